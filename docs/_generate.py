@@ -15,7 +15,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from partywise import face
+import partywise
 from partywise.checks import Range
 from partywise.experiment.cells import COMMON
 from partywise.experiment.configuration.build import describe
@@ -30,7 +30,7 @@ from _words import WORDS
 ROOT = Path(__file__).resolve().parents[1]
 WORD = r"[a-z]\w*"
 # `name, other : text` at the start of a line, of a sentence or after a semicolon, as the docstrings have it.
-ENTRY = re.compile(rf"(?:^|; |\. )\s*({WORD}(?:(?:, | and ){WORD})*) : ", re.MULTILINE)
+ENTRY = re.compile(rf"(?:^|; |\. )\s*({WORD}(?:(?:,\s+| and ){WORD})*) : ", re.MULTILINE)
 
 
 def write(folder: Path) -> None:
@@ -187,8 +187,8 @@ def _variables(heading: str, entries: Any, said: str = "") -> list[str]:
 def api_page() -> str:
     """The names of ``import partywise as pw``, each with its docstring."""
     lines = ["# Names of `pw`", "", "With examples that run: [in Python](../python.md).", ""]
-    for name in face.__all__:
-        found = face.find(name)
+    for name in partywise.__all__:
+        found = getattr(partywise, name)
         lines += [f"## {name}", ""]
         for one in [getattr(found, inner) for inner in dir(found)] if ismodule(found) else [found]:
             kind = "autoclass" if isclass(one) else "autofunction"

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from launching.surroundings import BYTECODE
 from pipeline import ROOT, TINY, copy_project, launch
@@ -23,6 +24,10 @@ os.environ.setdefault("MPLBACKEND", "agg")
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     sys.pycache_prefix = os.environ.setdefault("PYTHONPYCACHEPREFIX", str(BYTECODE))
     sys.dont_write_bytecode = False
+
+# How long an example takes is a matter of the machine and of what else it does.
+settings.register_profile("partywise", deadline=None)
+settings.load_profile("partywise")
 
 # Collecting makes millions of objects that stay, and nothing that is garbage.
 gc.disable()

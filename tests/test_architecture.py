@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -17,96 +19,11 @@ from partywise.experiment.study import available, load
 from pipeline import ROOT
 
 LIB = ROOT / "lib" / "partywise"
+ROOMS = tomllib.loads((LIB / "rooms.toml").read_text(encoding="utf-8"))
 # Imports run down this list: a module imports its own kind of room and those before it.
-LAYERS = (
-    ("errors", "checks", "files", "project", "randomness"),
-    ("privacy", "models"),
-    ("federation",),
-    ("datasets", "attacks", "alignment"),
-    ("audits",),
-    ("filters", "functional", "glm", "inverse_regression", "linear", "logistic", "pca", "survival", "trees"),
-    ("experiment",),
-    ("plot",),
-    ("studies",),
-    ("__main__", "check_data", "face", "scoring"),
-)
-METHODS = {"filters", "functional", "glm", "inverse_regression", "linear", "logistic", "pca", "survival", "trees"}
+LAYERS = tuple(tuple(layer["rooms"]) for layer in ROOMS["layer"])
+METHODS = {room for layer in ROOMS["layer"] if layer["kind"] == "methods" for room in layer["rooms"]}
 NUMERICS = METHODS | {"models", "alignment", "audits", "attacks", "datasets"}
-# Modules of some rooms in which something is `Any`, and why nothing else says what it is.
-UNTYPED = {
-    "studies.federated_survival.tables": "blocks of a TOML file",
-    "alignment.identifiers": "identifiers as a user gives them, which are checked here",
-    "audits.replay": "contents of messages and keys, whatever a protocol sends",
-    "datasets.catalogue": "blocks of a TOML file",
-    "datasets.columns.check": "settings of a source, which may be the user's",
-    "datasets.curves.descriptions": "blocks of a TOML file",
-    "datasets.descriptions": "blocks of a TOML file",
-    "datasets.loaders.party_tables.frames": "what a pickle holds",
-    "datasets.loaders.watch": "what a pickle holds",
-    "datasets.own.curves.netcdf": "variables of a file that somebody else wrote",
-    "datasets.own.remote.clients": "settings of a study, which the data sets do not know",
-    "datasets.own.remote.curves": "settings of a study, which the data sets do not know",
-    "datasets.own.remote.labels": "settings of a study, which the data sets do not know",
-    "experiment.configuration.build": "a hint of a field, and the value that it asks for",
-    "experiment.data": "fields of the data of any study, read back from a file",
-    "experiment.deployment.publication.check_release": "JSON of a statement that somebody else wrote",
-    "experiment.deployment.publication.comparison": "JSON of a statement that somebody else wrote",
-    "experiment.deployment.part": "generators of a run become secret ones in place",
-    "experiment.deployment.publication.publishing": "what an owner says in a frame, checked against what it signs",
-    "experiment.deployment.publication.release_folder": "values of whatever a protocol returns, and JSON of them",
-    "experiment.deployment.scoring": "a part of a model, of whichever package the method is",
-    "experiment.measures": "a call that declares a field has the type of the field",
-    "experiment.plan": "options, settings and constants are dataclasses of methods and studies, the user's included",
-    "experiment.register.printed_source": "blocks of a TOML file",
-    "experiment.results.guard": "indexers and labels as xarray takes them, whose signature is kept",
-    "experiment.study": "whatever stands at an address, the user's included",
-    "experiment.trial": "trials of a study that is known by its name only",
-    "federation.account.agreement": "rows of an account, JSON that another process wrote",
-    "federation.account.chain": "rows of an account, JSON that another process wrote",
-    "federation.account.reading": "rows of an account, JSON that another process wrote",
-    "federation.channel": "contents of messages, whatever a protocol sends",
-    "federation.cipher": "contents of messages, whatever a protocol sends",
-    "federation.codec": "contents of messages, read back from bytes",
-    "federation.column_estimator": "the user's arrays and data frames, one or one a party",
-    "federation.estimator": "options of a method that is known by its name only, and the user's data frames",
-    "federation.exchanges.masks.masked_sum": "arguments at a receiver, which is a party or none",
-    "federation.exchanges.masks.pair_keys": "arguments at a receiver, which is a party or none",
-    "federation.exchanges.noisy_sum": "arguments at a receiver, which is a party or none",
-    "federation.payloads": "contents of messages, whatever a protocol sends",
-    "federation.place_checks": "a located value stands for a value of any type",
-    "federation.publication.files": "JSON that somebody else wrote",
-    "federation.publication.formulas": "exact numbers, whole or fractions, and JSON that somebody else wrote",
-    "federation.publication.measurements": "whatever a mechanism draws",
-    "federation.publication.saved_model": "JSON of a model that somebody else wrote, whatever it asks for",
-    "federation.publication.statement": "JSON of a statement that somebody else wrote",
-    "federation.run": "values at places, and options of a method that is known by its name only",
-    "federation.secure_streams": "a secret source stands for a generator",
-    "federation.transport.credential": "JSON of a signature that somebody else wrote",
-    "federation.transport.network": "arguments of asyncio, passed on",
-    "functional.protocols.common": "options of whichever method the plan is of",
-    "glm.formulas": "the user's data frame, and what another library makes of it",
-    "glm.diagnostics": "fields of an estimate by their names",
-    "glm.opened_link.steps": "fields of an estimate by their names",
-    "glm.secret_shared_link.steps": "numbers in the order of the fields that they become",
-    "glm.summary": "an estimator with its results, which come after it",
-    "inverse_regression": "what one of the names stands for",
-    "inverse_regression.protocols.budgets": "a specification of any class, of which a copy has other settings",
-    "logistic": "whatever stands under a name of the face",
-    "privacy.accountants.dp_accounting": "events of a library that need not be there",
-    "privacy.accounted_values": "values that a protocol sends, the user's included",
-    "privacy.accounting.calibration": "a float for floats, an array for arrays",
-    "privacy.ledger.budget": "the one parameter of a profile that the rule of a budget names",
-    "privacy.ledger.compose": "events, or releases of them, which are looked at as they come",
-    "privacy.ledger.event": "columns of a row that a file holds, as text or as numbers",
-    "privacy.ledger.total": "a call that declares a field has the type of the field",
-    "privacy.mechanisms": "whatever stands under a name of the face",
-    "privacy.mechanisms.release": "values that a mechanism releases, the user's included",
-    "privacy.statistics.encrypted_integers": "ciphertexts and keys of whatever scheme the owner has",
-    "trees.scattering.active": "what crosses is a cipher or, without encryption, an array: the key tells which",
-    "trees.scattering.passive": "what crosses is a cipher or, without encryption, an array: the key tells which",
-    "trees.source.keys": "keys of a configuration that somebody else wrote",
-    "trees.source_config": "keys of a configuration become settings and options by their names",
-}
 SAMPLING = {
     "gumbel",
     "normal",
@@ -203,6 +120,17 @@ def test_every_module_has_its_layer():
     assert tops == {top for tops in LAYERS for top in tops}
 
 
+def test_a_room_says_what_it_is_for_and_the_page_lists_it():
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    folders = {path.parent.name for path in LIB.glob("*/__init__.py")}
+    assert set(ROOMS["room"]) == folders
+    for name, room in ROOMS["room"].items():
+        assert f"| `lib/partywise/{name}` | {room['purpose']} | `{room['start']}` |" in page, name
+        text = (LIB / name / "__init__.py").read_text(encoding="utf-8")
+        assert text.startswith(f'"""{room["purpose"].replace("`", "``")}'), name
+        assert (LIB / room["start"]).is_file(), name
+
+
 def test_a_folder_holds_about_a_dozen_files():
     """Thirteen modules beside ``__init__``: a longer list is several rooms."""
     held = Counter(path.parent for path in MODULES.values() if path.name != "__init__.py")
@@ -222,7 +150,7 @@ def test_a_module_offers_what_has_no_underscore():
     """
     lists = {name for name, path in MODULES.items() if "\n__all__ =" in path.read_text(encoding="utf-8")}
     faces = {name for name in lists if MODULES[name].name == "__init__.py"}
-    assert lists - faces == {"face", "federation.transport.connection"}
+    assert lists - faces == {"federation.transport.connection"}
     assert "implicit_reexport = false" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
@@ -452,13 +380,11 @@ def test_privacy_noise_comes_from_mechanisms_only():
 
 def test_any_stands_only_where_nothing_else_says_what_a_value_is():
     rooms = METHODS | {"alignment", "audits", "datasets", "experiment", "federation", "privacy", "studies"}
-    found = {
-        name
-        for name, path in MODULES.items()
-        if name.split(".")[0] in rooms
-        and any(isinstance(node, ast.Name) and node.id == "Any" for node in ast.walk(tree(path)))
-    }
-    assert sorted(found - set(UNTYPED)) == [] and sorted(set(UNTYPED) - found) == []
+    for name, path in MODULES.items():
+        if name.split(".")[0] in rooms:
+            untyped = any(isinstance(node, ast.Name) and node.id == "Any" for node in ast.walk(tree(path)))
+            reason = re.search(r"^ *# Any: \w.*\.\n *from typing import", path.read_text(encoding="utf-8"), flags=re.M)
+            assert untyped == bool(reason), f"{name}: say why above the import, '# Any: what the value is.'"
 
 
 def test_generators_are_made_in_one_place():

@@ -59,7 +59,7 @@ assert not loaded, loaded
 pw.split_rows
 assert "partywise.federation.parties" in sys.modules and "partywise.privacy" not in sys.modules
 assert "scipy" not in sys.modules
-estimators = [name for name, home in pw.face.HOME.items() if home.endswith(".estimator")]
+estimators = [name for name, home in pw.public_homes().items() if home.endswith(".estimator")]
 for name in set(pw.__all__) - set(estimators):
     getattr(pw, name)
 assert not {"scipy.stats", "sklearn", "dp_accounting"} & set(sys.modules)

@@ -24,6 +24,7 @@ MADE = {
     "my_survival.yaml",
     "my_tables.yaml",
     "loans.yaml",
+    "shared.yaml",
     "make_loans.py",
     "mine.yaml",
     "grid.yaml",
@@ -97,9 +98,7 @@ def is_there(dotted: str) -> bool:
             continue
         source = folder / f"{name}.py"
         inner = names[place + 1 :] if source.is_file() else [name]
-        homes = (
-            [source] if source.is_file() else [folder / "__init__.py", *([LIB / "face.py"] if folder == LIB else [])]
-        )
+        homes = [source] if source.is_file() else [*folder.glob("__init__.py*")]
         return not inner or any(re.search(rf"\b{inner[0]}\b", home.read_text(encoding="utf-8")) for home in homes)
     return True
 

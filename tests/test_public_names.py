@@ -17,7 +17,6 @@ import pytest
 import documented
 import partywise
 from fingerprint import closure, imports
-from partywise import face
 from pipeline import ROOT, environment
 
 PROMISED = {
@@ -72,31 +71,29 @@ def test_names_stay_what_they_are_whatever_else_was_imported():
 
 
 def test_the_face_has_every_name_once_and_each_is_there():
-    assert list(face.__all__) == sorted(face.HOME) and len(face.HOME) == sum(map(len, face.HOMES.values()))
-    for name in face.__all__:
+    homes = partywise.public_homes()
+    assert partywise.__all__ == sorted(homes) and set(dir(partywise)) == {"__version__", *homes}
+    for name, module in homes.items():
         found = getattr(partywise, name)
-        home = importlib.import_module(f"partywise.{face.HOME[name]}")
-        assert found.__doc__ and (found is home if name == face.HOME[name] else callable(found)), name
+        home = importlib.import_module(f"partywise.{module}")
+        assert found.__doc__ and (found is home if name == module else callable(found)), name
         assert found is home or found is getattr(home, name)
-    assert set(face.__all__) <= set(dir(partywise)) and partywise.__version__
+    stub = (ROOT / "lib" / "partywise" / "__init__.pyi").read_text(encoding="utf-8")
+    statements = re.findall(r"import (\w+) as (\w+)$", stub, flags=re.M)
+    assert sorted(statements) == [(name, name) for name in sorted(homes)]
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         partywise.nonsense  # noqa: B018
 
 
-def test_editors_see_what_is_there():
-    """The imports for type checking are the table of homes."""
-    tree = ast.parse((ROOT / "lib" / "partywise" / "face.py").read_text(encoding="utf-8"))
-    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
-    shown = {alias.name: node.module or alias.name for node in block.body for alias in node.names}
-    assert shown == face.HOME
-
-
 def test_no_job_depends_on_the_face():
     """What a job imports it imports from the modules: a new name reruns nothing."""
-    assert set(closure(["partywise.functional.protocols.curves"])) & {"partywise", "partywise.face"} == {"partywise"}
-    for path in sorted((ROOT / "lib").rglob("*.py")):
-        module = ".".join(path.relative_to(ROOT / "lib").with_suffix("").parts).removesuffix(".__init__")
-        assert "partywise.face" not in imports(path, module), module
+    package = ROOT / "lib" / "partywise"
+    assert set(imports(package / "__init__.py", "partywise")) == set()
+    names = set(partywise.public_homes())
+    for path in sorted(package.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.level == len(path.relative_to(package).parts):
+                assert node.module or not names & {alias.name for alias in node.names}, path
     assert set(closure(["partywise"])) == {"partywise"}
 
 

@@ -9,9 +9,11 @@ import ast
 import inspect
 
 from fingerprint import source
+from partywise.experiment.plan import Plan
 from partywise.experiment.plotting.words import caption_of
 
 PLACE = "{replicates}"
+MOST_CASES = 3
 # Declared figures, and the words of a declaration in the order of its fields.
 KINDS = {"Lines": ("title", "x"), "Bars": ("title",), "Panels": ("title",)}
 
@@ -36,6 +38,13 @@ def caption(address: str, replicates: str) -> str:
         if text:
             return inspect.cleandoc(text).replace(PLACE, replicates)
     raise ValueError(f"address is {address!r}: no figure of that name with a docstring or a title, its caption.")
+
+
+def case_titles(plan: Plan) -> str:
+    """The titles of the first three cases of a study, and the number of the others."""
+    titles = [case.title for case in plan.cases.values()]
+    more = f" and {len(titles) - MOST_CASES} more" if len(titles) > MOST_CASES else ""
+    return ", ".join(titles[:MOST_CASES]) + more
 
 
 def _declared(call: ast.expr) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ from partywise.errors import ConfigError
 from partywise.experiment.configuration.text import nearest_file
 from partywise.experiment.deployment.settings import deployments_of
 from partywise.experiment.plan import Plan
+
+# Seconds by which a file may be dated ahead: clocks of a network file system differ a little.
+AHEAD = 2.0
 
 
 def check_network(config: Mapping[str, Any], plans: Mapping[str, Plan]) -> None:
@@ -30,6 +34,12 @@ def check_files(plans: Mapping[str, Plan], folder: Path, elsewhere: Collection[t
                 if not (folder / file).is_file():
                     raise ConfigError(
                         f"studies.{study}.cases.{name}.settings.{key} is {file!r}: {_absent(file, folder)}."
+                    )
+                if (ahead := (folder / file).stat().st_mtime - time.time()) > AHEAD:
+                    raise ConfigError(
+                        f"studies.{study}.cases.{name}.settings.{key} is {file!r}, which is dated {ahead / 60:.1f} "
+                        f"minutes ahead of the clock: results made of it would seem older than it; say touch "
+                        f"{file}, or set the clock."
                     )
 
 

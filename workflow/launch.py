@@ -23,15 +23,19 @@ from launching.supervision import SIGNALLED, supervise, unlock
 from launching.surroundings import account, display, environment
 from launching.words import (
     CHANGES,
-    NO_CONFIGURATION,
+    HELP,
     NO_RUN,
+    SHIPPED,
+    VERSION,
     Refused,
     asks_for_part,
     configuration,
     options,
+    refuse_surprise,
     with_paths,
 )
 from launching.writable import check_writable
+from partywise import __version__
 from partywise.errors import ConfigError
 from partywise.project import command as verb
 from partywise.project import exit_code
@@ -47,6 +51,12 @@ def main(words: Sequence[str]) -> int:
     int
         Snakemake's exit code; 2 when another run holds the folder or it cannot be written; 128 + number after a signal.
     """
+    if VERSION & set(words):
+        print(f"partywise {__version__}")
+        return 0
+    if HELP & set(words):
+        print(usage())
+        return 0
     given = options(words)
     folder = Path(given.directory or ".")
     os.environ.update(account(folder))
@@ -54,19 +64,36 @@ def main(words: Sequence[str]) -> int:
     try:
         if profile and profile != "none" and not shipped(profile).is_dir():
             raise Refused(f"--workflow-profile is {profile!r}: there is no such folder; name one in profiles/.")
-        found = None if NO_CONFIGURATION & set(words) else configuration(words, given, folder)
+        place, names = configuration(words, given, folder)
         elsewhere = any(name not in (None, "none", "local") for name in (profile, given.profile, given.executor))
         with plain_names(ROOT / "Snakefile", elsewhere) as (python, snakefile):
             rest = ["-m", "snakemake", "--snakefile", snakefile, *with_paths(words, given)]
-            if found is None or NO_RUN & set(words):
+            if NO_RUN & set(words):
                 return ask(words, [python, *rest], folder)
-            place, names = found
+            refuse_surprise(words, given, folder, names)
             return run(Call(words, given, folder, place, names), [python, *rest])
     except (Refused, Occupied, NoPlainName) as reason:
         print(reason, file=sys.stderr)
     except ConfigError as reason:
         print(f"Configuration error: {reason}", file=sys.stderr)
     return 2
+
+
+def usage() -> str:
+    """The words of a run, for people."""
+    return "\n".join(
+        [
+            f"usage: {verb()} [--configfile FILE] [words of Snakemake]",
+            "",
+            f"{verb()}                    run config.yaml of this folder, or continue that run",
+            f"{verb()} --configfile FILE  run another configuration, such as config/paper.yaml",
+            f"{verb()} {SHIPPED}          run the shipped configuration in a folder that has no config.yaml",
+            f"{verb()} --cores 4          use four cores",
+            f"{verb()} -n                 list the jobs and run none",
+            "",
+            "All words of Snakemake are accepted; `python -m snakemake --help` lists them.",
+        ]
+    )
 
 
 @dataclass(frozen=True)

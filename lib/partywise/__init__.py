@@ -1,30 +1,40 @@
 """Differentially private federated statistics, as reproducible experiments.
 
-``import partywise as pw`` is enough for a notebook: the names of `partywise.face` are imported when first asked for.
+``import partywise as pw`` is enough for a notebook: the names of ``__init__.pyi`` are imported when first asked for.
+Library code imports from the modules themselves: reruns follow import statements, and would miss what comes through
+here.
 """
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .face import *  # noqa: F403
-    from .face import __all__ as __all__
 
 __version__ = "0.9.0"
 
 
-def __getattr__(name: str) -> Any:
+def public_homes() -> dict[str, str]:
+    """Module below the package that defines each public name, as the stub states it."""
+    import ast
+    from pathlib import Path
+
+    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: node.module or alias.name for node in imports for alias in node.names}
+
+
+def __getattr__(name: str) -> object:
     if name.startswith("__") and name != "__all__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    face = import_module(".face", __name__)
+    homes = public_homes()
     if name == "__all__":
-        return face.__all__
-    if name not in face.HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; its names: {', '.join(face.__all__)}.")
-    value = face.find(name)
-    globals()[name] = value
+        return sorted(homes)
+    if name not in homes:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; its names: {', '.join(sorted(homes))}.")
+    from importlib import import_module
+
+    try:
+        module = import_module(f".{homes[name]}", __name__)
+    except ModuleNotFoundError as error:
+        raise ImportError(f"pw.{name} needs the package {error.name}: pip install 'partywise[figures]'.") from None
+    globals()[name] = value = module if homes[name] == name else getattr(module, name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *import_module(".face", __name__).__all__})
+    return ["__version__", *sorted(public_homes())]

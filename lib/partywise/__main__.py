@@ -14,6 +14,7 @@
 ``from-source``: a configuration of vertical trees or linear models as its own program reads it, in the words of ours;
 ``party``: one party of a run whose parties are processes of their own; ``certificates``: who they are to each other;
 ``nvflare-job``: a job by which NVFlare runs them;
+``network``: runs between parties that have not ended, and the records that all parties have;
 ``result``: what a party has of the estimate in the end; ``union``: what all of them wrote down, together;
 ``register``: sign what is about to be run, before data are opened;
 ``check-release``: a published result, checked without data.
@@ -27,6 +28,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from . import __version__
 from .project import THREADS, VERBS, become, command, exit_code
 
 # Before numpy, which other modules load, sets up its threads.
@@ -34,12 +36,20 @@ os.environ.update({name: "1" for name in THREADS if name not in os.environ})
 
 from .errors import AccountError, ConfigError, CubeError, DataMissing, ModelError
 from .experiment.configuration.build import choices
-from .experiment.deployment.verbs import add_apart, certificates, check, party, register, result, union
+from .experiment.deployment.verbs import add_apart, certificates, check, network, party, register, result, union
 from .experiment.differences.reference import add_reference, reference
 from .experiment.differences.verb import add_diff, diff
 from .experiment.register.verb import add_claims, claims
 from .federation.account.verb import add_ledger, ledger
 
+# Columns of a table that a person may name to `check-data`.
+ROLES = {
+    "response": "that is explained; of follow-up, how long it lasted",
+    "party": "that names the client of a row",
+    "event": "that says how follow-up ended",
+    "id": "that says which record a row is",
+    "person": "that names the person behind a row",
+}
 SHOWN = ("source", "git_commit", "lock_sha256", "code_sha256", "config_sha256", "software_versions")
 
 
@@ -63,6 +73,7 @@ def _main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="partywise", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
+    parser.add_argument("--version", action="version", version=f"partywise {__version__}")
     verbs = parser.add_subparsers(dest="verb", required=True)
     provenance_verb = verbs.add_parser("provenance", help="what made a cube")
     provenance_verb.add_argument("cube", type=Path)
@@ -78,7 +89,9 @@ def _main(words: Sequence[str]) -> int:
         verbs.add_parser(name, add_help=False)
     data_verb = verbs.add_parser("check-data", help="tables told without a fit, and a configuration drafted for them")
     data_verb.add_argument("files", nargs="+", help="tables as they come: CSV, Parquet or Arrow files")
-    data_verb.add_argument("--response", help="column that is explained")
+    for role, what in ROLES.items():
+        data_verb.add_argument(f"--{role}", metavar="COLUMN", help=f"column {what}")
+    data_verb.add_argument("--me", metavar="PARTY", help="draft the part of this party, from its own file alone")
     data_verb.add_argument("--study", help="draft this study alone; by default all that the files suit")
     data_verb.add_argument("--into", type=Path, help="file for the draft; by default it is printed")
     score_verb = verbs.add_parser("score", help="a prediction for each record of a table, by a saved model")
@@ -113,8 +126,11 @@ def _main(words: Sequence[str]) -> int:
             return translate(given.file)
         if given.verb == "check-data":
             from .check_data import check_data
+            from .datasets.own.drafts.parts import Roles
 
-            return check_data(given.files, given.response, given.study, given.into)
+            return check_data(
+                given.files, Roles(**{role: getattr(given, role) for role in (*ROLES, "me")}), given.study, given.into
+            )
         if given.verb == "score":
             from .scoring import score
 
@@ -131,6 +147,8 @@ def _main(words: Sequence[str]) -> int:
             from .experiment.plans import read_configuration
 
             return APART[given.verb](read_configuration(given.config), given)
+        if given.verb == "network":
+            return network(given)
         if given.verb == "union":
             return union(given)
         if given.verb == "result":

@@ -58,7 +58,10 @@ class Range:
 
 # Who draws noise on products of several parties' columns: each party all of it, or a place without data.
 Dealer = Literal["none", "dealer"]
-# Bits of a modulus.
+# Who adds the noise of a sum over clients: a share each, each to its own sum, or an assumed secure aggregation.
+Noise = Literal["shared", "local", "central"]
+# Smaller moduli were factored, or may be soon; tests lower this for speed.
+LEAST_KEY_SIZE = 2048
 KeySize = Annotated[int, Range(256, 16384)]
 Count = Annotated[int, Range(1)]
 Natural = Annotated[int, Range(0)]
@@ -99,6 +102,10 @@ def _problems(where: str, value: Any, hint: Any, limit: Range | None = None) -> 
         # Without a value, or of several types: the one that the value has.
         holds = next((kind for kind in (tuple, dict) if isinstance(value, kind)), None)
         kinds = [arg for arg in args if ((get_origin(arg) or arg) in (tuple, dict)) == (holds is not None)]
+        # A word or a number: the one of both that it is.
+        words = [arg for arg in kinds if get_origin(arg) is Literal]
+        if words and float in kinds:
+            kinds = words if isinstance(value, str) else [arg for arg in kinds if arg not in words]
         if value is not None:
             yield from (
                 found for kind in kinds if kind is not types.NoneType for found in _problems(where, value, kind)
@@ -150,10 +157,15 @@ def check_dealer(options: Any) -> None:
     check_key_size(options.key_size)
 
 
-def check_key_size(bits: int, least: int = 0) -> None:
-    """ValueError if the modulus of a key is too short, or of a length that no key is drawn with."""
-    if bits < least:
-        raise ValueError(f"key_size is {bits}: it must be at least {least}, shorter keys break.")
+def check_key_size(bits: int) -> None:
+    """ValueError if the modulus of a key is too short, or of a length that no key has."""
+    if bits < LEAST_KEY_SIZE:
+        raise ValueError(f"key_size is {bits}: it must be at least {LEAST_KEY_SIZE}, shorter keys break.")
+    check_key_length(bits)
+
+
+def check_key_length(bits: int) -> None:
+    """ValueError if no key of so many bits is drawn; of keys that protect nobody, such as those of attacks, enough."""
     if bits % 16:
         raise ValueError(f"key_size is {bits}: it must be a multiple of 16.")
 

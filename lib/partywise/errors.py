@@ -62,6 +62,10 @@ class PartyError(RuntimeError):
     """A run whose parties are processes of their own has ended for all: somebody is missing, silent or refused."""
 
 
+class StoppedError(KeyboardInterrupt):
+    """A signal stopped a party. It is a `KeyboardInterrupt`, so that no `except Exception` on its way swallows it."""
+
+
 class JobEndedError(PartyError):
     """Whoever runs the job of all parties, such as NVFlare, has ended it for all of them."""
 

@@ -108,6 +108,7 @@ def score(model: Path, table: str, into: Path, keys: Path | None, id: str | None
     """
     from .experiment.configuration.build import build
     from .experiment.configuration.text import read_file
+    from .privacy.rounding import upward
 
     if into.exists():
         raise ConfigError(f"--into is '{into}': that file is there already; name another, or remove it.")
@@ -131,8 +132,8 @@ def score(model: Path, table: str, into: Path, keys: Path | None, id: str | None
     spent = fitted.privacy_
     print(
         f"{into}: {len(ids)} records scored by {type(fitted).__name__}, protocol {fitted.protocol}, whose fit cost "
-        f"epsilon {spent.epsilon_certified:.6g} at delta {spent.delta:g} for one {spent.unit}. Scores of these records "
-        "cost those who trained nothing more; what they say of these records nothing protects."
+        f"epsilon {upward(spent.epsilon_certified)} at delta {spent.delta:g} for one {spent.unit}. Scores of these "
+        "records cost those who trained nothing more; what they say of these records nothing protects."
     )
     return 0
 

@@ -9,7 +9,6 @@ import pytest
 
 from partywise.attacks.messages import labels_from_signs
 from partywise.randomness import stream
-from partywise.trees import options as tree_options
 from partywise.trees.protocols.label_scattering import fit
 from scattering_driver import make_run
 
@@ -18,7 +17,7 @@ N = 1200
 
 @pytest.fixture(autouse=True)
 def short_keys(monkeypatch):
-    monkeypatch.setattr(tree_options, "LEAST_KEY_SIZE", 512)
+    monkeypatch.setattr("partywise.checks.LEAST_KEY_SIZE", 512)
 
 
 def seen(name: str, place: str, **options):

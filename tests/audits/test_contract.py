@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from partywise.audits.contract import Subject, changed_records, contract_violations, same
+from partywise.audits.contract import Subject, changed_records, check_neighbours, contract_violations, same
+from partywise.errors import ContractError
 from partywise.federation.parties import Party, split_rows
 from partywise.federation.run import Run
 from partywise.privacy.accounted_values import Clear, Public
@@ -47,6 +48,95 @@ def reading_a_block(run):
     estimate = fit(run)
     assert len(run.parties[0].block["x"])
     return estimate
+
+
+def released(client, spec, rng, name="sum"):
+    bounded = record_sum(
+        client.block["x"], Public(3.0, because="an option"), unit="row", stratum=f"clients/{client.name}"
+    )
+    return Gaussian(mu=1.0)(bounded, rng, owner=client.name, release_id=f"{name} of {client.name}"), bounded.value
+
+
+def of_a_constant_seed(client, spec, rng_for):
+    return released(client, spec, stream(7, "always", client.name))[0]
+
+
+def with_less_noise(client, spec, rng_for):
+    release, truth = released(client, spec, rng_for("sum", client.name))
+    return release.post_process(lambda noisy: truth + (noisy - truth) / 20)
+
+
+def with_low_digits(client, spec, rng_for):
+    release, truth = released(client, spec, rng_for("sum", client.name))
+    return release.post_process(lambda noisy: noisy + truth * 1e-9)
+
+
+def mean_of_two_draws(client, spec, rng_for):
+    release, _ = released(client, spec, rng_for("sum", client.name))
+    second, _ = released(client, spec, rng_for("second", client.name), "second")
+    return release.post_process(lambda noisy: (noisy + second.value) / 2)
+
+
+def least_of_ten_draws(client, spec, rng_for):
+    made = [released(client, spec, rng_for("draw", number), f"draw {number}") for number in range(10)]
+    return min(made, key=lambda drawn: float(np.sum((drawn[0].value - drawn[1]) ** 2)))[0]
+
+
+def until_it_is_near(client, spec, rng_for):
+    rng = rng_for("sum", client.name)
+    while True:
+        release, truth = released(client, spec, rng)
+        if np.all(np.abs(release.value - truth) < 4.0):
+            return release
+
+
+def two_draws_of_one_name(client, spec, rng_for):
+    release, _ = released(client, spec, rng_for("sum", client.name))
+    second, _ = released(client, spec, rng_for("second", client.name))
+    return release.post_process(lambda noisy: (noisy + second.value) / 2)
+
+
+def limit_from_a_draw(client, spec, rng_for):
+    first, _ = released(client, spec, rng_for("first", client.name), "first")
+    limit = Public(float(np.abs(first.value).max()), because="a release has it")
+    bounded = record_sum(client.block["x"], limit, unit="row", stratum=f"clients/{client.name}")
+    return Gaussian(mu=1.0)(bounded, rng_for("sum", client.name), owner=client.name, release_id="sum " + client.name)
+
+
+def sending(local):
+    def fit(run):
+        sums = run.gather(run.parties, "server", "sum", local, run.spec, run.rng_for)
+        return run.at("server", server_mean, sums, run.spec)
+
+    return fit
+
+
+@pytest.mark.parametrize(
+    ("local", "reason"),
+    [
+        (of_a_constant_seed, "sum of client 0 has the same noise for another seed"),
+        (with_less_noise, "'sum' from client . to server is made of more than the releases"),
+        (with_low_digits, "'sum' from client . to server is made of more than the releases"),
+        (mean_of_two_draws, "second of client 0 .* no row of the ledger pays for it, and 'sum' .* is made of it"),
+        (least_of_ten_draws, "draw . of client . .* no row of the ledger|other messages cross: .*draw . of client"),
+        (until_it_is_near, "sum of client . .* no row|makes a release by gaussian more"),
+        (two_draws_of_one_name, "sum of client 0 .* no row of the ledger pays for it, and 'sum' .* is made of it"),
+        (limit_from_a_draw, "first of client 0 .* no row .* sum client . is another release with another draw"),
+    ],
+)
+def test_noise_that_is_false_fails_the_replay(local, reason):
+    with pytest.raises(ContractError, match=reason):
+        check_neighbours(replace(SUBJECT, fit=sending(local)), ["row"], 3, 1)
+
+
+def test_a_draw_that_nothing_is_made_of_needs_no_row():
+    """What an experimenter draws for itself, and sends nobody."""
+
+    def with_another(client, spec, rng_for):
+        released(client, spec, rng_for("second", client.name), "second")
+        return released(client, spec, rng_for("sum", client.name))[0]
+
+    assert np.isfinite(check_neighbours(replace(SUBJECT, fit=sending(with_another)), ["row"], 3, 1)["row"])
 
 
 DRAWN = count()

@@ -125,7 +125,8 @@ def test_rows_of_a_mechanism_that_nobody_vouches_for_are_unproved_in_the_pipelin
         ("vertical_trees", "local_tables", {}, False),
     ],
 )
-def test_methods_of_the_package_keep_theirs(study, protocol, options, silent):
+def test_methods_of_the_package_keep_theirs(study, protocol, options, silent, monkeypatch):
+    monkeypatch.setattr("partywise.checks.LEAST_KEY_SIZE", 512)
     for name, trial in trials(study).items():
         found = outcome(name, trial, study, {"protocol": protocol} | options)
         assert found.failures == {} and found.pooled == silent

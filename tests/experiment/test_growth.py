@@ -131,7 +131,7 @@ def test_a_sparse_study_whose_product_is_too_large_to_read_is_refused():
 
 
 def test_more_jobs_than_can_be_planned_are_refused_and_many_are_told():
-    """By the numbers that a plan of 100,000 jobs was measured at: 1.5 ms and 26 kB each."""
+    """By the numbers that a plan of 100,000 jobs was measured at: 1.5 ms and 26 kB each, and 2.7 ms per case."""
     one = {"methods": ("noisy",), "folds": 1, "epsilon": (1.0,), "parties": (1,)}
     few, many, most = (
         toy.toy_plan(dense={**one, "parties": tuple(range(1, parties + 1)), "replicates": 10_000})
@@ -141,15 +141,24 @@ def test_more_jobs_than_can_be_planned_are_refused_and_many_are_told():
     assert check_jobs({"toy": replace(few, batch=Batch(replicates_per_job=2))}, 16_000) == ""
     remedy = "let each compute more, by replicates_per_job, folds_per_job or the others under studies.toy.batch."
     told = "fit jobs are about {} CPU minutes and {} GB to plan alone"
-    assert check_jobs({"toy": few}, 260) == f"10,000 {told.format(0.2, 0.3)}: to plan faster, {remedy}"
+    assert check_jobs({"toy": few}, 260) == f"10,000 {told.format(0.3, 0.3)}: to plan faster, {remedy}"
     for plans, memory, start in (
-        ({"toy": most}, 16_000, f"1,010,000 {told.format(25.2, 26.3)}"),
+        ({"toy": most}, 16_000, f"1,010,000 {told.format(25.3, 26.3)}"),
         ({"few": few, "toy": many}, 16_000, f"160,000 {told.format('4.0', 4.2)}"),
-        ({"toy": few}, 259, f"10,000 {told.format(0.2, 0.3)}"),
+        ({"toy": few}, 259, f"10,000 {told.format(0.3, 0.3)}"),
     ):
         with pytest.raises(ConfigError) as refused:
             check_jobs(plans, memory)
         assert str(refused.value) == f"{start}, and a run has at most 100,000 that fit into memory: {remedy}"
+
+
+def test_cases_cost_planning_beside_their_jobs():
+    """5,000 cases took 21 CPU seconds, of which their jobs alone are 7.5."""
+    one = {"methods": ("noisy",), "folds": 1, "epsilon": (1.0,), "parties": (1,)}
+    plan = toy.toy_plan(**{f"case_{number}": {**one, "replicates": 20} for number in range(500)})
+    told = check_jobs({"toy": replace(plan, batch=Batch(replicates_per_job=1))}, 16_000)
+    assert told.startswith(f"10,000 fit jobs are about {(10_000 * 0.0015 + 500 * 0.0027) / 60:.1f} CPU minutes")
+    assert "about 0.3 CPU" in told
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import math
+import shutil
 from collections import Counter
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,14 +16,19 @@ import pytest
 import xarray as xr
 
 import toy
-from owner_outputs_driver import EXAMPLES, ROOT, Taken, example_plan, table, taken
+from crate.content import OF_RECORDS, crate_of
+from owner_outputs_driver import EXAMPLES, OUTPUTS, ROOT, Taken, example_plan, table, taken
 from partywise import LabelPrivateLogisticRegression, VerticalGLM, VerticalLinear
+from partywise.experiment.batches import blocks, data_blocks
 from partywise.experiment.cells import run
 from partywise.experiment.owner_outputs import OwnerReport, decode_report, encode_report, estimate_rows
+from partywise.experiment.results.provenance_record import fingerprint_of, write_record
 from partywise.experiment.tables import take_home
 from partywise.glm.model import Estimate
 from partywise.models.intervals import Intervals
 from partywise.studies.vertical_glm.owner_outputs import regression
+from plain_digests import artifacts_with, digests_of_file
+from verbs.crate import write
 
 
 @pytest.fixture(scope="module")
@@ -179,6 +187,7 @@ def test_intervals_are_taken_home_beside_their_coefficients_or_the_reason_why_th
     home = homes["vertical_glm"]
     told = model_of(home, "private_moments")
     assert "no epsilon removes" in told["no_intervals"]
+    assert {row.note for row in estimate_rows(told)} == {told["no_intervals"]}
     settings: Any = home.plan.cases["my_tables"].settings
     b = np.arange(len(told["coefficients"]) + 1.0)
     estimate: Any = Estimate(b, noise_errors=b / 10, intervals=Intervals(b, np.ones(len(b))))
@@ -188,6 +197,7 @@ def test_intervals_are_taken_home_beside_their_coefficients_or_the_reason_why_th
         np.testing.assert_allclose(one["interval"], one["coefficient"] + 1.959964 * np.array([-1, 1]), rtol=1e-6)
         assert one["noise_sd"] == one["coefficient"] / 10
     rows = list(estimate_rows(found))
+    assert not any(row.note for row in rows)
     assert [row.estimate for row in rows] == b.tolist() and [row.noise_sd for row in rows] == (b / 10).tolist()
     np.testing.assert_allclose([row.upper - row.lower for row in rows], 2 * 1.959964, rtol=1e-6)
 
@@ -295,3 +305,32 @@ def test_a_matrix_has_a_model_and_no_rows(tmp_path, monkeypatch):
     assert told["columns"] == home.data.names.tolist()
     np.testing.assert_allclose(told["correlation"], np.corrcoef(X, rowvar=False), atol=1e-9)
     assert home.models["left_out"] == []
+
+
+@pytest.mark.parametrize("study", EXAMPLES)
+def test_tables_and_a_crate_of_own_data_have_no_plain_digest_of_them(study, homes, tmp_path, monkeypatch):
+    """Provenance records have digests of own files and of what shows records: packed with the records alone."""
+    home, folder = homes[study], Path("results")
+    monkeypatch.chdir(tmp_path)
+    top = shutil.copytree(home.folder, folder / study, ignore=shutil.ignore_patterns("cut"))
+    (top / OUTPUTS["tidy"]).rename(top / "tidy.csv")
+    (top / "timings.csv").touch()
+    own = [ROOT / file for case in home.plan.cases.values() for file in case.settings.files.values()]
+    fingerprint = fingerprint_of("".join(sha256(path.read_bytes()).hexdigest() for path in own))
+    made = [path for path in top.iterdir() if path.suffix != ".npz"]
+    jobs = {f"generate/{name}": own for name in data_blocks(home.plan)}
+    jobs |= {f"fit/{name}": list(top.glob("*.npz")) for name in blocks(home.plan)}
+    for job, outputs in (jobs | {"collect": made}).items():
+        record = folder / "provenance" / study / f"{job}.json"
+        record.parent.mkdir(parents=True, exist_ok=True)
+        write_record(record, fingerprint, outputs)
+    private = [path for path in top.iterdir() if path.name in OF_RECORDS or path.suffix == ".npz"]
+    digests = {sha256(path.read_bytes()).hexdigest(): path.name for path in private} | {fingerprint: "all inputs"}
+    digests |= {digest: what for path in own for digest, what in digests_of_file(path).items()}
+    named = {}
+    for records in (False, True):
+        crate = crate_of(folder, {study: home.plan}, None, {}, records, "Ada Lovelace", "MIT")
+        write(Path(f"crate {records}"), crate)
+        named[records] = artifacts_with(digests, [*Path(f"crate {records}").rglob("*"), *made])
+    assert own and named[False] == []
+    assert {"collect.json: digest of all inputs", "collect.json: digest of models.json"} <= set(named[True])

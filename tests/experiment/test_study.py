@@ -371,7 +371,8 @@ def test_a_name_has_one_meaning_in_all_studies():
     found, types = defaultdict(dict), defaultdict(set)
     for name in available():
         study = load(name)
-        hints = get_type_hints(study.measures) | get_type_hints(study.examples, {"np": np})
+        classes = [cls for cls in (study.measures, study.examples) if cls]
+        hints = {field: hint for cls in classes for field, hint in get_type_hints(cls, {"np": np}).items()}
         for variable, one in study.own_measures.items():
             found[variable][name] = one
             types[variable].add((hints[variable], one.dims))

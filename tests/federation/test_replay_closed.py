@@ -142,7 +142,8 @@ def one_noise_for_two(run, public, x, g, h):
         add = noised(public, statistic, run.rng_for("again"))
         closed = closed_tables(public, statistic)
         mechanism = DiscreteGaussian(sigma=SIGMA)
-        sent(run, mechanism.under_encryption(closed, add, run.rng_for("shared"), owner="a", release_id=name))
+        terms = {"owner": "a", "release_id": name, "audience": ("b",)}
+        sent(run, mechanism.under_encryption(closed, add, run.rng_for("shared"), **terms))
 
 
 def labels_that_others_see(run, public, x, g, h):
@@ -219,10 +220,23 @@ def test_a_planted_error_is_caught(protocol):
         check_neighbours(subject(protocol), ["features"])
 
 
-def test_labels_that_others_see_are_caught():
-    check_neighbours(subject(labels_that_others_see), ["features"])
+def test_labels_that_others_see_cost_everything():
+    """Records of the key holder, of which the certificate says nothing, have a row of their own."""
+    channel = subject(labels_that_others_see).channel(data(0), 0)()
+    rows = {row.owner: row for row in channel.ledger.rows if row.mechanism != "cipher"}
+    assert rows["a"].mu is not None and (rows["b"].mechanism, rows["b"].audience) == ("none", ("*",))
+    assert channel.ledger.total("reader", "label", 1e-5).epsilon_certified == np.inf
+    assert channel.ledger.total("b", "label", 1e-5).epsilon_certified == 0
+    assert check_neighbours(subject(labels_that_others_see), pairs=1)["label"] == np.inf
+
+
+@pytest.mark.parametrize("protocol", [honest, labels_that_others_see], ids=lambda protocol: protocol.__name__)
+def test_labels_in_a_release_that_does_not_name_them_are_caught(protocol, monkeypatch):
+    """Right against the label holder, and false once it is published: the replay has no exception for everybody."""
+    monkeypatch.setattr(EncryptedIntegers, "foreign_parts", lambda *_: ())
+    check_neighbours(subject(protocol), ["features"], pairs=2)
     with pytest.raises(ContractError, match=r"depends on \['label'\], which it does not name"):
-        check_neighbours(subject(labels_that_others_see), ["label"])
+        check_neighbours(subject(protocol), ["label"])
 
 
 def test_the_noise_under_encryption_is_the_noise_that_was_drawn():

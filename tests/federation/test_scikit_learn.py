@@ -17,6 +17,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import partywise as pw
+from partywise.privacy.rounding import upward
 from pipeline import ROOT, environment
 
 OPTIONS = "the options are those of the protocol: with an unknown protocol, which a fit refuses, there are none to get"
@@ -86,8 +87,7 @@ def test_what_a_fit_is_given_comes_before_what_the_estimator_has():
     assert first == clone(private).fit(X, Y, rng=1).ledger_.digest != other
     with pytest.raises(ValueError, match="parties is missing"):
         pw.SlicedInverseRegression("reference", classes=["no", "yes"]).fit(X, Y, rng=1)
-    with pytest.raises(TypeError, match="rng=None"):
-        pw.VerticalPCA().fit(X)
+    assert pw.VerticalPCA().fit(X).privacy_.seed == "none"
 
 
 def test_searches_and_pipelines():
@@ -115,7 +115,10 @@ def test_a_search_has_one_account():
     model = pw.LabelPrivateLogisticRegression(epsilon=1.0, random_state=1, shared_budget=budget)
     assert clone(model).shared_budget is budget
     cross_val_score(model, X, Y, cv=4)
-    assert budget.fits == 4 and "epsilon 2.15 of 3 at delta 1e-05 spent by 4 fits, for one label" in repr(budget)
+    assert (
+        budget.fits == 4
+        and f"epsilon {upward(budget.epsilon_spent)} of 3 at delta 1e-05 spent by 4 fits, for one label" in repr(budget)
+    )
     mus = pw.LabelPrivateLogisticRegression(epsilon=1.0, random_state=1).fit(X, Y).privacy_.mu_upper * 2
     assert budget.epsilon_spent == pytest.approx(pw.gaussian_epsilon(mus, 1e-5), rel=1e-9)
     search = GridSearchCV(model, {"tau": [1.0, 2.0]}, cv=2)
@@ -135,6 +138,36 @@ def test_a_search_has_one_account():
         pw.SlicedInverseRegression(epsilon=1.0, edges=(0.5,), parties=2, random_state=1, shared_budget=budget).fit(
             X, X[:, 0]
         )
+
+
+def test_a_fit_names_the_search_that_it_ends():
+    """The last fit costs epsilon 1, the seven together more, and nothing protects the choice."""
+    budget = pw.Budget(50.0, 1e-5, unit="label")
+    model = pw.LabelPrivateLogisticRegression(epsilon=1.0, random_state=1, shared_budget=budget)
+    search = GridSearchCV(model, {"noise": ["shaped", "rr"]}, cv=3).fit(X, Y)
+    spent = search.best_estimator_.privacy_
+    assert (spent.fits, spent.epsilon_of_fits, spent.epsilon_of_choice) == (7, budget.epsilon_spent, np.inf)
+    assert spent.epsilon_of_fits > 5 and spent.epsilon_certified == pytest.approx(1.0)
+    assert "the 7 fits of its budget cost epsilon" in repr(spent)
+    assert "a choice among them by exact scores epsilon inf" in search.best_estimator_.summary().splitlines()[0]
+    alone = pw.LabelPrivateLogisticRegression(epsilon=1.0, random_state=1, shared_budget=pw.Budget(9.0, 1e-5))
+    assert alone.fit(X, Y).privacy_.fits == 0
+
+
+def test_pipelines_need_no_seed():
+    model = make_pipeline(MinMaxScaler(), pw.LabelPrivateLogisticRegression(epsilon=2.0))
+    assert not np.isnan(cross_val_score(model, X, Y, cv=2)).any()
+    assert pw.VerticalGLM("gaussian").fit(X, X[:, 0] + X[:, 1] ** 2, parties=2).status_ == "ok"
+
+
+def test_an_amount_never_falls():
+    budget = pw.Budget(2.0, 1e-5, unit="label")
+    model = pw.LabelPrivateLogisticRegression(epsilon=1.0, random_state=1, shared_budget=budget)
+    model.fit(X, Y)
+    spent = budget.epsilon_spent
+    with pytest.raises(ValueError, match="an amount never falls"):
+        budget.charge(pw.PrivacyFilter(2.0, 1e-5, unit="label"), [])
+    assert budget.epsilon_spent == spent > 0.9
 
 
 def test_no_process_counts_on_its_own():
@@ -186,6 +219,7 @@ import importlib.util
 importlib.util.find_spec = lambda name, find=importlib.util.find_spec: None if name == "sklearn" else find(name)
 import numpy as np
 import partywise as pw
+from partywise.privacy.rounding import upward
 X = np.random.default_rng(1).uniform(size=(50, 3))
 model = pw.SlicedInverseRegression("reference", edges=(0.5,), parties=2, random_state=1)
 try:

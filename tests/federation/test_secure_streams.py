@@ -14,14 +14,13 @@ from partywise.federation.secure_streams import PUBLIC_DRAWS, SecureStreams, add
 from partywise.privacy.mechanisms.random import RunRandom, SecureRandom, charge_to
 from partywise.privacy.payer import PAID
 from partywise.randomness import SimulationRandom, Streams
-from partywise.trees import options as tree_options
 
 EDGES, BOUNDS = [np.linspace(-2, 2, 7)] * 4, [(-3.0, 3.0)] * 4
 
 
 @pytest.fixture(autouse=True)
 def short_keys(monkeypatch):
-    monkeypatch.setattr(tree_options, "LEAST_KEY_SIZE", 512)
+    monkeypatch.setattr("partywise.checks.LEAST_KEY_SIZE", 512)
 
 
 def data():

@@ -101,7 +101,9 @@ def trained(message: Message, **changed) -> Message:
     arrays = {name: array.numpy() + 30.0 for name, array in message.content["arrays"].items()} | changed
     metrics = MetricRecord({"num-examples": 304, "loss": 0.25, "labels": [1.0, 0.0]})
     told = ConfigRecord({"lr": 0.1, "site": SECRET})
-    return Message(RecordDict({"arrays": record(arrays), "metrics": metrics, "told": told}), reply_to=message)
+    return Message(
+        RecordDict({"arrays": record(arrays), "metrics": metrics, "config": told, SECRET: told}), reply_to=message
+    )
 
 
 def refused(reply: Message) -> str:
@@ -115,8 +117,8 @@ def test_flower_gets_the_certified_update_and_nothing_else_and_no_more_of_them(a
     moves = []
     for number in range(ROUNDS):
         reply = app(message, context())
-        assert list(reply.content) == ["arrays", "metrics", "told"] and paid(account) == number + 1
-        assert dict(reply.content["metrics"]) == {"num-examples": 304} and dict(reply.content["told"]) == {"lr": 0.1}
+        assert list(reply.content) == ["arrays", "config", "metrics"] and paid(account) == number + 1
+        assert dict(reply.content["metrics"]) == {"num-examples": 304} and dict(reply.content["config"]) == {"lr": 0.1}
         sent = arrays_of(reply)
         assert [(name, array.shape, array.dtype) for name, array in sent.items()] == [
             (name, array.shape, array.dtype) for name, array in MODEL.items()
@@ -140,10 +142,10 @@ def test_flower_gets_model_and_update_within_the_clip(account):
 @pytest.mark.parametrize("kind", ["evaluate", "train"])
 def test_flower_gets_public_metrics_alone_where_no_arrays_come_back(account, kind):
     def reply(message):
-        return Message(RecordDict({"m": MetricRecord({"num-examples": 3, "loss": 0.1})}), reply_to=message)
+        return Message(RecordDict({"metrics": MetricRecord({"num-examples": 3, "loss": 0.1})}), reply_to=message)
 
     made = app_of([flower_mod(filter_on(account), PUBLIC)], reply)
-    assert dict(made(asked(kind), context()).content["m"]) == {"num-examples": 3} and paid(account) == 0
+    assert dict(made(asked(kind), context()).content["metrics"]) == {"num-examples": 3} and paid(account) == 0
 
 
 def other_record(message: Message) -> Message:
@@ -194,7 +196,7 @@ def test_a_mod_that_stands_behind_adds_nothing_to_a_reply_of_flower(account):
         return reply
 
     first = app_of([flower_mod(filter_on(account)), talkative], trained)(asked(), context())
-    assert not first.content["metrics"] and not first.content["more"]
+    assert not first.content["metrics"] and "more" not in first.content
     last = app_of([talkative, flower_mod(filter_on(account))], trained)(asked(), context())
     assert last.content["more"]["site"] == SECRET
 
@@ -296,7 +298,7 @@ STEPS = {"NUM_STEPS_CURRENT_ROUND": "a setting of the job"}
 
 def test_nvflare_gets_the_certified_difference_and_nothing_else_and_no_more_of_them(account):
     made = filter_on(account)
-    component = dxo_filter(made, STEPS)
+    component = dxo_filter(made, MODEL, STEPS)
     for number in range(ROUNDS):
         sent = component.process(result(), FLContext())
         dxo = from_shareable(sent)
@@ -323,17 +325,18 @@ def test_nvflare_gets_the_certified_difference_and_nothing_else_and_no_more_of_t
     ids=["WEIGHTS", "METRICS", "COLLECTION", "empty", "a counter", "no DXO"],
 )
 def test_nvflare_gets_nothing_else(account, wrong):
-    component = dxo_filter(filter_on(account))
+    component = dxo_filter(filter_on(account), MODEL)
     with pytest.raises((TypeError, ValueError)) as refusal:
         component.process(wrong, FLContext())
     assert SECRET not in str(refusal.value) and paid(account) == 0
 
 
 def test_nvflare_hears_the_return_code_of_a_failure_alone(account):
-    failed = make_reply(ReturnCode.EXECUTION_EXCEPTION)
-    failed["traceback"] = SECRET
-    sent = dxo_filter(filter_on(account)).process(failed, FLContext())
-    assert sent.get_return_code() == ReturnCode.EXECUTION_EXCEPTION and SECRET not in str(sent) and paid(account) == 0
+    for code, told in ((ReturnCode.MODEL_UNRECOGNIZED,) * 2, (SECRET, ReturnCode.EXECUTION_EXCEPTION)):
+        failed = make_reply(code)
+        failed["traceback"] = SECRET
+        sent = dxo_filter(filter_on(account), MODEL).process(failed, FLContext())
+        assert sent.get_return_code() == told and SECRET not in str(sent) and paid(account) == 0
 
 
 def test_a_site_of_nvflare_states_the_filter_itself(account, tmp_path):
@@ -366,14 +369,17 @@ def test_a_job_of_nvflare_carries_the_filter_to_its_site(account, tmp_path):
     job = FedJob(name="certified", min_clients=1)
     job.set_app_packages(["partywise"])
     job.to(
-        dxo_filter(filter_on(account, rounds=1), STEPS), "site-1", filter_type=FilterType.TASK_RESULT, tasks=["train"]
+        dxo_filter(filter_on(account, rounds=1), MODEL, STEPS),
+        "site-1",
+        filter_type=FilterType.TASK_RESULT,
+        tasks=["train"],
     )
     job.export_job(str(tmp_path / "job"))
     (config,) = (tmp_path / "job").rglob("config_fed_client.json")
     assert not list((tmp_path / "job").rglob("*.py"))
     (chain,) = json.loads(config.read_text())["task_result_filters"]
     component = Builder().build_component(chain["filters"][0])
-    assert chain["tasks"] == ["train"] and type(component) is type(dxo_filter(filter_on(account)))
+    assert chain["tasks"] == ["train"] and type(component) is type(dxo_filter(filter_on(account), MODEL))
     assert from_shareable(component.process(result(), FLContext())).meta == {"NUM_STEPS_CURRENT_ROUND": 19}
     with pytest.raises(BudgetExceeded):
         component.process(result(), FLContext())
@@ -392,7 +398,8 @@ def test_a_job_of_nvflare_ends_with_the_budget_of_a_site(tmp_path, monkeypatch):
     for site, left in (("site-1", 3), ("site-2", 2)):
         job.to(Trainer(), site, tasks=["train"])
         made = filter_on(tmp_path / f"{site}.jsonl", rounds=left, owner=site)
-        job.to(dxo_filter(made, STEPS), site, filter_type=FilterType.TASK_RESULT, tasks=["train"])
+        model = {"numpy_key": np.zeros((2, 2))}
+        job.to(dxo_filter(made, model, STEPS), site, filter_type=FilterType.TASK_RESULT, tasks=["train"])
     job.simulator_run(str(tmp_path / "work"))
     # Whether the other site had released its third before the job ended is a matter of moments.
     assert paid(tmp_path / "site-2.jsonl") == 2 and paid(tmp_path / "site-1.jsonl") in (2, 3)
@@ -407,4 +414,8 @@ def test_a_job_of_nvflare_ends_with_the_budget_of_a_site(tmp_path, monkeypatch):
 def test_a_framework_is_given_no_filter_that_it_cannot_run(account, adapter, wrong):
     made = filter_on(None if wrong == "account" else account, unit="row" if wrong == "unit" else "user")
     with pytest.raises(ValueError, match={"public": "because"}.get(wrong, wrong)):
-        adapter(made, {"loss": ""} if wrong == "public" else None)
+        adapter(
+            made,
+            **({"model": MODEL} if adapter is dxo_filter else {}),
+            public={"loss": ""} if wrong == "public" else None,
+        )

@@ -8,7 +8,8 @@ import os
 import pickle
 import signal
 from collections.abc import Callable
-from threading import Thread
+from contextlib import suppress
+from threading import Thread, Timer
 
 import numpy as np
 import pytest
@@ -47,7 +48,7 @@ def on_disk(folder, **terms) -> CertifiedFilter:
 class NoNoise:
     """An observer that releases the statistic itself, so that tests see what the noise hides."""
 
-    def draw(self, bounded, mechanism, owner, draw):
+    def draw(self, bounded, mechanism, owner, draw, rng=None):
         draw()
         return np.array(bounded.value)
 
@@ -415,8 +416,8 @@ def test_an_account_is_that_of_parties_and_goes_on_when_it_is_opened_again(tmp_p
     with pytest.raises(BudgetExceeded):
         on_disk(tmp_path).release(np.ones((4, 3)))
     rows = opened_account(tmp_path / FILE).rows
-    assert [row.kind for row in rows[:5]] == ["account", "budget", "began", "paid", "ended"]
-    assert rows[0].fields["party"] == "north" and rows[1].fields["budget"]["epsilon"] == 1
+    assert [row.kind for row in rows[:6]] == ["account", "time", "budget", "began", "paid", "ended"]
+    assert rows[0].fields["party"] == "north" and rows[2].fields["budget"]["epsilon"] == 1
     with Account(tmp_path, party="north") as account:
         assert (
             account.costs_by_unit(1e-5)["row"].epsilon == pytest.approx(on_disk(tmp_path).epsilon_spent, rel=1e-12)
@@ -458,6 +459,36 @@ def test_an_account_that_another_process_has_open_pays_nothing(tmp_path):
         made.release(np.ones((4, 3)))
     assert paid_rows(made.account) == 0
     made.release(np.ones((4, 3)))
+
+
+def test_a_release_waits_for_another_process_that_is_about_to_end(tmp_path):
+    made = on_disk(tmp_path)
+    account = Account(made.account, party="north")
+    closing = Timer(0.1, account.close)
+    closing.start()
+    made.release(np.ones((4, 3)))
+    closing.join()
+    assert paid_rows(made.account) == 1
+
+
+def test_working_directories_and_later_budgets_make_no_new_budget(tmp_path, monkeypatch):
+    """30 releases of mu 0.3 fit into epsilon 8, wherever the process is, and whatever a later filter asks for."""
+    terms = {"clip": 1.0, "mu": 0.3, "unit": "user", "owner": "north"}
+    with pytest.raises(ValueError, match=r"account='acc.jsonl' of a certified filter is a relative path, which is"):
+        CertifiedFilter(**terms, budget=(8.0, 1e-5), account="acc.jsonl")
+    made, released = CertifiedFilter(**terms, budget=(8.0, 1e-5), account=tmp_path / "acc.jsonl"), 0
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        with suppress(BudgetExceeded):
+            for _ in range(40):
+                made.release(np.ones((1, 1)))
+                released += 1
+    assert released == math.floor(gdp_mu(8.0, 1e-5) ** 2 / 0.3**2) == 30
+    for budget in ((80.0, 1e-5), (8.0, 1e-3), (4.0, 1e-5)):
+        with pytest.raises(AccountError, match=r"was begun with the budget epsilon = 8, .* the first one binds"):
+            CertifiedFilter(**terms, budget=budget, account=tmp_path / "acc.jsonl").release(np.ones((1, 1)))
+    assert paid_rows(tmp_path / "acc.jsonl") == 30
 
 
 def test_an_account_of_somebody_else_or_changed_pays_nothing(tmp_path):

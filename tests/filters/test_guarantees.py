@@ -169,6 +169,18 @@ def test_a_mask_is_no_longer_than_its_seed():
     assert guarantees.mask_bits(256) == 32 and guarantees.mask_bits(16) == 16
 
 
+@pytest.mark.parametrize("value", [1.0, -1.0, 0.1, -3.7, 1e-6, -1e-6, 60000.0])
+def test_an_output_is_unreachable_where_no_noise_of_all_makes_it(value):
+    """Of 16 bits every noise and every output is tried."""
+    floats = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    floats = floats[np.isfinite(floats)]
+    with np.errstate(over="ignore"):
+        reached = np.isin(floats, np.float16(value) + floats)
+        found = guarantees.unreachable(floats, value)
+    assert 0 < reached.sum() < floats.size
+    np.testing.assert_array_equal(found, ~reached)
+
+
 @pytest.mark.parametrize(
     ("kind", "sd", "value", "share"),
     [

@@ -8,7 +8,7 @@ import pytest
 from partywise.functional.margin import Improvement
 from partywise.functional.moments import Sums
 from partywise.functional.options import MomentsOptions
-from partywise.functional.protocols.moments import NoisySums, active_moments, active_noise
+from partywise.functional.protocols.moments import ReleasedChunk, active_moments, active_noise
 from partywise.privacy.statistics.isometry import to_matrix
 from protocol_driver import INF, make_data, run
 
@@ -50,7 +50,7 @@ def test_the_stated_variance_is_that_of_the_change_of_the_loss():
     def noisy(sums):
         xx = to_matrix(sd["zz"] * rng.normal(size=P * (P + 1) // 2), P)
         mean, cross = sd["mean"] * rng.normal(size=P), sd["zy"] * rng.normal(size=sums.xy.shape)
-        return NoisySums(replace(sums, x=sums.x + mean, xx=sums.xx + xx, xy=sums.xy + cross), sd)
+        return ReleasedChunk(replace(sums, x=sums.x + mean, xx=sums.xx + xx, xy=sums.xy + cross), sd)
 
     draws = 4000
     changes, stated = np.empty(draws), np.empty(draws)

@@ -19,7 +19,7 @@ from partywise.functional.moments import Sums, corrected_moments
 from partywise.functional.options import LocalOptions, MomentsOptions
 from partywise.functional.protocols.aggregation import aggregation
 from partywise.functional.protocols.common import Plan
-from partywise.functional.protocols.moments import NoisySums, active_moments, local_curves, local_steps
+from partywise.functional.protocols.moments import ReleasedChunk, active_moments, local_curves, local_steps
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms.noise_shares import NoiseShares
@@ -167,9 +167,8 @@ def test_the_noise_of_the_mean_is_taken_out_of_the_second_moments():
     noise = stream(1, "noise").standard_normal((draws, 2, 2)) * sd
     found = []
     for pair in noise:
-        chunks = [
-            NoisySums(replace(sums, x=sums.x + extra), {"mean": sd}) for sums, extra in zip(parts, pair, strict=True)
-        ]
+        moved = [replace(sums, x=sums.x + extra) for sums, extra in zip(parts, pair, strict=True)]
+        chunks = [ReleasedChunk(sums, {"mean": sd}) for sums in moved]
         found.append(active_moments(chunks, sd**2))
     corrected = np.array([moments.G[0, 0] for moments in found])
     raw = np.array([moments.raw[0, 0] for moments in found])
@@ -281,7 +280,10 @@ def test_without_a_dealer_nobody_is_trusted_and_sums_of_two_parties_have_both_no
     assert "dealer" not in {m.sender for m in done.channel.messages}
     worst = done.channel.ledger.worst_total(names, "features", DELTA)
     # The dealer's noise would be known to the dealer: infinite against any coalition.
-    assert (worst.trust, worst.colluders) == ("nobody", 2)
+    assert (worst.trust, worst.colluders) == (
+        "encryption under the keys of active, party 1 and party 2 holds (a computational assumption)",
+        2,
+    )
     assert worst.epsilon_any == worst.epsilon_certified == pytest.approx(EPSILON, rel=1e-9)
     for event in done.releases:
         assert event.owners == ("active", "party 1", "party 2") and event.exact

@@ -119,7 +119,7 @@ MOMENTS = {name: WALK[name] for name in WALK if name not in ("score", "sse", "df
     "ridge": ({"stabiliser": "published"}, [5.0]),
     "dealer": ({"cipher": "paillier"}, ["dealer"]),
     "cipher": ({}, ["paillier"]),
-    "key_size": ({}, [1024]),
+    "key_size": ({}, [3072]),
 }
 ELSEWHERE = ("noise", "radius", "radius_rho", "geometry", "release", "sy", "y_radius")
 ROUNDS = {name: LOCAL[name] for name in LOCAL if name not in ELSEWHERE}

@@ -59,7 +59,7 @@ def test_the_published_sweeps_are_those_of_the_source(family, parties):
     expected = seed_loop(X, y, split(6, parties), family, 0.5, 4)
     np.testing.assert_allclose(found.coefficients, expected, rtol=0, atol=1e-11 * np.abs(expected).max())
     assert (found.status, found.iterations, len(found.objective)) == ("not_converged", 4, 5)
-    assert found.numbers["reason"] == "max_sweeps=4 sweeps"
+    assert found.reason == "max_sweeps=4 sweeps"
 
 
 @pytest.mark.parametrize("variant", ["published", "corrected"])
@@ -155,7 +155,7 @@ def test_every_fit_has_the_text_of_a_reason_so_that_replicates_stand_in_one_bloc
     for mean, most in ((2, 300), (100, 300), (2, 2)):
         X, y = records("gamma", 2000, 10, rho=0.3, mean=mean)
         found, _ = fitted(bcd.fit, X, y, split(10, 2), replace(PUBLISHED, max_sweeps=most), family="gamma")
-        reasons[found.status] = found.numbers["reason"]
+        reasons[found.status] = found.reason
     assert reasons["ok"] == "" and reasons["not_converged"] == "max_sweeps=2 sweeps"
     assert all(isinstance(reason, str) for reason in reasons.values()) and len(reasons) == 3
 
@@ -167,7 +167,7 @@ def test_separated_responses_have_a_status_without_a_ridge_and_a_fit_with_one():
         found, _ = fitted(bcd.fit, X, y, split(4, 2), options, family="binomial")
         assert found.status == "diverged" and np.all(np.isnan(found.coefficients))
         words = "overflowed" if options is PUBLISHED else "separate the responses"
-        assert words in found.numbers["reason"]
+        assert words in found.reason
     found, _ = fitted(bcd.fit, X, y, split(4, 2), replace(CORRECTED, ridge=1.0), family="binomial")
     expected = pooled(X, y, "binomial", ridge=1.0).coefficients
     assert found.status == "ok"

@@ -149,7 +149,8 @@ def test_the_analysis_of_deviance_and_names_of_a_frame():
     ratio = 2 * (expected.llf - null.llf)
     assert rows["columns"]["statistic"] == pytest.approx(ratio, rel=1e-8)
     assert rows["columns"]["p_value"] == pytest.approx(stats.chi2.sf(ratio, 4), rel=1e-6)
-    private = pw.VerticalGLM("poisson", "moments", epsilon=2.0, **PRIVATE).fit(X, Y, rng=1)
+    with pytest.warns(UserWarning, match="no epsilon removes their bias"):
+        private = pw.VerticalGLM("poisson", "moments", epsilon=2.0, **PRIVATE).fit(X, Y, rng=1)
     assert private.deviance_table() is None
 
 
@@ -216,7 +217,8 @@ def test_successes_among_trials_are_those_of_statsmodels(protocol):
     for y_, trials_, family, words in (
         (y, trials, "poisson", "successes among trials are 'binomial'"),
         (y + 9, trials, "binomial", "no more successes than trials"),
-        (y * 0, trials * 0, "binomial", "0 successes in 0 trials in record 0"),
+        (y * 0, trials * 0, "binomial", "are 0 in all records that have a weight: give at least one trial"),
+        (y * 0 + 1, trials * 0, "binomial", "1 successes in 0 trials in record 0"),
         (y + 0.5, trials + 1, "binomial", "give whole numbers"),
     ):
         with pytest.raises(ValueError, match=words):
@@ -257,7 +259,8 @@ def test_squared_scores_are_not_formed_in_shares():
 
 def test_what_is_not_nested_has_no_test():
     full, part = (pw.VerticalGLM("poisson").fit(X[:, :k], Y, rng=1) for k in (4, 2))
-    private = pw.VerticalGLM("poisson", "moments", epsilon=2.0, **PRIVATE).fit(X, Y, rng=1)
+    with pytest.warns(UserWarning, match="no epsilon removes their bias"):
+        private = pw.VerticalGLM("poisson", "moments", epsilon=2.0, **PRIVATE).fit(X, Y, rng=1)
     ridge = pw.VerticalGLM("poisson", ridge=1.0).fit(X, Y, rng=1)
     other = pw.VerticalGLM("poisson").fit(X[:, :2], Y[::-1] + 1, rng=1)
     quasi = pw.VerticalGLM("poisson", dispersion="pearson").fit(X, Y, rng=1)
@@ -282,7 +285,8 @@ def test_names_need_no_pandas(monkeypatch):
 
 def test_submodels_of_released_moments_cost_nothing_more():
     frame = pd.DataFrame(X, columns=["age", "dose", "stage", "smoker"])
-    private = pw.VerticalGLM("poisson", "moments", epsilon=2.0, **PRIVATE).fit(frame, Y, rng=1)
+    with pytest.warns(UserWarning, match="no epsilon removes their bias"):
+        private = pw.VerticalGLM("poisson", "moments", epsilon=2.0, **PRIVATE).fit(frame, Y, rng=1)
     rows = len(private.ledger_.rows)
     whole, part = private.submodel(range(4)), private.submodel(["stage", 0])
     np.testing.assert_array_equal(whole, np.append(private.intercept_, private.coef_))
@@ -388,7 +392,7 @@ SPOILT[4, 1] = np.nan
             ValueError,
             "weights of party 'active': private protocols take records without them",
         ),
-        ({}, {"rng": None}, TypeError, "rng="),
+        ({}, {"rng": 1.5}, TypeError, "rng="),
     ],
 )
 def test_what_is_wrong_is_named(made, given, error, words):

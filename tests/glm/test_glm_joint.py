@@ -53,7 +53,7 @@ def test_any_parties_have_the_fit_of_statsmodels(family, parties, solver):
     assert close(found.covariance, expected.cov_params())
     assert close(found.deviance, expected.deviance) and close(found.null_deviance, expected.null_deviance)
     assert close(found.dispersion, expected.scale)
-    scale = expected.deviance / 200 if OBJECTS[family].estimates_dispersion else 1.0
+    scale = expected.deviance / 200 if OBJECTS[family].facts.estimates_dispersion else 1.0
     assert close(found.log_likelihood, expected.model.loglike(expected.params, scale=scale))
     path = found.objective
     assert len(path) == found.iterations and np.all(np.diff(path) <= 1e-12 * path[:-1])
@@ -186,7 +186,7 @@ def test_separated_responses_are_named_without_a_ridge_and_fitted_with_one(optio
     X, _ = records("binomial", 80, 4)
     y = (X[:, 0] + X[:, 2] > 0).astype(float)
     found, _ = fitted(joint.fit, X, y, split(4, 2), options, family="binomial")
-    assert found.status == "diverged" and "separate the responses" in found.numbers["reason"]
+    assert found.status == "diverged" and "separate the responses" in found.reason
     assert found.standard_errors is None and found.dispersion is None and found.deviance < 1e-6
     found, _ = fitted(joint.fit, X, y, split(4, 2), replace(options, ridge=0.01), family="binomial")
     assert found.status == "ok" and found.numbers["penalised"]
@@ -209,7 +209,7 @@ def test_steps_that_run_out_have_a_status_and_no_standard_errors():
         found, _ = fitted(joint.fit, X, y, split(4, 2), replace(options, max_iter=2), family="inverse_gaussian")
         assert (found.status, found.iterations) == ("not_converged", 2)
         assert found.standard_errors is None and found.log_likelihood is None
-        assert found.numbers["reason"] == "max_iter=2 evaluations"
+        assert found.reason == "max_iter=2 evaluations"
         assert found.deviance < found.null_deviance
 
 

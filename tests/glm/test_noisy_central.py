@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fixed import fixed
 from forked import checked, forked
 from glm_driver import FAMILIES, records
-from noisy_driver import GROUPS, oracle, private_run
+from noisy_driver import GROUPS, default_total, oracle, private_run
 from partywise.audits.contract import agree
 from partywise.errors import BudgetExceeded
 from partywise.federation.exchanges.secure_sum import AGGREGATOR
@@ -22,7 +23,7 @@ FITS = {
     "newton": (noisy_newton.fit, NoisyNewtonOptions()),
     "gradient": (noisy_gradient.fit, NoisyGradientOptions(steps=6)),
 }
-S = 1.4 * np.sqrt(5)
+S = default_total()
 # Bound of r that the specification names, where the response has the unit of the driver's constants: ranges of
 # half-width 5, means of 2 at the start.
 BOUNDS = {"gaussian": 10 / 3, "binomial": 0.8, "poisson": 2 * np.sqrt(2), "gamma": 4.0, "inverse_gaussian": 2.0}
@@ -112,7 +113,13 @@ def test_any_number_of_parties_with_the_same_radius_gives_one_answer(name, epsil
     X, y = records("gaussian", 200, 5)
     X = X / np.abs(X).max()
     deals = [((0, 1), (2, 3, 4)), ((0, 4), (2,), (1, 3)), ((0,), (1,), (2,), (3,), (4,))]
-    answers = [simulate(fit, private_run(X, y, options, "gaussian", epsilon, groups=deal)) for deal in deals]
+    answers = []
+    for deal in deals:
+        names = ["active", *(f"passive {place}" for place in range(1, len(deal)))]
+        # Squares of the radii that add up to the same, however columns are dealt; default ones do not.
+        radii = {name: fixed(1.4 * len(own) ** 0.5) for name, own in zip(names, deal, strict=True)}
+        run = private_run(X, y, options, "gaussian", epsilon, groups=deal, facts={"radii": radii})
+        answers.append(simulate(fit, run))
     for other in answers[1:]:
         np.testing.assert_allclose(other.coefficients, answers[0].coefficients, rtol=1e-10, atol=1e-12)
 

@@ -12,12 +12,15 @@ from glm_driver import records
 from noisy_driver import GROUPS, clipped, facts, in_steps, oracle_score, private_run
 from partywise.audits.contract import agree
 from partywise.federation.run import simulate
+from partywise.glm.noisy_statistics.scaling import default_radius
 from partywise.glm.options import NoisyPredictorOptions
 from partywise.glm.protocols.noisy_predictor import fit
 from partywise.privacy.accounted_values import Public
 from partywise.privacy.secure.fixed_point import whole_records
 
 BOUND = {"gaussian": 10.0, "binomial": 1.0}
+# Constant entry of the block of the active party: the typical size of its others.
+CONSTANT = default_radius(len(GROUPS[0])) / np.sqrt(len(GROUPS[0]))
 SAID = "declared by the test"
 ONE = NoisyPredictorOptions(cipher="sized")
 MORE = replace(ONE, sweeps=2, shares=(0.1, 0.3, 0.6), own="exact")
@@ -26,11 +29,11 @@ MORE = replace(ONE, sweeps=2, shares=(0.1, 0.3, 0.6), own="exact")
 def block_descent(family, X, y, sweeps, own):
     """Coefficients (1 + p,) after Gauss-Seidel sweeps from the start with the mean weight, clipped blocks in steps."""
     weight = {"binomial": 0.18}.get(family, 1.0)
-    blocks = [clipped(X[:, group], 1.4 * np.sqrt(len(group))) for group in map(list, GROUPS)]
-    blocks[0] = np.column_stack([np.full(len(y), 1.4), blocks[0]])
+    blocks = [clipped(X[:, group], default_radius(len(group))) for group in map(list, GROUPS)]
+    blocks[0] = np.column_stack([np.full(len(y), CONSTANT), blocks[0]])
     betas = [np.zeros(block.shape[1]) for block in blocks]
     level = facts(family)["eta_start"].value
-    lengths = [float(np.hypot(1.4 * np.sqrt(len(g)), 1.4 * (k == 0))) for k, g in enumerate(GROUPS)]
+    lengths = [float(np.hypot(default_radius(len(g)), CONSTANT * (k == 0))) for k, g in enumerate(GROUPS)]
     seconds = [(whole := in_steps(block, length)).T @ whole for block, length in zip(blocks, lengths, strict=True)]
     for _ in range(sweeps):
         for k, block in enumerate(blocks):
@@ -46,7 +49,7 @@ def block_descent(family, X, y, sweeps, own):
                 score = in_steps(block * r[:, None], lengths[0] * BOUND[family]).sum(axis=0)
             betas[k] = betas[k] + np.linalg.solve(seconds[k], score) / weight
     answer = np.zeros(1 + X.shape[1])
-    answer[0] = level + 1.4 * betas[0][0]
+    answer[0] = level + CONSTANT * betas[0][0]
     for group, beta in zip(GROUPS, [betas[0][1:], *betas[1:]], strict=True):
         answer[[1 + j for j in group]] = beta
     return answer
@@ -57,8 +60,8 @@ def predictor(k, given, *, exact):
     block, beta = given
     if exact and k == 0:
         return block @ beta
-    columns, slopes, level = (block[:, 1:], beta[1:], 1.4 * beta[0]) if k == 0 else (block, beta, 0.0)
-    longest = 1.4 * np.sqrt(len(slopes)) * np.linalg.norm(slopes)
+    columns, slopes, level = (block[:, 1:], beta[1:], CONSTANT * beta[0]) if k == 0 else (block, beta, 0.0)
+    longest = default_radius(len(slopes)) * np.linalg.norm(slopes)
     return level + (in_steps((columns @ slopes)[:, None], longest)[:, 0] if longest else 0.0)
 
 
@@ -78,7 +81,7 @@ def test_without_noise_many_sweeps_are_the_pooled_least_squares():
     X = X / np.abs(X).max()
     found = simulate(fit, private_run(X, y, replace(ONE, sweeps=200), "gaussian", np.inf))
     expected = np.linalg.lstsq(np.column_stack([np.ones(300), X]), y, rcond=None)[0]
-    # Records are rounded to 2^-20 of a ball 1.4 sqrt(2) long, a millionth of it: as much of slopes of about 1.
+    # Records are rounded to 2^-20 of a ball 3.4 long, a millionth of it: as much of slopes of about 1.
     np.testing.assert_allclose(found.coefficients, expected, atol=5e-5)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import chi
 
 from partywise.federation.parties import Party
 from partywise.glm.model import PublicFacts
@@ -49,16 +50,23 @@ def test_records_are_scaled_by_public_numbers_and_no_longer_than_the_radius_of_t
     clinic, lab = parties(X)
     z = local_scaled_block(clinic, np.array([0, 1, 3]), facts())
     np.testing.assert_allclose(z[0], [1.0, 1.0])
-    np.testing.assert_allclose(np.linalg.norm(z, axis=1), [np.sqrt(2), 1.4 * np.sqrt(2), 1.4 * np.sqrt(2)], rtol=1e-12)
+    # The third record, (1, 2) on the scales of clinic, is shorter than the radius.
+    default = chi.ppf(0.997, 2)
+    np.testing.assert_allclose(np.linalg.norm(z, axis=1), [np.sqrt(2), default, np.sqrt(5)], rtol=1e-12)
     given = facts(radii={"lab": Public(0.25, SAID)})
     assert local_scaled_block(lab, np.arange(4), given)[:, 0].tolist() == [0.25, -0.25, 0.0, 0.0]
-    assert total_radius(given, (clinic, lab)).value == pytest.approx(np.hypot(1.4 * np.sqrt(2), 0.25), rel=1e-15)
+    assert total_radius(given, (clinic, lab)).value == pytest.approx(np.hypot(default, 0.25), rel=1e-12)
 
 
-def test_the_total_radius_does_not_depend_on_how_columns_are_dealt():
+def test_the_total_radius_is_the_length_of_the_radii_of_all_blocks():
     whole = Party("one", "active", {"X": np.zeros((1, 3))}, (0, 1, 2))
-    found = [total_radius(facts(), group).value for group in (parties(), (whole,))]
-    assert found == pytest.approx([1.4 * np.sqrt(3)] * 2, rel=1e-15)
+    totals = [total_radius(facts(), group).value for group in (parties(), (whole,))]
+    # The radii come from quantiles of chi squared: another formula than scipy's chi, which agrees up to its inversion.
+    expected = [np.hypot(*chi.ppf(0.997, [2, 1])), chi.ppf(0.997, 3)]
+    assert totals == pytest.approx(expected, rel=1e-12)
+    # Radii whose squares are as many as the columns have the same total, however these are dealt.
+    dealt = facts(radii={"clinic": Public(1.4 * np.sqrt(2), SAID), "lab": Public(1.4, SAID)})
+    assert total_radius(dealt, parties()).value == pytest.approx(1.4 * np.sqrt(3), rel=1e-15)
 
 
 def test_a_radius_rests_on_all_that_it_was_made_with():

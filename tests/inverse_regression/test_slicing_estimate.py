@@ -192,18 +192,18 @@ def test_aggregations_agree_on_one_client_and_follow_their_definitions():
 def test_inversion_of_an_indefinite_matrix():
     Q = np.linalg.qr(rng("Q").standard_normal((4, 4)))[0]
     second = (Q * [4.0, 1.0, 0.1, -0.5]) @ Q.T
-    values, _, floored, indefinite = floored_spectrum(second)
+    values, _, floored, indefinite = floored_spectrum(second, 0.2)
     np.testing.assert_allclose(values, [0.2, 0.2, 1.0, 4.0])
     assert floored == 2 and indefinite
     U = np.eye(4)[:, :2]
     lifted = (Q * [4.0, 1.0, 0.2, 0.2]) @ Q.T
-    basis, floored, indefinite = invert(second, U)
+    basis, floored, indefinite = invert(second, U, least=0.2)
     np.testing.assert_allclose(basis, np.linalg.solve(lifted, U), atol=1e-12)
     assert floored == 2 and indefinite
     basis, floored, indefinite = invert(second, U, "plain")
     np.testing.assert_allclose(basis, np.linalg.solve(second, U), atol=1e-12)
     assert floored == 0 and indefinite
-    root, floored, indefinite = inverse_root(second)
+    root, floored, indefinite = inverse_root(second, 0.2)
     np.testing.assert_allclose(root @ root, np.linalg.inv(lifted), atol=1e-12)
     assert floored == 2 and indefinite and np.allclose(root, root.T)
     singular = np.diag([1.0, 1.0, 1.0, 0.0])

@@ -17,7 +17,6 @@ from partywise.federation.exchanges.homomorphic.keys import drawn_key
 from partywise.federation.exchanges.homomorphic.large_numbers import number_of
 from partywise.federation.exchanges.homomorphic.paillier import decrypt
 from partywise.federation.run import simulate
-from partywise.linear import options as linear_options
 from partywise.linear.model import PublicFacts
 from partywise.linear.options import CertifiedOptions, PooledOptions
 from partywise.linear.protocols import certified, pooled
@@ -42,7 +41,7 @@ def key_of(run):
 
 @pytest.fixture
 def short_keys(monkeypatch):
-    monkeypatch.setattr(linear_options, "LEAST_KEY_SIZE", 512)
+    monkeypatch.setattr("partywise.checks.LEAST_KEY_SIZE", 512)
 
 
 @pytest.mark.parametrize("split", SPLITS)

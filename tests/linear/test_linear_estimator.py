@@ -21,7 +21,6 @@ from partywise.experiment.plan import plan
 from partywise.experiment.trial import execution
 from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams
-from partywise.linear import options as linear_options
 from partywise.randomness import Streams
 from pipeline import ROOT
 
@@ -80,7 +79,7 @@ def test_labels_are_predicted():
 
 def test_secrets_come_from_the_system_and_move_no_number(monkeypatch):
     """Keys, exponents and masks of two runs differ; batches are those of the seed, sums are exact."""
-    monkeypatch.setattr(linear_options, "LEAST_KEY_SIZE", 512)
+    monkeypatch.setattr("partywise.checks.LEAST_KEY_SIZE", 512)
     options = SIZED | {"cipher": "paillier", "key_size": 512, "total_round_num": 3}
     plain = pw.VerticalLinear(**options).fit(X, LABELS, rng=7).estimate_
     one, other = (pw.VerticalLinear(**options).fit(X, LABELS, rng=SecureStreams(7)).estimate_ for _ in range(2))
@@ -119,7 +118,7 @@ def test_parameters_in_scikit_learns_way():
         ({}, {"parties": 5}, ValueError, "n_parties=5"),
         ({}, {"parties": 1}, ValueError, "parties has 1 active and 0 passive"),
         ({}, {"parties": [[0, 1], [1, 2, 3]]}, ValueError, "not a partition"),
-        ({}, {"rng": None}, TypeError, "rng="),
+        ({}, {"rng": 1.5}, TypeError, "rng="),
     ],
 )
 def test_what_is_wrong_is_named(changes, given, error, words):
@@ -133,3 +132,30 @@ def test_what_is_wrong_is_named(changes, given, error, words):
 def test_bounds_that_nothing_reads_are_refused():
     with pytest.raises(ValueError, match=r"bounds=2\.0 is read by protocol='certified' only"):
         pw.VerticalLinear("pooled", bounds=2.0).fit(X, LABELS, rng=1)
+
+
+def test_the_exact_fit_bears_shifts_and_scales_of_columns():
+    """Least squares explain the same share in whatever units, and slopes change by the units alone."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 4))
+    y = x @ [1.0, -1.0, 0.5, 2.0] + 0.6 * rng.normal(size=400)
+
+    def fit(columns, **options):
+        model = pw.VerticalLinear("exact", model="linear", parties=2, random_state=1, **options)
+        return model.fit(columns, y)
+
+    plain, units = fit(x), np.array([1e8, 1.0, 1e-6, 1.0])
+    slopes = np.linalg.lstsq(np.column_stack([np.ones(400), x]), y, rcond=None)[0]
+    np.testing.assert_allclose(np.r_[plain.intercept_, plain.coef_], slopes, rtol=1e-12)
+    assert plain.score(x, y) == pytest.approx(0.9395, abs=1e-4)
+    for columns, factor in ((x + 1e4, 1.0), (x * units, units), (x * units + 1e4 * units, units)):
+        fitted = fit(columns)
+        assert fitted.score(columns, y) == pytest.approx(plain.score(x, y), abs=1e-9)
+        np.testing.assert_allclose(fitted.coef_ * factor, plain.coef_, rtol=1e-8)
+    ridge = fit(x, ridge=0.5)
+    np.testing.assert_allclose(fit(x + 1e4, ridge=0.5).coef_, ridge.coef_, rtol=1e-8)
+    np.testing.assert_allclose(
+        ridge.coef_,
+        np.linalg.solve(np.cov(x.T, bias=True) + 0.5 * np.eye(4), np.cov(x.T, y, bias=True)[:4, 4]),
+        rtol=1e-10,
+    )

@@ -59,7 +59,7 @@ def test_score_and_observed_weight_are_derivatives_of_the_deviance(name):
 def test_deviance_and_likelihood_are_those_of_statsmodels(name, weighted):
     family, y, eta = drawn(name)
     mu, weights = family.mean(eta), np.linspace(0.2, 2, 60) if weighted else None
-    dispersion = 0.7 if family.estimates_dispersion else 1.0
+    dispersion = 0.7 if family.facts.estimates_dispersion else 1.0
     plain = 1.0 if weights is None else weights
     oracle = ORACLES[name]
     assert np.isclose(family.deviance(y, eta, weights), oracle.deviance(y, mu, var_weights=plain), rtol=1e-12)

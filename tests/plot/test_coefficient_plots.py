@@ -91,6 +91,7 @@ def test_private_labels_have_the_intervals_that_the_fit_gives():
     np.testing.assert_allclose(ends, model.conf_int_[1:])
 
 
+@pytest.mark.filterwarnings("ignore:the fit is clipped")
 def test_an_estimator_without_intervals_says_why(table, fits):
     X, y = table
     slicing = pw.SlicedInverseRegression(epsilon=2.0, edges=(0.0,)).fit(X, y, parties=2, rng=7)
@@ -123,6 +124,7 @@ def test_the_figure_of_coefficients_draws_with_it(monkeypatch):
             np.testing.assert_array_equal(drawn_bars.lines[0].get_xdata(), one.values)
 
 
+@pytest.mark.filterwarnings("ignore:the fit is not_estimable")
 def test_hazard_ratios_have_no_intercept_and_say_why_there_are_no_intervals():
     rng = pw.stream(3, "follow-up")
     X = rng.uniform(-1, 1, size=(1500, 2))

@@ -8,6 +8,7 @@ from matplotlib import pyplot as plt
 
 import partywise as pw
 from partywise.plot import curves
+from partywise.privacy.rounding import upward
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +52,7 @@ def test_a_fit_stands_at_its_delta_and_its_claim_is_hollow(fitted):
     line = shown.pop("classic")
     ((words, (mark,)),) = shown.items()
     np.testing.assert_array_equal(mark, [delta, fitted.privacy_.epsilon_certified])
-    assert words == f"classic, ε = {fitted.privacy_.epsilon_certified:.3g} at δ = 1e-5"
+    assert words == f"classic, ε = {upward(fitted.privacy_.epsilon_certified)} at δ = 1e-5"
     assert np.isclose(np.interp(np.log(delta), np.log(line[:, 0]), line[:, 1]), mark[1], rtol=1e-3)
     hollow = {one.get_label(): one.get_markerfacecolor() for one in ax.get_lines()}
     assert hollow["classic, claimed: no guarantee"] == "white"

@@ -108,7 +108,7 @@ PRIVATE = [
         (noisy_newton.fit, NoisyNewtonOptions()),
         (noisy_newton.fit, NoisyNewtonOptions(clip="record")),
         (noisy_gradient.fit, NoisyGradientOptions(steps=2, rate=0.4)),
-        (moments.fit, MomentsOptions(key_size=512)),
+        (moments.fit, MomentsOptions(cipher="sized")),
     )
     for family in FAMILIES
 ]

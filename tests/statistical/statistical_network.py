@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from every_protocol import fits
+from forked import preload
+from last_frames_kills import NAMES, PARTS, check_kills, moments
 from networked import Networked
 from networked_check import check_networked, names_of
 from networked_kills import check_kill, check_resumed
+from partywise.federation.transport import authority
 from resumed import KINDS
 from toy_rounds import run
 
@@ -42,3 +45,12 @@ def test_twenty_kills_of_parties_that_come_back_change_nothing_and_nothing_is_pa
         killed += check_resumed(fit, start, *given)
     print(f"{kind}: {killed} of 20 parties were killed, and all runs ended")
     assert killed > 15
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_kill_around_the_last_messages_loses_a_run_or_pays_twice(tmp_path, part):
+    assert len(moments()) >= 30
+    preload()
+    authority.make(tmp_path / "certificates", NAMES, days=1)
+    ended = check_kills(tmp_path, tmp_path / "certificates", moments()[part::PARTS])
+    print(f"others that had ended at each kill: {ended}")

@@ -150,7 +150,7 @@ def test_rows_beyond_the_bound_are_left_out_by_their_order(study, folder, caplog
     person, ids = columns(own, "person", "id")
     first = [name for i, name in enumerate(ids) if np.sum(person[:i] == person[i]) < 2]
     assert sorted(data.ids) == first and len(first) == 80
-    assert "are beyond rows_per_user 2 and left out" in caplog.text
+    assert "left out, which are beyond rows_per_user 2 of " in caplog.text
     # What another person's rows are does not matter.
     _, other = made(study, folder, setting(rows_per_user=2), lambda own: [own.rows[1].__setitem__(3, "20.0")])
     assert sorted(other.ids) == first
@@ -164,7 +164,7 @@ def test_incomplete_rows_are_left_out_and_counted(study, folder, caplog):
     with caplog.at_level("INFO", "partywise"):
         _, data = made(study, folder, gaps, setting(missing="drop", marks=["-9"]))
     assert len(data.y) == 117 and not {"r002", "r003", "r008"} & set(data.ids)
-    assert "data.csv: age is missing in 2 of 120 rows" in caplog.text and "117 of 120 rows are complete" in caplog.text
+    assert "data.csv: 117 of 120 rows are used and 3 left out, which lack an entry (age 2, " in caplog.text
 
 
 def test_records_without_ids_are_called_by_their_rows(folder):

@@ -48,7 +48,7 @@ class Marks:
     def mark(self, what: str) -> None:
         os.write(self.handle, f"{what} {self.next}\n".encode())
 
-    def draw(self, _: Any, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
+    def draw(self, _: Any, mechanism: str, owner: str, draw: Callable[[], Any], rng: object = None) -> Any:
         """As an observer of releases: the moment at which noise is drawn."""
         self.mark("drawn")
         return draw()

@@ -11,17 +11,11 @@ import numpy as np
 from own_data_sets import write_csv
 from partywise.experiment.deployment.settings import Deployment, deployments_of
 from partywise.experiment.plans import plans
+from partywise.experiment.study import available, load
 from partywise.randomness import stream
 
-STUDIES = (
-    "federated_survival",
-    "functional_boosting",
-    "label_private",
-    "sliced_inverse_regression",
-    "vertical_trees",
-    "vertical_linear",
-    "vertical_glm",
-)
+# All studies that read the files of parties apart.
+STUDIES = tuple(name for name in available() if any(source.apart for source in load(name).sources.values()))
 # Table of a party: header and rows; tables by file by party.
 Table = tuple[Sequence[str], list[list[str]]]
 DAYS, PEOPLE, FIRST_PORT = 24, 60, 47110
@@ -41,10 +35,17 @@ class Apart:
         self.figures: list[str] | None = None
         self.grid: dict[str, Any] = {"replicates": 1, "parties": [2], "folds": 1, "epsilon": [2.0]}
         self.network: dict[str, Any] = {"study": study, "case": "own", "method": "m", "mode": "experiment"}
-        made = {"functional_boosting": curves, "label_private": labels, "sliced_inverse_regression": clients}
-        made["federated_survival"] = follow_up
         self.method: dict[str, Any] = {}
-        made.get(study, columns)(self)
+        cases = {"functional_boosting": curves, "label_private": labels, "sliced_inverse_regression": clients}
+        cases["federated_survival"] = follow_up
+        cases |= dict.fromkeys(("vertical_trees", "vertical_linear", "vertical_glm"), columns)
+        if study not in cases:
+            raise LookupError(
+                f"study is {study!r}: it reads files of parties apart and has no small case; write one in "
+                "tests/support/deployment_cases.py, and in tests/experiment/deployment/test_party_results.py its row "
+                "of METHODS, which says who has the estimate."
+            )
+        cases[study](self)
         self.network["parties"] = {
             name: {"host": "localhost", "port": FIRST_PORT + k} for k, name in enumerate(self.names)
         }

@@ -53,15 +53,15 @@ class Parties:
         if not (folder / "certificates").exists():
             make(folder / "certificates", case.names)
 
-    def start(self, *names: str, runs: str = "out") -> None:
-        """Start some parties, by default all."""
+    def start(self, *names: str, runs: str = "out", more: Sequence[str] = ()) -> None:
+        """Start some parties, by default all, with more words where they are given."""
         preload()
         _preload_study(self.case.study)
         for name in names or self.case.names:
             (self.folder / f"{name}.yaml").write_text(yaml.safe_dump(self.configs[name], sort_keys=False))
             words = ["party", "--config", f"{name}.yaml", "--me", name, "--data", name]
             process = FORK.Process(
-                target=_party, args=(self.folder, [*words, "--into", f"{runs}/{name}"], name), daemon=True
+                target=_party, args=(self.folder, [*words, "--into", f"{runs}/{name}", *more], name), daemon=True
             )
             process.start()
             self.processes[name] = process
@@ -78,9 +78,9 @@ class Parties:
             found[name] = PartyOutput(process.exitcode, out, err, tuple(opened.split("\n")))
         return found
 
-    def all(self, runs: str = "out") -> dict[str, PartyOutput]:
+    def all(self, runs: str = "out", more: Sequence[str] = ()) -> dict[str, PartyOutput]:
         """One run of all parties."""
-        self.start(runs=runs)
+        self.start(runs=runs, more=more)
         return self.ended()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from partywise.studies.framework_filters.judgements import Judgement
 
 Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
 # Variables of which only the first fits have values, arrays; all others are numbers of every fit.
-SHOWN = {one.name for study in available() for one in fields(load(study).examples)}
+SHOWN = {name for study in available() for name, one in load(study).own_measures.items() if one.dims}
 
 
 @dataclass(frozen=True)

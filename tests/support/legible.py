@@ -9,12 +9,13 @@ from unittest.mock import patch
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.collections import Collection, LineCollection, PathCollection
 from matplotlib.colors import to_rgba
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
@@ -37,7 +38,56 @@ def problems(figure: Figure) -> list[str]:
         *_pale_texts(texts, pixels),
         *_pale_marks(figure),
         *_covering(figure),
+        *undrawn(figure),
     ]
+
+
+def undrawn(figure: Figure) -> list[str]:
+    """Entries of legends of which no panel has the line with its marker, dashes and colours, or a patch's colour."""
+    legends = [*figure.legends, *(ax.get_legend() for ax in figure.axes if ax.get_legend() is not None)]
+    looks = {look for ax in figure.axes for artist in ax.get_children() for look in _looks(artist)}
+    entries = [
+        (text.get_text(), handle)
+        for legend in legends
+        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True)
+    ]
+    return [
+        f"the legend has {words!r}, which is not drawn"
+        for words, handle in entries
+        if looks.isdisjoint(_looks_of_entry(handle))
+    ]
+
+
+def _looks(artist: Any) -> Iterator[tuple[Any, ...]]:
+    """How an artist of a panel looks where it has data: marker, dashes and colours, and each colour by itself."""
+    if isinstance(artist, Line2D) and artist.get_visible() and np.isfinite(np.asarray(artist.get_ydata(), float)).any():
+        yield _line_look(artist)
+        yield (to_rgba(artist.get_color()),)
+    elif isinstance(artist, Patch) and artist.get_visible():
+        yield from ((to_rgba(color),) for color in (artist.get_facecolor(), artist.get_edgecolor()))
+        # Steps are a patch that is shown as a line.
+        yield "None", "-", to_rgba(artist.get_edgecolor())
+    elif isinstance(artist, Collection) and (np.size(artist.get_offsets()) or len(artist.get_paths())):
+        if isinstance(artist, LineCollection):
+            # A legend shows it as a line, whose dashes are a list, also of a solid one.
+            yield from (("None", dashes, to_rgba(color)) for color in artist.get_colors() for dashes in ("-", "--"))
+        yield from ((to_rgba(color),) for color in (*artist.get_facecolor(), *artist.get_edgecolor()))
+
+
+def _looks_of_entry(handle: Any) -> list[tuple[Any, ...]]:
+    """How an artist must look to be that of an entry; an entry without a colour is none."""
+    if isinstance(handle, Line2D):
+        return [_line_look(handle)]
+    if isinstance(handle, Patch):
+        return [(to_rgba(handle.get_facecolor()),)]
+    return [(to_rgba(color),) for color in (*handle.get_facecolor(), *handle.get_edgecolor())]
+
+
+def _line_look(line: Line2D) -> tuple[Any, ...]:
+    inks = to_rgba(line.get_color()) if line.get_linestyle() != "None" else None
+    rims = [to_rgba(color) for color in (line.get_markeredgecolor(), line.get_markerfacecolor())]
+    marker = str(line.get_marker()) or "None"
+    return marker, str(line.get_linestyle()), inks, *(rims if marker != "None" else [])
 
 
 def contrast(color: Any, other: Any = WHITE) -> float:

@@ -196,6 +196,16 @@ def in_fork(seconds: float, work: Any) -> int:
     return 1
 
 
+def coverage_of(rooms: tuple[str, ...], tests: tuple[str, ...]) -> Any:
+    """CPU seconds and lines of the rooms of each test: those on record, unless they are of other rooms or tests."""
+    asked = {"rooms": list(rooms), "tests": list(tests)}
+    kept = json.loads(COVERAGE.read_text()) if COVERAGE.exists() else {}
+    if {name: kept.get(name) for name in asked} != asked:
+        record_coverage(rooms, tests)
+        kept = json.loads(COVERAGE.read_text())
+    return kept["runs"]
+
+
 def record_coverage(rooms: tuple[str, ...], tests: tuple[str, ...]) -> None:
     """Run the tests once, and write the lines that each executes to COVERAGE."""
 
@@ -204,9 +214,8 @@ def record_coverage(rooms: tuple[str, ...], tests: tuple[str, ...]) -> None:
         pytest.main([*words, "-m", "not statistical and not runs and not system", *tests], plugins=[tracer])
         COVERAGE.parent.mkdir(exist_ok=True)
         # A test that a tracer is in the way of says nothing about a mutant.
-        COVERAGE.write_text(
-            json.dumps({name: run for name, run in tracer.tests.items() if name not in tracer.failures})
-        )
+        runs = {name: run for name, run in tracer.tests.items() if name not in tracer.failures}
+        COVERAGE.write_text(json.dumps({"rooms": rooms, "tests": tests, "runs": runs}))
         return len(tracer.failures)
 
     if failures := in_fork(3600, work):
@@ -242,9 +251,7 @@ def main() -> int:
     # What most tests import, once and not in each fork.
     for name in ("numpy", "scipy.stats", "scipy.optimize"):
         importlib.import_module(name)
-    if not COVERAGE.exists():
-        record_coverage(ROOMS, tuple(options.tests))
-    runs = json.loads(COVERAGE.read_text())
+    runs = coverage_of(tuple(options.rooms), tuple(options.tests))
     by_line: dict[tuple[str, int], list[tuple[float, str]]] = {}
     by_file: dict[str, list[tuple[float, str]]] = {}
     for test, (seconds, lines) in runs.items():

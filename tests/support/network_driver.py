@@ -11,6 +11,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+# Loaded once for all forks: it takes most of the time of a short one.
+import partywise.federation.transport.pool  # noqa: F401
 from partywise.federation.transport import authority
 from partywise.federation.transport.network import Network
 

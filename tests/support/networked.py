@@ -164,8 +164,6 @@ def _forked(me: str, request: Mapping[str, Any]) -> int:
 
 def main() -> None:
     """Fork the parties of each run that is asked for, from a process that has imported everything and read no data."""
-    import partywise.federation.transport.pool  # noqa: F401
-
     preload()
     for study in available():
         planned(study)

@@ -5,8 +5,10 @@ Without a journal whoever is killed is gone, and named; with one the run goes on
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from time import monotonic
@@ -16,9 +18,10 @@ from deployment_driver import CONFIGURATION, Notes
 from forked import FORK, preload
 from meddling import mortal
 from network_driver import addresses
+from partywise.audits.contract import same
 from partywise.federation.account.account import Account
 from partywise.federation.account.reading import messages_of, opened_account, paid_events, runs_of
-from partywise.federation.deployment.outcome import outcomes
+from partywise.federation.deployment.outcome import Outcome, estimate_of, outcomes
 from partywise.federation.deployment.party import Program, run_party
 from partywise.federation.deployment.union import union
 from partywise.federation.run import Run, simulate
@@ -95,19 +98,26 @@ def _party(
     """One process: what comes of the run, and when."""
     with ExitStack() as stack:
         given: dict[str, Any] = {"configuration": CONFIGURATION, "account": Notes(name), "patience": PATIENCE}
+        keep = None
         if journals is not None:
             account = stack.enter_context(Account(journals / f"{name}.jsonl", party=name))
             journal = Journal(journals / f"{name}.journal", CONFIGURATION)
             given |= {"account": account, "journal": journal, "patience": 60.0}
+            keep = partial(_keep, journals)
         network = Network(name, places, certificates, journal=given.get("journal"))
         end = mortal(network, life) if life else network
         try:
-            said = run_party([Program(fit=fit, run=run) for run in runs], name, end, **given).digest
+            said = run_party([Program(fit=fit, run=run, keep=keep) for run in runs], name, end, **given).digest
             if journals is not None:
                 journal.discard()
         except Exception as error:
             said = f"{type(error).__name__} {error}"
         pipe.send((said, monotonic()))
+
+
+def _keep(folder: Path, outcome: Outcome) -> None:
+    """Write what a party holds of a run to a file of its own, as the verb does."""
+    (folder / f"{outcome.place}.{outcome.run}").write_bytes(pickle.dumps(outcome))
 
 
 def check_kill(certificates: Path, seed: int, restart: bool) -> None:
@@ -138,27 +148,35 @@ def check_resumed(
     """Everybody ends, with the runs of one session in every account, paid once, and accounts that agree; whether one
     was killed at all.
 
-    Where the noise is seeded, all is as in the simulation; a run with secret noise has that of no other run.
+    Where the noise is seeded, what parties hold and the estimate are the simulation's to the last bit; a run with
+    secret noise has that of no other run. Every account has the outcome that its party held.
     """
     victim, said = killed(fit, start, certificates, seed, True, folder, frames, count)
     names, plain = start().names, start()
     rows = {name: opened_account(folder / f"{name}.jsonl").rows for name in names}
-    assert {row.kind for name in names for row in rows[name] if not row.run} <= {"account", "budget", "dropped"}
+    assert {row.kind for name in names for row in rows[name] if not row.run} <= {"account", "budget", "dropped", "time"}
     ids = runs_of(rows[names[0]])
     assert len(ids) == count and all(runs_of(rows[name]) == ids for name in names), (victim, said)
     ends = {name: [row.fields["outcome"] for row in rows[name] if row.kind == "ended"] for name in names}
     assert all(len(own) == count for own in ends.values()), (victim, said)
     assert not list(folder.glob("*.journal"))
     secret = isinstance(plain.rng_for, SecureStreams)
-    if not secret:
-        assert ends == {name: [outcome.digest] * count for name, outcome in outcomes(fit, start()).items()}
     plain.rng_for = getattr(plain.rng_for, "_public", plain.rng_for)
-    simulate(fit, plain)
-    for one in ids:
+    expected = simulate(fit, plain)
+    simulated = {} if secret else {name: one.digest for name, one in outcomes(fit, start()).items()}
+    for number, one in enumerate(ids):
+        held = {name: pickle.loads((folder / f"{name}.{one}").read_bytes()) for name in names}
+        assert {name: own[number] for name, own in ends.items()} == {
+            name: outcome.commitment for name, outcome in held.items()
+        }
+        estimate = estimate_of(list(held.values()))
+        assert type(estimate) is type(expected)
         whole = union(names, [message for name in names for message in messages_of(rows[name], one)])
         assert len(whole.ledger.rows) == len(plain.channel.ledger.rows)
         if not secret:
             assert whole.ledger.digest == plain.channel.ledger.digest
+            assert same(expected, estimate), (victim, said)
+            assert {name: outcome.digest for name, outcome in held.items()} == simulated, (victim, said)
     for name in names:
         paid = [(one, event.release_id) for one, event in paid_events(rows[name])]
         assert len(paid) == len(set(paid)), f"{name} paid twice"

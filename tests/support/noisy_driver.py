@@ -10,6 +10,7 @@ import numpy as np
 from glm_driver import DECLARED, records, start
 from partywise.audits.contract import Subject, changed_records
 from partywise.federation.run import Run
+from partywise.glm.noisy_statistics.scaling import default_radius
 from partywise.privacy.accounted_values import Public
 from partywise.randomness import Streams, stream
 
@@ -82,6 +83,11 @@ def in_steps(values: np.ndarray, length: float) -> np.ndarray:
     return nearest * (length / 2**20)
 
 
+def default_total() -> float:
+    """S, the default length of a record of all blocks of `GROUPS`."""
+    return float(np.linalg.norm([default_radius(len(group)) for group in GROUPS]))
+
+
 def oracle_score(family: str, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
     """w (z - eta) of the table of section 3 of the specification, without care for overflow."""
     mu = {"gaussian": eta, "binomial": 1 / (1 + np.exp(-eta))}.get(family, np.exp(eta))
@@ -93,11 +99,11 @@ def oracle(
 ) -> np.ndarray:
     """Iterates (steps + 1, 1 + p) without noise: Newton with the mean outer product, or gradient of a rate / weight."""
     p, weight = X.shape[1], {"binomial": 0.18, "poisson": 2.0, "inverse_gaussian": 0.5}.get(family, 1.0)
-    z = np.column_stack([clipped(X[:, group], 1.4 * np.sqrt(len(group))) for group in map(list, GROUPS)])
+    z = np.column_stack([clipped(X[:, group], default_radius(len(group))) for group in map(list, GROUPS)])
     x = np.column_stack([np.ones(len(y)), z[:, np.argsort([j for group in GROUPS for j in group])]])
     beta = np.zeros(1 + p)
     beta[0] = facts(family)["eta_start"].value
-    found, radius = [beta], 1.4 * np.sqrt(p)
+    found, radius = [beta], default_total()
     whole = np.column_stack([np.ones(len(y)), in_steps(x[:, 1:], radius)])
     second = whole.T @ whole / len(y)
     for _ in range(steps):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import chdir
 from pathlib import Path
 
@@ -12,10 +13,11 @@ from nvflare_project import SERVER, Project
 from partywise.experiment.cells import execution, run
 from partywise.experiment.data import generate
 from partywise.experiment.deployment.joint_results import join_results
+from partywise.experiment.deployment.run_files import last_run
 from partywise.experiment.deployment.settings import Deployment
 from partywise.federation.account.account import FILE
 from partywise.federation.account.reading import opened_account, paid_events, runs_of
-from partywise.federation.deployment.outcome import outcomes
+from partywise.federation.deployment.outcome import commitment_to, outcomes
 from partywise.federation.run import Run, simulate
 from site_files import site_of, write_site
 
@@ -34,7 +36,7 @@ class CaseProject(Project):
             write_site(folder / name, site_of(case, name))
             self.settle(name, folder / name)
         (folder / f"{CONFIGURATION}.yaml").write_text(yaml.safe_dump(case.config, sort_keys=False), encoding="utf-8")
-        self.say("-m", "partywise", "nvflare-job", f"{CONFIGURATION}.yaml", "--into", "job")
+        self.say("-m", "partywise", "nvflare-job", f"{CONFIGURATION}.yaml", "--into", "job", "--again")
 
     def said(self, name: str) -> str:
         """What a party has said in all its jobs."""
@@ -83,8 +85,10 @@ class CaseProject(Project):
         reference = self.fresh_run(fit)
         simulate(program, reference)
         authority = self.kit(SERVER) / "startup" / "rootCA.pem"
-        found = join_results([self.results(name) / folder for name in names], authority)
+        runs = {name: last_run(self.results(name) / folder) for name in names}
+        found = join_results(list(runs.values()), authority)
         assert found.channel.ledger.digest == reference.channel.ledger.digest
         assert len(found.channel.ledger.rows) == len(reference.channel.ledger.rows)
-        expected = {name: one.digest for name, one in outcomes(program, self.fresh_run(fit)).items()}
-        assert {name: found.records[name].outcome for name in names} == expected
+        for name, outcome in outcomes(program, self.fresh_run(fit)).items():
+            salt = json.loads((runs[name] / "outcome.json").read_text(encoding="utf-8"))["salt"]
+            assert found.records[name].outcome == commitment_to(outcome.digest, salt), name

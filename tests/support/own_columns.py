@@ -10,10 +10,17 @@ import numpy as np
 from partywise.experiment.cells import run
 from partywise.experiment.data import complete
 from partywise.experiment.plan import Plan, plan
+from partywise.experiment.study import available, load
 from partywise.randomness import stream
 from protocol_driver import data_rng
 
-STUDIES = ("vertical_trees", "vertical_linear", "vertical_glm")
+LAYOUT = "partywise.datasets.own.remote.columns"
+# All studies that read columns split over parties; the first protocol of one that has no method here.
+STUDIES = tuple(
+    name
+    for name in available()
+    if any(source.apart and source.apart.module == LAYOUT for source in load(name).sources.values())
+)
 METHOD = {
     "vertical_trees": {"protocol": "feature_gathering", "protect": "dp", "num_of_trees": 2},
     "vertical_linear": {"protocol": "exact"},
@@ -44,7 +51,7 @@ class Columns:
         if study == "vertical_glm":
             self.settings |= {"family": "binomial", "records": "aligned"}
         self.spec: dict[str, Any] = {}
-        self.method: dict[str, Any] = dict(METHOD[study])
+        self.method: dict[str, Any] = dict(METHOD.get(study, {"protocol": next(iter(load(study).methods))}))
         self.grid: dict[str, Any] = {"replicates": 1, "parties": [2], "folds": 2, "epsilon": [1.0]}
         self.text: dict[str, bytes] = {}
         self.case: dict[str, Any] = {"source": "table"}

@@ -16,7 +16,10 @@ CONTRADICTORY: dict[str, tuple[Change, str]] = {
     "no radius": (lambda own: own.settings.pop("radius"), f"{S}.radius is missing: give a number."),
     "no file": (lambda own: own.first.pop("file"), f"{P}[0].file is missing: give text."),
     "no party": (lambda own: own.first.pop("party"), f"{P}[0].party is missing: give text."),
-    "misspelt": (first(colums="h*"), f"{P}[0].colums is unknown: did you mean columns? allowed here: centre, columns"),
+    "misspelt": (
+        first(colums="h*"),
+        f"{P}[0].colums is unknown: did you mean columns? allowed here: below, centre, columns",
+    ),
     "format": (first(format="excel"), f"{P}[0].format is 'excel': it must be one of long, wide, netcdf."),
     "no columns": (lambda own: own.first.pop("columns"), f"{P}[0].columns is None: format 'wide' needs it."),
     "no value": (

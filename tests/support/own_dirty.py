@@ -68,6 +68,8 @@ ANSWERS = {
     ("Größe", "edges"): "[1.5, 2.5, 3.5]",
     ("Alter", "bounds"): "[18, 90]",
     ("Einkommen", "bounds"): "[0, 80]",
+    ("", "party"): "Stadt",
+    ("", "parties"): "[Düsseldorf, Köln, Münster]",
     ("", "response_bounds"): "[0, 2500]",
     ("", "least"): "80",
     ("response", "centre"): "1.5",

@@ -77,7 +77,10 @@ MALFORMED: dict[str, tuple[Change, str]] = {
         cell(3, 3, '"1'),
         "level.csv has an entry that begins in row 4 and ends in row 145: close its quote, ",
     ),
-    "column name twice": (cell(0, 1, "day"), "level.csv has several columns called 'day': give each its own name."),
+    "column name twice": (
+        cell(0, 1, "day"),
+        "level.csv has several columns called 'day': give each its own name, or set equal_names to number.",
+    ),
     "no id column": (cell(0, 0, "dya"), "level.csv has no column 'day': did you mean 'dya'? its columns are dya, "),
     "no value column": (response(value="levle"), f"level.csv has no column 'levle': did you mean 'level'? {COLUMNS}"),
     "no time column": (response(time="minute"), f"level.csv has no column 'minute': {COLUMNS}"),

@@ -108,7 +108,7 @@ ENTRIES: list[Mistake] = [
     ("timestamp", cell(3, 1, "2024-03-06 10:30"), "row 4, which is a date or a time of day: write a number"),
     ("percentage", cell(3, 1, "12 %"), "a is '12 %' in row 4, which is a percentage: write the number alone"),
     ("unit", cell(3, 1, "3 kg"), "a is '3 kg' in row 4, which has a unit: write the number alone"),
-    ("limit", cell(3, 1, "<0.5"), "a is '<0.5' in row 4, which is a limit and no value"),
+    ("limit", cell(3, 1, "<0.5"), "a is '<0.5' in row 4, which is a limit and not a value"),
     ("quotes of a spreadsheet", cell(3, 1, "'3"), 'a is "\'3" in row 4, which is a number in quotes'),
     ("a formula", cell(3, 1, "=A1+1"), "a is '=A1+1' in row 4, which is a formula: write its value"),
     ("an error of a spreadsheet", cell(3, 1, "#REF!"), "a is '#REF!' in row 4, which is an error of a spreadsheet"),
@@ -151,7 +151,7 @@ ENTRIES: list[Mistake] = [
     (
         "a title",
         text(shop="Customers\n\nid,a,c\nc1,1,x\n"),
-        "the first row must name the columns; take out what stands",
+        "the first row must name the columns; set lines_above",
     ),
     ("blanks between", text(shop="id a c\nc1 1 x\n"), "set delimiter to ' ', which stands between its names"),
     ("rows in quotes", text(shop='"id,a,c"\n"c1,1,x"\n'), "whole rows stand in quotes: write quotes around single"),

@@ -226,7 +226,7 @@ LABELS: dict[str, tuple[Change, str]] = {
         grid(parties=[3]),
         "studies.label_private.cases.own.grid.parties is [3]: it must be [2], the tra",
     ),
-    "a client's key": (setting(party="site"), C + "party is unknown: allowed here: columns, "),
+    "a client's key": (setting(party="site"), C + "party is unknown: allowed here: below, columns, "),
     "a figure of generated data": (
         figures("excess_by_size"),
         "studies.label_private.figures lists 'excess_by_size': it shows a sweep of generated data, and all cases here",
@@ -316,7 +316,7 @@ CLIENTS: dict[str, tuple[Change, str]] = {
     "tables with party": (many(sites(), setting(party="site")), C + "party is 'site': every table has its own party; "),
     "one file twice": (
         sites(tables=[SITES[0], SITES[1] | {"file": "north.csv"}]),
-        C + "tables has the file 'north.csv' t",
+        "tables has the file 'north.csv' twice: its records would count at two clients.",
     ),
     "one party twice": (
         sites(tables=[SITES[0], SITES[1] | {"party": "north"}]),

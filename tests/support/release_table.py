@@ -42,7 +42,7 @@ A method without noise runs, what it costs is infinite, and its screen ends with
 
 This table is made by `python tests/support/release_table.py` and tested: every method of the default configuration was
 tried on a small case, without a limit on epsilon. `epsilon` is certified there, of one fit, against the worst declared
-coalition; `trust` says who must not join what they know for it to hold. `folder` says whether a result can be
+coalition; `trust` says who must not collude and whose encryption must hold. `folder` says whether a result can be
 [published](publish_a_result.md), by whom, and otherwise why not: such a method is refused, before anybody connects,
 where the configuration names a publisher. That was tried too: the program ran on made-up records, and again on others
 from what was measured. `estimate` says who has all of the [estimate](network.md#the-result) in the end, and who a part
@@ -68,8 +68,12 @@ def folder_of(study: str, method: str, more: Mapping[str, Any]) -> str:
     place = publisher_of(case.deployment())
     if not place:
         case.network["publisher"] = next(iter(case.files))
-    why = publication_problem(case.deployment(), PEOPLE)
-    return f"no: {why}" if why else f"by the {place}" if place else "with `publisher: NAME`"
+    said, why = f"by the {place}" if place else "with `publisher: NAME`", publication_problem(case.deployment(), PEOPLE)
+    if "unprotected_units does not name" in why:
+        case.network["unprotected_units"] = ["label", "features"]
+        said += ", `unprotected_units: [label, features]`"
+        why = publication_problem(case.deployment(), PEOPLE)
+    return f"no: {why}" if why else said
 
 
 def estimate_of(study: str, case: str, method: str) -> str:

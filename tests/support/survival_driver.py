@@ -15,6 +15,7 @@ from partywise.survival.exact import (
     CoxFit,
     EventTable,
     Likelihood,
+    begin_ascent,
     bins_of,
     exposure_sums,
     kaplan_meier,
@@ -128,7 +129,7 @@ def piecewise_exponential(records: Records, edges: np.ndarray) -> tuple[CoxFit, 
     def likelihood(coefficients: np.ndarray) -> Likelihood:
         return partial_likelihood(coefficients, events, total, exposure_sums(seen, edges, coefficients))
 
-    fit = maximise(likelihood, seen.covariates.shape[1])
+    fit = maximise(likelihood, begin_ascent(seen.covariates.shape[1], events))
     exposure = exposure_sums(seen, edges, fit.coefficients).zeroth
     with np.errstate(divide="ignore"):
         return fit, np.log(events) - np.log(exposure)

@@ -59,6 +59,7 @@ class Estimate:
     mean: float
     epsilon_claimed: float
     numbers: dict[str, Any] = field(default_factory=dict)
+    status: str = "ok"
 
 
 def generate(settings: Settings, spec: Spec, rng_for: Any, resources: Any) -> Data:

@@ -13,7 +13,7 @@ from partywise.trees.model import LEAF, Ensemble, Tree
 from partywise.trees.options import PooledOptions
 from tree_driver import CLASSES, SQUARES
 
-OBJECTIVES = {CLASSES: ("binary:logistic", 0.5), SQUARES: ("reg:squarederror", 0.0)}
+OBJECTIVES = {CLASSES: "binary:logistic", SQUARES: "reg:squarederror"}
 METHODS = ("exact", "hist")
 # xgboost keeps gradients in single precision: what agrees so far is one to it. No data here have a node whose two best
 # gains agree so far.
@@ -22,10 +22,9 @@ CLOSE = 1e-6
 
 def oracle(codes: CodedColumns, y: np.ndarray, options: PooledOptions, criterion: Any, method: str) -> xgboost.Booster:
     """Its boosting at equal options; ``exact`` prunes by gamma afterwards, ``hist`` as we do while it grows."""
-    objective, base = OBJECTIVES[criterion]
     settings = {
-        "objective": objective,
-        "base_score": base,
+        "objective": OBJECTIVES[criterion],
+        "base_score": 0.5 if criterion == CLASSES and options.base_score is None else float(y.mean()),
         "tree_method": method,
         "max_depth": options.max_tree_depth,
         "eta": options.eta,
@@ -69,4 +68,4 @@ def _tree(root: dict[str, Any]) -> Tree:
 
 def scores_of(found: Ensemble, codes: CodedColumns) -> np.ndarray:
     """(n,) scores of the rows that the codes are of."""
-    return sum(found.weight * tree.value[tree.leaves_of_codes(codes.codes)] for tree in found.trees)
+    return found.base + sum(found.weight * tree.value[tree.leaves_of_codes(codes.codes)] for tree in found.trees)

@@ -56,43 +56,48 @@ def terms(stop: float | None = None, curvature: float = 0.0) -> Terms:
     return Terms(2.0, 3000, P, R, 1.0, shares=(0.15, 0.85), bins=6, merge_count=1, curvature=curvature, stop=stop)
 
 
-def found_of_bound(ends: np.ndarray, bound: float) -> float:
-    """Largest distance of two contributions over twice their bound, and that of their whole numbers over its own."""
+def largest_share(ends: np.ndarray, bound: float, sensitivity: float) -> float:
+    """Largest distance of two contributions over their sensitivity, and that of their whole numbers over its own."""
     distances = np.linalg.norm(ends[:, None] - ends[None, :], axis=2)
     pair = ends[list(np.unravel_index(distances.argmax(), distances.shape))]
-    one, other = (whole_scores(row[None], bound) for row in pair)
+    one, other = (whole_scores(row[None], bound, sensitivity) for row in pair)
     moved = sum(int(a - b) ** 2 for a, b in zip(one.integers, other.integers, strict=True))
-    assert math.sqrt(moved / one.squares) == pytest.approx(distances.max() / (2 * bound), rel=1e-4)
+    assert math.sqrt(moved / one.squares) == pytest.approx(distances.max() / sensitivity, rel=1e-4)
     assert moved <= one.squares
-    return float(distances.max() / (2 * bound))
+    return float(distances.max() / sensitivity)
 
 
-@pytest.mark.parametrize(("stop", "expected"), [(0.5, 0.926), (1.0, 1.0), (1.5, 0.926)])
-def test_corner_pairs_reach_the_sensitivity_of_a_gradient(stop, expected):
+@pytest.mark.parametrize(("stop", "of_bound"), [(0.5, 0.926), (1.0, 1.0), (1.5, 0.926)])
+def test_corner_pairs_reach_the_sensitivity_of_a_gradient(stop, of_bound):
     """An event at time 0 against a stopped record with the same covariates, and opposite corners."""
     at, model = terms(stop), Model(np.full(6, 3.0), np.zeros(P))
     ends = [
         contributions(Records(np.full(64, t), np.full(64, e), CORNERS), model, at)
         for t, e in ((0.0, True), (2.0, False))
     ]
-    assert found_of_bound(np.concatenate(ends), at.bound) == pytest.approx(expected, abs=1e-3)
+    assert largest_share(np.concatenate(ends), at.bound, at.sensitivity) == pytest.approx(1, abs=1e-9)
+    assert at.sensitivity / (2 * at.bound) == pytest.approx(of_bound, abs=1e-3)
 
 
-def test_corner_pairs_come_close_to_the_sensitivity_of_moments():
-    """Two events in different bins with opposite covariates: .82 of 2 Gamma, and nothing further apart."""
-    edges, bound = equal_edges(2.0, 4), classes.bound(R)
+@pytest.mark.parametrize("radius", [0.3, 1.0, 1.6, R])
+def test_corner_pairs_reach_the_sensitivity_of_moments(radius):
+    """Two events with opposite covariates: in different bins, or in the same at a radius of 1.6."""
+    edges, bound, distance = equal_edges(2.0, 4), classes.bound(radius), classes.largest_distance(radius)
     ends = [
-        classes.contributions(Records(np.full(64, t), np.full(64, e), CORNERS), edges)
+        classes.contributions(Records(np.full(64, t), np.full(64, e), CORNERS), edges, radius)
         for t, e in ((0.0, True), (1.1, True), (1.1, False), (2.0, False))
     ]
-    assert found_of_bound(np.concatenate(ends), bound) == pytest.approx(0.818, abs=1e-3)
+    assert largest_share(np.concatenate(ends), bound, distance) == pytest.approx(1, abs=1e-9)
+    assert distance <= 2 * bound
+    if radius == R:
+        assert distance / (2 * bound) == pytest.approx(0.818, abs=1e-3)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.floats(0, 3), st.booleans(), st.lists(st.floats(-1, 1), min_size=P, max_size=P))
 def test_no_contribution_is_longer_than_its_bound(time, event, z):
     record = Records(np.array([time]), np.array([event]), np.array([z]))
-    assert np.linalg.norm(classes.contributions(record, equal_edges(2.0, 4))) <= classes.bound(R) * (1 + 1e-12)
+    assert np.linalg.norm(classes.contributions(record, equal_edges(2.0, 4), R)) <= classes.bound(R) * (1 + 1e-12)
     for model in (Model(np.full(6, 3.0), np.full(P, -4.0)), Model(np.zeros(6), np.zeros(P))):
         assert np.linalg.norm(contributions(record, model, terms(1.5))) <= terms(1.5).bound * (1 + 1e-12)
 
@@ -100,7 +105,7 @@ def test_no_contribution_is_longer_than_its_bound(time, event, z):
 def test_moments_are_a_newton_step_from_means_over_risk_sets(moderate):
     """Those at risk in a bin: all who leave later, and half of those who leave in it."""
     edges = equal_edges(2.0, 4)
-    sums = classes.contributions(moderate, edges).sum(axis=0)
+    sums = classes.contributions(moderate, edges, R).sum(axis=0)
     table = classes.released_table(sums, edges, 0.0, len(moderate))
     z, seen = moderate.covariates, moderate.until(2.0)
     score, information = z[seen.events].sum(axis=0), np.zeros((P, P))
@@ -125,7 +130,7 @@ def test_cells_without_noise_are_the_piecewise_exponential_fit(indicators):
 
 
 def test_a_step_is_no_longer_than_its_limits_and_adds_momentum():
-    found = Baseline(np.full(6, 10.0), np.full(6, 0.1), np.linspace(0, 1, 7))
+    found = Baseline(np.full(6, 10.0), np.full(6, 0.1), np.linspace(0, 1, 7), np.ones(7))
     trail = ascent.ascend(np.zeros((1, 1 + P)), np.full(1 + P, 1e9), 0.5, 0.8, found, R)
     assert trail[1, 0] == 1 and R * np.linalg.norm(trail[1, 1:]) == pytest.approx(3)
     small = ascent.ascend(np.array([[0.0, 0.0], [0.2, -0.1]]), np.array([6.0, 12.0]), 0.5, 0.8, found, 1.0)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
 from statsmodels.duration.survfunc import survdiff
 
 from partywise.survival import exact
+from partywise.survival.bands import step_intervals
+from partywise.survival.curves import survival_curve
 from partywise.survival.models import Weibull
 from partywise.survival.records import Records, pool
+from partywise.survival.tables import cell_counts, correct_sum
 from survival_driver import greenwood, piecewise_exponential, scaled
 
 N = 240
@@ -113,17 +118,71 @@ def test_the_gradient_is_the_derivative_of_the_likelihood(records):
         np.testing.assert_allclose(-axis @ at(place).information, bend, atol=1e-4)
 
 
-@pytest.mark.parametrize("fault", ["constant", "copy", "separation"])
-def test_a_likelihood_without_maximum_is_refused(fault):
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        ("constant", "covariate b is constant"),
+        ("copy", "covariate b is constant, or depends"),
+        ("separation", "covariate b tells"),
+    ],
+)
+def test_a_likelihood_without_maximum_is_refused(fault, sentence):
     drawn = scaled(Weibull(), N, seed=4)
     z = drawn.covariates.copy()
     z[:, 1] = {"constant": np.ones(N), "copy": z[:, 0], "separation": -10.0 * drawn.times}[fault]
     if fault == "separation":
         z = z[:, [1]]
-    with pytest.raises(ValueError, match="no maximum"):
-        exact.cox(Records(drawn.times, drawn.events, z))
+    names = "abcdef" if z.shape[1] > 1 else "b"
+    with pytest.raises(exact.NoMaximum, match=sentence):
+        exact.cox(Records(drawn.times, drawn.events, z), names=names)
 
 
 def test_events_come_before_those_censored_at_the_same_time():
     tied = Records(np.array([1.0, 1.0, 2.0]), np.array([False, True, True]))
     np.testing.assert_array_equal(table(tied).at_risk, [3, 1])
+
+
+def test_greenwood_intervals_and_errors_of_restricted_means_by_hand():
+    """Times 1, 2, 3 of four records, all events, the last censored at 4: log variances 1/12, 1/12 + 1/6, + 1/2."""
+    records = Records(np.array([1.0, 2.0, 3.0, 4.0]), np.array([True, True, True, False]))
+    curve = exact.kaplan_meier(exact.events_of(records))
+    np.testing.assert_allclose(np.cumsum(curve.increments), [1 / 12, 1 / 4, 3 / 4])
+    band = step_intervals(curve, np.array([0.5, 2.0]))
+    assert band is not None and band.lower[0] == band.upper[0] == 1
+    spread = np.exp(1.959963984540054 * 0.5 / np.log(2))
+    np.testing.assert_allclose([band.lower[1], band.upper[1]], [0.5**spread, 0.5 ** (1 / spread)])
+    # Areas after the jumps until 4: 1.5, 0.75, 0.25.
+    assert curve.restricted_mean_error(4.0) == pytest.approx(np.sqrt(1.5**2 / 12 + 0.75**2 / 6 + 0.25**2 / 2))
+    everybody = exact.kaplan_meier(exact.events_of(Records(np.array([1.0, 2.0]), np.array([True, True]))))
+    last = step_intervals(everybody, np.array([2.0]))
+    assert last is not None and last.lower[0] == 0 and last.upper[0] > 0.5
+
+
+def median_of_counts(records: Records) -> float | None:
+    """First time at which the product of shares who survive each event time, as fractions, is one half or less."""
+    survival = Fraction(1)
+    known = table(records)
+    for time, at_risk, events in zip(known.times, known.at_risk, known.events, strict=True):
+        survival *= 1 - Fraction(int(events), int(at_risk))
+        if survival <= Fraction(1, 2):
+            return float(time)
+    return None
+
+
+def test_medians_are_those_of_counts():
+    for n in range(2, 400, 2):
+        days = Records(np.arange(1.0, n + 1), np.ones(n, dtype=bool))
+        assert exact.kaplan_meier(table(days)).median == n / 2
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        n = int(rng.integers(4, 40))
+        drawn = Records(np.ceil(rng.exponential(10.0, n)), rng.random(n) < 0.8)
+        assert exact.kaplan_meier(table(drawn)).median == median_of_counts(drawn)
+
+
+def test_a_released_curve_that_is_one_half_at_an_edge_has_its_median_there():
+    # 24 records, one event a bin of width 1 until half are left, then none.
+    times = np.concatenate([np.arange(12) + 0.5, np.full(12, 20.0)])
+    edges = np.arange(21.0)
+    cells = cell_counts(Records(times, times < 20), edges).astype(float)
+    assert survival_curve(correct_sum(cells, edges, 0.0, 24)).median == pytest.approx(12.0)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from forked import forked
 from partywise.federation.place_checks import PlacedRun, together
-from partywise.federation.run import Run
+from partywise.federation.run import Run, simulate
 from partywise.survival import exact
 from partywise.survival.models import STRONG, Weibull
 from partywise.survival.options import PiecewiseOptions, ReferenceOptions, RiskSetsOptions
@@ -23,7 +24,7 @@ MODERATE = Weibull(coefficients=tuple(b / 2 for b in STRONG), hazard_ratio=1.4)
 WAYS = [
     (reference.fit, ReferenceOptions()),
     (risk_sets.fit, RiskSetsOptions()),
-    (risk_sets.fit, RiskSetsOptions(ties="efron")),
+    (risk_sets.fit, RiskSetsOptions(ties="breslow")),
     (piecewise.fit, PiecewiseOptions()),
 ]
 
@@ -46,21 +47,37 @@ def test_federated_fits_are_the_pooled_ones(records, program, options, clients):
         pooled, _ = piecewise_exponential(seen, equal_edges(2.0, 8))
     else:
         pooled = exact.cox(seen, options.ties)
-        times = exact.event_times(records)
-        tables = [exact.event_table(records.of_group(group), times) for group in (0, 1)]
+        times = exact.event_times(seen)
+        tables = [exact.event_table(seen.of_group(group), times) for group in (0, 1)]
         for curve, table in zip(estimate.curves, tables, strict=True):
             np.testing.assert_allclose(curve.at(times), exact.kaplan_meier(table).at(times), rtol=0, atol=1e-12)
         assert estimate.log_rank.statistic == pytest.approx(exact.log_rank(*tables).statistic, rel=1e-12)
     np.testing.assert_allclose(estimate.coefficients, pooled.coefficients, rtol=0, atol=1e-12)
     np.testing.assert_allclose(estimate.standard_errors, pooled.standard_errors, rtol=0, atol=1e-12)
-    assert "status" not in estimate.numbers
+    assert estimate.status == "ok"
+
+
+@pytest.mark.parametrize(("program", "options"), WAYS[:2])
+@pytest.mark.parametrize("censored", [0, 5])
+def test_an_empty_group_has_no_restricted_mean_and_the_status_says_so(records, program, options, censored):
+    """Nobody, or nobody who is followed to the first event: the integral of a curve of nobody is the horizon."""
+    groups = np.where(np.arange(400) < censored, 2, records.groups)
+    times = np.where(groups == 2, 1e-4, records.times)
+    given = Records(times, records.events & (groups < 2), records.covariates[:, :0], groups)
+    run = run_of(given, options, 3)
+    run.spec = replace(run.spec, public=replace(run.spec.public, groups=3))
+    estimate = simulate(program, run)
+    assert estimate.status == "empty_group" and estimate.reason.startswith("group number 3 has no record")
+    means = np.array([curve.restricted_mean(2.0) for curve in estimate.curves])
+    assert np.isnan(means).tolist() == np.isnan(estimate.restricted_mean_errors(2.0)).tolist() == [False, False, True]
+    assert estimate.curves[2].median is None
 
 
 @pytest.mark.parametrize(("program", "options"), WAYS)
 def test_nothing_is_protected_and_the_ledger_says_so(records, program, options):
     done = fit(program, records, options)
     assert math.isinf(done.total().epsilon_certified) and math.isnan(done.estimate.epsilon_claimed)
-    sent = {reference.fit: 400, risk_sets.fit: len(exact.event_times(records)), piecewise.fit: 0}
+    sent = {reference.fit: 400, risk_sets.fit: len(exact.event_times(records.until(2.0))), piecewise.fit: 0}
     assert done.estimate.numbers["times_sent"] == sent[program]
 
 
@@ -79,15 +96,15 @@ def test_all_ways_to_run_are_one(records, program, options):
 
 
 def test_bytes_are_those_of_times_and_sums(records):
-    done = fit(risk_sets.fit, records, RiskSetsOptions())
-    union = len(exact.event_times(records))
-    seen = len(exact.event_times(records.until(2.0)))
+    done = fit(risk_sets.fit, records, RiskSetsOptions(ties="breslow"))
+    seen = records.until(2.0)
+    union = len(exact.event_times(seen))
     p = 6
-    rows = np.array_split(np.arange(400), 3)
-    own = [len(np.unique(records.times[r][records.events[r]])) for r in rows]
-    assert done.bytes_of("event times") == [16 * count for count in own]
+    counts = [len(exact.event_times(seen.take(rows))) for rows in np.array_split(np.arange(400), 3)]
+    assert done.bytes_of("event times") == [16 * count for count in counts]
     assert done.bytes_of("all times") == [8 * union] * 3
-    assert set(done.bytes_of("sums")) == {8 * seen * (1 + p + p * (p + 1) // 2)}
+    assert set(done.bytes_of("moments")) == {8 * 3 * p} and set(done.bytes_of("centres")) == {8 * 2 * p}
+    assert set(done.bytes_of("sums")) == {8 * union * (1 + p + p * (p + 1) // 2)}
 
 
 def test_without_covariates_there_are_curves_alone():

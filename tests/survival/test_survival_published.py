@@ -103,7 +103,7 @@ WAYS = [
 @pytest.mark.parametrize(("program", "options"), WAYS)
 def test_all_ways_to_run_are_one(records, program, options):
     def fresh() -> Run:
-        return run_of(records, options, 3, 4.0)
+        return run_of(records, options, 3, 4.0, horizon=1e4)
 
     def described(estimate, run: Run) -> tuple[object, ...]:
         known = (estimate.coefficients, estimate.propensity, *(curve.values for curve in estimate.curves[:1]))
@@ -126,7 +126,7 @@ def test_what_is_certified_is_the_target_with_the_proved_bound_and_far_above_as_
 
 
 def test_without_noise_the_steps_go_to_the_pooled_fit(records):
-    done = fit(noisy_gradient.fit, records, NoisyGradientOptions(steps=400, step=2.0, c_beta=50.0, cutoff=1e9), 3)
+    done = fit(noisy_gradient.fit, records, NoisyGradientOptions(steps=400, step=2.0, c_beta=50.0), 3, horizon=1e4)
     pooled = exact.cox(records, "breslow")
     off = (done.estimate.coefficients - pooled.coefficients) / pooled.standard_errors
     # Tied events have risk sets of their own there, in the order of the records.
@@ -144,7 +144,7 @@ def test_noised_times_are_those_of_the_generator_of_the_seed(records):
 
 
 def test_without_noise_the_tables_give_the_pooled_curve_and_bytes_are_those_of_times_and_tables(records):
-    done = fit(noised_times.fit, records, NoisedTimesOptions(noise="none"))
+    done = fit(noised_times.fit, records, NoisedTimesOptions(noise="none"), horizon=1e4)
     times = exact.event_times(records)
     pooled = exact.kaplan_meier(exact.event_table(records, times))
     np.testing.assert_allclose(done.estimate.curves[0].at(times), pooled.values, atol=1e-12)
@@ -156,7 +156,7 @@ def test_without_noise_the_tables_give_the_pooled_curve_and_bytes_are_those_of_t
 
 
 def test_histograms_give_the_curve_of_rounded_times_and_their_bytes(records):
-    done = fit(encrypted_histogram.fit, records, EncryptedHistogramOptions())
+    done = fit(encrypted_histogram.fit, records, EncryptedHistogramOptions(), horizon=1e4)
     weeks = Records(np.ceil(records.times / 7) * 7, records.events)
     times = exact.event_times(weeks)
     pooled = exact.kaplan_meier(exact.event_table(weeks, times))
@@ -219,7 +219,7 @@ def test_nodes_without_noise_add_up_to_the_leaves_before():
 
 
 def test_without_noise_a_tree_of_all_events_is_the_hazard_at_the_ends_of_leaves(records):
-    done = fit(tree_breslow.fit, records, TreeBreslowOptions(range="all", levels=6, cutoff=500.0), 1)
+    done = fit(tree_breslow.fit, records, TreeBreslowOptions(range="all", levels=6, cutoff=500.0), 1, horizon=1e4)
     (curve,) = done.estimate.curves
     pooled = exact.nelson_aalen(exact.event_table(records, exact.event_times(records)))
     np.testing.assert_allclose(-np.log(curve.values), pooled.at(curve.times), rtol=0.01)

@@ -6,13 +6,13 @@ Run by ``./run system``; the packages of ``requirements-nvflare.lock`` come from
 from __future__ import annotations
 
 import csv
-import json
 
 import pytest
 
 from deployment_cases import Apart
 from nvflare_case import CaseProject
 from nvflare_project import COMPLETED, SERVER, SITE, with_extra
+from partywise.experiment.deployment.run_files import last_run, read_record
 from partywise.experiment.owner_outputs import estimate_rows
 from partywise.federation.account.reading import opened_account, runs_of
 from site_files import site_of, write_site
@@ -38,11 +38,11 @@ def test_a_job_ends_as_the_simulation_with_results_at_their_sites_alone(project)
     assert project.run() == COMPLETED
     project.check_ended()
     expected = [(row.name, repr(row.estimate)) for row in estimate_rows(project.model())]
-    with (project.results("server") / "estimate.csv").open(newline="", encoding="utf-8") as handle:
+    with (last_run(project.results("server")) / "estimate.csv").open(newline="", encoding="utf-8") as handle:
         assert [(row["name"], row["estimate"]) for row in csv.DictReader(handle)] == expected
-    assert not (project.results("north") / "estimate.csv").exists()
+    assert not (last_run(project.results("north")) / "estimate.csv").exists()
     # What the relay has: no name of a message, and nothing of what a party holds.
-    digests = [json.loads((project.results(name) / "run.json").read_text())["outcome"] for name in project.case.names]
+    digests = [read_record(last_run(project.results(name))).outcome for name in project.case.names]
     for file in (path for path in project.kit(SERVER).rglob("*") if path.is_file()):
         content = file.read_bytes()
         assert b"slice means" not in content and not any(digest.encode() in content for digest in digests), file

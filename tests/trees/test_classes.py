@@ -32,7 +32,6 @@ from partywise.privacy.statistics.newton import (
     softmax_certificate,
 )
 from partywise.randomness import stream
-from partywise.trees import options as option_module
 from partywise.trees.histograms.assemble import integers_of
 from partywise.trees.histograms.plan import histogram_plan
 from partywise.trees.options import GatheringOptions, LocalTablesOptions, PooledOptions, TablesOptions
@@ -49,7 +48,7 @@ CUTS = [np.linspace(-2, 2, 9)] * 5
 
 @pytest.fixture(autouse=True)
 def short_keys(monkeypatch):
-    monkeypatch.setattr(option_module, "LEAST_KEY_SIZE", 512)
+    monkeypatch.setattr("partywise.checks.LEAST_KEY_SIZE", 512)
 
 
 def three(n=150, seed=1):

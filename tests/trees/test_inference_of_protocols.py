@@ -13,7 +13,6 @@ from gathering_driver import DELTA, execution, table
 from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.run import Run, simulate
 from partywise.studies.vertical_trees.study import STUDY
-from partywise.trees import options as tree_options
 from partywise.trees.options import DeployedOptions
 
 KEY_BITS, HELD_OUT = 512, 12
@@ -46,7 +45,7 @@ CELLS = [(name, form) for name in FEDERATED for form in FORMS.get(name, [{}])]
 @pytest.fixture(autouse=True)
 def short_keys(monkeypatch):
     """Ciphers of the tests break, and are computed in no time."""
-    monkeypatch.setattr(tree_options, "LEAST_KEY_SIZE", KEY_BITS)
+    monkeypatch.setattr("partywise.checks.LEAST_KEY_SIZE", KEY_BITS)
 
 
 def execution_of(

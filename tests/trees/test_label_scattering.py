@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import scattering_driver
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges.homomorphic import paillier
 from partywise.federation.exchanges.homomorphic.paillier_keys import generate_key
 from partywise.federation.place_checks import PlacedRun
 from partywise.privacy.mechanisms.random import SecureRandom
 from partywise.randomness import stream
-from partywise.trees import options as tree_options
 from partywise.trees.model import LEAF, Ensemble
 from partywise.trees.options import ScatteringOptions
 from partywise.trees.protocols.label_scattering import fit
@@ -26,7 +26,7 @@ NUMBERS = "RegressionMSELoss"
 
 @pytest.fixture(autouse=True)
 def short_keys(monkeypatch):
-    monkeypatch.setattr(tree_options, "LEAST_KEY_SIZE", KEY)
+    monkeypatch.setattr("partywise.checks.LEAST_KEY_SIZE", KEY)
 
 
 def require_same(one: Ensemble, other: Ensemble) -> None:
@@ -112,6 +112,26 @@ def test_encryption_in_name_grows_the_same_trees_and_shows_the_gradients():
         assert run.channel.ledger.total("passive 1", "label", 1e-5).epsilon_certified == epsilon
     assert "gradients" in str([event.release_id for event in shown.channel.ledger.rows])
     assert "gradients" not in str([event.release_id for event in closed.channel.ledger.rows])
+
+
+@pytest.mark.parametrize("hide", [False, True], ids=["shown", "hidden"])
+@pytest.mark.parametrize("unit", ["label", "features"])
+def test_gradients_name_whatever_moves_them(monkeypatch, unit, hide):
+    """Passive parties see them: those of later trees, and of rows in a node, follow from columns as well as labels."""
+    drawn, seen = scattering_driver.records, []
+
+    def moved(*size):
+        X, y = drawn(*size)
+        # The active party has the last three columns.
+        return (np.hstack([X[:, :2], X[::-1, 2:]]), y) if unit == "features" else (X, y[::-1])
+
+    for records in (drawn, moved):
+        monkeypatch.setattr(scattering_driver, "records", records)
+        run = make_run(cipher="identity", key_size=2048, record=True, hide_instances=hide, columns=[(0, 1), (2, 3, 4)])
+        fit(run)
+        seen.append([one for one in run.channel.view("passive 1") if one[0].name == "gradients"])
+    moves = [message for (message, one), (_, other) in zip(*seen, strict=True) if not np.array_equal(one, other)]
+    assert moves and all(unit in message.argument.split("+") for message in moves)
 
 
 @pytest.mark.parametrize("hide", [False, True], ids=["shown", "hidden"])
@@ -262,11 +282,11 @@ def test_one_fit_with_a_key_of_real_length():
 def test_overflow_is_seen_before_anything_is_encrypted():
     cases = [
         ({"criterion": NUMBERS, "residual_bound": None}, ValueError, "residual_bound is None"),
-        ({"criterion": NUMBERS, "residual_bound": 2e5}, OverflowError, "60 rows of numbers up to 200000"),
+        ({"criterion": NUMBERS, "residual_bound": 2e5}, OverflowError, "residual_bound=200000 with 60 rows"),
         (
             {"criterion": NUMBERS, "residual_bound": 0.5},
             OverflowError,
-            "residual_bound is 0.5, and there is a residual",
+            "residual_bound is 0.5, and there is a residual beyond it: declare",
         ),
     ]
     for given, kind, sentence in cases:
@@ -290,7 +310,7 @@ def test_options_whose_sums_are_never_exact_or_whose_key_is_odd_are_named():
 
 
 def test_slots_of_a_short_key_are_too_narrow_for_many_rows(monkeypatch):
-    monkeypatch.setattr(tree_options, "LEAST_KEY_SIZE", 256)
+    monkeypatch.setattr("partywise.checks.LEAST_KEY_SIZE", 256)
     public = make_run().spec.public
     assert plan_of(ScatteringOptions(key_size=256), public, 60, [0]).per == 3
     with pytest.raises(OverflowError, match="not fit into a ciphertext of 70"):
@@ -324,6 +344,6 @@ def test_marks_of_nodes():
     nodes = np.array([-1, 0, 5, 254, 255, 70000])
     np.testing.assert_array_equal(nodes_of(marks_of(nodes, 3)), nodes)
     assert marks_of(nodes[:4], 1).shape == (4, 1) and marks_of(nodes[:0], 2).shape == (0, 2)
-    with pytest.raises(OverflowError, match="residual of"):
+    with pytest.raises(OverflowError, match="residual beyond"):
         integers_of(np.array([1.0, -3.0]), np.ones(2), None, 2.0)
     assert integers_of(np.array([-3.0]), np.ones(1), np.array([2]), 2.0).tolist() == [[-3 << 32, 1 << 32]]

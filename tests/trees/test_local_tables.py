@@ -44,7 +44,9 @@ def test_without_noise_any_parties_boost_stumps_on_the_pooled_residual(passive):
     X, y = table(n=300, d=7, digits=None, criterion=REGRESSION)
     options = LocalTablesOptions(stumps=40)
     estimate, run = fitted(X, y, passive, INF, options)
-    alone = simulate(active_only.fit, execution(ActiveOnlyOptions(), X, y, [*passive, [5, 6]])).ensemble.scores(X)
+    alone = simulate(
+        active_only.fit, execution(ActiveOnlyOptions(base_score=0.0), X, y, [*passive, [5, 6]])
+    ).ensemble.scores(X)
     known = [column.edges.value for column in run.spec.public.columns[:5]]
     codes = public_bins(X[:, :5], known)
     expected, splits = boosted_by_records(codes.codes, codes.sizes, y - alone, np.ones(len(y)), options)

@@ -24,7 +24,6 @@ from partywise.privacy.accounted_values import Clear
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.statistics.newton import ONE, hessians
 from partywise.randomness import stream
-from partywise.trees import options as option_module
 from partywise.trees.codes import public_bins
 from partywise.trees.histograms.assemble import assemble_histograms, integers_of
 from partywise.trees.histograms.plan import histogram_plan
@@ -40,7 +39,7 @@ DELTA = 1e-5
 
 @pytest.fixture(autouse=True)
 def short_keys(monkeypatch):
-    monkeypatch.setattr(option_module, "LEAST_KEY_SIZE", 512)
+    monkeypatch.setattr("partywise.checks.LEAST_KEY_SIZE", 512)
 
 
 def options(cipher="sized", **given):
@@ -65,7 +64,8 @@ def fitted(*args, **given):
 
 def first_model(run):
     """What the active party grows alone, and its gradients as integers."""
-    own = ActiveOnlyOptions(num_of_trees=run.spec.options.num_of_trees, algo=run.spec.options.algo)
+    start = 0.0 if run.spec.public.criterion == REGRESSION else None
+    own = ActiveOnlyOptions(num_of_trees=run.spec.options.num_of_trees, algo=run.spec.options.algo, base_score=start)
     alone = execution_of(run, own)
     ensemble = simulate(active_only.fit, alone).ensemble
     X, y = pooled(run)

@@ -68,6 +68,31 @@ def test_the_estimator_is_the_cell(protocol, options, epsilon, criterion):
     assert np.array_equal(scores(table.X), estimate.ensemble.scores(table.X))
 
 
+@pytest.mark.parametrize("active", ["first", "last"])
+@pytest.mark.parametrize("options", [{}, {"algo": "rf"}, {"algo": "gbdt", "feature_subsample_ratio": 0.5}], ids=str)
+def test_the_labels_party_may_have_no_column_where_trees_do_not_grow_on_its_own(options, active):
+    """Bins of label scattering that hold one value each give the pooled trees, with and without hidden rows."""
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    groups = [[], [0, 1], [2]] if active == "first" else [[0, 1], [2], []]
+    given = {"num_of_trees": 2, "parties": groups, "active": active, "random_state": 7, **options}
+    pooled = pw.VerticalBoosting("pooled", **given).fit(X, y)
+    assert pooled.score(X, y) > 0.7
+    for more in ({"cipher": "identity"}, {"cipher": "sized"}, {"cipher": "identity", "hide_instances": True}):
+        model = pw.VerticalBoosting("label_scattering", n_bins=60, **more, **given).fit(X, y)
+        np.testing.assert_allclose(model.decision_function(X), pooled.decision_function(X), atol=1e-7)
+
+
+@pytest.mark.parametrize("protocol", sorted({protocol for protocol, *_ in CASES} - {"pooled", "label_scattering"}))
+def test_a_labels_party_without_columns_is_refused_with_what_to_do(protocol):
+    X, y = data(80)
+    model = pw.VerticalBoosting(protocol, epsilon=1.0, parties=[[0, 1, 2], [3, 4, 5, 6], []])
+    with pytest.raises(ValueError, match=r"no column, and protocol=.* use protocol='label_scattering' or 'pooled'"):
+        model.fit(X, y, rng=1)
+    with pytest.raises(ValueError, match="no group may be empty"):
+        pw.VerticalBoosting("pooled", parties=[[0, 1, 2], [], [3, 4, 5, 6]]).fit(X, y, rng=1)
+
+
 def test_labels_probabilities_and_scores_belong_together():
     X, y = data(300)
     for options in ({}, {"algo": "rf"}):
@@ -95,6 +120,7 @@ def test_unprotected_orders_are_the_pooled_fit_and_cost_everything():
 @pytest.mark.parametrize(
     ("protocol", "options"), [(GATHERING, {"protect": "dp"}), ("tables", {"cipher": "sized"}), ("local_tables", {})]
 )
+@pytest.mark.filterwarnings("ignore:the fit is clipped")
 def test_certified_protocols_keep_their_target(protocol, options):
     X, y = data(300)
     model = pw.VerticalBoosting(protocol, epsilon=4.0, public_edges=[np.arange(-2.0, 3)] * 7, **options)
@@ -118,8 +144,8 @@ def test_the_seed_decides():
     X, y = data(100)
     drawn = [pw.VerticalBoosting("pooled", algo="rf").fit(X, y, rng=seed).decision_function(X) for seed in (1, 1, 2)]
     assert np.array_equal(drawn[0], drawn[1]) and not np.array_equal(drawn[0], drawn[2])
-    with pytest.raises(TypeError, match="rng=None"):
-        pw.VerticalBoosting("pooled").fit(X, y, rng=None)
+    with pytest.raises(TypeError, match=r"rng=1\.5"):
+        pw.VerticalBoosting("pooled").fit(X, y, rng=1.5)
 
 
 @pytest.mark.parametrize(

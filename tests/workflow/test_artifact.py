@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from artifact import appendix, bibliography, citation, container, expected, facts, sources
+from artifact import appendix, bibliography, citation, container, default_run, expected, facts, sources
 from artifact.measured import measure, measured, read
 from artifact.points import POINTS
 from invented import invented_columns
@@ -23,6 +23,7 @@ from partywise.experiment.study import available, load
 from partywise.experiment.tables.screen import screen_text
 from pipeline import ROOT
 from screen import screen
+from shipped import shipped
 from verbs.pets import PAGES, main
 
 PARTS = (
@@ -243,15 +244,32 @@ def test_screens_of_the_page_have_the_form_of_real_screens(tmp_path):
     ]
 
 
-def test_the_end_of_tests_has_no_failure():
-    for line in ("11335 passed in 507.71s (0:08:27)", "3 passed, 1 skipped, 5 deselected in 1.20s"):
-        assert expected.TESTS.fullmatch(line)
-    for line in (
-        "1 failed, 5238 passed in 532.25s (0:08:52)",
-        "5238 passed, 3 errors in 1.00s",
-        "no tests ran in 0.1s",
-    ):
-        assert not expected.TESTS.fullmatch(line)
+def test_the_numbers_of_the_default_run_on_the_page_are_those_that_were_kept():
+    """`./run pets --measure results/default` keeps rows of the summary; `./run pets --write` writes the page."""
+    rows = default_run.read(ROOT)
+    text = (ROOT / default_run.PAGE).read_text(encoding="utf-8")
+    assert default_run.block(rows) in text and text == default_run.page(ROOT)
+    # The first sentence of the page: moments need a dealer for it.
+    curves, dealt = (
+        default_run.mean(rows, ("sweep", *place)) for place in (("local", "", "64"), ("moments_dealer", "", "4"))
+    )
+    assert dealt < curves < default_run.mean(rows, ("sweep", "moments", "", "4"))
+    assert "at ε = 4 err less than released curves at ε = 64, where a dealer draws the noise" in text
+
+
+def test_the_rows_of_a_summary_that_the_page_shows_are_kept(tmp_path):
+    results, row = tmp_path / "results" / "default", "functional_boosting,{},{},2,4.0,{},1,0.25,0.01,3,1,excess,lower\n"
+    (results / "functional_boosting").mkdir(parents=True)
+    (tmp_path / "docs" / "measured").mkdir(parents=True)
+    head = "study,case,method,parties,epsilon,variable,units,mean,se,replicates,folds,heading,better\n"
+    lines = [row.format("sweep", "local", "excess"), row.format("sweep", "local", "mape")]
+    lines += [row.format("geometry", "local", "excess")]
+    (results / "functional_boosting" / "summary.csv").write_text("".join([head, *lines]))
+    default_run.keep(tmp_path, results)
+    (kept,) = default_run.read(tmp_path)
+    assert (kept["case"], kept["variable"], kept["mean"], kept["se"]) == ("sweep", "excess", "0.25", "0.01")
+    with pytest.raises(LookupError, match=r"has no excess of .*: take the numbers with \./run pets --measure"):
+        default_run.row_of([kept], ("sweep", "moments", "", ""), "excess")
 
 
 def test_a_run_is_measured_from_its_benchmarks(tmp_path):
@@ -285,7 +303,15 @@ def test_no_name_of_a_machine_is_kept():
     with (ROOT / "docs" / "measured" / "requirements.csv").open(newline="") as handle:
         columns = next(csv.reader(handle))
     assert not {"host", "hostname", "node"} & set(columns)
-    assert {row.study for row in read(ROOT) if row.configuration == "default"} >= set(available())
+    missing = set(shipped()["studies"]) - {row.study for row in read(ROOT) if row.configuration == "default"}
+    assert missing == set(), "measure a finished default run: ./run pets --measure results/default"
+
+
+def test_the_readme_shows_the_screen_as_it_is():
+    screen = (ROOT / "docs" / "measured" / "default.screen.txt").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    [shown] = re.findall(r"a screen that begins like this:\n\n```\n(.*?)```", readme, flags=re.DOTALL)
+    assert shown.count("\n") > 5 and screen.startswith(shown)
 
 
 def test_experiments_count_what_the_register_holds():
@@ -293,8 +319,12 @@ def test_experiments_count_what_the_register_holds():
     made = appendix.experiments(rows)
     assert sum(int(re.search(r", (\d+) lines: ", one.expected)[1]) for one in made) == len(rows)
     assert len(made) == len(bibliography.documents()) + 1
-    # Of what functions compute, or of abstracts, there are no fits.
-    assert sum(one.minutes > 0 and bool(one.examples) for one in made) == 6
+    # What a configuration fits takes minutes; functions and abstracts have no fits.
+    fitted = {row.source for row in rows if row.configuration and row.kind not in appendix.PRIVACY}
+    assert fitted
+    for number, experiment in zip(bibliography.documents(), made, strict=False):
+        assert (experiment.minutes > 0) == (number in fitted), number
+        assert bool(experiment.examples) or number not in fitted, number
     refuted = sum(row.status == "refuted" for row in rows)
     assert f"{refuted} *refuted*" in made[-1].claim
 

@@ -12,6 +12,7 @@ from demonstration.deployment import deal, differences, simulation
 from partywise.experiment.deployment.part import parts
 from partywise.experiment.deployment.settings import deployments_of, digest
 from partywise.experiment.plans import plans
+from partywise.federation.deployment.outcome import commitment_to
 from pipeline import ROOT
 from verbs.demo_network import CASES
 
@@ -56,9 +57,10 @@ def test_what_differs_is_named(tmp_path):
             self.channel, self.records = channel, records
 
     class Record:
-        outcome = "x"
+        outcome = commitment_to("x", "salt")
 
     first, other = (simulation(deal(make(ROOT / "resources"), tmp_path), tmp_path) for make in (clients, tables))
     apart = Other(first[0], {"north": Record})
-    assert list(differences(apart, other[0], {"north": "y"})) == ["transcript", "ledger", "what north holds"]
-    assert list(differences(apart, first[0], {"north": "x"})) == []
+    salts = {"north": "salt"}
+    assert list(differences(apart, other[0], {"north": "y"}, salts)) == ["transcript", "ledger", "what north holds"]
+    assert list(differences(apart, first[0], {"north": "x"}, salts)) == []

@@ -16,6 +16,7 @@ from partywise.experiment.deployment.settings import Deployment, Network, deploy
 from partywise.experiment.plans import plans, read_configuration
 from partywise.federation.account.spending import Budget, Spending, spent_of
 from partywise.federation.run import simulate
+from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.ledger.event import Event
 from pipeline import ROOT
 
@@ -25,7 +26,7 @@ GUIDE, REFERENCE, ERRORS = (
 )
 PAGE = GUIDE + REFERENCE + ERRORS
 # What of a sentence is another one each time.
-OWN = re.compile(r"is refused:|'[^']*'|\([^)]*\)|\.\.\.|\d+(?: s)?")
+OWN = re.compile(r"is refused:|'[^']*'|\([^)]*\)|\.\.\.|\bnetwork\.\w+|\d+(?: s)?")
 
 
 def section(heading: str) -> str:
@@ -74,14 +75,35 @@ def test_every_sentence_that_is_told_stands_in_the_code():
         assert len(longest.split()) > 2 and longest in code, (sentence, longest)
 
 
-@pytest.mark.parametrize("verb", sorted(set(re.findall(r"python -m partywise (\w+)", PAGE))))
+# Verbs of the page, with the second word of those that have verbs of their own.
+VERBS = sorted(set(re.findall(r"python -m partywise (network [a-z-]+|[a-z-]+)", PAGE)))
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_every_command_of_the_page_is_known_with_its_words(verb, capsys):
     with pytest.raises(SystemExit) as ended:
-        main([verb, "--help"])
+        main([*verb.split(), "--help"])
     assert ended.value.code == 0
     told = capsys.readouterr().out
     words = {word for line in re.findall(rf"python -m partywise {verb} ([^`\n]*)", PAGE) for word in line.split()}
     assert {word for word in words if word.startswith("--")} <= set(re.findall(r"--[\w-]+", told))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "config").glob("network_*.example.yaml")), ids=lambda path: path.stem)
+def test_every_example_of_a_network_is_a_block_that_runs(path):
+    """And is named on the page of keys."""
+    config = read_configuration(path)
+    [found] = deployments_of(config, plans(config))
+    assert set(found.holders) <= set(found.names)
+    assert f"config/{path.name}" in (ROOT / "docs" / "network_reference.md").read_text(encoding="utf-8")
+
+
+def test_the_example_of_a_linear_model_has_room_for_two_runs_and_no_third():
+    """Each party pays the target, by Gaussian noise."""
+    network = read_configuration(ROOT / "config" / "network_glm.example.yaml")["network"]
+    budget = network["budget"]
+    run, room = (gdp_mu(epsilon, budget["delta"]) ** 2 for epsilon in (network["epsilon"], budget["epsilon"]))
+    assert 2 * run <= room < 3 * run
 
 
 def test_the_screens_of_the_page_are_what_its_examples_cost():

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import fingerprint
+import launch as launcher
 from last_run import LastRun, old_results, read, restore
-from launching.words import Refused, configuration, options, with_paths
+from launching.words import Refused, configuration, options, refuse_surprise, with_paths
+from partywise import __version__
 from partywise.errors import ConfigError
 from partywise.experiment.results.folder import name_of
 from pipeline import ROOT, TINY, copy_project, copy_run, launch, planned, snakemake
 from place import RECORD, Place, place, read_record
+from verbs import report
 
 STUDIES = {"studies": {"toy": {}}}
 
@@ -97,8 +101,8 @@ def test_an_installed_library_is_shared_without_its_neighbours(tmp_path, monkeyp
     assert (shared / "partywise").resolve() == site / "partywise"
 
 
-def test_the_last_file_with_studies_gives_the_name(tmp_path):
-    files = {"a.yaml": "studies: {toy: {}}\n", "b.yaml": "studies: {toy: {}}\n", "seed.yaml": "root_seed: 3\n"}
+def test_the_file_with_studies_gives_the_name(tmp_path):
+    files = {"seed.yaml": "root_seed: 3\n", "b.yaml": "studies: {toy: {}}\n"}
     for file, text in files.items():
         (tmp_path / file).write_text(text)
     words = ["--configfile", *(str(tmp_path / file) for file in files)]
@@ -108,6 +112,43 @@ def test_the_last_file_with_studies_gives_the_name(tmp_path):
     assert configuration(words, options(words), tmp_path)[0].name == "b"
     words += ["name=pilot"]
     assert configuration(words, options(words), tmp_path)[0].name == "pilot"
+
+
+def test_files_that_would_mix_their_studies_and_a_file_named_twice_are_refused(tmp_path):
+    for file in ("a.yaml", "b.yaml"):
+        (tmp_path / file).write_text("studies: {toy: {}}\n")
+    first, second = str(tmp_path / "a.yaml"), str(tmp_path / "b.yaml")
+    for paths, sentence in (
+        ([first, second], f"--configfile names {first} and {second}, and each of them has studies, which would be"),
+        ([first, f"{tmp_path}/./a.yaml"], f"--configfile names {first} twice: name it once."),
+    ):
+        words = ["--configfile", *paths]
+        with pytest.raises(Refused) as told:
+            configuration(words, options(words), tmp_path)
+        assert str(told.value).startswith(sentence)
+
+
+def test_a_folder_without_a_configuration_runs_the_shipped_one_when_asked_alone(tmp_path, capsys):
+    """Nine studies and minutes of work began at once, from a command that named nothing."""
+    words = ["--directory", str(tmp_path)]
+    assert launcher.main(words) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"No configuration is named, and there is no {tmp_path}/config.yaml. ./run --default runs")
+    assert "9 studies (functional_boosting, " in told and told.endswith("./run --configfile smoke.yaml.\n")
+    assert list(tmp_path.iterdir()) == []
+    asked = [*words, "--default"]
+    refuse_surprise(asked, options(asked), tmp_path, [])
+    assert with_paths(asked, options(asked)) == words, "Snakemake does not know the word"
+
+
+@pytest.mark.parametrize(
+    ("verb", "first"), [(launcher.main, "usage: ./run [--configfile"), (report.main, "usage: ./run report ")]
+)
+def test_help_and_version_are_ours(verb, first, capsys):
+    assert verb(["--help"]) == 0 and capsys.readouterr().out.startswith(first)
+    assert launcher.main(["--version"]) == 0 and capsys.readouterr().out == f"partywise {__version__}\n"
+    done = subprocess.run(["sh", str(ROOT / "run"), "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, f"partywise {__version__}\n")
 
 
 def test_a_file_that_moved_keeps_its_folder_and_another_one_is_refused(tmp_path):

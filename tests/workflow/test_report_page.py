@@ -15,7 +15,7 @@ import jinja2
 import pytest
 import yaml
 
-from captions import caption
+from captions import caption, case_titles
 from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.plotting.typeset import Table, save_table
 from pipeline import RESULTS, ROOT, STUDY, TINY, copy_run, edit, environment, snakemake
@@ -298,8 +298,9 @@ def test_rules_label_figures_of_own_records(monkeypatch):
 
 def test_a_hundred_cases_are_a_count_with_the_first_few():
     template = (ROOT / "workflow/report/figure.rst").read_text(encoding="utf-8")
-    cases = {f"case_{i}": {} for i in range(100)}
-    wildcards, params = SimpleNamespace(study="s", figure="f"), SimpleNamespace(caption="What it shows.")
-    job = SimpleNamespace(config={"studies": {"s": {"cases": cases}}}, wildcards=wildcards, params=params)
+    plan = SimpleNamespace(cases={f"case_{i}": SimpleNamespace(title=f"Case {i}") for i in range(100)})
+    wildcards = SimpleNamespace(study="s", figure="f")
+    params = SimpleNamespace(caption="What it shows.", cases=case_titles(plan))
+    job = SimpleNamespace(wildcards=wildcards, params=params)
     told = jinja2.Environment(trim_blocks=True, lstrip_blocks=True).from_string(template).render(snakemake=job)
-    assert "Cases of this configuration: case_0, case_1, case_2 and 97 more." in told and "case_3" not in told
+    assert "Cases of this configuration: Case 0, Case 1, Case 2 and 97 more." in told and "Case 3" not in told

@@ -12,7 +12,8 @@ from types import ModuleType
 
 import pytest
 
-from partywise import __version__, face
+import partywise
+from partywise import __version__
 from partywise.experiment.cells import COMMON
 from partywise.experiment.study import available, load
 from pipeline import ROOT
@@ -77,7 +78,7 @@ def test_all_variables_stand_on_their_page_and_no_others(generate):
 
 
 def test_all_names_of_the_face_and_all_verbs_have_a_place(generate):
-    assert re.findall(r"^## (\w+)$", generate.api_page(), flags=re.MULTILINE) == face.__all__
+    assert re.findall(r"^## (\w+)$", generate.api_page(), flags=re.MULTILINE) == partywise.__all__
     case = (ROOT / "run").read_text(encoding="utf-8")
     known = re.search(r"^    (test \|.*)\) shift ;;$", case, flags=re.MULTILINE).group(1).split(" | ")
     told = {command.split()[1] for command in generate.verbs() if len(command.split()) > 1}
@@ -120,11 +121,11 @@ def test_the_site_is_built_without_a_warning_and_asks_no_network(tmp_path):
     assert not any(re.search(r"(?:url\(|@import )[\"']?(?:https?:)?//", sheet) for sheet in sheets)
     assert len(list((tmp_path / "html" / "_generated" / "gallery").glob("plot_*.html"))) == 12
     api = (tmp_path / "html" / "_generated" / "api.html").read_text(encoding="utf-8")
-    plots = [f"{one.__module__}.{one.__name__}" for one in map(face.find("plot").__getattr__, dir(face.find("plot")))]
-    names = [f"partywise.{face.HOME[name]}.{name}" for name in face.__all__ if name != "plot"]
+    plots = [f"{one.__module__}.{one.__name__}" for one in map(partywise.plot.__getattr__, dir(partywise.plot))]
+    names = [f"partywise.{home}.{name}" for name, home in partywise.public_homes().items() if name != "plot"]
     assert len(plots) > 3 and all(f'id="{name}"' in api for name in [*names, *plots])
     sources = re.findall(r'href="\.\./(_modules/[^"#]+)#', api)
-    assert len(sources) > len(face.__all__) and all((tmp_path / "html" / source).is_file() for source in sources)
+    assert len(sources) > len(partywise.__all__) and all((tmp_path / "html" / source).is_file() for source in sources)
     first = (tmp_path / "html" / "index.html").read_text(encoding="utf-8")
     assert f'<span class="sidebar-brand-text">partywise {__version__}</span>' in first
     entries = re.findall(r'<li class="toctree-l1"><a[^>]*>(.*?)</a>', first)

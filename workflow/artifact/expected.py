@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from partywise.experiment.plans import plans, read_configuration
+from partywise.verdicts import STATUSES
 
-from .measured import FOLDER, screen_file
+from .measured import screen_file
 
 PAGE = "docs/expected_output.md"
 # Configurations whose screen the page shows, with what is said to run them.
 SHOWN = {"default": ("config.yaml", "./run"), "smoke": ("config/smoke.yaml", "./run --configfile config/smoke.yaml")}
 # A page shows no time of its own.
 LAST = "Done in M:SS (minutes:seconds)."
-TESTS = re.compile(r"\d+ passed(, \d+ skipped)?(, \d+ deselected)? in \d+\.\d+s( \(\d+:\d\d:\d\d\))?")
-FIRST = re.compile(r"(?P<study>\w+): (?P<fits>[\d,]+) fits, (all of them ok|[\d,]+ (not converged|diverged).*)")
+FAULTS = "|".join(status.replace("_", " ") for status in STATUSES if status != "ok")
+FIRST = re.compile(rf"(?P<study>\w+): (?P<fits>[\d,]+) fits, (all of them ok|[\d,]+ ({FAULTS}).*)")
 SECOND = re.compile(r"  (unit [\w ]+, certified at worst: ε .*|no fit claims an ε)")
 END = (
     r"Tables: {top}/<study>/summary\.txt, or \./run summary \[study\]; cube\.nc beside them",
@@ -29,10 +30,10 @@ line. `./run diff` and `./run compare` say whether two runs agree, `./run refere
 
 ## `./run test`
 
-The last line counts what passed, and nothing failed:
+The last line counts what passed, and nothing failed, in this form:
 
 ```
-{tests}
+N passed in S s
 ```
 
 `skipped` are tests of what a machine does not have (its reason is printed above); `deselected` are the long statistical
@@ -40,7 +41,6 @@ checks and those on system packages, which are `./run long` and `./run system`.
 
 This page is written by `./run pets --write`; `./run pets --measure results/default` takes the screen of a finished run.
 """
-TEST_FILE = FOLDER / "tests.txt"
 
 
 def page(root: Path) -> str:
@@ -52,9 +52,7 @@ def page(root: Path) -> str:
             text = screen.read_text(encoding="utf-8").rstrip("\n")
             lines += [f"## `{command}`", "", f"`{path}` ends with this screen, and the time it took:", ""]
             lines += ["```", text, LAST, "```", ""]
-    kept = root / TEST_FILE
-    tests = kept.read_text(encoding="utf-8").strip() if kept.exists() else ""
-    return "\n".join(lines) + AFTER.format(tests=tests)
+    return "\n".join(lines) + AFTER
 
 
 def screens(text: str) -> dict[str, list[str]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -82,19 +82,20 @@ def crate_of(
     paths = [path for part in PARTS for path in sorted(ROOT.glob(part))]
     items = [Item(path.relative_to(ROOT).as_posix(), path, "Part of the workflow") for path in paths]
     jobs, folders, values, own = list[Job](), dict[str, tuple[str, str]](), dict[str, str](), False
-    configuration, day = f"{folder}/configuration.yaml", ""
+    configuration, day, stripped = f"{folder}/configuration.yaml", "", dict[str, Sequence[str]]()
     for study, plan in plans.items():
         top = folder / study
         with Dataset(top / "cube.nc") as cube:
             folders[f"{top}/"] = cube.getncattr("title"), cube.getncattr("summary")
             values |= {f"{study}/{name}": cube.getncattr(name) for name in VALUES}
             private = records_shown(plan)
-            jobs += _jobs(folder, study, plan, set() if records else private)
+            jobs += (of_study := list(_jobs(folder, study, plan, set() if records else private)))
+            stripped |= {job.makes[-1]: job.makes for job in of_study if private and not records}
             day, own = max(job.end for job in jobs), own or bool(private)
             table = croissant(top, cube, day, licence, authors)
         items.append(Item(f"{top}/croissant.json", table, "Croissant metadata of tidy.csv"))
     made = dict.fromkeys(path for job in jobs for path in job.makes)
-    items += [_item(folder, Path(path)) for path in made]
+    items += [_item(folder, Path(path), stripped.get(path)) for path in made]
     again = yaml.safe_dump(_configuration(folder.name, plans), sort_keys=False).encode()
     items.append(Item(configuration, again, "All settings in force, which make the run again", "configuration"))
     report = folder / "report.html"
@@ -135,9 +136,16 @@ def records_shown(plan: Plan) -> set[str]:
     return {*OF_RECORDS, *drawn, *(["cube.nc"] if drawn else [])}
 
 
-def _item(folder: Path, path: Path) -> Item:
-    """An output, or the record of a job."""
+def _item(folder: Path, path: Path, packed: Sequence[str] | None = None) -> Item:
+    """An output, or the record of a job; of own data with digests of what is ``packed`` alone.
+
+    A fingerprint is a digest of own files, and of public facts besides: whoever guesses a file would confirm it.
+    """
     if path.is_relative_to(folder / "provenance"):
+        if packed is not None and (record := read_record(path)):
+            names = {Path(one).name for one in packed}
+            left = {"outputs": {name: digest for name, digest in record.outputs.items() if name in names}}
+            return Item(str(path), (json.dumps(left, indent=1) + "\n").encode(), "SHA-256 of what a job wrote")
         return Item(str(path), path, "Fingerprint of all that a job read, and SHA-256 of what it wrote")
     about = (ABOUT | OF_RECORDS).get(path.name)
     figure = f"Figure {path.stem.replace('_', ' ')} of {path.parent.name}"

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from partywise.experiment.deployment.screen import screen
 from partywise.experiment.deployment.settings import Deployment, deployments_of
 from partywise.experiment.plans import plans
 from partywise.federation.channel import Channel
-from partywise.federation.deployment.outcome import outcomes
+from partywise.federation.deployment.outcome import commitment_to, outcomes
 from partywise.federation.transport.authority import make
 from partywise.federation.transport.pool import FramePool
 
@@ -100,14 +100,16 @@ def simulation(case: Deployment, folder: Path) -> tuple[Channel, dict[str, str]]
     return run.channel, {name: one.digest for name, one in held.items()}
 
 
-def differences(apart: JointResults, channel: Channel, digests: dict[str, str]) -> Iterator[str]:
-    """What the processes found otherwise than the simulation."""
+def differences(
+    apart: JointResults, channel: Channel, digests: Mapping[str, str], salts: Mapping[str, str]
+) -> Iterator[str]:
+    """Name what the processes found otherwise than the simulation; ``salts`` open the digests of what they hold."""
     if apart.channel.transcript() != channel.transcript():
         yield "transcript"
     if apart.channel.ledger.digest != channel.ledger.digest:
         yield "ledger"
     for name, record in apart.records.items():
-        if record.outcome != digests[name]:
+        if record.outcome != commitment_to(digests[name], salts[name]):
             yield f"what {name} holds"
 
 

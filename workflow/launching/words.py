@@ -15,11 +15,13 @@ from place import ROOT, Place, place, shipped
 # Words that ask Snakemake for something else than a run, or for another display.
 NO_RUN = {"-n", "--dry-run", "--dryrun", "--unlock", "--lint", "--report", "--dag", "--rulegraph", "--filegraph"}
 NO_RUN |= {"--reporter"}
-NO_RUN |= {"-l", "--list", "--list-rules", "--summary", "-D", "--detailed-summary", "-h", "--help", "-v", "--version"}
+NO_RUN |= {"-l", "--list", "--list-rules", "--summary", "-D", "--detailed-summary"}
 NO_RUN |= {"--list-untracked", "--lu", "--archive"}
 DEFAULT = "config.yaml"
+# The word that asks for the shipped configuration where the folder of the run has none; Snakemake does not see it.
+SHIPPED = "--default"
 CONFIGURATION = ("--configfile", "--configfiles")
-NO_CONFIGURATION = {"-h", "--help", "-v", "--version"}
+HELP, VERSION = {"-h", "--help"}, {"-v", "--version"}
 # Those of them that change what lies in the folder.
 CHANGES = {"--unlock", "--touch", "-t", "--delete-all-output", "--delete-temp-output", "--cleanup-metadata", "--cm"}
 NO_RUN |= CHANGES
@@ -56,9 +58,27 @@ def default(folder: Path) -> Path:
     return next((path for path in (folder / DEFAULT, ROOT / DEFAULT) if path.exists()), folder / DEFAULT)
 
 
+def repeated(paths: Sequence[Path]) -> Path | None:
+    """The first path that names the file of an earlier one; None without one."""
+    places = [path.resolve() for path in paths]
+    return next((path for number, path in enumerate(paths) if places[number] in places[:number]), None)
+
+
+def refuse_surprise(words: Sequence[str], given: argparse.Namespace, folder: Path, studies: Sequence[str]) -> None:
+    """Raise :class:`Refused` where a call names no configuration, its folder has none, and it does not ask for ours."""
+    if given.configfile or given.config or (folder / DEFAULT).exists() or SHIPPED in words:
+        return
+    raise Refused(
+        f"No configuration is named, and there is no {folder / DEFAULT}. {command()} {SHIPPED} runs the shipped one, "
+        f"{len(studies)} studies ({', '.join(studies)}), and writes results/default. For a smaller run name a file, as "
+        f"in {command()} --configfile smoke.yaml."
+    )
+
+
 def with_paths(words: Sequence[str], given: argparse.Namespace) -> list[str]:
     """The words for Snakemake, in which configurations and a profile of the project are named by their paths."""
     names = {name: str(shipped(name)) for name in (*given.configfile, given.workflow_profile) if name}
+    words = [word for word in words if word != SHIPPED]
     pairs = (word.partition("=") if word.startswith("--") else ("", "", word) for word in words)
     return [f"{option}{sign}{names.get(name, name)}" for option, sign, name in pairs]
 
@@ -82,7 +102,16 @@ def configuration(words: Sequence[str], given: argparse.Namespace, folder: Path)
         if word.startswith("--configf") and word.partition("=")[0] not in CONFIGURATION:
             raise Refused(f"{word} is short for a word that is checked: say --configfile.")
     overrides = dict(word.split("=", 1) for word in given.config if "=" in word)
-    found = {path: read_configuration(path) for path in map(shipped, given.configfile)}
+    paths = [shipped(name) for name in given.configfile]
+    if (again := repeated(paths)) is not None:
+        raise Refused(f"--configfile names {again} twice: name it once.")
+    found = {path: read_configuration(path) for path in paths}
+    whole = [path for path, content in found.items() if "studies" in content]
+    if len(whole) > 1:
+        raise Refused(
+            f"--configfile names {' and '.join(map(str, whole))}, and each of them has studies, which would be mixed: "
+            "run one after the other. A second file may only hold other keys, such as root_seed."
+        )
     if "studies" not in overrides and not any("studies" in content for content in found.values()):
         path = default(folder)
         found[path] = read_configuration(path)

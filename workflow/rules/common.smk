@@ -7,7 +7,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from captions import caption
+from captions import caption, case_titles
 from config_check import check_files, check_network
 from fingerprint import digest_of, script_roots, sources
 from partywise.errors import ConfigError
@@ -260,6 +260,11 @@ def figure_address(wildcards):
 def figure_caption(wildcards):
     """What a figure shows and how to read it, for the report."""
     return caption(figure_address(wildcards), PLANS[wildcards.study].replicates)
+
+
+def figure_cases(wildcards):
+    """The cases of the study of a figure, for the report."""
+    return case_titles(PLANS[wildcards.study])
 
 
 def tables_labels(wildcards):

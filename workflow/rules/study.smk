@@ -178,6 +178,7 @@ rule figure:
     params:
         address=figure_address,
         caption=figure_caption,
+        cases=figure_cases,
         sources=sources_of_rule("figure", figure_sources),
         inputs_digest=figure_inputs_digest,
         fingerprint=fingerprint_of_rule("figure"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from demonstration.cases import Dealt, clients, tables
 from demonstration.deployment import deal, differences, run, simulation
 from partywise.errors import DataMissing, PartyError
 from partywise.experiment.deployment.joint_results import JointResults, join_results
+from partywise.experiment.deployment.run_files import last_run
 from partywise.experiment.deployment.verbs import certified
 from partywise.project import command, exit_code
 
@@ -50,12 +52,14 @@ def shown(dealt: Dealt, folder: Path) -> bool:
             print(f"{name} ended with {one.code}: {one.err.strip()}")
     if any(one.code for one in ended.values()):
         return False
-    found = join_results([folder / name / "out" for name in case.names])
+    runs = {name: last_run(folder / name / "out") for name in case.names}
+    found = join_results(list(runs.values()))
     print("\n".join([*crossed(found), *(paid(name, one.out) for name, one in ended.items())]))
     print(f"{certified(found)}; from start to end {seconds:.1f} s")
     print(f"accounts: what each party sent was paid, received and {found.heads}")
     channel, digests = simulation(case, folder)
-    other = list(differences(found, channel, digests))
+    salts = {name: json.loads((run / "outcome.json").read_text(encoding="utf-8"))["salt"] for name, run in runs.items()}
+    other = list(differences(found, channel, digests, salts))
     verdict = f"NOT equal: {', '.join(other)}" if other else "equal: transcript, ledger, and what each party holds"
     exact = f"ledger {channel.ledger.digest[:12]}, to the last bit, as on one kind of CPU"
     print(f"the simulation of all files: {verdict} ({exact})")

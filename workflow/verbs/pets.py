@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from artifact import appendix, codemeta, expected, requirements, sources
+from artifact import appendix, codemeta, default_run, expected, requirements, sources
 from artifact.bibliography import of_configuration
 from artifact.measured import measure
 from artifact.points import POINTS
@@ -24,6 +24,7 @@ PAGES = {
     requirements.PAGE: requirements.page,
     expected.PAGE: expected.page,
     appendix.PAGE: appendix.page,
+    default_run.PAGE: default_run.page,
 }
 
 
@@ -34,30 +35,19 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--measure", type=Path, help="keep time, memory, disk and screen of a finished run, then write")
     parser.add_argument("--resources", type=Path, help="where its data sets are (default resources)")
     parser.add_argument("--name", help="name of that configuration, where its folder has another one")
-    parser.add_argument(
-        "--tests", type=Path, help="keep the last line of what ./run test printed, from a file, then write"
-    )
     parser.add_argument("--root", type=Path, default=Path(), help=argparse.SUPPRESS)
     given = parser.parse_args(words)
     if given.measure is not None:
         name = given.name or given.measure.name
         data = [(given.resources or given.root / "resources") / one for one in of_configuration(given.root, name)]
+        if name == "default":
+            default_run.keep(given.root, given.measure)
         if trouble := measure(given.root, given.measure, name, data):
             print(trouble, file=sys.stderr)
             return 2
-    if given.tests is not None:
-        keep_tests(given.root, given.tests)
-    if given.write or given.measure is not None or given.tests is not None:
+    if given.write or given.measure is not None:
         write(given.root)
     return tick(given.root)
-
-
-def keep_tests(root: Path, log: Path) -> None:
-    """The last line of a run of the tests, into the documentation."""
-    path = root / expected.TEST_FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
-    last = [line for line in log.read_text(encoding="utf-8").splitlines() if expected.TESTS.fullmatch(line)][-1:]
-    path.write_text("".join(f"{line}\n" for line in last), encoding="utf-8")
 
 
 def write(root: Path) -> None:

@@ -11,45 +11,83 @@ from typing import Any
 
 import yaml
 
+from partywise.privacy.rounding import upward
 from partywise.project import command, exit_code
 
-TEMPLATE, OPEN = Path(__file__).with_name("registry_2026_11.yaml"), "to be filled in"
+# What an entry may hold, with the commit of the registry that says so.
+SCHEMA, OPEN = Path(__file__).with_name("registry_schema.yaml"), "to be filled in"
+# The registry's words for who publishes.
+CURATORS = ("Government", "Industry", "Nonprofit")
+# Studies whose result is a table and not a model.
+STATISTICS = ("federated_survival",)
 
 
-def entry(told: Mapping[str, Any]) -> dict[str, Any]:
-    """The template with all that a statement says."""
-    made: dict[str, Any] = yaml.safe_load(TEMPLATE.read_text(encoding="utf-8"))
-    form, unit, owners = made["deployment"], told["unit"], list(told["accounts"])
-    form["basic"] |= {"publication_date": told["end_day"], "description": f"{told['study']}, method {told['method']}"}
-    form["basic"]["data_curators"] = [{"data_curator_name": name, "data_curator_type": OPEN} for name in owners]
+def entry(told: Mapping[str, Any], curator: str) -> dict[str, Any]:
+    """What a statement says, in the registry's keys and words; texts that people alone know are open."""
+    unit, owners = told["unit"], list(told["accounts"])
+    shared = any(row["shares"] for row in told["releases"])
     bare = ", ".join(told["unprotected_units"]) or "none"
-    form["dp_variant"] |= {
-        "variant_name": f"(epsilon, delta)-differential privacy, neighbouring by {told['relation']}",
-        "unprotected_quantities": "; ".join([f"units without protection: {bare}", *told["not_protected"]]),
+    evidence = {
+        "evidence_source_type": "Authorized organizational attestation",
+        "misc": {"title": f"Signed folder of run {told['run']}", "howpublished": OPEN, "year": told["end_day"][:4]},
     }
-    form["privacy_loss"] |= {
-        "privacy_unit": unit,
-        "privacy_unit_details": f"certified against {told['colluders']} colluding parties at most",
-        "number_of_privacy_units": told["n_protected"],
-        "privacy_parameters": {"epsilon": told["epsilon"][unit], "delta": told["delta"]},
-        "privacy_parameters_details": f"epsilon {told['epsilon_public']} against the publication alone, "
-        f"{told['epsilon_any']} against any other parties",
+    deployment = {
+        "basic": {
+            "name": OPEN,
+            "data_curators": [{"data_curator_name": name, "data_curator_type": curator} for name in owners],
+            "description": f"{told['study']}, method {told['method']}",
+            "intended_use": OPEN,
+            "data_product_type": "Summary statistics" if told["study"] in STATISTICS else "Machine learning model",
+            "data_product_region": OPEN,
+            "publication_date": told["end_day"],
+        },
+        "dp_variant": {
+            "variant_name": "Approximate DP" if told["delta"] else "Pure DP",
+            "data_domain": OPEN,
+            "unprotected_quantities": "; ".join([f"units without protection: {bare}", *told["not_protected"]]),
+        },
+        "privacy_loss": {
+            "privacy_unit": unit,
+            "privacy_unit_details": f"neighbours by {told['relation']}, against {told['colluders']} colluding parties",
+            "number_of_privacy_units": told["n_protected"],
+            "privacy_parameters": {"epsilon": float(told["epsilon"][unit]), "delta": told["delta"]},
+            "privacy_parameters_details": f"epsilon {upward(told['epsilon_public'])} against the publication alone, "
+            f"{upward(told['epsilon_any'])} against any other parties",
+        },
+        "deployment_model": {
+            "model_name": "Federated",
+            "model_name_details": "every curator draws a share of the noise"
+            if shared
+            else "every curator draws its noise",
+            "trust_assumptions": _text(told["trust"]),
+            "actors": ", ".join(owners),
+            "release_type": "One release",
+            "data_source_type": "Static",
+            "access_type": "Non-interactive",
+        },
+        "implementation": {
+            "preprocessing_and_hyperparameter_tuning": OPEN,
+            "mechanisms": "; ".join(sorted({f"{row['mechanism']} ({row['sampler']})" for row in told["releases"]})),
+            "composition": "exact composition of all releases, worst coalition",
+            "post_processing": told["estimator"]["function"],
+            "justification": OPEN,
+            "utility": _text(told["intervals"]),
+            "additional_information": f"run {told['run']}, configuration {told['configuration']}, code {told['code']}; "
+            f"checked with {command('check-release')}",
+        },
+        "administrative": {
+            "evidence_sources": {"release": evidence},
+            "status": "Draft",
+            "registry_authors": [OPEN],
+            "tier": 3,
+        },
     }
-    form["deployment_model"] |= {
-        "model_name": "distributed" if any(row["shares"] for row in told["releases"]) else "local to each curator",
-        "trust_assumptions": told["trust"],
-        "actors": ", ".join(owners),
-        "release_type": "static",
-    }
-    form["implementation"] |= {
-        "mechanisms": "; ".join(sorted({f"{row['mechanism']} ({row['sampler']})" for row in told["releases"]})),
-        "composition": "exact composition of all releases, worst coalition",
-        "post_processing": told["estimator"]["function"],
-        "utility": told["intervals"],
-        "additional_information": f"run {told['run']}, configuration {told['configuration']}, code {told['code']}",
-    }
-    form["administrative"]["evidence_sources"] = "the folder itself: python -m partywise check-release"
-    return made
+    return {"url_slug": OPEN, "deployment": deployment}
+
+
+def _text(value: object) -> str:
+    """A value of a statement as one text."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def left_open(value: object, path: tuple[str, ...] = ()) -> Iterator[str]:
@@ -68,14 +106,17 @@ def main() -> int:
     """Print the draft, and what is left to people on standard error; 2 for a folder that is none."""
     parser = argparse.ArgumentParser(prog=command("registry"), description=__doc__)
     parser.add_argument("folder", type=Path, help="a folder release that check-release accepts")
-    folder = parser.parse_args().folder
+    parser.add_argument(
+        "--curator-type", choices=CURATORS, required=True, help="who publishes, in the registry's words"
+    )
+    given = parser.parse_args()
     try:
-        told = json.loads((folder / "statement.json").read_text(encoding="utf-8"))
-        made = entry(told)
+        told = json.loads((given.folder / "statement.json").read_text(encoding="utf-8"))
+        made = entry(told, given.curator_type)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        print(f"registry: {folder} is no published folder ({type(error).__name__}: {error}).", file=sys.stderr)
+        print(f"registry: {given.folder} is not a published folder ({type(error).__name__}: {error}).", file=sys.stderr)
         return 2
-    print(f"# Template of {TEMPLATE.stem.removeprefix('registry_')}: the registry's fields change often, compare them.")
+    print(f"# Keys and words of the registry as in {SCHEMA.name}; they change often: compare them.")
     print(yaml.safe_dump(made, sort_keys=False, width=110), end="")
     print("To be filled in:", *left_open(made), sep="\n  ", file=sys.stderr)
     return 0

@@ -19,7 +19,8 @@ from snakemake.utils import update_config
 
 import launch
 from last_run import read
-from launching.words import Refused, configuration, default, options
+from launching.surroundings import display
+from launching.words import HELP, Refused, configuration, default, options
 from partywise.errors import ConfigError
 from partywise.experiment.configuration.text import read_file
 from partywise.experiment.plan import Plan
@@ -34,6 +35,13 @@ RECORDS = "--records"
 
 def main(words: Sequence[str]) -> int:
     """Write the report of one configuration into the folder of its results; Snakemake's exit code, or 2."""
+    if HELP & set(words):
+        print(
+            f"usage: {command('report')} [--configfile FILE] [{RECORDS}]\n\nWrite results/NAME/report.html of the last "
+            "run, or of the configuration that --configfile names.\n"
+            f"{RECORDS}  show figures of single records of your own data, too"
+        )
+        return 0
     records = ["--report-partywise-records"] if RECORDS in words else []
     words = [word for word in words if word != RECORDS]
     folder = Path(options(words).directory or ".")
@@ -48,7 +56,8 @@ def main(words: Sequence[str]) -> int:
         print(f"Configuration error: {reason}", file=sys.stderr)
         return 2
     path = f"{place.folder}/report.html"
-    code = launch.main([*words, "--reporter", "partywise", "--report-partywise-path", path, *records])
+    asked = ["--reporter", "partywise", "--report-partywise-path", path, *records]
+    code = launch.main([*words, *asked, *display(options(words))])
     if code == 0:
         print(f"Report of {place.configuration}: {folder / path}")
     return code

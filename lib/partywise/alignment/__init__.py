@@ -1,0 +1,1 @@
+"""Record alignment: the common records of several parties in one order."""

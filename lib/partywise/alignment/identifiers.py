@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from hashlib import sha256
+
+# Any: identifiers as a user gives them, which are checked here.
 from typing import Any
 
 import numpy as np

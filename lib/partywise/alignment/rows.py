@@ -48,11 +48,11 @@ def local_texts(party: Party) -> list[str]:
     return texts
 
 
-def matched_rows(run: Run, mode: Mode) -> tuple[PerPlace[np.ndarray], int]:
-    """As `common_rows`, by the identifiers of all parties."""
+def matched_rows(run: Run, mode: Mode, matcher: str = ANALYST) -> tuple[PerPlace[np.ndarray], int]:
+    """As `common_rows`, by the identifiers of all parties; ``matcher`` is a place without data."""
     if len(run.parties) < 2:
         raise ValueError(f"parties has {len(run.parties)}: records are aligned between at least two.")
-    return WAYS[mode](run, run.each(run.parties, local_texts), ANALYST)
+    return WAYS[mode](run, run.each(run.parties, local_texts), matcher)
 
 
 def common_rows(run: Run) -> tuple[PerPlace[np.ndarray], int]:

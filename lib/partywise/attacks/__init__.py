@@ -1,0 +1,1 @@
+"""Attacks: what an observer of a view can reconstruct."""

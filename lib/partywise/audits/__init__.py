@@ -1,0 +1,1 @@
+"""The contract of a protocol: claim, certificate and attack compared on neighbouring data."""

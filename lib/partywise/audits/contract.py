@@ -19,8 +19,8 @@ from ..federation.channel import Channel
 from ..federation.place_checks import PlacedRun, together
 from ..federation.run import Run, simulate
 from ..privacy.ledger.event import OF_PERSONS
-from .noise import check_noise, check_own_mechanisms, own_distance, untried_mechanisms
-from .replay import compare, record, replay
+from .noise import check_made, check_noise, check_own_mechanisms, check_seeds, own_distance, untried_mechanisms
+from .replay import check_rows, compare, record, replay
 
 Data = TypeVar("Data")
 Estimate = TypeVar("Estimate")
@@ -123,27 +123,42 @@ def check_pooling(subject: Subject[Data, Estimate]) -> None:
 def check_neighbours(
     subject: Subject[Data, Estimate], units: Sequence[str] = UNITS, pairs: int = PAIRS, seeds: int = SEEDS
 ) -> dict[str, float]:
-    """Of every unit that the ledger certifies, neighbours look alike but for what the releases bound."""
+    """Of every unit that the ledger certifies, neighbours look alike but for what the releases bound.
+
+    That is asked for those who see the run, and again for everybody, as if its releases were published: what a receiver
+    knew itself tells it nothing, and may tell others everything.
+    """
     tapes, totals = [], dict.fromkeys(units, 0.0)
     for seed in range(seeds):
         data = subject.data(seed)
         first, holder = record(subject.channel(data, seed)), subject.holder(data, seed)
         assert first.channel is not None
         tapes.append(first)
+        # Sums that were sent in the clear in place of their release are charged as such, and nobody publishes them.
+        closed = any(call.closed and first.is_released(call) for call in first.calls)
+        published, other_seed = first.published_ledger, None
         for unit in units:
             epsilon = certified(first.channel, unit, subject.delta, subject.rows_per_user)
+            public = published.total((), unit, subject.delta, rows_per_user=subject.rows_per_user) if closed else None
             group, farthest = (subject.rows_per_user or 1) if unit in OF_PERSONS else 1, (0.0, first)
             totals[unit] = max(totals[unit], epsilon)
             if not isfinite(epsilon):
                 continue
+            check_made(first)
             for name, other in subject.neighbours(data, unit, pairs, seed):
                 try:
                     second = replay(subject.channel(other, seed), first)
                     compare(first, second, unit, holder, group)
+                    if public is not None and isfinite(public.epsilon_certified):
+                        compare(first, second, unit, group=group)
                 except ContractError as error:
                     raise ContractError(f"unit {unit}, seed {seed}, {name}: {error}") from error
                 moved = own_distance(first, second)
                 farthest = (moved, second) if moved > farthest[0] else farthest
+            if seed == 0:
+                other_seed = record(subject.channel(data, seeds)) if other_seed is None else other_seed
+                check_seeds(first, other_seed)
+                check_rows(first, other_seed, unit, subject.channel(data, seed))
             # Draws are many: the neighbour that moves such a statistic most stands for all, of the first data set.
             if seed == 0 and farthest[0]:
                 check_own_mechanisms(first, farthest[1], subject.delta)

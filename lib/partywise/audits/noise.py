@@ -15,6 +15,7 @@ from scipy.special import bdtr, gammainc
 from ..privacy.accounting.compose import compose
 from ..privacy.audit.sampling import audit
 from ..privacy.mechanisms.release import MECHANISMS
+from ..privacy.rounding import upward
 from .replay import Call, Tape, distance, require
 
 # Error rate of every test of the noise.
@@ -37,7 +38,6 @@ def check_noise(tapes: Sequence[Tape]) -> None:
     """
     squares, entries = 0.0, 0
     for tape in tapes:
-        _check_made(tape)
         seen: list[tuple[str, np.ndarray, float]] = []
         for call in tape.calls:
             residual = scaled_residual(call)
@@ -51,12 +51,37 @@ def check_noise(tapes: Sequence[Tape]) -> None:
     _enough("the releases of all runs together", squares, entries)
 
 
-def _check_made(tape: Tape) -> None:
+def check_made(tape: Tape) -> None:
     """Every release that was sent and is said to cost something finite was drawn where an observer sees it."""
     followed = {call.event.release_id for call in tape.calls if call.event is not None}
     for event in tape.sent_releases:
         if event.certified and event.profile is not None and not event.profile.free:
             require(event.release_id in followed, f"{event.release_id} of {event.owner} was drawn by no mechanism")
+
+
+def check_seeds(first: Tape, second: Tape) -> None:
+    """Another seed draws other noise for every release of the same data."""
+    for one, other in zip(first.calls, second.calls, strict=False):
+        event = one.event
+        if event is None or not event.certified or event.profile is None or event.profile.free:
+            continue
+        same = one.source is not None and one.source == other.source
+        if one.mechanism == other.mechanism and _changes(one):
+            same = same or np.array_equal(np.asarray(one.output), np.asarray(other.output))
+        require(not same, f"{one.name} has the same noise for another seed, which whoever runs the program knows")
+
+
+def _changes(call: Call) -> bool:
+    """Whether two draws of a release differ, except with a probability below the error rate."""
+    event, size = call.event, np.asarray(call.output).size
+    assert event is not None
+    if call.mechanism in ADDITIVE:
+        scale = call.bounded.certificate.value / event.mu if event.mu else 0.0
+        return bool(0 < scale < np.inf and size and (call.step < scale / 1e10 or size > 64))
+    if event.epsilon is None or event.k is None or not np.isfinite(event.epsilon):
+        return False
+    kept = 1 / (1 + (event.k - 1) * np.exp(-event.epsilon))
+    return bool(size * np.log(kept**2 + (1 - kept) ** 2 / max(event.k - 1, 1)) < np.log(ALPHA))
 
 
 def _digits(call: Call) -> float:
@@ -147,7 +172,7 @@ def check_own_mechanisms(first: Tape, second: Tape, delta: float) -> None:
         )
         require(
             not shown.refutes(claim),
-            f"{one.name} says epsilon {claim:.4g} at delta {delta:g} by its mechanism {one.mechanism!r}, and "
+            f"{one.name} says epsilon {upward(claim)} at delta {delta:g} by its mechanism {one.mechanism!r}, and "
             f"{DRAWS} draws "
             f"on each of two neighbours show at least {shown.epsilon_lower:.4g}",
         )

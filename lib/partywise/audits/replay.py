@@ -1,15 +1,17 @@
 """Record and replay: run on D, keep every release, run on a neighbour with those releases, and compare.
 
 A run whose ledger proves something for a unit must then look the same from outside: every certificate and every event
-is equal, every statistic moved by at most its certificate in its own norm, the same messages cross, and whatever was
-sent as free of that unit (`Public`, or `Clear` for other units) is equal to the last byte.  A branch on data, a
-parameter taken from data and called public, a wrong norm and a wrong domain all show.
+is equal, every statistic moved by at most its certificate in its own norm, the same messages cross, and what is made of
+releases, or was sent as free of that unit (`Public`, or `Clear` for other units), is equal to the last byte.  A branch
+on data, a parameter taken from data and called public, a wrong norm and a wrong domain all show.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+
+# Any: contents of messages and keys, whatever a protocol sends.
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +20,11 @@ from ..errors import ContractError
 from ..federation.channel import Channel, Message
 from ..federation.cipher import Cipher
 from ..federation.payloads import content_of
-from ..privacy.ledger.event import OF_PERSONS, Event
-from ..privacy.mechanisms.release import OBSERVER
+from ..federation.publication.gate import ROW, charges_of, open_rows
+from ..privacy.accounted_values import Clear
+from ..privacy.ledger.event import OF_PERSONS, UNNAMED, Event
+from ..privacy.ledger.ledger import Ledger
+from ..privacy.mechanisms.release import OBSERVER, Release, derived_event
 from ..privacy.statistics.bounded import Bounded
 from ..privacy.statistics.encrypted_integers import EncryptedIntegers
 from ..privacy.statistics.whole import Whole
@@ -36,8 +41,10 @@ class Call:
 
     draw : gives another value of the mechanism on the same statistic
     sent_value : what left the mechanism; of a closed statistic not what was drawn, but ciphertexts of it
+    source : state of the generator before the draw; None where several sources draw
     closed : whether its owner had ciphertexts of the statistic only
     step : the longest step of a statistic of whole numbers, whose noise is of whole steps, too; 0 of others
+    parts : data of others in a closed statistic, of which the certificate says nothing
     """
 
     bounded: Bounded | Whole
@@ -45,10 +52,12 @@ class Call:
     draw: Callable[[], object]
     output: object = None
     sent_value: object = None
+    source: str | None = None
     closed: bool = False
     step: float = 0.0
     event: Event | None = None
     n_inner: int = 0
+    parts: tuple[Clear, ...] = ()
 
     @property
     def name(self) -> str:
@@ -77,6 +86,32 @@ class Tape:
         sent = dict.fromkeys(message.event for message in self.channel.messages if message.kind == "release")
         return tuple(rows[name] for name in sent if name in rows)
 
+    def is_released(self, call: Call) -> bool:
+        """Whether the ledger has the row of what a mechanism drew."""
+        assert self.channel is not None
+        return call.event is not None and self.channel.ledger.holds(call.event)
+
+    def unpaid_calls(self, unit: str) -> tuple[int, ...]:
+        """Places of the draws that say something of a unit and have no row, of themselves or of what draws them."""
+        paid = {
+            inner
+            for place, call in enumerate(self.calls)
+            if self.is_released(call)
+            for inner in range(place, place + call.n_inner + 1)
+        }
+        costs = (call.event is not None and call.event.cost(unit) != 0.0 for call in self.calls)
+        return tuple(place for place, costly in enumerate(costs) if costly and place not in paid)
+
+    @property
+    def published_ledger(self) -> Ledger:
+        """The ledger of the run once everybody may see its releases, each asked anew for whom it costs what."""
+        assert self.channel is not None
+        releases = [Release(None, call.event, call.parts) for call in self.calls if call.event is not None]
+        drawn = [release for release in releases if self.channel.ledger.holds(release.event)]
+        charges = charges_of((release.event.owner, release) for release in drawn)
+        shown = [derived_event(ROW, UNNAMED, drawn, "*")] if drawn else []
+        return Ledger((*self.channel.ledger.rows, *shown, *open_rows(charges)))
+
 
 def record(run: Callable[[], Channel]) -> Tape:
     """Run once (a channel made with ``record=True``) and keep what was released and sent."""
@@ -97,7 +132,8 @@ def compare(first: Tape, second: Tape, unit: str, holder: str = "", group: int =
     """ContractError, naming the first release or message, unless runs on neighbours differ as their certificates say.
 
     ``holder`` is the party that holds the labels. What it sent under encryption and what comes back to it alone tells
-    nobody of them: of a closed statistic for this party only the part of the features is compared. ``group`` is the
+    nobody of them: of a closed statistic for this party only the part of the features is compared. Without a holder, as
+    where everybody sees all releases, nothing is left out. ``group`` is the
     number of rows in which the neighbours differ: a certificate for less than a person holds for each of them.
     """
     names = [[call.mechanism for call in tape.calls] for tape in (first, second)]
@@ -118,6 +154,41 @@ def compare(first: Tape, second: Tape, unit: str, holder: str = "", group: int =
         named = touched & one.bounded.certificate.depends_on
         require(moved == 0 or bool(named), f"{one.name} depends on {sorted(touched)}, which it does not name")
     _same_messages(first.sent_messages, second.sent_messages, OF_PERSONS.get(unit, unit))
+
+
+def check_rows(tape: Tape, other: Tape, unit: str, run: Callable[[], Channel]) -> None:
+    """What leaves a run is not made of draws that no row pays for: two draws tell more than the row of one says.
+
+    ``other`` is a run on the same data with another seed, whose draws take the place of these; ``run`` gives the first
+    run again.
+    """
+    places = tape.unpaid_calls(unit)
+    if not places:
+        return
+    require(bool(other.calls), f"{tape.calls[places[0]].name} was drawn for one seed, and nothing for another")
+    calls = list(tape.calls)
+    for place in places:
+        call, drawn = calls[place], other.calls[min(place, len(other.calls) - 1)]
+        alike = call.mechanism == drawn.mechanism and _shapes(call.output) == _shapes(drawn.output)
+        require(alike, f"{call.name} was drawn, and no row of the ledger pays for it")
+        calls[place] = replace(call, output=drawn.output, sent_value=drawn.sent_value)
+    _compare_draws(tape, replay(run, Tape(calls)), places)
+
+
+def _compare_draws(first: Tape, second: Tape, places: Sequence[int]) -> None:
+    """ContractError where runs on the same data differ in more than what was drawn at some places of the tape."""
+    name = " and ".join(first.calls[place].name for place in places)
+    unpaid = f"{name} was drawn, no row of the ledger pays for it, and"
+    require(len(first.calls) == len(second.calls), f"{unpaid} other releases are made with another draw")
+    for place, (one, other) in enumerate(zip(first.calls, second.calls, strict=True)):
+        if place not in places:
+            alike = _equal(one.bounded.value, other.bounded.value) and one.event == other.event
+            require(alike, f"{unpaid} {one.name} is another release with another draw")
+    sent = [tape.sent_messages for tape in (first, second)]
+    require(len(sent[0]) == len(sent[1]), f"{unpaid} other messages cross with another draw")
+    for (message, one_value), (other_message, other_value) in zip(*sent, strict=True):
+        alike = message == other_message and _equal(one_value, other_value)
+        require(alike, f"{unpaid} {message.name!r} to {message.receiver} is made of it")
 
 
 def distance(one: Bounded | Whole, other: Bounded | Whole) -> float:
@@ -147,13 +218,21 @@ class _Observer:
         self.keys.append(key)
 
     def draw(
-        self, bounded: Bounded | EncryptedIntegers | Whole, mechanism: str, owner: str, draw: Callable[[], Any]
+        self,
+        bounded: Bounded | EncryptedIntegers | Whole,
+        mechanism: str,
+        owner: str,
+        draw: Callable[[], Any],
+        rng: object = None,
     ) -> Any:
         """The value of a release: always drawn, so that a generator shared with other draws stays in step."""
         closed = bounded if isinstance(bounded, EncryptedIntegers) else None
         known = bounded.decrypt(bounded.content, self.keys) if isinstance(bounded, EncryptedIntegers) else bounded
         step = 0.0 if isinstance(bounded, Bounded) else float(np.max(bounded.units, initial=0.0))
-        place, call = len(self.tape.calls), Call(known, mechanism, draw, closed=closed is not None, step=step)
+        parts = () if closed is None else closed.foreign_parts(owner)
+        source = str(rng.bit_generator.state) if isinstance(rng, np.random.Generator) else None
+        call = Call(known, mechanism, draw, source=source, closed=closed is not None, step=step, parts=parts)
+        place = len(self.tape.calls)
         past = self._past(place, call, owner)
         self.tape.calls.append(call)
         self.pending.append(call)
@@ -216,8 +295,12 @@ def _same_messages(
         require(one == other, f"other messages cross: {one} and {other}")
     require(len(first) == len(second), f"{len(first)} messages cross, and {len(second)}")
     for (message, one), (_, other) in zip(first, second, strict=True):
-        free = message.kind == "public" or (message.kind == "clear" and unit not in message.argument.split("+"))
         where = f"{message.name!r} from {message.sender} to {message.receiver}"
+        planted = message.kind != "release" or _equal(one, other)
+        require(
+            planted, f"{where} is made of more than the releases, which are those of the first run to the last byte"
+        )
+        free = message.kind == "public" or (message.kind == "clear" and unit not in message.argument.split("+"))
         require(not free or _equal(one, other), f"{where} is not free of {unit}")
 
 

@@ -1,0 +1,1 @@
+"""Pinned tables, readers of your own files, division among parties."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
+
+# Any: blocks of a TOML file.
 from typing import Any
 
 from ..errors import DataMissing

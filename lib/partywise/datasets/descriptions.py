@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, log
+
+# Any: blocks of a TOML file.
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..models.criteria import CLASSES, NUMBERS, Criterion
+from ..models.family_facts import FACTS
 from .catalogue import ENTRIES
 from .column_facts import ColumnFacts, levels
-
-# Families whose public range is that of the logarithm of the response.
-LOGARITHMIC = ("gamma", "inverse_gaussian")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Holder:
-    """A party with its columns; ``radius`` of its scaled block, where it is not 1.4 times the root of their number."""
+    """A party with its columns; ``radius`` of its scaled block, where it is not the default one."""
 
     name: str
     columns: tuple[Column, ...]
@@ -123,20 +123,21 @@ class Response:
         if self.criterion == CLASSES:
             return None
         low, high = self.statistic
-        return (exp(low), exp(high)) if self.families[0] in LOGARITHMIC else (low, high)
+        return (exp(low), exp(high)) if FACTS[self.families[0]].is_positive else (low, high)
 
     @property
     def statistic(self) -> tuple[float, float]:
         """Public range of the response, of its logarithm where the family is Gamma or inverse Gaussian."""
         low, high = self.bounds
-        return (log(low), log(high)) if self.log or self.families[0] in LOGARITHMIC else (low, high)
+        return (log(low), log(high)) if self.log or FACTS[self.families[0]].is_positive else (low, high)
 
     @property
     def eta_start(self) -> float:
         """Linear predictor at which noisy iterations start."""
-        if self.families[0] == "binomial":
+        link = FACTS[self.families[0]].link
+        if link == "logit":
             return log(self.start / (1 - self.start))
-        return self.start if self.families[0] == "gaussian" and not self.log else log(self.start)
+        return self.start if link == "identity" and not self.log else log(self.start)
 
 
 @dataclass(frozen=True, kw_only=True)

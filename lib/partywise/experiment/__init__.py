@@ -1,0 +1,1 @@
+"""The pipeline's library: from a configuration to cubes, tables and figures."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, TypedDict
 
@@ -12,12 +12,16 @@ import numpy as np
 
 from ..federation.channel import Channel
 from ..federation.folds import Fold
+from ..federation.parties import Party, largest_clip_shares
 from ..federation.run import Run, simulate
-from ..privacy.ledger.event import POST_PROCESSING, Event
+from ..notes import sentences_left_out
+from ..privacy.ledger.event import CLOSED, POST_PROCESSING, Event
 from ..privacy.ledger.ledger import Ledger
 from ..privacy.ledger.total import MEANINGS
 from ..privacy.mechanisms.release import MECHANISMS
+from ..privacy.strata import cell_of as stratum_of
 from ..randomness import Streams
+from ..verdicts import OK, STATUSES, Verdict, estimate_verdict, first_fault, intervals_verdict
 from . import measures
 from .data import NamedErrors
 from .jobs import Timings
@@ -32,7 +36,8 @@ if TYPE_CHECKING:
     from .batches import PlainShare
     from .data import Replicate
 
-STATUS = ("not_in_design", "ok", "not_converged", "diverged")
+# How a fit ended, by its number in a cube: a cell without a fit, then the verdicts.
+STATUS = ("not_in_design", *STATUSES)
 
 IN_SAMPLE = "in_sample"
 # Of a fit whose parties were processes of their own.
@@ -73,6 +78,7 @@ class Cell:
     ledger : its releases in order, None where the plan keeps only the totals; names : everyone on its channel
     wire : rows of its transcript, for replicate 0 and fold 0 only
     owner_report : of own data, what the owner takes home, for replicate 0 only
+    left_out : of own data, sentences on records that are not used
     """
 
     coords: Coords
@@ -82,20 +88,22 @@ class Cell:
     names: tuple[str, ...]
     wire: list[TranscriptRow]
     owner_report: OwnerReport | None = None
+    left_out: tuple[str, ...] = ()
 
 
 def compute(plan: Plan, share: PlainShare, data_of: Callable[[str, int], Replicate], timings: Timings) -> list[Cell]:
     """The cells of one case in a job: the data of every replicate are read once and fitted by all methods."""
     case, cells = share["case"], list[Cell]()
     for replicate in share["replicates"]:
-        with NamedErrors("data", study=plan.study.name, case=case, replicate=replicate):
+        where = NamedErrors("data", study=plan.study.name, case=case, replicate=replicate)
+        with where, sentences_left_out() as left_out:
             data = {replicate: data_of(case, replicate)}
         noise = noise_of(plan, case, replicate)
         for method in share["methods"]:
             with timings.measure(case, method) as cost:
                 fits = run(plan, case, method, share["parties"], [replicate], share["folds"], data, noise)
                 cost.cells = len(fits)
-            cells += fits
+            cells += [replace(fit, left_out=tuple(left_out)) for fit in fits] if left_out else fits
     return cells
 
 
@@ -108,15 +116,20 @@ def noise_of(plan: Plan, case: str, replicate: int, *fold: str | int) -> Streams
     return Streams(plan.root_seed, plan.study.name, case, "noise", replicate, *fold)
 
 
-def of_fold(releases: Iterable[Event], fold: int) -> tuple[Event, ...]:
-    """Releases of a fit by names of its own: those of all folds stand in one ledger. Values in the clear stay."""
+def of_fold(releases: Iterable[Event], fold: int, trained: Iterable[int] = ()) -> tuple[Event, ...]:
+    """Releases of a fit by names of its own: those of all folds stand in one ledger. Values in the clear stay.
+
+    trained : folds that alone the noisy releases have read, where the protocol states so
+    """
     rows = tuple(releases)
+    cells = tuple(stratum_of("folds", read) for read in trained)
     names = {row.release_id: f"{row.release_id}, fold {fold}" for row in rows if row.mechanism != "none"}
     return tuple(
         replace(
             row,
             release_id=names[row.release_id],
             data_dependent_parameters=tuple(names.get(name, name) for name in row.data_dependent_parameters),
+            cells=() if row.mechanism == CLOSED else cells,
         )
         if row.release_id in names
         else row
@@ -191,9 +204,13 @@ class _Fits:
         """One fit with everything that is reported about it."""
         with self._error_context(fold=held_out, epsilon=epsilon):
             execution = self.execution(held_out, epsilon)
+            for party in self.parties:
+                party.clips.clear()
             estimate = simulate(self.method.protocol.fit, execution)
             given = estimate, self.data, execution.fold.train, self.spec
-            numbers = measure_values(self.study, "metrics", self.study.metrics(*given))
+            clipped = _intervals_verdict(estimate, self.parties)
+            verdict: dict[str, Scalar] = {"status": first_fault((estimate_verdict(estimate), clipped)).status}
+            numbers = verdict | measure_values(self.study, "metrics", self.study.metrics(*given))
             coords: Coords = {
                 "case": self.case.name,
                 "method": self.method.label,
@@ -213,6 +230,7 @@ class _Fits:
                 numbers | {"epsilon_claimed": float(estimate.epsilon_claimed)},
                 example_fits,
                 self._owner_report(estimate, execution.fold.train),
+                execution.fold.training_folds if self.method.protocol.reads_training_records else (),
             )
 
     def execution(self, held_out: int, epsilon: float) -> Run:
@@ -236,6 +254,12 @@ class _Fits:
         return self.by_fold[held_out]
 
 
+def _intervals_verdict(estimate: object, parties: Sequence[Party]) -> Verdict:
+    """Judge by the records of a simulation whether the intervals of an estimate hold, where it has some."""
+    centre = getattr(getattr(estimate, "intervals", None), "centre", None)
+    return OK if centre is None else intervals_verdict(largest_clip_shares(parties))
+
+
 def cell_of(
     plan: Plan,
     spec: MethodSpec[object, object, object],
@@ -244,11 +268,13 @@ def cell_of(
     numbers: Mapping[str, Scalar],
     example_fits: Arrays,
     owner_report: OwnerReport | None,
+    trained: Iterable[int] = (),
 ) -> Cell:
     """The cell of a fit, wherever its parties ran.
 
     channel : what crossed and what was released; its ledger gets what the evaluator of the study discloses
     numbers : what is known of the estimate, with ``epsilon_claimed``
+    trained : as of `of_fold`
     """
     study, case = plan.study, coords["case"]
     channel.ledger = doubt_unknown(channel.ledger, plan.trusted_mechanisms)
@@ -263,7 +289,7 @@ def cell_of(
     limit = plan.ledger_replicates
     releases = channel.ledger.rows if limit is None or coords["replicate"] < limit else None
     if releases is not None and not folds_share_randomness(plan, case):
-        releases = of_fold(releases, coords["fold"])
+        releases = of_fold(releases, coords["fold"], trained)
     return Cell(coords, scalars, example_fits, releases, channel.names, wire, owner_report)
 
 
@@ -344,7 +370,9 @@ def _number(scalars: Mapping[str, Scalar], name: str) -> float:
 
 
 def _status(scalars: Mapping[str, Scalar]) -> str:
-    status = scalars.get("status") or ("diverged" if scalars.get("diverged") else "ok")
-    if not isinstance(status, str) or status not in STATUS[1:]:
-        raise ValueError(f"status is {status!r}: it must be one of {', '.join(STATUS[1:])}.")
+    status = scalars.get("status") or "ok"
+    if not isinstance(status, str) or status not in STATUSES:
+        raise ValueError(f"status is {status!r}: it must be one of {', '.join(STATUSES)}.")
+    if status == "ok" and scalars.get("diverged"):
+        return "diverged"
     return status

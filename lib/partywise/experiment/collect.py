@@ -62,10 +62,10 @@ def collect(
     write_text(outputs["models"], homes.text())
     write_csv(outputs["dictionary"], dictionary_rows(columns, homes.names()))
     write_csv(outputs["summary"], summary_rows(plan, columns))
-    write_text(outputs["text"], summary_text(plan, columns))
+    write_text(outputs["text"], summary_text(plan, columns, homes.left_out()))
     write_text(outputs["screen"], screen_text(plan, columns))
     shown = summary_rows(plan, columns, shown_names(plan))
-    dictionary, line = dictionary_rows(columns, homes.names()), overview(plan, columns)
+    dictionary, line = dictionary_rows(columns, homes.names()), overview(plan, columns, homes.left_out())
     page = tables_page(plan, header.attrs, shown, wire.template_fields(), outputs["totals"], dictionary, line)
     write_text(outputs["tables"], page)
 

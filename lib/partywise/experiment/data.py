@@ -14,6 +14,8 @@ from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType, UnionType
+
+# Any: fields of the data of any study, read back from a file.
 from typing import TYPE_CHECKING, Any, Protocol, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -21,6 +23,7 @@ import numpy as np
 from ..checks import Json
 from ..errors import CubeError, DataMissing
 from ..files import Npz, Unreadable, npz_writer, open_npz
+from ..notes import repeat_left_out, sentences_left_out
 from ..randomness import stream
 from .plan import Plan
 
@@ -102,27 +105,30 @@ def write_data(path: Path | str, plan: Plan, replicates: Mapping[str, Iterable[i
         for case, numbers in replicates.items():
             index[case] = {}
             for replicate in numbers:
-                with NamedErrors("data", study=plan.study.name, case=case, replicate=replicate):
-                    index[case][replicate] = encode(draw(plan, case, replicate, resources), place)
+                where = NamedErrors("data", study=plan.study.name, case=case, replicate=replicate)
+                with where, sentences_left_out() as left_out:
+                    drawn = encode(draw(plan, case, replicate, resources), place)
+                index[case][replicate] = {"drawn": drawn, "left_out": [*left_out]}
         write(INDEX, np.frombuffer(json.dumps(index).encode(), np.uint8))
 
 
 def read_data(path: Path | str, plan: Plan, case: str, replicate: int) -> Replicate:
-    """The data of a replicate from a file of `write_data`, completed."""
+    """The data of a replicate from a file of `write_data`, completed; what its reading left out is noted again."""
     try:
         stored = open_npz(path)
         entry = _index(stored)[case][str(replicate)]
         kind = plan.study.data.target if plan.cases[case].source.complete is None else object
-        drawn = decode(entry, kind, lambda number: stored.part(f"{number}/")["values"])
+        drawn = decode(entry["drawn"], kind, lambda number: stored.part(f"{number}/")["values"])
     except (Unreadable, KeyError, ValueError) as error:
         raise CubeError(f"data file {path} cannot be read ({error}): delete it and run again.") from None
+    repeat_left_out(entry["left_out"])
     return complete(plan, case, drawn)
 
 
 @lru_cache(maxsize=8)
-def _index(stored: Npz) -> dict[str, dict[str, Json]]:
+def _index(stored: Npz) -> dict[str, dict[str, Any]]:
     """Where a file has what, parsed once."""
-    found: dict[str, dict[str, Json]] = json.loads(stored.part(INDEX)[""].tobytes())
+    found: dict[str, dict[str, dict[str, Json]]] = json.loads(stored.part(INDEX)[""].tobytes())
     return found
 
 

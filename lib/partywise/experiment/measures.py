@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
+
+# Any: a call that declares a field has the type of the field.
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 from ..checks import Scalar, check_fields
@@ -184,7 +186,8 @@ DECRYPTIONS = Quantity("ciphertexts that were decrypted in training")
 class Measures(MeasureValues[Scalar]):
     """Numbers of a fit that any study may report; its own are fields of a dataclass that inherits from this one.
 
-    status : ``ok``, ``not_converged`` or ``diverged``; by default ``ok``, or ``diverged`` where a study reports that
+    status : one of `partywise.verdicts.STATUSES`; by default that of the estimate, or ``diverged`` where that is ``ok``
+        and a study reports a fit that is not finite
     """
 
     status: str | None = measure("what became of the cell")

@@ -82,6 +82,8 @@ def decode_report(content: np.ndarray) -> OwnerReport:
     )
 
 
+# Key under which a model says why its numbers have no intervals.
+NO_INTERVALS = "no_intervals"
 # What of a model is estimated, by its keys; the rest is public.
 ESTIMATED = (
     *("intercept", "part_of_intercept", "constant", "coefficient", "mean", "operator"),
@@ -96,26 +98,32 @@ def feature_name(row: Mapping[str, object]) -> str:
     return f"{row['column']} = {row['level']}" if "level" in row else str(row["column"])
 
 
-def estimate_rows(model: Mapping[str, object], path: tuple[str, ...] = ()) -> Iterator[EstimateRow]:
-    """The numbers of a model that are estimated, by names; those that are undefined are left out."""
+def estimate_rows(model: Mapping[str, object], path: tuple[str, ...] = (), note: str = "") -> Iterator[EstimateRow]:
+    """The numbers of a model that are estimated, by names; those that are undefined are left out.
+
+    note : why the numbers have no intervals, where the model around them says so
+    """
+    note = str(model.get(NO_INTERVALS, note))
     if "column" in model and "coefficient" not in model:
         path = (*path, feature_name(model))
     for key, item in model.items():
         if key in ESTIMATED:
             own, before = (path, "") if key in NAMED_BY_BLOCK else ((*path, key.replace("_", " ")), f"{key}_")
-            beside = _numbers(model.get(f"{before}noise_sd"), 1), _numbers(model.get(f"{before}interval"), 2)
+            (noise,) = _numbers(model.get(f"{before}noise_sd"), 1)
+            lower, upper = _numbers(model.get(f"{before}interval"), 2)
             labels = model.get("columns")
             for index, number in np.ndenumerate(np.asarray(item, dtype=float)):
                 if not np.isnan(number):
                     entry = (labels[k] if isinstance(labels, list) else str(k + 1) for k in index)
-                    yield EstimateRow(" ".join((*own, *entry)), float(number), *beside[0], *beside[1])
+                    name, why = " ".join((*own, *entry)), note if lower is None else ""
+                    yield EstimateRow(name, float(number), noise, lower, upper, why)
         elif isinstance(item, Mapping):
-            yield from estimate_rows(item, (*path, key))
+            yield from estimate_rows(item, (*path, key), note)
         elif isinstance(item, list | tuple):
             for k, one in enumerate(item):
                 if isinstance(one, Mapping):
                     label = one.get("name") or (feature_name(one) if "coefficient" in one else f"{key} {k + 1}")
-                    yield from estimate_rows(one, (*path, str(label)))
+                    yield from estimate_rows(one, (*path, str(label)), note)
 
 
 def _numbers(value: object, count: int) -> list[float | None]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import inf, prod
+
+# Any: options, settings and constants are dataclasses of methods and studies, the user's included.
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from ..errors import ConfigError

@@ -24,6 +24,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
+
+# Any: whatever stands at an address, the user's included.
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 from ..checks import check_fields
@@ -152,8 +154,8 @@ class Source:
     measures, examples : of own data, what of ``metrics`` and ``example_fits`` follows from the estimate, or one party's
         part of it, and public facts alone: (estimate, train mask, MethodSpec); where parties run apart, nobody has the
         records of all
-    draft : of own data, settings for files that are described: (surveys of the files, name of the response or None,
-        `FirstRun`) to a `partywise.datasets.own.drafts.parts.Draft`; NotSuited where they do not suit
+    draft : of own data, settings for files that are described: (surveys of the files, the columns that a person
+        named, `FirstRun`) to a `partywise.datasets.own.drafts.parts.Draft`; NotSuited where they do not suit
     first : what a draft runs first
     apart : of own data, what one party makes them from that has its own files only: (settings, name of the party, rows
         of every client, folder) -> `partywise.datasets.own.remote.placeholders.PartyFiles`
@@ -233,6 +235,8 @@ class Protocol:
     study : whose data it takes, for a protocol from outside the package, which `check-method` tries on them
     file : of ``protocols``, where it has not the name of the method
     release : what it does with mode ``release``: `EXACT` noise, `NO_NOISE` at all, or the reason why it is refused
+    reads_training_records : whether noisy releases of a fit rest on the training records of its fold alone, so that a
+        record pays for the fits that it trains; tests change held-out records and compare all releases
     """
 
     options: type
@@ -241,6 +245,7 @@ class Protocol:
     study: str | None = None
     file: str = ""
     release: str = EXACT
+    reads_training_records: bool = False
 
     @property
     def refusal(self) -> str:

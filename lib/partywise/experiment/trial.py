@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import inf, isfinite
 from pathlib import Path
+
+# Any: trials of a study that is known by its name only.
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -23,6 +25,7 @@ from ..audits.noise import DRAWS
 from ..errors import ConfigError
 from ..federation.folds import Fold
 from ..federation.run import Run
+from ..privacy.rounding import upward
 from ..randomness import Streams, stream
 from .data import generate
 from .plan import Plan, plan
@@ -211,7 +214,7 @@ def report(outcomes: Sequence[Outcome]) -> str:
     for one in outcomes:
         settings = ", ".join(f"{key} {value}" for key, value in one.trial.settings.items())
         lines.append(f"{one.name}: {one.trial.source} ({settings}), {one.trial.parties[0]} parties")
-        proved = [f"{unit} {value:.4g}" for unit, value in one.totals.items() if isfinite(value)]
+        proved = [f"{unit} {upward(value)}" for unit, value in one.totals.items() if isfinite(value)]
         kept = {
             "places": "no value is used where it is not",
             "ledger": f"certified at the target {one.trial.epsilon:g}: {', '.join(proved) or 'nothing'}",

@@ -1,0 +1,1 @@
+"""Parties, what may cross between them, sub-protocols, transport between processes."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+
+# Any: contents of messages, whatever a protocol sends.
 from typing import Any, TypedDict
 
 from ..errors import CertificationError
-from ..privacy.accounted_values import Clear, Public
-from ..privacy.ledger.event import clear_event, closed_event
+from ..privacy.accounted_values import Clear, Public, open_charges
+from ..privacy.ledger.event import Event, clear_event, closed_event
 from ..privacy.ledger.frames import Frame, frame_of
 from ..privacy.ledger.ledger import Ledger
 from ..privacy.mechanisms.release import Release, derived_event, digest_of, released_parts
@@ -407,7 +409,7 @@ class Channel:
                 )
             return self._account_cipher(sender, receiver, name, payload)
         if isinstance(payload, Release):
-            return self._account_release(sender, receiver, name, payload)
+            return self._account_release(sender, receiver, name, payload, pays)
         last, shared, found = self._shared
         if isinstance(payload, Clear) and (sender, name, payload) == last and not shared.isdisjoint(("*", receiver)):
             return found
@@ -419,22 +421,13 @@ class Channel:
             return self._charged[kind]
         parts = released_parts(payload.made_of)
         self._require_heard(sender, name, parts)
-        to = receiver if audience == (receiver,) else "all" if "*" in audience else f"{len(audience)} parties"
-        rows = []
-        if isinstance(payload, Clear):
-            for owner, units in payload.charges(sender).items():
-                # Infinity does not add up: repeated values of one kind share a row.
-                if audience != (owner,):
-                    row = f"clear/{owner}/{sender}>{to}/{name}/{'+'.join(sorted(units))}"
-                    rows.append(clear_event(row, owner, units, audience))
+        to, rows = _receivers(receiver, audience), _open_rows(sender, receiver, name, payload, audience)
         if parts:
             made_of = digest_of([part.event.release_id for part in parts])
             row = f"derived/{made_of}/{sender}>{to}/{name}"
             rows.append(derived_event(row, sender, parts, audience))
-        if pays and self.payer is not None:
-            clear = [event for event in rows if event.mechanism == "none" and not self.ledger.holds(event)]
-            if clear:
-                self.payer.charge(*clear)
+        if pays:
+            self._pay(rows)
         stored = [self.ledger.append(event).release_id for event in rows]
         found = stored[0] if stored else ""
         if isinstance(payload, Clear) and payload.audience is not None:
@@ -443,6 +436,12 @@ class Channel:
         if kind is not None:
             self._charged[kind] = found
         return found
+
+    def _pay(self, rows: Sequence[Event]) -> None:
+        """Charge the rows of what is in the clear that the ledger does not hold yet."""
+        clear = [event for event in rows if event.mechanism == "none" and not self.ledger.holds(event)]
+        if clear and self.payer is not None:
+            self.payer.charge(*clear)
 
     def _account_cipher(self, sender: str, receiver: str, name: str, cipher: Cipher) -> str:
         """Rows of who is told closed what: one for each owner, shared by all messages of one kind."""
@@ -463,7 +462,8 @@ class Channel:
             self._charged[kind] = stored[0] if stored else ""
         return self._charged[kind]
 
-    def _account_release(self, sender: str, receiver: str, name: str, release: Release) -> str:
+    def _account_release(self, sender: str, receiver: str, name: str, release: Release, pays: bool) -> str:
+        """Rows of a release, and of data of others in it where somebody else may see it too."""
         event = release.event
         if not event.public and receiver not in event.audience:
             raise CertificationError(
@@ -472,7 +472,11 @@ class Channel:
             )
         if not self.ledger.holds(event):
             self._require_heard(sender, name, released_parts(release.made_of))
-        self.ledger.append(event)
+        rows = _open_rows(sender, receiver, name, release, event.audience)
+        if pays:
+            self._pay(rows)
+        for row in (event, *rows):
+            self.ledger.append(row)
         return event.release_id
 
     def _require_heard(self, sender: str, name: str, parts: Sequence[Release]) -> None:
@@ -510,6 +514,23 @@ def _audience(payload: Public | Clear, receiver: str) -> tuple[str, ...]:
     if named is None:
         return (receiver,)
     return ("*",) if named == "*" else tuple(named)
+
+
+def _receivers(receiver: str, audience: tuple[str, ...]) -> str:
+    """Name an audience in the row of a value."""
+    return receiver if audience == (receiver,) else "all" if "*" in audience else f"{len(audience)} parties"
+
+
+def _open_rows(
+    sender: str, receiver: str, name: str, payload: Release | Public | Clear, audience: tuple[str, ...]
+) -> list[Event]:
+    """Return a row for each owner of what nothing protects in a value; infinity does not add up, so kinds share one."""
+    to, rows = _receivers(receiver, audience), []
+    for owner, units in open_charges(payload, sender).items():
+        if audience != (owner,):
+            row = f"clear/{owner}/{sender}>{to}/{name}/{'+'.join(sorted(units))}"
+            rows.append(clear_event(row, owner, units, audience))
+    return rows
 
 
 def _charge(sender: str, name: str, audience: tuple[str, ...], payload: Public | Clear) -> Hashable:

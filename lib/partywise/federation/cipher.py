@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+
+# Any: contents of messages, whatever a protocol sends.
 from typing import Any, NoReturn
 
 import numpy as np

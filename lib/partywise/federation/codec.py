@@ -6,6 +6,8 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields
+
+# Any: contents of messages, read back from bytes.
 from typing import Any
 
 import numpy as np

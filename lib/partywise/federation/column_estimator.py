@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+
+# Any: the user's arrays and data frames, one or one a party.
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..models.links import LOGIT, Link
+from ..verdicts import Verdict, growth_verdict, response_verdict
 from .estimator import Estimator, column_labels, groups_of, numbers, party, vector
 from .parties import Party, split_columns
 
 LIKE = "(n,): one label or number for each record"
 COLUMNS = "(n, p): records, columns of all parties without one for the intercept"
 VECTOR = "(n,): one a record of the first party"
+# Options that are the length of a step.
+STEP_LENGTHS = ("learning_rate", "learning_rates", "step", "eta")
 
 
 class Predictor(Estimator):
@@ -38,6 +43,27 @@ class Predictor(Estimator):
     def _likeliest(self, X: np.ndarray) -> np.ndarray:
         """Place of the likeliest label among the classes, or of two whether it is the second one, shape (n,)."""
         return np.asarray(self._link.label(self._scores(X)) == 1)
+
+    def _judge_records(self, X: np.ndarray, response: np.ndarray, *verdicts: Verdict) -> None:
+        """Judge a fit by its records (n, d), and by its loss on their responses (n,): numbers, or labels 0 and 1."""
+        scores = self._scores(X)
+        loss, start = self._loss(scores, response), self._loss(np.zeros_like(scores), response)
+        self._judge(*verdicts, response_verdict("y", response), growth_verdict(loss, start, self._shorter_steps()))
+
+    def _loss(self, scores: np.ndarray, response: np.ndarray) -> float:
+        """Mean squared error, or mean log-loss of labels, of scores (n,)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self._kind == "regressor":
+                return float(np.mean((scores - response) ** 2))
+            return float(np.mean(self._link.log_loss(scores, response)))
+
+    def _shorter_steps(self) -> str:
+        """The remedy for steps that grow."""
+        options = self._options()
+        name = next((name for name in STEP_LENGTHS if hasattr(options, name)), None)
+        if name is None:
+            return "scale the columns to about 1, or give a larger ridge"
+        return f"lower {name}={getattr(options, name)!r}, and scale the columns to about 1"
 
     def _require_labels(self, name: str) -> None:
         """AttributeError for what a model of numbers has not."""
@@ -112,6 +138,14 @@ class Predictor(Estimator):
         return share_explained(self.predict(X), y, sample_weight)
 
 
+def checked_range(name: str, bounds: Sequence[float]) -> tuple[float, float]:
+    """Two increasing numbers; ValueError with the name for others."""
+    ends = tuple(float(end) for end in bounds)
+    if len(ends) != 2 or not -np.inf < ends[0] < ends[1] < np.inf:
+        raise ValueError(f"{name}={bounds!r}: give two increasing numbers, or None.")
+    return ends[0], ends[1]
+
+
 def check_classes(estimator: Estimator, count: int = 2) -> None:
     """ValueError unless it has so many classes."""
     if getattr(estimator, "classes_", np.empty(0)).shape != (count,):
@@ -169,7 +203,7 @@ def blocks_of(
         whole = numbers("X", X, 2, COLUMNS)
         shown = names_of([X], [whole], names)
         given, p = column_numbers(parties, shown), whole.shape[1]
-        groups = groups_of(given, p, lambda count, k: split_columns(count, k, "contiguous"), bare=bare)
+        groups = groups_of(given, p, lambda count, k: split_columns(count, k, "contiguous"), bare=0 if bare else None)
         return [np.ascontiguousarray(whole[:, list(group)]) for group in groups], groups, shown
     if len(X) != len(ids):
         raise ValueError(f"ids has {len(ids)} lists, X {len(X)} arrays: give one of each a party.")

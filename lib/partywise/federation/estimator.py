@@ -12,24 +12,38 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from importlib.util import find_spec
 from numbers import Real
 from pathlib import Path
+
+# Any: options of a method that is known by its name only, and the user's data frames.
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ModelError
+from ..models.intervals import Intervals
+from ..privacy.rounding import upward
 from ..randomness import Streams
+from ..verdicts import (
+    OK,
+    REFUSED,
+    Verdict,
+    bounds_verdict,
+    estimate_verdict,
+    finite_verdict,
+    first_fault,
+    intervals_verdict,
+)
 from .account.fit_budget import Budget
 from .channel import Transcript
 from .folds import Fold, Spec
-from .parties import Party, split_rows
+from .parties import Party, clip_shares, largest_clip_shares, split_rows
 from .publication.saved_model import save
 from .run import Run, simulate
-from .secure_streams import Randomness, addresses_of
+from .secure_streams import Randomness, addresses_of, floating_point, fresh_streams
 
 # scikit-learn's bases and errors where it is installed, else of the same names with what is used of them.
 if TYPE_CHECKING or find_spec("sklearn") is None:
@@ -74,6 +88,12 @@ else:
 
 # Characters of a parameter that is shown as it is.
 LONGEST = 60
+# Arguments and options that are public bounds, and the largest: floats hold sixth powers of it.
+BOUNDS = (
+    *("radius", "radii", "location", "scale", "centre", "statistic", "bounds", "label_bound", "residual_bound"),
+    *("radius_value", "response_radius", "public_bounds", "public_response_bounds", "clip", "bound", "box"),
+)
+LARGEST_BOUND = 1e50
 
 
 class Claim(Protocol):
@@ -89,12 +109,14 @@ class Method:
 
     options, fit : its dataclass and its program; extra : places without data, but for those of its options
     holder : place that has the whole model in the end; empty where nobody has
+    published : whether it follows its source formula for formula, which clips without a word: the fit warns
     """
 
     options: type
     fit: Callable[[Run], Claim]
     extra: tuple[str, ...] = ()
     holder: str = ""
+    published: bool = False
 
 
 class Estimator(BaseEstimator):
@@ -114,14 +136,25 @@ class Estimator(BaseEstimator):
         Who holds what, as of ``fit``, where a value of its own comes before this one.
     random_state : int, numpy.random.Generator, Streams or SecureStreams, optional
         As ``rng`` of ``fit``, where a value of its own comes before this one. An integer gives every fit the same
-        draws, but for fits that share a budget.
+        draws, but for fits that share a budget. None, here and in ``fit``, draws every fit from fresh entropy of the
+        operating system (`SecureStreams`), and ``privacy_`` states "seed: none"; noise in floating point, which has no
+        such source, is refused.
     shared_budget : Budget, optional
         What this fit and all others that share it may cost together; clones share it.
+    clipped : {"refuse", "allow"}
+        Of estimators whose protocols clip: whether a fit is refused where more than half of the entries (of boxes) or
+        records (of balls) lie beyond their public bounds. From 5 % on, and with ``"allow"``, it warns. Methods as
+        published warn in either case. A fit has no intervals where more than 1 % of a party's own lie beyond.
     **options
         Fields of the protocol's dataclass of options.
 
     Attributes
     ----------
+    status_ : str
+        ``"ok"``, or why the estimate is not to be used, or not yet: one of `partywise.verdicts.STATUSES`.
+    status_reason_ : str
+        The sentence that the fit warned with, which names an argument or column, a value and the remedy; else empty.
+        It may come from the records: a saved model has none of it.
     estimate_ : object
         What the protocol returned.
     ledger_ : Ledger
@@ -133,12 +166,16 @@ class Estimator(BaseEstimator):
     feature_names_in_ : ndarray of str
         Their names, of a data frame or as given; later records with other names or another order are refused.
     privacy_ : Total
-        What the worst coalition learnt: epsilon at ``delta``, mu, the best attack's true-positive rates.
+        What the worst coalition learnt: epsilon at ``delta``, mu, the best attack's true-positive rates. Where fits
+        share a budget, also how many there are, what they cost together, and what a choice among them costs.
     """
 
     methods: ClassVar[Mapping[str, Method]] = {}
     n_features_in_: int
     classes_: np.ndarray
+    status_: str
+    status_reason_: str
+    clipped = "refuse"
     unit: ClassVar[str] = "row"
     _axes: ClassVar[int] = 2
     # What a saved model has: fields of the estimate, and attributes that do not follow from these, with their types.
@@ -146,6 +183,10 @@ class Estimator(BaseEstimator):
     _model_fields: ClassVar[tuple[str, ...]] = ()
     _model_attributes: ClassVar[Mapping[str, Any]] = {}
     _without_holder: ClassVar[str] = "every party keeps its part"
+    # Attributes that are finite unless the fit failed.
+    _finite: ClassVar[tuple[str, ...]] = ()
+    _clip_verdict: Verdict
+    _intervals_verdict: Verdict
     # Name, role and columns of every party, and the names of places without data.
     _places: tuple[tuple[str, str, tuple[int, ...]], ...]
 
@@ -257,7 +298,8 @@ class Estimator(BaseEstimator):
         for one in fields(self._method.options) if self._has_protocol else ():
             if one.default is MISSING:
                 raise TypeError(f"option {one.name!r} of protocol {self.protocol!r} has no default.")
-            found[one.name] = self._given.get(one.name, one.default)
+            # A parameter of the estimator comes before an option of its name, of which a clone would get the default.
+            found.setdefault(one.name, self._given.get(one.name, one.default))
         return found
 
     def set_params(self, **parameters: Any) -> Estimator:
@@ -333,10 +375,13 @@ class Estimator(BaseEstimator):
                 )
         if not 0 < self.delta < 1:
             raise ValueError(f"delta={self.delta!r} must lie in (0, 1), well below 1/n.")
+        if self.clipped not in ("refuse", "allow"):
+            raise ValueError(f"clipped={self.clipped!r}: use 'refuse' or 'allow'.")
         options = self._options()
+        self._require_moderate_bounds(options)
         spec, fold = Spec(options, settings, settings, public), Fold(np.zeros(n, dtype=int), 0, 1)
         epsilon, given = self._target(options), self.random_state if rng is None else rng
-        rng_for = addresses_of(given)  # type: ignore[arg-type]
+        rng_for: Callable[..., Any] = fresh_streams() if given is None else addresses_of(given)
         with nullcontext() if self.shared_budget is None else self.shared_budget.fit(self.unit) as payer:
             if self.shared_budget is not None and isinstance(rng_for, Streams):
                 rng_for = Streams(int(rng_for("fit", self.shared_budget.fits).integers(2**63)), "estimator")
@@ -344,11 +389,23 @@ class Estimator(BaseEstimator):
             run = Run(parties, epsilon=epsilon, fold=fold, rng_for=rng_for, spec=spec, extra=extra)
             if payer is not None:
                 run.charge_to(payer)
-            self.estimate_ = simulate(self._method.fit, run)
+            try:
+                estimate = simulate(self._method.fit, run)
+            except (AttributeError, TypeError) as error:
+                if given is None and (why := floating_point(error)) is not None:
+                    raise ValueError(
+                        f"random_state=None draws from the operating system, and protocol={self.protocol!r} {why}: its "
+                        "noise is for experiments; give a seed, random_state=1."
+                    ) from error
+                raise
+        self._clip_verdict = self._judge_clips(clip_shares(parties))
+        self._intervals_verdict = intervals_verdict(self._by_values(largest_clip_shares(parties)))
+        self.estimate_ = estimate
         self.ledger_, self.transcript_ = run.channel.ledger, Transcript(run.channel.transcript())
         held = {party.name: (party.role, tuple(party.columns)) for party in parties}
         self._places = tuple((name, *held.get(name, ("", ()))) for name in run.names)
-        self.privacy_ = self.ledger_.worst_total(run.names, self.unit, self.delta)
+        total = self.ledger_.worst_total(run.names, self.unit, self.delta)
+        self.privacy_ = replace(total, seed="none" if given is None else "given", **self._search_cost())
         self.epsilon_claimed_ = float(self.estimate_.epsilon_claimed)
         least = min((len(value) for party in parties for value in party.block.values() if np.ndim(value)), default=n)
         if self.delta >= 1 / least and math.isfinite(self.privacy_.epsilon_certified):
@@ -358,6 +415,69 @@ class Estimator(BaseEstimator):
                 stacklevel=3,
             )
         return self.estimate_
+
+    def _require_moderate_bounds(self, options: object) -> None:
+        """ValueError for a public bound whose powers, as noise and grids have them, floats do not hold."""
+        for name in BOUNDS:
+            value = getattr(self, name, getattr(options, name, None))
+            beyond = [number for number in _numbers_in(value) if LARGEST_BOUND < abs(number) < math.inf]
+            if beyond:
+                raise ValueError(
+                    f"{name}={_in_short(value)} has {beyond[0]:g}: a public bound must be at most {LARGEST_BOUND:g} in "
+                    "size; declare one that suits the data, in other units if need be."
+                )
+
+    def _search_cost(self) -> dict[str, Any]:
+        """Return what the fits of a shared budget cost together, by the field of a total; nothing for its only fit."""
+        budget = self.shared_budget
+        if budget is None or budget.fits < 2:
+            return {}
+        # Whoever chooses among them compares scores, which no noise protects.
+        return {"fits": budget.fits, "epsilon_of_fits": budget.epsilon_spent, "epsilon_of_choice": math.inf}
+
+    def _judge_clips(self, shares: Mapping[str, float]) -> Verdict:
+        """Judge what was clipped; ValueError where that is more than half, unless the caller allows it."""
+        verdict = bounds_verdict(self._by_values(shares))
+        if max(shares.values(), default=0) > REFUSED and self.clipped == "refuse" and not self._method.published:
+            raise ValueError(f"{verdict.reason}, or give clipped='allow'.")
+        return verdict
+
+    def _by_values(self, shares: Mapping[str, float]) -> dict[str, float]:
+        """Shares by the arguments that declare their bounds, with the values of these."""
+        options = self._options()
+        return {self._with_values(bound, options): share for bound, share in shares.items()}
+
+    def _with_values(self, bound: str, options: object) -> str:
+        """Arguments that declare a bound, with their values."""
+        values = {name: getattr(self, name, getattr(options, name, None)) for name in bound.split(", ")}
+        return ", ".join(f"{name}={_in_short(value)}" for name, value in values.items())
+
+    def _judge_intervals(self) -> Verdict:
+        """Withhold the intervals of a fit that has some where too many records are clipped for them to hold."""
+        verdict, intervals = self._intervals_verdict, getattr(self, "intervals_", None)
+        if verdict.status == "ok" or intervals is None or intervals.centre is None:
+            return OK
+        self._withhold_intervals(Intervals(reason=verdict.reason))
+        return verdict
+
+    def _withhold_intervals(self, withheld: Intervals) -> None:
+        """Set what follows from intervals, of which there are none."""
+        self.intervals_ = withheld
+
+    def _judge(self, *verdicts: Verdict) -> None:
+        """Set the status of a fit whose attributes are set, and warn once unless it is ``ok``.
+
+        verdicts : of the method, on its records and on what it predicts for them
+        """
+        arrays = {name: getattr(self, name) for name in self._finite}
+        clips = self._clip_verdict, self._judge_intervals()
+        self._state(first_fault((estimate_verdict(self.estimate_), *verdicts, finite_verdict(arrays), *clips)))
+        del self._clip_verdict, self._intervals_verdict
+        if self.status_ != "ok":
+            warnings.warn(f"the fit is {self.status_}: {self.status_reason_}.", UserWarning, stacklevel=3)
+
+    def _state(self, verdict: Verdict) -> None:
+        self.status_, self.status_reason_ = verdict.status, verdict.reason
 
     def save(self, path: Path | str) -> None:
         """Write the fitted model as a JSON file, from which `partywise.scoring.load` makes it again, to the last bit.
@@ -447,7 +567,14 @@ class Estimator(BaseEstimator):
     def _cost(self) -> str:
         """What the fit cost, the first line of a summary."""
         spent = self.privacy_
-        return f"epsilon {spent.epsilon_certified:.6g} at delta {spent.delta:g}, for one {spent.unit}"
+        if spent.fits:
+            return f"{self._own_cost()}; {spent.search}"
+        return self._own_cost()
+
+    def _own_cost(self) -> str:
+        spent = self.privacy_
+        said = "" if spent.verified else ", not verified"
+        return f"epsilon {upward(spent.epsilon_certified)} at delta {spent.delta:g}, for one {spent.unit}{said}"
 
     def _shown_class(self, places: np.ndarray) -> np.ndarray:
         """Labels as they were given, by their places among the classes."""
@@ -466,6 +593,15 @@ class Estimator(BaseEstimator):
                 f"this {type(self).__name__} is not fitted yet; call fit(X, y, parties=..., rng=...) first."
             )
         return self.estimate_
+
+
+def _numbers_in(value: object) -> list[float]:
+    """Return the numbers of a bound: a number, or nested sequences of these, None where a column has none."""
+    if value is None or isinstance(value, str):
+        return []
+    if isinstance(value, Iterable):
+        return [number for part in value for number in _numbers_in(part)]
+    return [float(value)] if isinstance(value, Real) else []
 
 
 def _in_short(value: object) -> str:
@@ -566,6 +702,16 @@ def vector(name: str, value: ArrayLike, n: int) -> np.ndarray:
     return array
 
 
+def check_index(X: Any, arrays: Mapping[str, Any]) -> None:
+    """ValueError where a series has another index than the frame: records would be matched by their places."""
+    index = getattr(X, "index", None) if hasattr(X, "iloc") else None
+    for name, array in arrays.items():
+        if index is not None and hasattr(array, "iloc") and not index.equals(array.index):
+            raise ValueError(
+                f"{name} has another index than X: records are taken by position. Give {name}.loc[X.index], or arrays."
+            )
+
+
 def labels_of(y: ArrayLike, n: int, *, both: bool = True, many: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Labels (n,) as 0 and 1, and the two classes (2,): numbers 0 and 1, or any two labels, in order.
 
@@ -578,7 +724,7 @@ def labels_of(y: ArrayLike, n: int, *, both: bool = True, many: bool = False) ->
         raise ValueError("y holds labels that are not known (NaN): drop these records first.")
     found = np.unique(labels)
     if set(found.tolist()) <= {0, 1} and (len(found) == 2 or not both):
-        return labels.astype(float), np.array([0, 1])
+        return labels.astype(float), np.array([False, True] if labels.dtype.kind == "b" else [0, 1])
     if labels.dtype.kind == "f" and np.any(found != np.round(found)):
         shown = found[found != np.round(found)][0]
         raise ValueError(
@@ -609,16 +755,17 @@ def groups_of(
     count: int,
     split: Callable[[int, int], Iterable[Sequence[int]]],
     *,
-    bare: bool = False,
+    bare: int | None = None,
 ) -> list[tuple[int, ...]]:
     """Columns or rows of each party: as given, a partition of ``0 .. count - 1``, or ``split(count, parties)``.
 
-    bare : whether the first group may be empty, of a party that holds the labels alone
+    bare : place of the group that may be empty, of a party that holds the labels alone
     """
     if isinstance(parties, int | np.integer):
         return [tuple(part) for part in split(count, int(parties))]
     groups = [tuple(int(index) for index in part) for part in parties]
-    if not all(groups[bare:]) or sorted(index for part in groups for index in part) != list(range(count)):
+    empty = any(not group for place, group in enumerate(groups) if place != bare)
+    if empty or sorted(index for part in groups for index in part) != list(range(count)):
         raise ValueError(
             f"parties={groups if count < 20 else '...'} is not a partition of 0..{count - 1}: every number must be in "
             "exactly one group and no group may be empty."

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from .transport.credential import Credential
 
 
-def join_parts(*parts: str | bytes | int) -> bytes:
+def join_parts(*parts: str | bytes | bytearray | int) -> bytes:
     """Parts, each after its length in 8 bytes, so that no two lists of them are alike: names UTF-8, numbers decimal."""
-    encoded = (part if isinstance(part, bytes) else str(part).encode() for part in parts)
+    encoded = (str(part).encode() if isinstance(part, str | int) else bytes(part) for part in parts)
     return b"".join(len(part).to_bytes(8, "big") + part for part in encoded)
 
 

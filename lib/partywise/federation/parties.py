@@ -24,6 +24,85 @@ class Participant(Protocol):
     def columns(self) -> tuple[int, ...]: ...
 
 
+class ClipCounts:
+    """Entries or records of one party that lie beyond public bounds, by the argument that declares the bounds.
+
+    They depend on the data without any noise: they stay in the process that holds the records. No message, saved model,
+    outcome or account reads them.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[str, tuple[int, int]] = {}
+        self._losses: dict[str, float] = {}
+
+    def add(self, bound: str, number: int, units: int, loss: float = 0.0) -> None:
+        """Count ``number`` of ``units`` entries or records beyond the bounds of an argument.
+
+        loss : share of their squared length that clipping takes (`lost_squares`), where a fit may have intervals
+        """
+        before = self._counts.get(bound, (0, 0))
+        self._counts[bound] = before[0] + number, before[1] + units
+        self._losses[bound] = max(loss, self._losses.get(bound, 0.0))
+
+    def add_share(self, bound: str, share: float, units: int) -> None:
+        """Count a share of ``units`` entries or records."""
+        self.add(bound, round(share * units), units)
+
+    def clear(self) -> None:
+        """Count from nothing, as before each fit of the same records."""
+        self._counts.clear()
+        self._losses.clear()
+
+    @property
+    def counts(self) -> Mapping[str, tuple[int, int]]:
+        """Number beyond the bounds and number in all, by the name of the argument."""
+        return dict(self._counts)
+
+    @property
+    def largest(self) -> Mapping[str, float]:
+        """Share beyond the bounds, of records or of their squared length, whichever is larger, by argument."""
+        return {
+            bound: max(number / units, self._losses[bound]) for bound, (number, units) in self._counts.items() if units
+        }
+
+
+def lost_squares(given: np.ndarray, clipped: np.ndarray) -> float:
+    """Largest share that clipping takes of the squares of a column of records (n, p), as a fit may notice it.
+
+    A slope moves by about so large a share of itself. Below 1 / (2 sqrt n) sampling hides that: it counts as 0.
+    """
+    if not given.size:
+        return 0.0
+    before, after = (np.sum(np.square(records), axis=0) for records in (given, clipped))
+    loss = float(np.max(1 - after / np.maximum(before, np.finfo(float).tiny), initial=0.0, where=before > 0))
+    return loss if loss > 0.5 / np.sqrt(len(given)) else 0.0
+
+
+def clip_shares(parties: Sequence["Party"]) -> dict[str, float]:
+    """Share of the entries or records of all parties together beyond their bounds, by the argument that declares them.
+
+    For the process that holds these records, and for nobody else.
+    """
+    totals = ClipCounts()
+    for party in parties:
+        for bound, counts in party.clips.counts.items():
+            totals.add(bound, *counts)
+    return {bound: number / units for bound, (number, units) in totals.counts.items() if units}
+
+
+def largest_clip_shares(parties: Sequence["Party"]) -> dict[str, float]:
+    """Largest share of a party's own records, or of their squares, beyond their bounds, by the argument of these.
+
+    For the process that holds these records, and for nobody else. One party's column biases a fit, whatever share its
+    entries are of those of all parties.
+    """
+    largest = dict[str, float]()
+    for party in parties:
+        for bound, share in party.clips.largest.items():
+            largest[bound] = max(share, largest.get(bound, 0.0))
+    return largest
+
+
 @dataclass(frozen=True, eq=False)
 class Party:
     """The holder of a private block of data.
@@ -61,6 +140,8 @@ class Party:
     role: str
     block: Mapping[str, np.ndarray] = field(repr=False)
     columns: tuple[int, ...] = ()
+    # What its statistics clipped, for the process that holds the block.
+    clips: ClipCounts = field(default_factory=ClipCounts, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+
+# Any: contents of messages, whatever a protocol sends.
 from typing import Any
 
 import numpy as np

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+# Any: a located value stands for a value of any type.
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -129,7 +131,7 @@ class _GuardedParty(Party):
     """A party whose block can be read while its own line of the program runs, and then only."""
 
     def __init__(self, party: Party, inside: list[str]) -> None:
-        for name in ("name", "role", "columns"):
+        for name in ("name", "role", "columns", "clips"):
             object.__setattr__(self, name, getattr(party, name))
         object.__setattr__(self, "_party", party)
         object.__setattr__(self, "_inside", inside)
@@ -165,7 +167,8 @@ class PlacedRun(Run):
         self.parties = tuple(_GuardedParty(party, self._inside) for party in run.parties)
         self.channel, self.epsilon, self.fold, self.spec = run.channel, run.epsilon, run.fold, run.spec
         self._streams, self._here, self._link, self._step = run.rng_for, frozenset(here or run.names), link, 0
-        self._heard: dict[tuple[str, str], list[LocatedValue]] = {}
+        # By receiver and name: sender, and what came.
+        self._heard: dict[tuple[str, str], list[tuple[str, LocatedValue]]] = {}
         # What `charge` announced and, but for shares, nobody has drawn yet, in the process of whoever draws.
         self.announced, self._payer, self.identity = list[Event](), run.channel.payer, run.identity
         self._whole = whole and self._here >= set(run.names)
@@ -283,12 +286,12 @@ class PlacedRun(Run):
         return Report(function, values, parts)
 
     def _payloads_received(self, receiver: str, name: str) -> Sequence[object]:
-        return self._heard.get((receiver, name), ())
+        return [value for _, value in self._heard.get((receiver, name), ())]
 
-    def payloads_of(self, place: str) -> list[Payload]:
-        """What has reached a place, without what it holds: all that it can know besides its own data."""
-        heard = [value for (receiver, _), values in self._heard.items() if receiver == place for value in values]
-        return [value.values[place] for value in heard if place in value.values]
+    def payloads_of(self, place: str) -> list[tuple[str, Payload]]:
+        """Return sender and payload of what has reached a place, without values: all that it can know of others."""
+        heard = [pair for (receiver, _), pairs in self._heard.items() if receiver == place for pair in pairs]
+        return [(sender, value.values[place]) for sender, value in heard if place in value.values]
 
     def _held_at(self, place: Place, function: Callable[..., object], values: Sequence[object]) -> LocatedValue:
         name = self.check_place(place)
@@ -348,7 +351,7 @@ class PlacedRun(Run):
                 payload = self._link.get(step, source, target, name)
         place = frozenset([target])
         heard = LocatedValue(place, {} if payload is None else {target: strip_value(payload)})
-        self._heard.setdefault((target, name), []).append(heard)
+        self._heard.setdefault((target, name), []).append((source, heard))
         if payload is None:
             return LocatedValue(place)
         return LocatedValue(place, {target: visible(payload)})

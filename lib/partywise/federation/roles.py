@@ -55,6 +55,14 @@ def parts_of(parties: Sequence[Participant], units: tuple[str, ...] | None = Non
     return tuple(Clear(None, units=units or UNITS.get(party.role, ("row",)), owner=party.name) for party in parties)
 
 
+def parts_with_labels(passive: Participant, holder: str) -> tuple[Clear, ...]:
+    """Return what a function of a party's columns and of gradients, splits or weights of the label holder is made of.
+
+    It tells the label holder of the columns alone, and anybody else of the holder's labels and features too.
+    """
+    return (*parts_of((passive,)), Clear(None, units=UNITS["active"], owner=holder))
+
+
 def unprotected_value(value: object, parts: Sequence[Clear]) -> Clear:
     """A value in the clear, charged to everybody whose data it was computed from."""
     units = tuple(dict.fromkeys(unit for part in parts for unit in part.units))

@@ -13,6 +13,8 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+# Any: values at places, and options of a method that is known by its name only.
 from typing import Annotated, Any, TypeVar, TypeVarTuple, cast, overload
 
 import numpy as np
@@ -609,7 +611,7 @@ class Run:
         ...     run.charge_to(payer)
         ...     run.charge(names, event)
         >>> print(budget)
-        epsilon 1.13 of 2 at delta 1e-05 spent by 1 fit, for one row
+        epsilon 1.132 of 2 at delta 1e-05 spent by 1 fit, for one row
         """
         for place in holders:
             self.check_place(place)

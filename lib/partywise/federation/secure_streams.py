@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import secrets
 from collections import Counter
 from collections.abc import Callable
+
+# Any: a secret source stands for a generator.
 from typing import Any
 
 import numpy as np
@@ -83,7 +86,7 @@ class SecureStreams:
         ...     rng = pw.SecureStreams(7).charge_to(payer)("noise", "hospital")
         ...     release = pw.DiscreteGaussian(mu=0.2)(total, rng, owner="hospital", release_id="sum")
         >>> print(budget)
-        epsilon 0.726 of 1 at delta 1e-05 spent by 1 fit, for one row
+        epsilon 0.7256 of 1 at delta 1e-05 spent by 1 fit, for one row
         """
         made = copy.copy(self)
         made._payer = payer
@@ -127,3 +130,17 @@ Randomness = Seed | SecureStreams
 def addresses_of(rng: Randomness) -> Callable[..., Any]:
     """Generators by address, from what an estimator is given: `SecureStreams` stay as they are."""
     return rng if isinstance(rng, SecureStreams) else streams_of(rng, "estimator")
+
+
+def fresh_streams() -> SecureStreams:
+    """Return generators by address on fresh entropy of the operating system: nobody draws the same again."""
+    return SecureStreams(secrets.randbits(63))
+
+
+def floating_point(error: BaseException) -> str | None:
+    """What an error says of a draw that has no secret source, as the middle of a sentence; None for any other error."""
+    if isinstance(error, AttributeError) and isinstance(error.obj, SecureRandom):
+        return f"draws by {error.name!r}, which has no secret source"
+    if isinstance(error, TypeError) and SecureRandom.__name__ in str(error):
+        return f"draws in floating point ({str(error).partition(':')[0]})"
+    return None

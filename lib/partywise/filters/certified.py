@@ -16,7 +16,7 @@ from typing import NoReturn, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import CertificationError
+from ..errors import AccountError, CertificationError
 from ..federation.account.reading import opened_account, paid_events
 from ..federation.account.spending import Budget, Spending
 from ..privacy.accounted_values import Public
@@ -36,6 +36,8 @@ SIZES = 1e-100, 1e100
 LARGEST_MU = 2.0**17
 # Shares of a budget are smaller by this, so that as many as there are rounds fit into it whatever was rounded.
 SHARE = 1 - 1e-12
+# Seconds for which a release waits while another process draws from the same account.
+WAIT = 1.0
 
 
 class CertifiedFilter:
@@ -61,8 +63,9 @@ class CertifiedFilter:
         then adds up those of one cell only.
     account : str or Path, optional
         File of the account, as `partywise.federation.account` writes it for parties; made where there is none. Without
-        one the sum is kept in this process, and is lost with it. It is open during a release only, so that several
-        processes of a site may take turns.
+        one the sum is kept in this process, and is lost with it. The path is absolute: a relative one would be another
+        budget in every working directory. It is open during a release only, so that several processes of a site may
+        take turns; one waits a second for another. The budget that an account was begun with binds every later filter.
 
     Attributes
     ----------
@@ -74,7 +77,8 @@ class CertifiedFilter:
     Raises
     ------
     ValueError
-        If an argument is out of range, or a source that can be made again is to pay from an account on disk.
+        If an argument is out of range, the account is a relative path, or a source that can be made again is to pay
+        from an account on disk.
     TypeError
         If ``rng`` is not a random source.
 
@@ -136,6 +140,11 @@ class CertifiedFilter:
             raise ValueError(
                 f"account={str(account)!r} with rng={type(rng).__name__}: another process could draw the same noise "
                 "again, for other data; leave out rng for a release, or account for a simulation."
+            )
+        if account is not None and not Path(account).is_absolute():
+            raise ValueError(
+                f"account={str(account)!r} of a certified filter is a relative path, which is another budget in every "
+                f"working directory: give an absolute one, such as {str(Path(account).resolve())!r}."
             )
         if account is not None and Path(account).is_dir():
             raise ValueError(f"account={str(account)!r} of a certified filter is a folder; name a file in it.")
@@ -240,7 +249,8 @@ class CertifiedFilter:
         BudgetExceeded
             Before noise is drawn, if the release does not fit. Nothing leaves.
         AccountError
-            If the account cannot be read or written, or another process has it open. Nothing leaves.
+            If the account cannot be read or written, another process has it open for longer than a second, or it was
+            begun with another budget. Nothing leaves.
         CertificationError
             If the filter counts in memory, and this is another process than the one that made it.
 
@@ -407,7 +417,12 @@ class CertifiedFilter:
             # It locks its file by what Windows has not; the rest of this module works there.
             from ..federation.account.account import Account
 
-            with Account(self.account, party=self.owner, budget=self._budget) as account:
+            with Account(self.account, party=self.owner, budget=self._budget, wait=WAIT) as account:
+                if (first := account.first_budget) not in (None, self._budget):
+                    raise AccountError(
+                        f"{self.account} was begun with the budget {first}, and this filter has {self._budget}: the "
+                        "first one binds; give the same one, or another account for other data."
+                    )
                 account.began(secrets.token_hex(16), self._digest)
                 outcome = ""
                 try:
@@ -460,6 +475,29 @@ def reasons(public: Mapping[str, str] | None) -> Mapping[str, str]:
     for name, because in named.items():
         Public(name, because)
     return named
+
+
+def public_numbers(
+    values: Mapping[str, object], public: Mapping[str, str], *, texts: bool = False
+) -> dict[str, float | str]:
+    """Values under public names, in the order of these; ValueError where one is not a number.
+
+    With ``texts`` a text passes as an empty one, for receivers that ask for its name.
+    """
+    passed = dict[str, float | str]()
+    for name in public:
+        if name not in values:
+            continue
+        value = values[name]
+        if texts and isinstance(value, str):
+            passed[name] = ""
+        elif isinstance(value, np.integer | np.floating):
+            passed[name] = value.item()
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            passed[name] = value
+        else:
+            raise ValueError(f"public value {name!r} is of type {type(value).__name__}: numbers pass, nothing else.")
+    return passed
 
 
 def require_account(filter: CertifiedFilter) -> CertifiedFilter:

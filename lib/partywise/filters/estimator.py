@@ -70,6 +70,7 @@ class FederatedLogistic(Predictor):
     }
     _estimate = Estimate
     _model_fields = ("epsilon_claimed", "coefficients")
+    _finite = ("coef_", "intercept_")
     _model_attributes: ClassVar[Mapping[str, object]] = {"classes_": np.ndarray}
 
     def __init__(
@@ -132,6 +133,7 @@ class FederatedLogistic(Predictor):
         self.classes_, self.n_features_in_ = classes, k - 1
         self._keep_names(X)
         self._derive()
+        self._judge_records(features[:, :-1], labels)
         return self
 
     def _derive(self) -> None:

@@ -2,7 +2,7 @@
 
 Objective, per (n - 1): L(B) = tr K - 2 <B, H> + <B, G B>, with G = S_zz - Sigma corrected for the noise.
 Each step solves every block on its gradient, scores the candidates on the other half and moves one block by nu.
-Source: seed 000, "VFL Functional Boosting"; corrections in the specification of the study.
+Source: seed 000, "VFL Functional Boosting"; corrections in docs/functional_boosting.md.
 """
 
 from __future__ import annotations

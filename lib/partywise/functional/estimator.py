@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,9 @@ from ..federation.account.fit_budget import Budget
 from ..federation.estimator import Estimator, Method, groups_of, numbers, party, summary_rows
 from ..federation.parties import split_columns
 from ..federation.secure_streams import Randomness
+from ..models.intervals import noise_line
 from ..privacy.accounted_values import Public
+from ..verdicts import growth_verdict, response_verdict
 from .model import BasisSpec, Estimate, PublicFacts
 from .options import (
     BaselineOptions,
@@ -43,7 +45,7 @@ class FunctionalBoosting(Estimator):
         Of all curves; with ``domain_x`` and ``domain_y``, public.
     domain_x, domain_y : tuple of float
         Ends of the domains of the predictors and of the response.
-    parties, random_state, shared_budget
+    parties, random_state, shared_budget, clipped
         As in `Estimator`; ``parties`` and ``rng`` of a fit come before those given here.
     **options
         Fields of the protocol's dataclass in `partywise.functional.options`, such as ``s``, ``radius_value``,
@@ -57,8 +59,10 @@ class FunctionalBoosting(Estimator):
         Fitted curve where all predictors are zero.
     selected_ : ndarray of bool of shape (p,)
     noise_errors_ : None
-        The standard deviation that the noise gives an operator is not computed: noisy values choose operators along a
-        path (but in ``central``), and a choice has none to first order.
+        The standard deviation that the noise gives an operator is not computed.
+    noise_errors_reason_ : str
+        Why a noisy fit has none: noisy values choose the operators along a path, which a formula to first order does
+        not follow; else empty.
     estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
         As in `Estimator`; the unit of ``privacy_`` is ``features``: one record's curves at one party.
 
@@ -88,6 +92,7 @@ class FunctionalBoosting(Estimator):
     }
     _estimate = Estimate
     _model_fields = ("operators", "mean_x", "mean_y", "selected_predictors", "epsilon_claimed", "basis_x")
+    _finite = ("coef_", "intercept_")
 
     def __init__(
         self,
@@ -101,9 +106,11 @@ class FunctionalBoosting(Estimator):
         parties: int | Sequence[Sequence[int]] | None = None,
         random_state: Randomness | None = None,
         shared_budget: Budget | None = None,
+        clipped: Literal["refuse", "allow"] = "refuse",
         **options: object,
     ) -> None:
         self.basis, self.domain_x, self.domain_y = basis, domain_x, domain_y
+        self.clipped: Literal["refuse", "allow"] = clipped
         super().__init__(protocol, epsilon, delta, parties, random_state, shared_budget, options)
 
     def fit(
@@ -162,11 +169,20 @@ class FunctionalBoosting(Estimator):
         self.n_features_in_ = p
         self._keep_names(frame)
         self._derive()
+        with np.errstate(over="ignore", invalid="ignore"):
+            errors, start = (float(np.mean(np.sum(one**2, axis=1))) for one in (Y - self.predict(X), Y))
+        self._judge(
+            response_verdict("y", Y),
+            growth_verdict(errors, start, "declare a larger radius, or give more noise-free records"),
+        )
         return self
 
     def _derive(self) -> None:
         found = self._fitted_estimate()
         self.coef_, self.selected_, self.noise_errors_ = found.operators, found.selected_predictors, None
+        path = hasattr(self._options(), "max_steps")
+        why = "noisy values choose the operators along a path" if path else "no formula is known of this protocol"
+        self.noise_errors_reason_ = why if np.isfinite(self.epsilon_claimed_) else ""
         self.intercept_ = found.mean_y - found.mean_x.ravel() @ found.operators.reshape(-1, len(found.mean_y))
 
     def _check_model(self) -> None:
@@ -201,7 +217,7 @@ class FunctionalBoosting(Estimator):
         >>> X = pw.stream(1, "curves").normal(size=(200, 2, 3)) / 5
         >>> model = pw.FunctionalBoosting(s=0.1, radius_value=1.0, parties=2, random_state=7).fit(X, X[:, 0])
         >>> print(model.summary())
-        epsilon 519.698 at delta 1e-05, for one features
+        epsilon 519.7 at delta 1e-05, for one features
         noisy: the standard deviation of its noise is not computed: noisy values choose the operators along a path
         <BLANKLINE>
                       norm
@@ -211,9 +227,7 @@ class FunctionalBoosting(Estimator):
         squares = np.sum(self._fitted_estimate().operators ** 2, axis=(1, 2))
         rows = [self._cost()]
         if np.isfinite(self.epsilon_claimed_):
-            path = hasattr(self._options(), "max_steps")
-            why = ": noisy values choose the operators along a path" if path else " for this method"
-            rows.append(f"noisy: the standard deviation of its noise is not computed{why}")
+            rows.append(noise_line(self.noise_errors_reason_))
         names = [f"x{k}" for k in range(len(squares))]
         return "\n".join([*rows, *summary_rows({"norm": np.sqrt(squares)}, names, 6)])
 

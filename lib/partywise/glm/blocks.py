@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..models.family_facts import ByFamily
+from ..models.newton_step import newton_direction
 from .records import Response
-from .solvers import newton_direction
 
 # Halvings of a step; steps of an `argmin`; rounding that an objective may rise by, relative; share of the largest
 # weight at the start below which all weights have vanished, as those of separated responses do.
@@ -27,13 +28,16 @@ def _relative(y: np.ndarray, mu: np.ndarray) -> np.ndarray:
 
 
 # Mean, weight and z - eta as the source has them, without any care for large predictors.
-PUBLISHED: Mapping[str, tuple[Callable, Callable, Callable]] = {
-    "gaussian": (lambda eta: eta, np.ones_like, lambda y, mu: y - mu),
-    "binomial": (_logistic, lambda mu: mu * (1 - mu), lambda y, mu: (y - mu) / (mu * (1 - mu))),
-    "poisson": (np.exp, lambda mu: mu, _relative),
-    "gamma": (np.exp, np.ones_like, _relative),
-    "inverse_gaussian": (np.exp, lambda mu: 1 / mu, _relative),
-}
+PUBLISHED: Mapping[str, tuple[Callable, Callable, Callable]] = ByFamily(
+    "formula in the source",
+    {
+        "gaussian": (lambda eta: eta, np.ones_like, lambda y, mu: y - mu),
+        "binomial": (_logistic, lambda mu: mu * (1 - mu), lambda y, mu: (y - mu) / (mu * (1 - mu))),
+        "poisson": (np.exp, lambda mu: mu, _relative),
+        "gamma": (np.exp, np.ones_like, _relative),
+        "inverse_gaussian": (np.exp, lambda mu: 1 / mu, _relative),
+    },
+)
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,20 @@ at `aic_published` and `mcfadden_r2`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+# Any: fields of an estimate by their names.
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
 
-from ..models.families import FAMILIES, total
+from ..models.families import total
+from ..models.family_facts import FACTS
+from ..models.newton_step import penalties
+from ..models.standardise import Scaling
 from .options import Covariance, Dispersion
 from .records import Response
-from .solvers import penalties
-from .standardise import Scaling
 
 
 class Sums(NamedTuple):
@@ -45,10 +48,9 @@ def sums_of(response: Response, eta: np.ndarray) -> Sums:
         y, eta, weights = y[kept], eta[kept], weights[kept]
     # (y - mu)^2 / V is w (z - eta)^2.
     pearson = total(family.score(y, eta) * family.working(y, eta), weights)
-    dispersion = deviance / len(y) if family.estimates_dispersion else 1.0
-    likelihood = family.log_likelihood(y, family.mean(eta), dispersion, weights) if dispersion > 0 else np.nan
-    likelihood += response.constant
-    return Sums(deviance, null, pearson, likelihood, float(len(y)))
+    dispersion = deviance / len(y) if family.facts.estimates_dispersion else 1.0
+    used = replace(response, y=y, weights=weights, offset=None)
+    return Sums(deviance, null, pearson, used.log_likelihood(family.mean(eta), dispersion), float(len(y)))
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def diagnose(
     With a ridge the covariance is that of the penalised estimator around its expectation, phi H^-1 X'WX H^-1 with H =
     X'WX + ridge.
     """
-    q, drawn = len(information), FAMILIES[family].estimates_dispersion
+    q, drawn = len(information), FACTS[family].estimates_dispersion
     df, estimated = int(sums.n_observations) - q, drawn or dispersion == "pearson"
     phi = None if estimated and df <= 0 else sums.pearson / df if estimated else 1.0
     covariance = None
@@ -160,7 +162,7 @@ def aic(log_likelihood: float, q: int, family: str) -> float:
     With weights the likelihood is that of dispersions phi / w_i, as statsmodels has it: R's AIC of Gamma and inverse
     Gaussian models takes weights for numbers of records instead.
     """
-    return float(-2 * log_likelihood + 2 * q + 2 * FAMILIES[family].estimates_dispersion)
+    return float(-2 * log_likelihood + 2 * q + 2 * FACTS[family].estimates_dispersion)
 
 
 class Wald(NamedTuple):

@@ -8,20 +8,10 @@ from typing import Literal
 import numpy as np
 
 from ..models.families import FAMILIES, Family
+from ..models.newton_step import Line, Point, curvature_vanished, dependent, line_search, newton_step, penalties
+from ..models.standardise import Scaling, scaling_of, with_ones
 from .model import Status
-from .solvers import (
-    Line,
-    Memory,
-    Point,
-    curvature_vanished,
-    dependent,
-    has_converged,
-    line_search,
-    newton_direction,
-    penalties,
-    unit_of,
-)
-from .standardise import Scaling, scaling_of, with_ones
+from .solvers import Memory, has_converged, unit_of
 
 SEPARATED = (
     "a direction has lost its curvature, coefficients run off: the columns separate the responses, give ridge > 0 or "
@@ -78,6 +68,19 @@ class _Data:
         """X'WX with the penalties."""
         return (self.X.T * self._times(w)) @ self.X + np.diag(penalties(self.X.shape[1], self.ridge))
 
+    def newton(
+        self, point: Point, eta: np.ndarray, first: np.ndarray | None
+    ) -> tuple[np.ndarray | None, np.ndarray, str]:
+        """`newton_step` at observed weights, else at majorant ones."""
+        matrix = self.matrix(self.family.observed_weight(self.y, eta))
+        return newton_step(
+            point.gradient,
+            matrix,
+            first,
+            ridge=self.ridge,
+            majorant=lambda: self.matrix(self.family.majorant(self.y, eta)),
+        )
+
     def search(self, point: Point, direction: np.ndarray, eta: np.ndarray) -> float | None:
         line, slope = Line.along(point, direction, self.ridge), self.X @ direction
         found = line_search(line, lambda step: self.family.deviance(self.y, eta + step * slope, self.weights))
@@ -109,7 +112,7 @@ def fit_glm(
     """
     family = FAMILIES[family] if isinstance(family, str) else family
     check_size(len(y) if weights is None else int(np.sum(weights > 0)), X.shape[1] + 1, ridge)
-    scaling = scaling_of(X)
+    scaling = scaling_of(X, None if weights is None else np.flatnonzero(weights == 0))
     shift = np.zeros(len(y)) if offset is None else offset
     data = _Data(with_ones(scaling.apply(X)), y, family, weights, shift, ridge)
     beta = np.concatenate([[intercept_only(y, family, weights, offset)[0]], np.zeros(X.shape[1])])
@@ -151,16 +154,11 @@ def _newton(
     for _iteration in range(max_iter):
         point = data.point(beta, eta)
         path.append(point.value)
-        matrix = data.matrix(data.family.observed_weight(data.y, eta))
-        direction = newton_direction(point.gradient, matrix)
-        if direction is None:
-            matrix = data.matrix(data.family.majorant(data.y, eta))
-            direction = newton_direction(point.gradient, matrix)
-        if first is None:
-            if direction is None:
-                raise dependent(matrix)
-            first = matrix
-        if direction is None or curvature_vanished(matrix, first, data.ridge):
+        direction, matrix, verdict = data.newton(point, eta, first)
+        if verdict == "singular":
+            raise dependent(matrix)
+        first = matrix if first is None else first
+        if direction is None or verdict == "separated":
             status, reason = "diverged", SEPARATED
             break
         if has_converged(direction, beta, tolerance, unit_of(data.family, path[0], first[0, 0])):

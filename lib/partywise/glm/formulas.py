@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+# Any: the user's data frame, and what another library makes of it.
 from typing import Any
 
 import numpy as np
@@ -37,8 +39,18 @@ class Design:
             raise ValueError("formula needs a data frame, and the columns of each party: parties=[['age'], ['dose']].")
         if "~" in formula:
             raise ValueError(f"formula={formula!r} has a response: give its right-hand side, and y to fit.")
-        matrix = formulaic.model_matrix(formula, frame)
+        matrix = formulaic.model_matrix(formula, frame, na_action="ignore")
         self.spec: Any = matrix.model_spec
+        shown = {str(name) for name in frame.columns}
+        self.used = sorted({str(name) for names in self.spec.factor_variables.values() for name in names} & shown)
+        # Levels of the columns of which factors are made, as they are in the frame.
+        self.levels: dict[str, set[Any]] = {
+            name: set(frame[name].dropna())
+            for factor, names in self.spec.factor_variables.items()
+            if str(self.spec.encoder_state.get(str(factor), ("", {}))[0]).endswith("CATEGORICAL")
+            for name in sorted({str(one) for one in names} & shown)
+        }
+        self._check(frame)
         names = list(self.spec.column_names)
         if names[:1] != ["Intercept"]:
             raise ValueError(f"formula={formula!r} has no intercept, which the model always has: leave '0 +' out.")
@@ -57,5 +69,26 @@ class Design:
                 self.groups[holder].extend(place - 1 for place in places)  # type: ignore[index]
 
     def columns(self, frame: Any) -> np.ndarray:
-        """The columns (n, p) of other records, with the levels and constants of the fit."""
+        """The columns (n, p) of other records, with the levels and constants of the fit.
+
+        ValueError for a value that is missing and for a level that the fit does not have.
+        """
+        self._check(frame)
         return np.asarray(self.spec.get_model_matrix(frame), dtype=float)[:, 1:]
+
+    def _check(self, frame: Any) -> None:
+        """Refuse records that would be dropped, or be taken for those of the base level."""
+        for name in self.used:
+            missing = np.flatnonzero(frame[name].isna())
+            if len(missing):
+                raise ValueError(
+                    f"column {name!r} has no value in row {missing[0]} ({len(missing)} in all): fill or drop "
+                    "incomplete records first."
+                )
+        for name, levels in self.levels.items():
+            unknown = np.flatnonzero(~frame[name].isin(list(levels)))
+            if len(unknown):
+                raise ValueError(
+                    f"column {name!r} has the level {frame[name].iloc[unknown[0]]!r} in row {unknown[0]}, which the "
+                    f"fit does not have: its levels are {sorted(levels, key=str)}."
+                )

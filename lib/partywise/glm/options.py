@@ -19,7 +19,6 @@ from ..checks import (
     places_of,
 )
 
-Family = Literal["gaussian", "binomial", "poisson", "gamma", "inverse_gaussian"]
 Dispersion = Literal["family", "pearson"]
 Covariance = Literal["nonrobust", "HC0", "HC1"]
 Clip = Literal["record", "residual"]
@@ -63,7 +62,9 @@ class BcdOptions(AlignmentOptions):
     variant : ``published`` (start 0, no step control, y at every party) or ``corrected`` (columns standardised,
         intercept at the link of the mean, steps halved until the objective falls)
     local : a block takes ``one_step`` of iteratively reweighted least squares, or goes to its ``argmin``
-    ridge : of ``published`` for all coefficients, of ``corrected`` for all but the intercept
+    ridge : of ``published`` for all coefficients, of ``corrected`` for all but the intercept; 0 needs columns of all
+        parties that do not depend on each other, which this protocol checks within each party alone: with a copy at two
+        parties the status is ``ok``, and the coefficients are one of many minimisers
     tolerance : of the sum over blocks of the length of the change of a sweep
     """
 

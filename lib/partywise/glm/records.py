@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +10,12 @@ from scipy.special import gammaln
 
 from ..alignment.party_arrays import columns_of, vector_of
 from ..federation.parties import Party
+from ..federation.run import Run
 from ..models.families import FAMILIES, SHARES, Family, LogLink
+from ..models.standardise import Scaling, scaling_of
+from ..privacy.accounted_values import Clear
 from .exact import check_size, intercept_only
 from .model import PublicFacts
-from .standardise import Scaling, scaling_of
 
 # Of the logarithms of exposures: records of which one counts 1e20 times as much as another leave nothing to be fitted.
 WIDEST = 46.0
@@ -22,6 +24,8 @@ WIDEST = 46.0
 @dataclass(frozen=True)
 class Response:
     """Responses (n,) of a family, with prior weights (n,) and an offset (n,) where the active party has them.
+
+    With shares of successes as responses the family is `SHARES` and the weights are the trials.
 
     constant : what the log-likelihood of counts has beside that of their shares, logarithms of binomial coefficients
     """
@@ -38,6 +42,11 @@ class Response:
         return len(self.y) if self.weights is None else int(np.sum(self.weights > 0))
 
     @property
+    def absent(self) -> np.ndarray:
+        """Numbers of the records without weight."""
+        return np.flatnonzero([] if self.weights is None else self.weights == 0)
+
+    @property
     def shift(self) -> np.ndarray:
         """(n,) the offset, 0 where there is none."""
         return np.zeros(len(self.y)) if self.offset is None else self.offset
@@ -45,6 +54,18 @@ class Response:
     def weigh(self, values: np.ndarray) -> np.ndarray:
         """Values of the records times their weights."""
         return values if self.weights is None else values * self.weights
+
+    @classmethod
+    def of(cls, y: np.ndarray, family: str, weights: np.ndarray | None = None) -> Response:
+        """The response as a party knows it that has the numbers alone: shares of successes are not 0 and 1."""
+        shares = family == "binomial" and not np.all(FAMILIES[family].contains(y))
+        return cls(y, SHARES if shares else FAMILIES[family], weights)
+
+    def log_likelihood(self, mu: np.ndarray, dispersion: float) -> float:
+        """Log-likelihood at means (n,), with the binomial coefficients of counts; nan without a dispersion."""
+        if not dispersion > 0:
+            return float("nan")
+        return self.family.log_likelihood(self.y, mu, dispersion, self.weights) + self.constant
 
     def deviance(self, eta: np.ndarray) -> float:
         """Deviance at linear predictors (n,), offset included."""
@@ -94,6 +115,8 @@ def response_of(
     if given is None:
         return Response(found["y"], FAMILIES[family], weights, offset)
     times = np.ones(len(given)) if weights is None else weights
+    if not np.any(given * times > 0):
+        raise ValueError(f"trials of {party!r} are 0 in all records that have a weight: give at least one trial.")
     orders = gammaln(given + 1) - gammaln(counts + 1) - gammaln(given - counts + 1)
     return Response(found["y"], SHARES, given * times, offset, float(times @ orders))
 
@@ -103,14 +126,15 @@ def shares_of(successes: np.ndarray, trials: np.ndarray, family: str, party: str
     if family != "binomial":
         raise ValueError(f"trials of {party!r} with family {family!r}: successes among trials are 'binomial'.")
     whole = (np.round(trials) == trials) & (np.round(successes) == successes)
-    wrong = np.flatnonzero(~(whole & (trials > 0) & (successes >= 0) & (successes <= trials)))
+    wrong = np.flatnonzero(~(whole & (trials >= 0) & (successes >= 0) & (successes <= trials)))
     if len(wrong):
         k = wrong[0]
         raise ValueError(
             f"y of {party!r} has {successes[k]:g} successes in {trials[k]:g} trials in record {k}: give whole numbers, "
-            "at least one trial, and no more successes than trials."
+            "and no more successes than trials."
         )
-    return successes / trials
+    # Records without a trial have the weight 0: they are absent, as in R.
+    return successes / np.maximum(trials, 1)
 
 
 def local_columns(party: Party, rows: np.ndarray, public: PublicFacts) -> np.ndarray:
@@ -118,14 +142,30 @@ def local_columns(party: Party, rows: np.ndarray, public: PublicFacts) -> np.nda
     return columns_of(party.block, rows, [public.names[column] for column in party.columns], party.name)
 
 
-def local_scaling(party: Party, columns: np.ndarray) -> Scaling:
+def local_absent(active: Party, response: Response) -> Clear:
+    """Numbers of the records without weight."""
+    return Clear(response.absent, units=("label",), owner=active.name)
+
+
+def absent_records(run: Run, active: Party, passive: Sequence[Party], response: Response) -> np.ndarray | None:
+    """The records without weight at all parties, where a ridge makes the fit depend on scales; else None."""
+    if not run.spec.options.ridge:
+        return None
+    absent: np.ndarray = run.broadcast(active, passive, "records without weight", local_absent, response)
+    return absent
+
+
+def local_scaling(party: Party, columns: np.ndarray, absent: np.ndarray | None) -> Scaling:
     """Means and standard deviations of the party's columns."""
-    return scaling_of(columns)
+    return scaling_of(columns, absent)
 
 
-def local_standardised(party: Party, columns: np.ndarray, scaling: Scaling) -> np.ndarray:
-    """(n, p_k) the party's columns with mean 0 and standard deviation 1."""
-    return scaling.apply(columns)
+def local_standardised(party: Party, columns: np.ndarray, scaling: Scaling, absent: np.ndarray | None) -> np.ndarray:
+    """(n, p_k) the party's columns with mean 0 and standard deviation 1; 0 of records without weight."""
+    X = scaling.apply(columns)
+    if absent is not None:
+        X[absent] = 0.0
+    return X
 
 
 def local_response(active: Party, rows: np.ndarray, public: PublicFacts, ridge: float) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -12,8 +13,9 @@ from scipy.special import chdtrc, fdtrc
 
 from ..errors import ModelError
 from ..federation.column_estimator import COLUMNS
-from ..federation.estimator import Estimator, numbers, vector
+from ..federation.estimator import Estimator, check_index, numbers, vector
 from ..models.families import FAMILIES, Family
+from ..models.family_facts import FACTS
 from .diagnostics import Wald, aic, deviance_r2, deviance_table, wald
 from .formulas import Design
 from .model import Estimate
@@ -36,6 +38,7 @@ class Results(Estimator):
     """Attributes and methods of a fit, and the family that they are of."""
 
     family: str
+    _finite = ("coef_", "intercept_")
     names_: tuple[str, ...]
     n_records_: int
     _design: Design | None = None
@@ -78,10 +81,11 @@ class Results(Estimator):
     def _derive(self) -> None:
         found = self._fitted_estimate()
         self.intercept_, self.coef_ = float(found.coefficients[0]), found.coefficients[1:]
-        self.status_, self.n_iter_, self.rows_ = found.status, found.iterations, found.rows
+        self.n_iter_, self.rows_ = found.iterations, found.rows
         self.deviance_, self.null_deviance_ = found.deviance, found.null_deviance
         self.dispersion_ = found.dispersion
-        self.noise_errors_, self.intervals_ = found.noise_errors, found.intervals
+        self.noise_errors_, self.noise_errors_reason_ = found.noise_errors, found.noise_errors_reason
+        self.intervals_ = found.intervals
         both = None not in (found.deviance, found.null_deviance)
         self.deviance_r2_ = deviance_r2(found.deviance, found.null_deviance) if both else None
 
@@ -134,7 +138,7 @@ class Results(Estimator):
         """R's, likewise, of ``n_records_`` records."""
         if self.llf is None:
             return None
-        counted = 1 + len(self.names_) + FAMILIES[self.family].estimates_dispersion
+        counted = 1 + len(self.names_) + FACTS[self.family].estimates_dispersion
         return float(-2 * self.llf + np.log(self.n_records_) * counted)
 
     def _tests(self, level: float) -> Wald | None:
@@ -149,7 +153,7 @@ class Results(Estimator):
     @property
     def _estimates_dispersion(self) -> bool:
         """Whether the dispersion is estimated."""
-        drawn = FAMILIES[self.family].estimates_dispersion
+        drawn = FACTS[self.family].estimates_dispersion
         return drawn or getattr(self._options(), "dispersion", "family") == "pearson"
 
     @property
@@ -211,7 +215,7 @@ class Results(Estimator):
         dose       0.86  1.10
         """
         tests = self._tests(1 - alpha)
-        return self._by_name(self._fitted_estimate().intervals.bounds(1 - alpha) if tests is None else tests.interval)
+        return self._by_name(self.intervals_.bounds(1 - alpha) if tests is None else tests.interval)
 
     def compare_lr_test(self, restricted: Results) -> tuple[float, float, int]:
         """Likelihood ratio, its p-value and degrees of freedom, against the same model with fewer columns.
@@ -313,13 +317,28 @@ class Results(Estimator):
         offset: np.ndarray | None,
         trials: np.ndarray | None = None,
     ) -> tuple[Response, np.ndarray]:
-        """The response of records and their linear predictors."""
+        """The response of records and their linear predictors; the records of a fit have its offset."""
+        check_index(X, {"y": y, "sample_weight": sample_weight, "offset": offset, "trials": trials})
         eta = self.linear_predictor(X, offset)
+        if offset is None and hasattr(self, "_offset_of_fit"):
+            known, offset = self._offset_of_fit
+            if self._digest(eta) != known:
+                raise ValueError(
+                    "the fit has an offset, and these are other records: give their offset, zeros if they have none."
+                )
+            eta = eta + offset
         given = {"y": vector("y", y, len(eta)), "weights": sample_weight, "offset": offset, "trials": trials}
         block = {name: np.asarray(value, dtype=float) for name, value in given.items() if value is not None}
         return response_of(block, np.arange(len(eta)), self.family, "caller"), eta
 
-    def resid_response(self, X: np.ndarray, y: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
+    @staticmethod
+    def _digest(eta: np.ndarray) -> str:
+        """What tells the records of the fit from others."""
+        return hashlib.sha256(np.ascontiguousarray(eta).tobytes()).hexdigest()
+
+    def resid_response(
+        self, X: np.ndarray, y: np.ndarray, offset: np.ndarray | None = None, trials: np.ndarray | None = None
+    ) -> np.ndarray:
         """Responses less their means, of records that are given again: a fit keeps none.
 
         Parameters
@@ -329,11 +348,18 @@ class Results(Estimator):
         y : ndarray of shape (n,)
             Their responses.
         offset : ndarray of shape (n,), optional
-            Added to the linear predictor.
+            Added to the linear predictor; by default that of the fit, whose records these must be if it has one.
+        trials : ndarray of shape (n,), optional
+            Of a binomial y that counts successes: residuals are of the shares of these, like `predict`.
 
         Returns
         -------
         ndarray of shape (n,)
+
+        Raises
+        ------
+        ValueError
+            For records other than those of a fit with an offset, if their offset is not given.
 
         Examples
         --------
@@ -345,15 +371,17 @@ class Results(Estimator):
         >>> np.allclose(X.T @ fit.resid_response(X, y), 0)  # least squares leaves nothing along a column
         True
         """
-        response, eta = self._residuals(X, y, None, offset)
-        return response.y - self._family().mean(eta)
+        response, eta = self._residuals(X, y, None, offset, trials)
+        return response.y - response.family.mean(eta)
 
-    def resid_working(self, X: np.ndarray, y: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
+    def resid_working(
+        self, X: np.ndarray, y: np.ndarray, offset: np.ndarray | None = None, trials: np.ndarray | None = None
+    ) -> np.ndarray:
         """Residuals of the last working response.
 
         Parameters
         ----------
-        X, y, offset
+        X, y, offset, trials
             As of `resid_response`.
 
         Returns
@@ -370,17 +398,22 @@ class Results(Estimator):
         >>> np.allclose(fit.resid_working(X, visits), visits / fit.predict(X) - 1)  # of the log link
         True
         """
-        response, eta = self._residuals(X, y, None, offset)
-        return self._family().working(response.y, eta)
+        response, eta = self._residuals(X, y, None, offset, trials)
+        return response.family.working(response.y, eta)
 
     def resid_pearson(
-        self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None, offset: np.ndarray | None = None
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        sample_weight: np.ndarray | None = None,
+        offset: np.ndarray | None = None,
+        trials: np.ndarray | None = None,
     ) -> np.ndarray:
         """Residuals over the root of the variance function, times that of the weights.
 
         Parameters
         ----------
-        X, y, sample_weight, offset
+        X, y, sample_weight, offset, trials
             As of `score`.
 
         Returns
@@ -398,18 +431,23 @@ class Results(Estimator):
         >>> print(f"{chi_square / fit.df_resid:.2f}")  # near 1: no sign of overdispersion
         1.00
         """
-        response, eta = self._residuals(X, y, sample_weight, offset)
-        family = self._family()
+        response, eta = self._residuals(X, y, sample_weight, offset, trials)
+        family = response.family
         return np.sqrt(response.weigh(family.weight(eta))) * family.working(response.y, eta)
 
     def resid_deviance(
-        self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None, offset: np.ndarray | None = None
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        sample_weight: np.ndarray | None = None,
+        offset: np.ndarray | None = None,
+        trials: np.ndarray | None = None,
     ) -> np.ndarray:
         """Roots of what the records add to the deviance, with the sign of the residual.
 
         Parameters
         ----------
-        X, y, sample_weight, offset
+        X, y, sample_weight, offset, trials
             As of `score`.
 
         Returns
@@ -426,8 +464,8 @@ class Results(Estimator):
         >>> np.allclose((fit.resid_deviance(X, visits) ** 2).sum(), fit.deviance_)
         True
         """
-        response, eta = self._residuals(X, y, sample_weight, offset)
-        family = self._family()
+        response, eta = self._residuals(X, y, sample_weight, offset, trials)
+        family = response.family
         parts = np.sqrt(np.maximum(response.weigh(family.unit_deviance(response.y, eta)), 0))
         return np.sign(response.y - family.mean(eta)) * parts
 
@@ -479,7 +517,7 @@ class Results(Estimator):
         >>> scales = {"location": 0.0, "scale": 0.6, "statistic": (-3, 3)}
         >>> model = pw.VerticalGLM("gaussian", "moments", epsilon=2.0, cipher="sized", random_state=7, **scales)
         >>> model.fit(X, y).coef_.round(1) + 0.0
-        array([1.1, 0. , 1. ])
+        array([ 1.1, -0.1,  0.9])
         >>> model.submodel([0])[1:].round(1)  # of x0 alone, from the same release
         array([1.1, 0. , 0. ])
         """
@@ -490,7 +528,7 @@ class Results(Estimator):
         if unknown:
             raise ValueError(f"columns name {unknown}, which the model does not have: it has {list(self.names_)}.")
         chosen = [self.names_.index(name) if isinstance(name, str) else int(name) for name in columns]
-        return coefficients(released, self.family, chosen)  # type: ignore[arg-type]
+        return coefficients(released, self.family, chosen)
 
     def linear_predictor(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
         """Linear predictors of records.

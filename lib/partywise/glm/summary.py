@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+# Any: an estimator with its results, which come after it.
 from typing import Any
 
 import numpy as np
 
+from ..models.intervals import CONDITION, noise_line
+from ..privacy.rounding import upward
 from .diagnostics import Wald
 from .model import Estimate
 
@@ -16,9 +19,11 @@ def summary_of(fitted: Any, estimate: Estimate, tests: Wald | None) -> str:
     fitted : estimator with ``family``, ``protocol``, ``names_``, ``n_records_``, ``privacy_`` and its results
     tests : of the coefficients, with intervals of 95 %; None without standard errors
     """
-    q = len(estimate.coefficients)
+    q, absent = len(estimate.coefficients), getattr(fitted, "n_absent_", 0)
+    left_out = f" ({absent} without weight or trials are left out)" if absent else ""
     lines = [
-        f"{fitted.family} by {fitted.protocol}: {fitted.n_records_} records, {q} coefficients, {estimate.status}"
+        f"{fitted.family} by {fitted.protocol}: {fitted.n_records_} records{left_out}, {q} coefficients, "
+        + fitted.status_
         + ("" if estimate.iterations is None else f" after {estimate.iterations} iterations"),
     ]
     if fitted.deviance_r2_ is not None:
@@ -29,7 +34,7 @@ def summary_of(fitted: Any, estimate: Estimate, tests: Wald | None) -> str:
     rest = {"dispersion": fitted.dispersion_, "AIC": fitted.aic}
     lines.append(", ".join(f"{name} {_number(value)}" for name, value in rest.items() if value is not None))
     spent = fitted.privacy_
-    lines.append(f"epsilon {_number(spent.epsilon_certified)} at delta {spent.delta:g}, for one {spent.unit}")
+    lines.append(f"epsilon {upward(spent.epsilon_certified)} at delta {spent.delta:g}, for one {spent.unit}")
     if (cov_type := getattr(fitted._options(), "cov_type", "nonrobust")) != "nonrobust" and tests is not None:
         lines.append(f"standard errors: {cov_type}, from squared scores, with normal tests")
     if estimate.numbers.get("penalised"):
@@ -45,12 +50,10 @@ def _approximations(fitted: Any, estimate: Estimate) -> list[str]:
         found.append("approximate: a polynomial or a formula for normal columns stands in for the link")
     if not fitted._options().uses_epsilon or np.isinf(estimate.epsilon_claimed):
         return found
-    if estimate.noise_errors is not None:
-        found.append("noisy: 'noise sd' is what the noise of privacy alone gives a coefficient, to first order")
-    else:
-        found.append("noisy: the standard deviation of its noise is not computed for this method")
-    reason = estimate.intervals.reason
-    found.append(f"no intervals: {reason}" if reason else "intervals: over records and noise, shrinkage taken off")
+    found.append(noise_line(estimate.noise_errors_reason))
+    reason = fitted.intervals_.reason
+    some = f"intervals: over records and noise, shrinkage taken off, {CONDITION}"
+    found.append(f"no intervals: {reason}" if reason else some)
     return found
 
 
@@ -61,7 +64,7 @@ def _table(fitted: Any, estimate: Estimate, tests: Wald | None) -> list[str]:
         given = {"coef": estimate.coefficients}
         if estimate.noise_errors is not None:
             given["noise sd"] = estimate.noise_errors
-        if (bounds := estimate.intervals.bounds()) is not None:
+        if (bounds := fitted.intervals_.bounds()) is not None:
             given |= {"2.5 %": bounds[:, 0], "97.5 %": bounds[:, 1]}
         head = f"{'':{width}}  " + " ".join(f"{title:>11}" for title in given)
         values = zip(names, zip(*given.values(), strict=True), strict=True)

@@ -1,6 +1,11 @@
-"""Federated sliced inverse regression under differential privacy (seed 001); names load when they are used."""
+"""Federated sliced inverse regression (seed 001).
+
+Names load when they are used.
+"""
 
 from importlib import import_module
+
+# Any: what one of the names stands for.
 from typing import Any
 
 __all__ = ["models", "projection_loss", "sir"]

@@ -153,13 +153,13 @@ def _gaussian(epsilon: float, delta: float) -> IntegerGaussian:
     return IntegerGaussian(mu=release_mu(epsilon, delta))
 
 
-def unwhiten(slices, weights, covariance, n_directions: int) -> Subspace:
+def unwhiten(slices, weights, covariance, n_directions: int, least: float = 0.0) -> Subspace:
     """Basis B = Sigma^(-1/2) U_d from released whitened slice means: the end of round 2 of ``cert_whiten``.
 
     Slices (K, p + 1, H) are releases of z = Sigma^(-1/2) (x - m), clipped to ||z|| <= C; the covariance is that of
-    round 1 (`covariance_of`), whose root is computed as there.
+    round 1 (`covariance_of`), whose root is computed as there, with the same ``least`` eigenvalue.
     """
-    root, floored, indefinite = inverse_root(covariance)
+    root, floored, indefinite = inverse_root(covariance, least)
     w = np.asarray(weights, dtype=float)
     means, _ = about_the_mean(np.tensordot(w / w.sum(), np.asarray(slices, dtype=float), 1))
     directions, strengths = leading(means[None], [1], n_directions)

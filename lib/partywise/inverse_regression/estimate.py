@@ -5,6 +5,7 @@ Everything here is post-processing where its inputs are releases; nothing reads 
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 
@@ -15,35 +16,45 @@ from .moments import Moments, centre, check_records, client_moments
 from .slices import class_slices, equal_frequency, public_slices
 
 INVERSIONS = ("floor", "plain")
-# Certified floor: eigenvalues below this share of the largest are raised to it.
-FLOOR = 0.05
+# Below this share of the largest eigenvalue of a correlation matrix, a covariance is singular up to rounding.
+RANK_FLOOR = 1e-10
 # A spectrum that holds a smaller share than this of its largest magnitude has no inverse in floating point.
 SINGULAR = 1e-14
 
 
-def floored_spectrum(second, floor: float = FLOOR) -> tuple[np.ndarray, np.ndarray, int, bool]:
-    """Eigenvalues raised to ``floor`` times the largest, eigenvectors, how many were raised, whether one was <= 0."""
+def noise_edge(sd: float, p: int) -> float:
+    """Largest eigenvalue that isometric noise of deviation sd gives a (p, p) matrix: sd sqrt(2 p), of many columns."""
+    return sd * math.sqrt(2 * p)
+
+
+def floored_spectrum(second, least: float = 0.0) -> tuple[np.ndarray, np.ndarray, int, bool]:
+    """Eigenvalues raised to ``least``, eigenvectors, how many were raised, whether one was <= 0.
+
+    ``least`` is what noise makes of nothing (`noise_edge`), in the scale of the records; without noise eigenvalues that
+    are no more than rounding are raised.
+    """
     values, vectors = np.linalg.eigh(np.asarray(second, dtype=float))
     if not values[-1] > 0:
         raise ValueError(
             f"second has no positive eigenvalue (largest {values[-1]:.3g}): noise or constant columns left nothing; "
             "use more records or a larger budget."
         )
-    lifted = np.maximum(values, floor * values[-1])
+    lifted = np.maximum(values, max(least, RANK_FLOOR * values[-1]))
     return lifted, vectors, int(np.count_nonzero(lifted > values)), bool(values[0] <= 0)
 
 
-def inverse_root(second, floor: float = FLOOR) -> tuple[np.ndarray, int, bool]:
+def inverse_root(second, least: float = 0.0) -> tuple[np.ndarray, int, bool]:
     """Symmetric Sigma^(-1/2) of the floored matrix, the number of raised eigenvalues, and the flag ``indefinite``."""
-    values, vectors, floored, indefinite = floored_spectrum(second, floor)
+    values, vectors, floored, indefinite = floored_spectrum(second, least)
     return (vectors / np.sqrt(values)) @ vectors.T, floored, indefinite
 
 
-def invert(second, directions, inversion: str = "floor", floor: float = FLOOR) -> tuple[np.ndarray, int, bool]:
+def invert(second, directions, inversion: str = "floor", least: float = 0.0) -> tuple[np.ndarray, int, bool]:
     """Sigma^(-1) U, how many eigenvalues were raised, and whether one was not positive: the last step of algorithm 1.
 
-    Eigenvalues below ``floor`` times the largest are raised to it. ``"plain"`` is the published inverse: it also
-    inverts an indefinite matrix, and says so. Only a singular matrix, which has no inverse, is floored.
+    Eigenvalues below ``least`` are raised to it; without noise, those of the correlation matrix that are no more than
+    rounding, whatever the scales of the columns. ``"plain"`` is the published inverse: it also inverts an indefinite
+    matrix, and says so. Only a singular matrix, which has no inverse, is floored.
     """
     if inversion not in INVERSIONS:
         raise ValueError(f"inversion={inversion!r} is unknown; use one of {INVERSIONS}.")
@@ -52,8 +63,24 @@ def invert(second, directions, inversion: str = "floor", floor: float = FLOOR) -
         magnitudes = np.abs(values)
         if magnitudes.min() > SINGULAR * magnitudes.max():
             return vectors @ ((vectors.T @ directions) / values[:, None]), 0, bool(values[0] <= 0)
-    values, vectors, floored, indefinite = floored_spectrum(second, floor)
-    return vectors @ ((vectors.T @ directions) / values[:, None]), floored, indefinite
+    if least:
+        values, vectors, floored, indefinite = floored_spectrum(second, least)
+        return vectors @ ((vectors.T @ directions) / values[:, None]), floored, indefinite
+    scale, correlation = correlation_of(second)
+    values, vectors, floored, indefinite = floored_spectrum(correlation)
+    return (
+        vectors @ ((vectors.T @ (directions / scale[:, None])) / values[:, None]) / scale[:, None],
+        floored,
+        indefinite,
+    )
+
+
+def correlation_of(second) -> tuple[np.ndarray, np.ndarray]:
+    """Standard deviations (p,) of the columns, 1 where there is none, and the correlation matrix (p, p)."""
+    matrix = np.asarray(second, dtype=float)
+    variances = np.diagonal(matrix)
+    scale = np.sqrt(np.where(variances > 0, variances, 1.0))
+    return scale, matrix / np.outer(scale, scale)
 
 
 def eigengap_dimension(strengths, largest: int | None = None) -> int:
@@ -80,8 +107,6 @@ def dp_lda(means, second, inversion: str = "floor") -> np.ndarray:
 
 
 AGGREGATIONS = ("mean", "kernel", "projector")
-# Below this share of the largest, a pooled covariance is singular up to rounding.
-RANK_FLOOR = 1e-10
 # Singular values closer than this share of the largest are tied, or zero.
 TIE = 1e-10
 
@@ -138,11 +163,18 @@ def leading(means, weights, n_directions: int, aggregation: str = "mean") -> tup
 
 
 def aggregate(
-    means, weights, second, n_directions: int, *, aggregation: str = "mean", inversion: str = "floor"
+    means,
+    weights,
+    second,
+    n_directions: int,
+    *,
+    aggregation: str = "mean",
+    inversion: str = "floor",
+    least: float = 0.0,
 ) -> Subspace:
     """The server's estimate B = Sigma^(-1) U_d from received matrices (seed 001, algorithm 1); arguments of `leading`.
 
-    ``second`` are the received second moments (K, p, p), or their weighted mean (p, p).
+    ``second`` are the received second moments (K, p, p), or their weighted mean (p, p); ``least`` as of `invert`.
     """
     w, stack, matrix = np.asarray(weights, dtype=float), values_of(means), values_of(second)
     if stack.ndim == 3 and stack.shape[1] != matrix.shape[-1]:
@@ -153,7 +185,7 @@ def aggregate(
     if matrix.ndim == 3:
         matrix = np.tensordot(w / w.sum(), matrix, 1)
     directions, strengths = leading(stack, w, n_directions, aggregation)
-    basis, floored, indefinite = invert(matrix, directions, inversion)
+    basis, floored, indefinite = invert(matrix, directions, inversion, least)
     return Subspace(basis, strengths, floored, indefinite, has_tie(strengths, n_directions))
 
 
@@ -193,16 +225,19 @@ def classical(moments: Moments, n_directions: int) -> Subspace:
 
 
 def _factor(second: np.ndarray) -> tuple[np.ndarray, int, bool]:
-    """L with L L' = Sigma: the Cholesky factor, or a root of the floored matrix where Sigma is singular."""
+    """L with L L' = Sigma: the Cholesky factor, or a root of the floored matrix where Sigma is singular.
+
+    Pivots are those of the correlation matrix, so that units of columns decide nothing.
+    """
+    scale, correlation = correlation_of(second)
     try:
-        lower = np.linalg.cholesky(second)
-        pivots = np.diagonal(lower) ** 2
-        if pivots.min() > RANK_FLOOR * pivots.max():
-            return lower, 0, False
+        lower = np.linalg.cholesky(correlation)
+        if np.min(np.diagonal(lower) ** 2) > RANK_FLOOR:
+            return scale[:, None] * lower, 0, False
     except np.linalg.LinAlgError:
         pass
-    values, vectors, floored, indefinite = floored_spectrum(second, RANK_FLOOR)
-    return vectors * np.sqrt(values), floored, indefinite
+    values, vectors, floored, indefinite = floored_spectrum(correlation)
+    return scale[:, None] * vectors * np.sqrt(values), floored, indefinite
 
 
 def check_directions(n_directions: int, p: int, n_slices: int) -> None:

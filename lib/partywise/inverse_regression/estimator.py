@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,9 @@ from ..checks import positive
 from ..federation.account.fit_budget import Budget
 from ..federation.estimator import Method, Transformer, numbers, summary_rows, vector
 from ..federation.secure_streams import Randomness
+from ..models.intervals import noise_line
 from ..privacy.accounted_values import Public
+from ..verdicts import response_verdict, size_verdict
 from .model import Estimate, PublicFacts
 from .options import CertifiedOptions, PublishedOptions, ReferenceOptions, WhitenedOptions, check_budget_options
 from .protocols import certified, published, reference, whitened
@@ -73,7 +75,8 @@ class SlicedInverseRegression(Transformer):
     classes : sequence, optional
         The public classes of the response, instead of edges.
     radius : float
-        Every entry of X is clipped to [-radius, radius].
+        Every entry of X is clipped to [-radius, radius], so that columns need public scales; ``reference`` clips
+        nothing.
     epsilon_second : float, optional
         Of the second moment, where ``epsilon`` is that of each kind of release and this one's differs.
     screened : bool
@@ -82,7 +85,7 @@ class SlicedInverseRegression(Transformer):
         Size of the true support where it is known; screening keeps twice as many columns unless ``max_size`` says more.
     rows_per_user : int, optional
         Public bound on the records of one person.
-    parties, random_state, shared_budget
+    parties, random_state, shared_budget, clipped
         As in `Estimator`; ``parties`` and ``rng`` of a fit come before those given here.
     **options
         Fields of the protocol's dataclass in `partywise.inverse_regression.options`.
@@ -94,9 +97,11 @@ class SlicedInverseRegression(Transformer):
     noise_errors_ : ndarray of shape (d, p), or None
         Standard deviation that the noise of privacy alone gives each entry of ``components_``, to first order; NaN in a
         direction that cannot be told from noise. Of ``certified`` with its standard options and ``whitened``.
+    noise_errors_reason_ : str
+        Why ``noise_errors_`` of a noisy fit is None; else empty.
     loss_bound_ : float, or None
         Upper 95 % bound of the projection loss to the true subspace, by parametric bootstrap from what was released; of
-        ``certified`` with its standard options, and of no other.
+        ``certified`` with its standard options, and of no other; None as well where noise hides an eigenvalue.
     columns_ : ndarray of int or None
         Columns that screening kept.
     estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
@@ -121,12 +126,13 @@ class SlicedInverseRegression(Transformer):
     methods: ClassVar[Mapping[str, Method]] = {
         "certified": Method(CertifiedOptions, certified.fit, ("server",), "server"),
         "whitened": Method(WhitenedOptions, whitened.fit, ("server",), "server"),
-        "published": Method(PublishedOptions, published.fit, ("server",), "server"),
+        "published": Method(PublishedOptions, published.fit, ("server",), "server", published=True),
         "reference": Method(ReferenceOptions, reference.fit, ("server",), "server"),
     }
     _estimate = Estimate
     _model_fields = ("basis", "epsilon_claimed", "epsilon", "clients", "columns", "noise_errors")
     _model_attributes: ClassVar[Mapping[str, object]] = {"loss_bound_": float | None}
+    _finite = ("components_",)
 
     def __init__(
         self,
@@ -145,11 +151,13 @@ class SlicedInverseRegression(Transformer):
         parties: int | Sequence[Sequence[int]] | None = None,
         random_state: Randomness | None = None,
         shared_budget: Budget | None = None,
+        clipped: Literal["refuse", "allow"] = "refuse",
         **options: object,
     ) -> None:
         self.n_directions, self.edges, self.classes, self.radius = n_directions, edges, classes, radius
         self.epsilon_second, self.screened, self.active = epsilon_second, screened, active
         self.rows_per_user = rows_per_user
+        self.clipped: Literal["refuse", "allow"] = clipped
         super().__init__(protocol, epsilon, delta, parties, random_state, shared_budget, options)
 
     def fit(
@@ -210,12 +218,14 @@ class SlicedInverseRegression(Transformer):
             self.loss_bound_ = loss_bound(released, self.n_directions)
         self._keep_names(frame)
         self._derive()
+        self._judge(response_verdict("y", y), size_verdict(n, p))
         return self
 
     def _derive(self) -> None:
         found = self._fitted_estimate()
         self.components_, self.columns_ = found.basis.T, found.columns
         self.noise_errors_ = None if found.noise_errors is None else found.noise_errors.T
+        self.noise_errors_reason_ = found.noise_errors_reason
 
     def _check_model(self) -> None:
         found = self._fitted_estimate()
@@ -244,18 +254,24 @@ class SlicedInverseRegression(Transformer):
         found, errors = self._fitted_estimate(), self.noise_errors_
         rows = [self._cost()]
         if errors is not None:
-            rows.append("noisy: 'noise sd' is what the noise of privacy alone gives an entry, to first order")
+            rows.append(noise_line("", "an entry"))
             lost = [f"{place + 1}" for place, row in enumerate(errors) if np.any(np.isnan(row))]
             rows += [f"direction {place}: not distinguishable from noise" for place in lost]
         elif self._options().uses_epsilon and np.isfinite(found.epsilon_claimed):
-            rows.append("noisy: the standard deviation of its noise is not computed for this fit")
+            rows.append(noise_line(self.noise_errors_reason_))
         if self.loss_bound_ is not None:
             rows.append(f"projection loss to the true subspace: at most {self.loss_bound_:.3g} (95 %)")
         elif self._options().uses_epsilon:
-            rows.append("no bound of the loss: its bootstrap is of 'certified' with its standard options alone")
+            why = found.reason or "its bootstrap is of 'certified' with its standard options alone"
+            rows.append(f"no bound of the loss: {why}")
         given = [("direction", self.components_)] + ([] if errors is None else [("noise sd", errors)])
         columns = {f"{title} {place + 1}": own[place] for place in range(self.n_directions) for title, own in given}
         return "\n".join([*rows, *summary_rows(columns, [f"x{column}" for column in range(self.n_features_in_)], 6)])
+
+    def _options(self) -> CertifiedOptions | WhitenedOptions | PublishedOptions | ReferenceOptions:
+        options: CertifiedOptions | WhitenedOptions | PublishedOptions | ReferenceOptions = super()._options()
+        # Nothing leaves that a bound would protect.
+        return replace(options, clipped=False) if isinstance(options, ReferenceOptions) else options
 
     def _slices(self) -> Slices:
         if (self.edges is None) == (self.classes is None):

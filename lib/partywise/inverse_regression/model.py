@@ -93,8 +93,9 @@ class Estimate:
     numbers : further scalars of the fit
     noise_errors : (p, d) standard deviation that the noise of privacy gives each entry of the basis, to first order and
         from releases alone, given the columns that were kept; NaN in a direction that cannot be told from noise; None
-        without noise, or where it is not computed
+        without noise, or where ``noise_errors_reason`` states why
     moments : what a bound of its loss follows from (`partywise.inverse_regression.subspace.loss_bound`); None of others
+    status, reason : "ok", or why the basis is not to be used, and the sentence that names the remedy
     """
 
     basis: np.ndarray
@@ -105,3 +106,6 @@ class Estimate:
     numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
     noise_errors: np.ndarray | None = None
     moments: ReleasedMoments | None = None
+    status: str = "ok"
+    reason: str = ""
+    noise_errors_reason: str = ""

@@ -25,6 +25,8 @@ BLOCK_ENTRIES = 1 << 16
 CENTRE = "mean of the records"
 # Up to here a product with indicators is faster than a bincount for every column.
 INDICATOR_SLICES = 32
+# A variance that is so small a share of the second moment is no more than its rounding.
+ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,9 +244,15 @@ def centre(moments: Moments) -> Moments:
     Reads the counts of the slices, which no release of M or S contains: for pooled data and for mode ``paper`` only.
     """
     total = moments.sums.sum(axis=1)
+    sums = moments.sums - np.outer(total, moments.counts / moments.n)
+    gram = from_triangle(moments.gram, moments.p)
+    centred = gram - np.outer(total, total) / moments.n
+    # A constant column has exactly no spread: what rounding leaves of it is no column.
+    constant = np.diagonal(centred) <= ROUNDING * np.diagonal(gram)
+    sums[constant], centred[constant], centred[:, constant] = 0.0, 0.0, 0.0
     return replace(
         moments,
-        sums=moments.sums - np.outer(total, moments.counts / moments.n),
-        gram=moments.gram - to_triangle(np.outer(total, total)) / moments.n,
+        sums=sums,
+        gram=to_triangle(centred),
         parents=tuple(dict.fromkeys((*moments.parents, CENTRE))),
     )

@@ -207,13 +207,14 @@ class WhitenedOptions(ExactOptions):
 class ReferenceOptions(CheckedFields):
     """No privacy: clients send their moments in the clear.
 
-    clipped : False leaves the records as they are; slices : each client's ``quantile`` ones or ``public``
+    clipped : whether entries are clipped to the radius, to show what that costs
+    slices : each client's ``quantile`` ones or ``public``
     kernel : ``federated`` (M M' of the mean of the clients' matrices) or ``classical`` (slices weighted by 1 / p_h)
     estimator : ``sir`` or ``lda`` (two classes)
     top : columns that each slice selects where columns are screened; None takes the true s
     """
 
-    clipped: bool = True
+    clipped: bool = False
     slices: Literal["quantile", "public"] = "quantile"
     kernel: Literal["federated", "classical"] = "federated"
     estimator: Literal["sir", "lda"] = "sir"

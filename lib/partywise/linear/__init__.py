@@ -1,0 +1,1 @@
+"""Vertical linear and logistic models from sums or shares (seed 003)."""

@@ -16,6 +16,7 @@ from ..federation.estimator import Method, groups_of, labels_of, numbers
 from ..federation.parties import split_columns
 from ..federation.secure_streams import Randomness
 from ..privacy.accounted_values import Public
+from ..verdicts import size_verdict
 from .model import Estimate, PublicFacts
 from .options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOptions
 from .protocols import certified, pooled, published
@@ -83,6 +84,7 @@ class VerticalLinear(Predictor):
     }
     _estimate = Estimate
     _model_fields = ("coefficients", "epsilon_claimed")
+    _finite = ("coef_", "intercept_")
     _model_attributes: ClassVar[Mapping[str, object]] = {"classes_": np.ndarray}
     _without_holder = "every party keeps the coefficients of its columns; take another protocol"
 
@@ -154,6 +156,9 @@ class VerticalLinear(Predictor):
         self.n_features_in_ = d
         self._keep_names(X)
         self._derive()
+        options = self._options()
+        determined = isinstance(options, ExactOptions) and not options.ridge
+        self._judge_records(features, response, *[size_verdict(len(features), d)] * determined)
         return self
 
     def _derive(self) -> None:

@@ -49,6 +49,7 @@ class Estimate:
     batches : numbers among the training rows of each step, drawn without a look at the data
     key_holder_view : (s, d) what the key holder opened in the first round, a row per vector; None where there is none
     numbers : further scalars of the fit (counts of operations, ...)
+    status, reason : whether Newton's steps reached their optimum, and what to give where they did not
     part : places among the coefficients of those that a party knows, where it is its part alone; others are nan
     """
 
@@ -58,6 +59,8 @@ class Estimate:
     batches: tuple[np.ndarray, ...] = ()
     key_holder_view: np.ndarray | None = None
     numbers: Numbers = field(default_factory=dict)
+    status: str = "ok"
+    reason: str = ""
     part: tuple[int, ...] | None = None
 
     def scores(self, X: np.ndarray) -> np.ndarray:

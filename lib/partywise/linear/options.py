@@ -8,8 +8,6 @@ from typing import Annotated, Literal, final
 from ..checks import Count, KeySize, NotNegative, Positive, Range, check_fields, check_key_size
 
 Model = Literal["logistic", "linear"]
-# Smaller moduli were factored, or may be soon; tests lower this for speed.
-LEAST_KEY_SIZE = 2048
 
 
 @dataclass(frozen=True)
@@ -94,4 +92,4 @@ class CertifiedOptions(ModelOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_key_size(self.key_size, LEAST_KEY_SIZE)
+        check_key_size(self.key_size)

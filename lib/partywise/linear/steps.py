@@ -77,12 +77,13 @@ def descend(
     columns, ridge = with_ones(X, options.intercept), shrinkage(X.shape[1], options.ridge)
     b = np.zeros(columns.shape[1])
     kept = [b]
-    for step, rows in enumerate(drawn, start=1):
-        part = columns[rows]
-        gradient = part.T @ residuals(part @ b, response[rows], options.model) / len(rows)
-        b = b - options.learning_rate * (gradient + ridge * b)
-        if is_kept(step, len(drawn), options.eval_freq):
-            kept.append(b)
+    with np.errstate(over="ignore", invalid="ignore"):  # Steps that run off: coefficients that are not finite say so.
+        for step, rows in enumerate(drawn, start=1):
+            part = columns[rows]
+            gradient = part.T @ residuals(part @ b, response[rows], options.model) / len(rows)
+            b = b - options.learning_rate * (gradient + ridge * b)
+            if is_kept(step, len(drawn), options.eval_freq):
+                kept.append(b)
     return b, Path(kept_rounds(len(drawn), options.eval_freq), np.array(kept))
 
 
@@ -97,9 +98,20 @@ def kept_rounds(rounds: int, eval_freq: int) -> np.ndarray:
 
 
 def minimiser(X: np.ndarray, response: np.ndarray, model: str, ridge: float, intercept: bool) -> np.ndarray:
-    """(1 + d,) where the steps on all rows lead: the least mean quadratic loss of a model with its ridge."""
-    columns, shrunk = with_ones(X, intercept)[:, 1 - intercept :], shrinkage(X.shape[1], ridge)[1 - intercept :]
-    curvature = SLOPES[model] * columns.T @ columns / len(X) + np.diag(shrunk)
-    # Where columns depend on each other and nothing shrinks them, the shortest of many.
-    found = np.linalg.lstsq(curvature, WEIGHTS[model] * columns.T @ response / len(X), rcond=None)[0]
-    return found if intercept else np.concatenate([np.zeros(1), found])
+    """(1 + d,) where the steps on all rows lead: the least mean quadratic loss of a model with its ridge.
+
+    By orthogonal transformations of columns that are centred and scaled first, whose products would lose the digits
+    that shifts and scales take. Where columns depend on each other and nothing shrinks them, one solution of many.
+    """
+    n, target = len(X), WEIGHTS[model] / SLOPES[model] * response
+    centre, level = (X.mean(axis=0), float(target.mean())) if intercept else (np.zeros(X.shape[1]), 0.0)
+    centred = X - centre
+    scale = np.sqrt(np.mean(centred**2, axis=0))
+    # What centring leaves of a constant column is rounding.
+    flat = scale <= np.finfo(float).eps * np.abs(X).max(axis=0, initial=0.0)
+    scale = np.where(flat, 1.0, scale)
+    columns = np.where(flat, 0.0, centred / scale)
+    shrunk = np.diag(np.sqrt(n * ridge / SLOPES[model]) / scale)
+    both = np.concatenate([columns, shrunk]), np.concatenate([target - level, np.zeros(len(scale))])
+    slopes = np.linalg.lstsq(*both, rcond=None)[0] / scale
+    return np.concatenate([[level - slopes @ centre], slopes])

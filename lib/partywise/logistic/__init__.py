@@ -1,10 +1,14 @@
-"""Label-private logistic regression from one noisy aggregate (seed 002). Column 0 of every X is the intercept.
+"""Label-private logistic regression (seed 002).
+
+Column 0 of every X is the intercept.
 
 The names below serve interactive use and are imported when first asked for. Modules of this library import from the
 modules themselves: reruns follow import statements, and would miss what comes through here.
 """
 
 from importlib import import_module
+
+# Any: whatever stands under a name of the face.
 from typing import Any
 
 _HOME = {

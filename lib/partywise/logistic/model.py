@@ -114,8 +114,10 @@ class Estimate:
     plan : noise and ridge of a released dot-product, else None
     noisy_dot : (k,) the release itself, else None
     noise_errors : (k,) standard deviation that the noise of privacy gives each coefficient, to first order and from
-        public features and releases alone; None where steps do not settle, and where features are private
+        public features and releases alone; None where the next field states why
+    noise_errors_reason : why a noisy fit has none
     numbers : further scalars of the fit (steps, bounded, ...)
+    status, reason : whether Newton's steps reached their optimum, and what to give where they did not
     link : how margins X theta become probabilities
     intervals : of the coefficients that made the labels, over labels and noise, or why there are none
     """
@@ -128,6 +130,9 @@ class Estimate:
     noise_errors: np.ndarray | None = None
     link: Link = LOGIT
     intervals: Intervals = NOT_COMPUTED
+    noise_errors_reason: str = ""
+    status: str = "ok"
+    reason: str = ""
 
 
 class CaseSettings(Protocol):

@@ -27,6 +27,7 @@ MARGIN = 1e-12
 KEPT = 700.0
 # An interval of fewer standard deviations than this: the density over it is flat up to a tilt.
 FLAT = 1e-4
+OVERSHOT = "a step overshoots, so that no noise fades: give a smaller learning rate"
 
 
 def gaussian_deviation(epsilon: float, delta: float, sensitivity: float, sigma: str) -> float:
@@ -149,7 +150,10 @@ def descent_deviations(
     To first order and as if the curvature H of all records at theta were that of the whole path: the noise of a step is
     multiplied by I - lr H in every later one. One release has the same noise in every step, others fresh noise. That
     records and mini-batches are sampled is not in it. None where a step overshoots, lr H beyond 2: nothing fades then.
+    Steps that have left all numbers did.
     """
+    if not np.isfinite(theta).all():
+        return None
     values, vectors = np.linalg.eigh(_hessian(X, theta, plan.ridge, plan.link))
     factors, rate = 1 - learning_rate * np.maximum(values, 0.0), learning_rate
     if np.any(np.abs(factors) > 1):

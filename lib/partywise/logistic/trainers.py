@@ -203,12 +203,13 @@ def _descent(
     if batch_size is not None and rng is None:
         raise ValueError("rng=None: mini-batches are drawn; give a numpy Generator.")
     theta, batch = np.zeros(X.shape[1]) if theta is None else theta, X
-    for step in range(steps):
-        if batch_size is not None and rng is not None:
-            rows = rng.choice(n, batch_size, replace=False, shuffle=False)
-            batch = X[rows]
-        gradient = link.mean(batch @ theta) @ batch / len(batch) - right(step, rows) + ridge * theta
-        theta = theta - learning_rate * gradient
+    with np.errstate(over="ignore", invalid="ignore"):  # Steps that run off: coefficients that are not finite say so.
+        for step in range(steps):
+            if batch_size is not None and rng is not None:
+                rows = rng.choice(n, batch_size, replace=False, shuffle=False)
+                batch = X[rows]
+            gradient = link.mean(batch @ theta) @ batch / len(batch) - right(step, rows) + ridge * theta
+            theta = theta - learning_rate * gradient
     return theta
 
 

@@ -1,0 +1,1 @@
+"""Families, links and losses: each formula of a generalised linear model, once."""

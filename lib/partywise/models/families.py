@@ -21,6 +21,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import gammaln, logsumexp, xlogy
 
+from .family_facts import FACTS, ByFamily, FamilyFacts
 from .links import LARGEST_EXPONENT as LIMIT
 from .links import LOGIT, Link
 
@@ -36,19 +37,20 @@ class Family(ABC):
     Attributes
     ----------
     name : str
-        Key in `FAMILIES`.
-    domain : str
-        What y may be, for messages.
-    estimates_dispersion : bool
-        Whether the dispersion is a parameter of the distribution (Gaussian, Gamma, inverse Gaussian).
-    identity : bool
-        Whether linear predictors are in the unit of the response.
+        Key in `FAMILIES` and in `partywise.models.family_facts.FACTS`.
     """
 
     name: ClassVar[str]
-    domain: ClassVar[str]
-    estimates_dispersion: ClassVar[bool] = True
-    identity: ClassVar[bool] = False
+
+    @property
+    def facts(self) -> FamilyFacts:
+        """Facts that need no formula."""
+        return FACTS[self.name]
+
+    @property
+    def domain(self) -> str:
+        """What y may be, for messages."""
+        return self.facts.domain
 
     @abstractmethod
     def mean(self, eta: np.ndarray) -> np.ndarray:
@@ -109,7 +111,7 @@ class Family(ABC):
         if weights is not None:
             used = weights > 0
             y, mu, weights = y[used], mu[used], weights[used]
-        if not self.estimates_dispersion:
+        if not self.facts.estimates_dispersion:
             return total(self.log_density(y, mu, np.ones(1)), weights) / dispersion
         return float(np.sum(self.log_density(y, mu, dispersion / (np.ones(1) if weights is None else weights))))
 
@@ -153,8 +155,7 @@ class Family(ABC):
 class Gaussian(Family):
     """Normal with the identity link: D = sum (y - mu)^2."""
 
-    name, domain = "gaussian", "finite numbers"
-    identity = True
+    name = "gaussian"
 
     def mean(self, eta: np.ndarray) -> np.ndarray:
         return np.asarray(eta, dtype=float)
@@ -195,7 +196,7 @@ class Binomial(Family):
     Weights of another link are the expected ones, so that Newton's steps are those of Fisher's scoring.
     """
 
-    name, domain, estimates_dispersion = "binomial", "0 and 1", False
+    name = "binomial"
 
     def __init__(self, curve: Link = LOGIT) -> None:
         self.curve = curve
@@ -248,7 +249,9 @@ class Binomial(Family):
 class Shares(Binomial):
     """Shares of successes among trials, which are the weights: the binomial family of numbers from 0 to 1."""
 
-    domain = "numbers from 0 to 1"
+    @property
+    def domain(self) -> str:
+        return "numbers from 0 to 1"
 
     def working(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
         ones, zeros = (self.curve.residual(eta, np.full(len(eta), label)) for label in (1.0, 0.0))
@@ -263,12 +266,13 @@ class Shares(Binomial):
 
 
 class LogLink(Family):
-    """What the three families with the logarithm as their link share.
+    """Formulas that the three families with the logarithm as their link share."""
 
-    power : of the mean by which the score divides y: without columns it is the sum of w (y - mu) / mu^power
-    """
-
-    power: ClassVar[int]
+    @property
+    def power(self) -> int:
+        """Power of the mean by which the score divides y: without columns it is the sum of w (y - mu) / mu^power."""
+        assert self.facts.variance_power is not None
+        return self.facts.variance_power - 1
 
     def start_with_offset(self, y: np.ndarray, weights: np.ndarray | None, offset: np.ndarray, plain: float) -> float:
         """exp(b) = sum of w y exp(-power o) over sum of w exp((1 - power) o)."""
@@ -288,7 +292,7 @@ class LogLink(Family):
 class Poisson(LogLink):
     """Counts: D = 2 sum [y log(y/mu) - (y - mu)]."""
 
-    name, domain, estimates_dispersion, power = "poisson", "0, 1, 2, ...", False, 0
+    name = "poisson"
 
     def variance(self, mu: np.ndarray) -> np.ndarray:
         return mu
@@ -317,7 +321,7 @@ class Poisson(LogLink):
 class Gamma(LogLink):
     """Gamma with the log link: D = 2 sum [-log(y/mu) + (y - mu)/mu]; shape 1 / phi."""
 
-    name, domain, power = "gamma", "numbers above 0", 1
+    name = "gamma"
 
     def variance(self, mu: np.ndarray) -> np.ndarray:
         return mu**2
@@ -349,7 +353,7 @@ class Gamma(LogLink):
 class InverseGaussian(LogLink):
     """Inverse Gaussian with the log link: D = sum (y - mu)^2 / (mu^2 y); not convex where mu > 2 y."""
 
-    name, domain, power = "inverse_gaussian", "numbers above 0", 2
+    name = "inverse_gaussian"
 
     def variance(self, mu: np.ndarray) -> np.ndarray:
         return mu**3
@@ -398,6 +402,5 @@ def _log_ratio(y: np.ndarray, eta: np.ndarray) -> np.ndarray:
 
 
 SHARES = Shares()
-FAMILIES: Mapping[str, Family] = {
-    one.name: one for one in (Gaussian(), Binomial(), Poisson(), Gamma(), InverseGaussian())
-}
+_ALL = (Gaussian(), Binomial(), Poisson(), Gamma(), InverseGaussian())
+FAMILIES: Mapping[str, Family] = ByFamily("response distribution", {family.name: family for family in _ALL})

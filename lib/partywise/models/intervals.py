@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
+from ..verdicts import TOLERATED
+
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
@@ -36,4 +38,13 @@ class Intervals:
         return None if bounds is None else float(np.mean((bounds[:, 0] <= truth) & (truth <= bounds[:, 1])))
 
 
+def noise_line(reason: str, thing: str = "a coefficient") -> str:
+    """Return the summary's line on the noise in coefficients; ``reason`` is empty where its deviations are stated."""
+    if reason:
+        return f"noisy: the standard deviation of its noise is not computed: {reason}"
+    return f"noisy: 'noise sd' is what the noise of privacy alone gives {thing}, to first order"
+
+
+# What nobody can check who has the release alone.
+CONDITION = f"valid if clipping took at most {100 * TOLERATED:g} % of any party's records and of their squares"
 NOT_COMPUTED = Intervals(reason="not computed for this protocol")

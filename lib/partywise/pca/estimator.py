@@ -94,6 +94,7 @@ class VerticalPCA(Transformer):
     """
 
     unit = "features"
+    _finite = ("components_", "explained_variance_")
     _without_holder = "the analyst has the loadings, every party the centres and scales of its columns"
     methods: ClassVar[Mapping[str, Method]] = {
         "correlation": Method(CorrelationOptions, correlation.fit, (ANALYST, DEALER)),
@@ -172,6 +173,7 @@ class VerticalPCA(Transformer):
         for one in held:
             own = one.block["X"] if found.rows is None else one.block["X"][found.rows[one.name]]
             self.mean_[list(one.columns)], self.scale_[list(one.columns)] = own.mean(axis=0), standardise(own)[1]
+        self._judge()
         if self.protocol == "block_svd":
             self.rotated_matrix_ = found.matrix
             return self

@@ -1,4 +1,4 @@
-"""Plots from Python: each is the function that a figure of the pipeline draws with (extra ``figures``).
+"""Plots that notebooks and figures of studies share (extra ``figures``).
 
 The names are imported when first asked for; figures of studies import from the modules, so that editing one plot
 redraws what uses it and nothing else.

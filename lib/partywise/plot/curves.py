@@ -18,6 +18,7 @@ from ..privacy.accounting.tradeoff import power
 from ..privacy.ledger.event import QUESTIONS
 from ..privacy.ledger.ledger import Ledger
 from ..privacy.ledger.total import Total
+from ..privacy.rounding import upward
 
 # Delta at which the worst coalition of a ledger is looked for.
 DELTA = 1e-5
@@ -202,7 +203,7 @@ def _draw_epsilons(ax: Axes, one: Curve, own: Marks, name: str) -> None:
         return
     point: Marks = {"color": own["color"], "marker": "o", "linestyle": "none"}
     if math.isfinite(one.epsilon_certified):
-        words = f"{name}ε = {one.epsilon_certified:.3g} at δ = {compact(one.delta)}"
+        words = f"{name}ε = {upward(one.epsilon_certified)} at δ = {compact(one.delta)}"
         ax.plot(one.delta, one.epsilon_certified, label=words, **point)
     if math.isfinite(one.epsilon_claimed) and not math.isclose(
         one.epsilon_claimed, one.epsilon_certified, rel_tol=1e-6

@@ -1,1 +1,4 @@
-"""Sensitivity, calibrated noise, accounting and audits; import the modules directly (this file stays light)."""
+"""Statistics with their sensitivity, mechanisms, exact composition, the ledger, audits of a mechanism.
+
+Import the modules directly: this file stays light.
+"""

@@ -7,8 +7,12 @@ it names it in its event.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+
+# Any: values that a protocol sends, the user's included.
 from typing import Any
 
 UNITS = ("row", "label", "features", "user")
@@ -174,6 +178,25 @@ class Clear(AccountedValue):
             for owner, units in part.charges(sender).items():
                 found[owner] = tuple(dict.fromkeys((*found.get(owner, ()), *units)))
         return found
+
+
+@lru_cache(maxsize=2)
+def open_charges(value: AccountedValue, sender: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the unprotected units of everything a value is made of, by owner; ``sender`` owns what names nobody.
+
+    A release says by its certificate what it costs its owner; data of others inside of it are unprotected. A value that
+    goes to many receivers is read once.
+    """
+    return MappingProxyType(_open_charges(value, sender))
+
+
+def _open_charges(value: AccountedValue, sender: str) -> dict[str, tuple[str, ...]]:
+    """As `open_charges`, of a value and its parts."""
+    charges = dict(value.charges(sender)) if isinstance(value, Clear) else {}
+    for part in value.made_of:
+        for owner, units in _open_charges(part, sender).items():
+            charges[owner] = tuple(dict.fromkeys((*charges.get(owner, ()), *units)))
+    return charges
 
 
 def parameter(name: str, given: AccountedValue) -> Any:

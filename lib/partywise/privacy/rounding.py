@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Iterable
+from decimal import ROUND_CEILING, Decimal
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +12,8 @@ from numpy.typing import ArrayLike
 NORMAL = 1e-290
 # Entries up to here have squares, and sums and products of many of them, that floats hold.
 LARGEST_ENTRY = 1e100
+# Accuracy of `gaussian_epsilon` (relative): an epsilon so little above a target is not known to exceed it.
+TOLERANCE = Decimal("1e-12")
 
 
 def bounded_entries(values: ArrayLike) -> np.ndarray:
@@ -29,6 +33,11 @@ def bounded_entries(values: ArrayLike) -> np.ndarray:
     return np.clip(np.nan_to_num(array, nan=0.0, posinf=most, neginf=-most), -most, most)
 
 
+def as_decimal(value: float) -> Fraction:
+    """Return the decimal number that a finite float prints as: stated amounts add and compare as they are written."""
+    return Fraction(repr(float(value)))
+
+
 def round_up(value: float, *factors: float) -> float:
     """A product or quotient of non-negative factors, rounded up where it is too small for a full float."""
     return value if value >= NORMAL or 0 in factors else math.nextafter(value, math.inf)
@@ -45,3 +54,23 @@ def total(values: Iterable[float]) -> float:
         return math.fsum(values)
     except OverflowError:
         return math.inf
+
+
+def upward(value: float | str, infinity: str = "inf", digits: int = 4) -> str:
+    """A number in so many significant digits: a printed epsilon covers the certified one.
+
+    It is never below the value, except by the relative accuracy 1e-12 to which an epsilon is computed.
+    """
+    number = float(value)
+    if not math.isfinite(number) or number == 0:
+        return infinity if number == math.inf else f"{number:g}"
+    exact = Decimal(repr(number))
+    if number > 0:
+        exact *= 1 - TOLERANCE
+    step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+    return f"{float(exact.quantize(step, rounding=ROUND_CEILING)):g}"
+
+
+def downward(value: float) -> str:
+    """A number in four significant digits, never above the value: a printed rest of a budget is there."""
+    return f"{-float(upward(-value)):g}" if value else "0"

@@ -1,0 +1,1 @@
+"""One folder per paper: its cases, measures, claims, leaks and figures."""

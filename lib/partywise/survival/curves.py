@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import isotonic_regression
 
+from .exact import reach_half
 from .tables import Table
 
 # Between which hazards of a bin and which survival a released table is kept.
@@ -35,25 +36,71 @@ class Curve:
         return np.exp(np.interp(times, self.edges, np.log(self.survival)))
 
     def restricted_mean(self, end: float) -> float:
-        """Mean survival time up to ``end``: the integral of the curve, exactly."""
+        """Mean survival time up to ``end``: the integral of the curve, exactly; nan where no bin is determined."""
+        pieces = self._pieces(end)
+        return float(pieces.widths @ pieces.means) if self.determined_bins else float("nan")
+
+    def restricted_mean_gradient(self, end: float) -> np.ndarray:
+        """Derivatives (J,) of the restricted mean by log S at the edges after the first."""
+        pieces, logs = self._pieces(end), np.zeros(len(self.edges))
+        of_knots = np.append(pieces.widths * pieces.by_before, 0.0)
+        of_knots[1:] += pieces.widths * pieces.by_after
+        # The last knot is the end, whose log S is interpolated between two edges.
+        last = len(of_knots) - 1
+        share = (end - self.edges[last - 1]) / (self.edges[last] - self.edges[last - 1])
+        logs[:last] = of_knots[:-1]
+        logs[last - 1] += (1 - share) * of_knots[-1]
+        logs[last] += share * of_knots[-1]
+        return logs[1:]
+
+    def _pieces(self, end: float) -> _Pieces:
         edges = np.append(self.edges[self.edges < end], end)
         survival = self.at(edges)
         before, after = survival[:-1], survival[1:]
         fall = np.log(before / after)
         flat = np.abs(fall) < 1e-8
-        means = np.where(flat, (before + after) / 2, (before - after) / np.where(flat, 1, fall))
-        return float(np.diff(edges) @ means)
+        safe = np.where(flat, 1, fall)
+        means = np.where(flat, (before + after) / 2, (before - after) / safe)
+        by_before = np.where(flat, before / 2, (before - means) / safe)
+        return _Pieces(np.diff(edges), means, by_before, means - by_before)
 
     @property
     def median(self) -> float | None:
-        """The first time at which half have had the event; None where more survive the horizon."""
-        below = np.flatnonzero(self.survival <= 0.5)
-        if not len(below):
+        """The first time at which half have had the event; None where more survive, or no bin is determined."""
+        last = self._median_edge
+        if last is None:
             return None
-        last = int(below[0])
-        upper, lower = np.log(self.survival[last - 1]), np.log(self.survival[last])
+        upper, lower = np.log(self.survival[last - 1]), min(np.log(self.survival[last]), np.log(0.5))
         start, end = self.edges[last - 1], self.edges[last]
         return float(start + (end - start) * (upper - np.log(0.5)) / (upper - lower))
+
+    @property
+    def median_gradient(self) -> np.ndarray | None:
+        """Derivatives (J,) of the median by log S at the edges after the first; None where there is no median."""
+        last = self._median_edge
+        if last is None:
+            return None
+        upper, lower = np.log(self.survival[[last - 1, last]])
+        width, gradient = self.edges[last] - self.edges[last - 1], np.zeros(len(self.edges))
+        gradient[last - 1] = width * (np.log(0.5) - lower) / (upper - lower) ** 2
+        gradient[last] = width * (upper - np.log(0.5)) / (upper - lower) ** 2
+        return gradient[1:]
+
+    @property
+    def _median_edge(self) -> int | None:
+        """Number of the first edge at which survival is one half or less."""
+        below = np.flatnonzero(reach_half(self.survival))
+        return int(below[0]) if len(below) and self.determined_bins else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Pieces:
+    """Widths (k,) between knots of a curve, means of survival there, and their derivatives by log S at either knot."""
+
+    widths: np.ndarray
+    means: np.ndarray
+    by_before: np.ndarray
+    by_after: np.ndarray
 
 
 def survival_curve(table: Table) -> Curve:

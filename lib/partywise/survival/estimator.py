@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import ClassVar, NoReturn
+from typing import ClassVar, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,13 +13,13 @@ from scipy.special import chdtrc
 
 from ..checks import positive
 from ..federation.account.fit_budget import Budget
-from ..federation.estimator import Estimator, Method, numbers, summary_rows, vector
+from ..federation.estimator import Estimator, Method, column_labels, numbers, summary_rows, vector
 from ..federation.secure_streams import Randomness
-from ..models.intervals import NOT_COMPUTED, Intervals
-from .bands import Band
+from ..models.intervals import CONDITION, NOT_COMPUTED, Intervals
+from .bands import Band, MeanComparison, compare_means, step_intervals
 from .certified.scores import survival
 from .curves import Curve, survival_curves
-from .exact import RankTest
+from .exact import RankTest, StepCurve
 from .model import Estimate, PublicFacts
 from .options import (
     EncryptedHistogramOptions,
@@ -44,8 +44,9 @@ from .protocols import (
     scores,
     table,
 )
+from .protocols.common import NOT_ESTIMABLE
 from .protocols.competitors import cells, gradient, moments
-from .records import scale
+from .records import as_written, clipped_counts, scale
 
 
 class SurvivalEstimator(Estimator):
@@ -54,6 +55,7 @@ class SurvivalEstimator(Estimator):
     unit = "row"
     _estimate = Estimate
     estimate_: Estimate
+    horizon: float | None
 
     def __sklearn_tags__(self) -> NoReturn:
         """They are no estimators of scikit-learn: a fit takes durations and events."""
@@ -68,17 +70,44 @@ class SurvivalEstimator(Estimator):
         parties: int | Sequence[Sequence[int]] | None,
         rng: Randomness | None,
         facts: PublicFacts,
+        clips: Mapping[str, tuple[int, int, float]] | None = None,
     ) -> None:
         times, events = checked_follow_up(durations, event_observed)
         arrays = {"times": times, "events": events, "covariates": covariates, "groups": group}
         clients = self._clients(parties, arrays)
+        for bound, counts in (clips or {}).items():
+            clients[0].clips.add(bound, *counts)
         public = replace(facts, natural_sizes=tuple(len(client.block["times"]) for client in clients))
         self._simulate(clients, len(times), rng, public=public, settings=SimpleNamespace(delta=self.delta))
+
+    def _times_of_follow_up(self, times: ArrayLike) -> np.ndarray:
+        """Times (m,) at which survival is asked for; ValueError outside of 0 to the horizon."""
+        points, horizon = numbers("times", times, 1, "(m,)"), checked_horizon(self.horizon)
+        outside = points[(points < 0) | (points > horizon)]
+        if len(outside):
+            raise ValueError(
+                f"times holds {outside[0]:g}: follow-up is from 0 to the horizon, {horizon:g}; ask within it, "
+                "or fit with a longer horizon."
+            )
+        return points
+
+    def _end_of_follow_up(self, t: float | None) -> float:
+        """End of a restricted mean, the horizon where none is given; ValueError beyond the horizon."""
+        horizon = checked_horizon(self.horizon)
+        if t is None:
+            return horizon
+        positive(t=t)
+        if t > horizon:
+            raise ValueError(
+                f"t is {t:g}: no record is followed beyond the horizon, {horizon:g}; give at most that, or fit with a "
+                "longer horizon."
+            )
+        return float(t)
 
 
 def checked_follow_up(durations: ArrayLike, event_observed: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
     """Durations (n,) and events (n,) bool; ValueError for what is none."""
-    times = numbers("durations", durations, 1, "(n,), one a record")
+    times = numbers("durations", as_written(durations), 1, "(n,), one a record")
     if (times < 0).any():
         raise ValueError("durations holds negative values: count time from the start of follow-up.")
     events = np.ones(len(times)) if event_observed is None else vector("event_observed", event_observed, len(times))
@@ -124,11 +153,18 @@ class FederatedKaplanMeier(SurvivalEstimator):
     survival_function_, cumulative_hazard_ : ndarray of shape (A, m)
         Of each group.
     confidence_interval_, confidence_band_ : ndarray of shape (A, m, 2), or None
-        Of survival, 95 %: at each time, and for all times together; over records and noise.
+        Of survival, 95 %: at each time, and for all times together; over records and noise. Exact curves have
+        Greenwood's intervals, and no band. Between two edges survival is above the lower end at the next edge and
+        below the upper end at the last one: draw steps, not lines. Where nothing is known it is from 0 to 1.
     event_table_ : ndarray of shape (A, 2 J + 1), or None
         Released counts: events and censored records by cell, and those still followed at the horizon.
     median_survival_time_ : list of float or None
-        Of each group; None where more than half survive the horizon.
+        Of each group; None where more than half survive the horizon, or nothing of the group stands out of the noise.
+    median_standard_errors_ : ndarray of shape (A,)
+        By the delta method, over records and noise; nan without a median, and of exact curves, which have no slope.
+    median_confidence_interval_ : ndarray of shape (A, 2)
+        Of the medians, 95 %: of released curves by these standard errors, of exact ones by inverting
+        ``confidence_interval_`` (Brookmeyer and Crowley 1982); inf where the end lies beyond the horizon.
     logrank_ : RankTest or None
         Of two groups: `statistic`, `p_value`.
     estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
@@ -226,11 +262,12 @@ class FederatedKaplanMeier(SurvivalEstimator):
         if (group is None) != (self.groups is None):
             raise ValueError("group and groups go together: give the public groups, and the group of each record.")
         codes = np.zeros(n, dtype=int) if group is None else _codes(vector("group", group, n), known)
-        edges = tuple(map(float, self.edges or ()))
+        edges = () if self.edges is None else tuple(map(float, self.edges))
         facts = PublicFacts(records=n, horizon=horizon, groups=len(known), edges=edges)
         self._fit(durations, event_observed, np.zeros((n, 0)), codes, parties, rng, facts)
         self.n_features_in_ = 0
         self._derive()
+        self._judge()
         return self
 
     def _derive(self) -> None:
@@ -238,6 +275,10 @@ class FederatedKaplanMeier(SurvivalEstimator):
         if not found.curves and found.table is not None:
             # A file has the table alone.
             found = self.estimate_ = replace(found, curves=survival_curves(found.table))
+        horizon = checked_horizon(self.horizon)
+        curves = tuple(curve.until(horizon) if isinstance(curve, StepCurve) else curve for curve in found.curves)
+        # Bins and noisy times of published protocols go on beyond what anybody asks for.
+        found = replace(found, curves=curves)
         first = found.curves[0]
         self.timeline = first.edges if isinstance(first, Curve) else first.times
         self.survival_function_ = np.stack([curve.at(self.timeline) for curve in found.curves])
@@ -245,7 +286,13 @@ class FederatedKaplanMeier(SurvivalEstimator):
             self.cumulative_hazard_ = -np.log(self.survival_function_)
         self.event_table_ = None if found.table is None else found.table.cells
         self.confidence_interval_, self.confidence_band_ = (_ends(found.bands(together=one)) for one in (False, True))
+        if isinstance(first, StepCurve):
+            steps = [step_intervals(curve, self.timeline) for curve in found.curves if isinstance(curve, StepCurve)]
+            ends = [np.column_stack([one.lower, one.upper]) for one in steps if one is not None]
+            self.confidence_interval_ = np.stack(ends) if len(ends) == len(found.curves) else None
         self.median_survival_time_ = [curve.median for curve in found.curves]
+        self.median_standard_errors_ = found.median_errors()
+        self.median_confidence_interval_ = found.median_intervals()
         self.logrank_: RankTest | None = found.log_rank
 
     def _check_model(self) -> None:
@@ -263,6 +310,11 @@ class FederatedKaplanMeier(SurvivalEstimator):
         times : array of shape (m,)
             Up to the horizon.
 
+        Raises
+        ------
+        ValueError
+            For times outside of 0 to the horizon, of which no record says anything.
+
         Examples
         --------
         >>> import partywise as pw
@@ -271,8 +323,8 @@ class FederatedKaplanMeier(SurvivalEstimator):
         >>> model.predict([0.0, 2.0]).round(2)  # exp(-2) = 0.14
         array([[1.  , 0.14]])
         """
-        asked = numbers("times", times, 1, "(m,)")
-        return np.stack([curve.at(asked) for curve in self._fitted_estimate().curves])
+        curves, points = self._fitted_estimate().curves, self._times_of_follow_up(times)
+        return np.stack([curve.at(points) for curve in curves])
 
     def restricted_mean_survival_time(self, t: float | None = None) -> np.ndarray:
         """Mean survival time (A,) of each group until an end.
@@ -280,7 +332,7 @@ class FederatedKaplanMeier(SurvivalEstimator):
         Parameters
         ----------
         t : float, optional
-            The end; by default the horizon.
+            The end; by default the horizon, which it may not exceed.
 
         Examples
         --------
@@ -290,9 +342,61 @@ class FederatedKaplanMeier(SurvivalEstimator):
         >>> model.restricted_mean_survival_time().round(2)  # 1 - exp(-2) = 0.86
         array([0.86])
         """
-        end = checked_horizon(self.horizon if t is None else t)
-        curves = self._fitted_estimate().curves
-        return np.array([curve.restricted_mean(end) for curve in curves])
+        end = self._end_of_follow_up(t)
+        return np.array([curve.restricted_mean(end) for curve in self._fitted_estimate().curves])
+
+    def restricted_mean_standard_errors(self, t: float | None = None) -> np.ndarray:
+        """Standard errors (A,) of the restricted means of each group, over records and noise.
+
+        Parameters
+        ----------
+        t : float, optional
+            The end; by default the horizon, which it may not exceed.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> durations = pw.stream(1, "durations").exponential(size=3000)
+        >>> model = pw.FederatedKaplanMeier(epsilon=1.0, horizon=2.0, parties=3, random_state=7).fit(durations)
+        >>> model.restricted_mean_standard_errors().round(3)
+        array([0.015])
+        """
+        return self._fitted_estimate().restricted_mean_errors(self._end_of_follow_up(t))
+
+    def compare_restricted_means(self, t: float | None = None) -> MeanComparison:
+        """Difference and ratio of the restricted means of two groups, with standard errors and a test of equality.
+
+        Parameters
+        ----------
+        t : float, optional
+            The end; by default the horizon.
+
+        Returns
+        -------
+        MeanComparison
+            Group 1 against group 0: ``difference``, ``difference_error``, ``ratio``, ``ratio_error``, ``statistic``
+            and ``p_value``.
+
+        Raises
+        ------
+        ValueError
+            Unless there are two groups.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> rng = pw.stream(1, "durations")
+        >>> arm = rng.integers(2, size=4000)
+        >>> durations = rng.exponential(1 / (1 + 0.5 * arm))
+        >>> model = pw.FederatedKaplanMeier(epsilon=2.0, horizon=2.0, groups=[0, 1])
+        >>> found = model.fit(durations, group=arm, parties=2, rng=7).compare_restricted_means()
+        >>> print(f"{found.difference:.2f}", found.p_value < 0.001)  # 0.63 - 0.86, error 0.03
+        -0.27 True
+        """
+        means, errors = self.restricted_mean_survival_time(t), self.restricted_mean_standard_errors(t)
+        if len(means) != 2:
+            raise ValueError(f"groups has {len(means)} entries: two restricted means are compared; give two groups.")
+        return compare_means(means, errors)
 
 
 class FederatedCox(SurvivalEstimator):
@@ -306,6 +410,8 @@ class FederatedCox(SurvivalEstimator):
         opened; or gradient steps as published.
     epsilon, delta, horizon, parties, random_state, shared_budget
         As of `FederatedKaplanMeier`.
+    clipped : {"refuse", "allow"}
+        As in `Estimator`.
     centre, scale : array of shape (p,), optional
         Public centre and half width of each covariate, beyond which it is cut off; required where noise is calibrated.
     radius : float, optional
@@ -351,9 +457,10 @@ class FederatedCox(SurvivalEstimator):
         "reference": Method(ReferenceOptions, reference.fit, ("server",), "server"),
         "piecewise": Method(PiecewiseOptions, piecewise.fit, ("server",), "server"),
         "risk_sets": Method(RiskSetsOptions, risk_sets.fit, ("server",), "server"),
-        "noisy_gradient": Method(NoisyGradientOptions, noisy_gradient.fit, ("server",), "server"),
+        "noisy_gradient": Method(NoisyGradientOptions, noisy_gradient.fit, ("server",), "server", published=True),
     }
     _model_fields = ("epsilon_claimed", "clients", "coefficients", "covariance", "model", "terms")
+    _finite = ("params_",)
 
     def __init__(
         self,
@@ -368,9 +475,11 @@ class FederatedCox(SurvivalEstimator):
         parties: int | Sequence[Sequence[int]] | None = None,
         random_state: Randomness | None = None,
         shared_budget: Budget | None = None,
+        clipped: Literal["refuse", "allow"] = "refuse",
         **options: object,
     ) -> None:
         self.horizon, self.centre, self.scale, self.radius = horizon, centre, scale, radius
+        self.clipped: Literal["refuse", "allow"] = clipped
         super().__init__(protocol, epsilon, delta, parties, random_state, shared_budget, options)
 
     def fit(
@@ -416,12 +525,15 @@ class FederatedCox(SurvivalEstimator):
         radius = float(np.sqrt(p)) if self.radius is None else float(self.radius)
         positive(radius=radius)
         # Without public scales nothing is cut off: what is fitted exactly needs none.
-        scaled = scale(X, centre, half_width, radius) if self.centre is not None else X
-        facts = PublicFacts(records=n, horizon=horizon, covariates=p, radius=radius)
-        self._fit(durations, event_observed, scaled, np.zeros(n, dtype=int), parties, rng, facts)
+        bounds = centre, half_width, radius
+        scaled, clips = (X, {}) if self.centre is None else (scale(X, *bounds), clipped_counts(X, *bounds))
+        names = column_labels(frame) or tuple(f"x{j}" for j in range(p))
+        facts = PublicFacts(records=n, horizon=horizon, covariates=p, radius=radius, names=names)
+        self._fit(durations, event_observed, scaled, np.zeros(n, dtype=int), parties, rng, facts, clips)
         self.n_features_in_ = p
         self._keep_names(frame)
         self._derive()
+        self._judge()
         return self
 
     def _derive(self) -> None:
@@ -434,9 +546,9 @@ class FederatedCox(SurvivalEstimator):
         self.params_, self.hazard_ratios_ = coefficients, np.exp(coefficients)
         self.standard_errors_ = np.sqrt(np.diag(self.variance_matrix_))
         if found.coefficients is None:
-            self.intervals_ = Intervals(reason="the released events do not stand out of their noise")
+            self.intervals_ = Intervals(reason=found.reason or NOT_ESTIMABLE)
         elif found.covariance is None:
-            self.intervals_ = NOT_COMPUTED
+            self.intervals_ = Intervals(reason=found.reason) if found.reason else NOT_COMPUTED
         else:
             self.intervals_ = Intervals(coefficients, self.standard_errors_)
         bounds = self.intervals_.bounds()
@@ -447,6 +559,10 @@ class FederatedCox(SurvivalEstimator):
             steps = found.terms.width * np.exp(found.model.log_hazards)
             self.baseline_cumulative_hazard_ = np.append(0.0, np.cumsum(steps))
             self.baseline_survival_ = np.exp(-self.baseline_cumulative_hazard_)
+
+    def _withhold_intervals(self, withheld: Intervals) -> None:
+        super()._withhold_intervals(withheld)
+        self.confidence_intervals_ = np.full((self.n_features_in_, 2), np.nan)
 
     def _check_model(self) -> None:
         found, p = self.estimate_, self.n_features_in_
@@ -496,9 +612,15 @@ class FederatedCox(SurvivalEstimator):
         with np.errstate(invalid="ignore"):
             z = self.params_ / self.standard_errors_
         lower, upper = self.confidence_intervals_.T
+        # Where intervals do not hold, tests do not either.
+        z = np.where(np.isnan(lower), np.nan, z)
         columns = {"coef": self.params_, "exp(coef)": self.hazard_ratios_, "se": self.standard_errors_, "z": z}
         columns |= {"p": chdtrc(1, z**2), "lower": lower, "upper": upper}
-        return "\n".join([self._cost(), *summary_rows(columns, list(map(str, names)), 12)])
+        rows = [self._cost()]
+        if self._options().uses_epsilon:
+            reason = self.intervals_.reason
+            rows.append(f"no intervals: {reason}" if reason else f"intervals: over records and noise, {CONDITION}")
+        return "\n".join([*rows, *summary_rows(columns, list(map(str, names)), 12)])
 
     def _scale_records(self, X: ArrayLike) -> np.ndarray:
         records = self._records(X, 2, "(n, p)")
@@ -538,7 +660,7 @@ class FederatedCox(SurvivalEstimator):
         Raises
         ------
         ValueError
-            Where no baseline was released.
+            Where no baseline was released, or for times outside of 0 to the horizon.
 
         Examples
         --------
@@ -552,7 +674,7 @@ class FederatedCox(SurvivalEstimator):
         found: Estimate = self._fitted_estimate()
         if found.model is None or found.terms is None:
             raise ValueError(f"protocol={self.protocol!r} released no baseline: fit with protocol='scores'.")
-        return survival(found.model, self._scale_records(X), numbers("times", times, 1, "(m,)"), found.terms)
+        return survival(found.model, self._scale_records(X), self._times_of_follow_up(times), found.terms)
 
 
 def _codes(group: np.ndarray, known: list[object]) -> np.ndarray:

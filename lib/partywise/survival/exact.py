@@ -7,23 +7,21 @@ records at risk at each time for curves and tests, sums over risk sets for Cox r
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from scipy.special import chdtrc
 
+from ..models.newton_step import GOING, Ascent
+from ..models.standardise import Scaling, scaling_of
 from .records import Records
 
 Ties = Literal["efron", "breslow"]
-# Newton steps; what one must promise to gain, and what rounding may take, as shares of the log likelihood.
+# Evaluations of the likelihood; what a Newton step must promise to gain, as a share of the log likelihood.
 LIMIT = 50
-HALVINGS = 40
 TOLERANCE = 1e-20
-ROUNDING = 1e-14
-# Share of the largest eigenvalue of the information at the start below which a direction is not told.
-SINGULAR = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,28 +58,57 @@ def events_of(records: Records) -> EventTable:
     return event_table(records, event_times(records))
 
 
+def reach_half(survival: np.ndarray) -> np.ndarray:
+    """Which values (U,) of a product of U shares are one half or less, by counts: up to the rounding of U factors."""
+    return survival <= 0.5 * (1 + 2 * len(survival) * np.finfo(float).eps)
+
+
 @dataclass(frozen=True, eq=False)
 class StepCurve:
-    """A curve that jumps at times (U,) to values (U,); before the first it has the value ``start``."""
+    """A curve that jumps at times (U,) to values (U,); before the first it has the value ``start``.
+
+    increments : (U,) of the variance of log survival by Greenwood (1926), nan from where nobody is left; None of curves
+        that are not those of Kaplan and Meier
+    determined : whether any record is at risk at the first time; a curve without jumps is determined
+    """
 
     times: np.ndarray
     values: np.ndarray
     start: float
+    increments: np.ndarray | None = None
+    determined: bool = True
 
     def at(self, times: np.ndarray) -> np.ndarray:
         """Its values at given times, after a jump there."""
         return np.concatenate([[self.start], self.values])[np.searchsorted(self.times, times, side="right")]
 
+    def until(self, horizon: float) -> StepCurve:
+        """The same curve without the jumps beyond a horizon."""
+        inside = self.times <= horizon
+        increments = None if self.increments is None else self.increments[inside]
+        return replace(self, times=self.times[inside], values=self.values[inside], increments=increments)
+
     def restricted_mean(self, end: float) -> float:
-        """Its integral from 0 to ``end``: of a survival curve, the restricted mean survival time."""
+        """Its integral from 0 to ``end``, of a survival curve the restricted mean; nan where it is not determined."""
+        if not self.determined:
+            return float("nan")
         jumps = self.times[self.times < end]
         widths = np.diff(np.concatenate([[0.0], jumps, [end]]))
         return float(widths @ np.concatenate([[self.start], self.values[: len(jumps)]]))
 
+    def restricted_mean_error(self, end: float) -> float:
+        """Standard error of the restricted mean; nan of curves without increments, or not determined."""
+        if self.increments is None or not self.determined:
+            return float("nan")
+        jumps = self.times < end
+        # The area after each jump, which is 0 where nobody is left.
+        areas = np.cumsum((np.diff(np.append(self.times[jumps], end)) * self.values[jumps])[::-1])[::-1]
+        return float(np.sqrt(np.sum(np.nan_to_num(areas**2 * self.increments[jumps]))))
+
     @property
     def median(self) -> float | None:
         """The first time at which survival is one half or less; None where more survive."""
-        below = np.flatnonzero(self.values <= 0.5)
+        below = np.flatnonzero(reach_half(self.values))
         return float(self.times[below[0]]) if len(below) else None
 
 
@@ -92,7 +119,10 @@ def _hazards(table: EventTable) -> np.ndarray:
 
 def kaplan_meier(table: EventTable) -> StepCurve:
     """Survival (Kaplan and Meier 1958)."""
-    return StepCurve(table.times, np.cumprod(1 - _hazards(table)), 1.0)
+    left = table.at_risk - table.events
+    increments = np.divide(table.events, table.at_risk * left, out=np.full(len(left), np.nan), where=left > 0)
+    determined = bool(table.at_risk[:1].all())
+    return StepCurve(table.times, np.cumprod(1 - _hazards(table)), 1.0, increments, determined)
 
 
 def nelson_aalen(table: EventTable) -> StepCurve:
@@ -138,12 +168,18 @@ class WeightedSums:
     first: np.ndarray
     second: np.ndarray
 
+    @property
+    def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """All three."""
+        return self.zeroth, self.first, self.second
 
+
+# Trial coefficients may leave no finite sums: the steps look at what comes out.
+@np.errstate(over="ignore", invalid="ignore")
 def _powers(records: Records, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weights w (n,), and w (1, z, z z' flattened) as one matrix (n, 1 + p + p p)."""
     z = records.covariates
-    with np.errstate(over="ignore"):
-        weights = np.exp(z @ coefficients)
+    weights = np.exp(z @ coefficients)
     squares = (z[:, :, None] * z[:, None, :]).reshape(len(z), -1)
     return weights, weights[:, None] * np.column_stack([np.ones(len(z)), z, squares])
 
@@ -153,6 +189,7 @@ def _three_parts(sums: np.ndarray, p: int) -> WeightedSums:
     return WeightedSums(sums[:, 0], sums[:, 1 : p + 1], sums[:, p + 1 :].reshape(len(sums), p, p))
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def risk_sums(records: Records, times: np.ndarray, coefficients: np.ndarray) -> WeightedSums:
     """Sums over the records that are followed to each time (U,) or longer."""
     order = np.argsort(records.times, kind="stable")
@@ -161,6 +198,7 @@ def risk_sums(records: Records, times: np.ndarray, coefficients: np.ndarray) -> 
     return _three_parts(after[np.searchsorted(records.times[order], times, side="left")], len(coefficients))
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def tied_sums(records: Records, times: np.ndarray, coefficients: np.ndarray) -> WeightedSums:
     """Sums over the records whose event came at each time (U,)."""
     powers = _powers(records, coefficients)[1][records.events]
@@ -174,6 +212,7 @@ def exposure_times(times: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return np.clip(times[:, None] - edges[:-1], 0, np.diff(edges))
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def exposure_sums(records: Records, edges: np.ndarray, coefficients: np.ndarray) -> WeightedSums:
     """Sums over records weighted by their exposure in each of the bins between edges (B + 1,)."""
     return _three_parts(exposure_times(records.times, edges).T @ _powers(records, coefficients)[1], len(coefficients))
@@ -213,18 +252,23 @@ def partial_likelihood(
     """
     counts = events.astype(int)
     rows = np.repeat(np.arange(len(counts)), counts)
-    zeroth, first, second = at_risk.zeroth[rows], at_risk.first[rows], at_risk.second[rows]
+    p = len(coefficients)
+    # Coefficients that run off leave no finite sums, or none above 0: whoever maximises looks at what comes out.
+    nowhere = Likelihood(np.nan, np.full(p, np.nan), np.full((p, p), np.nan))
+    if not all(np.isfinite(part[rows]).all() for sums in (at_risk, tied) if sums is not None for part in sums.parts):
+        return nowhere
+    zeroth, first, second = (part[rows] for part in at_risk.parts)
     if tied is not None:
         before = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         share = before / counts[rows]
         zeroth = zeroth - share * tied.zeroth[rows]
         first = first - share[:, None] * tied.first[rows]
         second = second - share[:, None, None] * tied.second[rows]
-    # Coefficients that run off leave no finite sums: whoever maximises looks at what comes out.
-    with np.errstate(all="ignore"):
-        means = first / zeroth[:, None]
-        information = (second / zeroth[:, None, None]).sum(axis=0) - means.T @ means
-        value = float(covariate_sum @ coefficients - np.log(zeroth).sum())
+    if not np.all(zeroth > 0):
+        return nowhere
+    means = first / zeroth[:, None]
+    information = (second / zeroth[:, None, None]).sum(axis=0) - means.T @ means
+    value = float(covariate_sum @ coefficients - np.log(zeroth).sum())
     return Likelihood(value, covariate_sum - means.sum(axis=0), information)
 
 
@@ -242,51 +286,85 @@ class CoxFit:
         """Of the coefficients (p,)."""
         return np.sqrt(np.diag(self.covariance))
 
+    def of_columns(self, scaling: Scaling) -> CoxFit:
+        """The fit of the covariates that became standardised ones."""
+        scales = scaling.scales
+        return replace(
+            self, coefficients=self.coefficients / scales, covariance=self.covariance / np.outer(scales, scales)
+        )
 
-def maximise(likelihood: Callable[[np.ndarray], Likelihood], p: int) -> CoxFit:
-    """Newton's method with halved steps from 0.
+
+class NoMaximum(ValueError):
+    """A partial likelihood without a maximum, or one that was not reached; ``status`` and ``reason`` name the cause."""
+
+    def __init__(self, status: str, reason: str) -> None:
+        self.status, self.reason = status, reason
+        super().__init__(reason)
+
+    def __reduce__(self) -> tuple[type[NoMaximum], tuple[str, str]]:
+        """Exceptions of several arguments cross processes by these."""
+        return NoMaximum, (self.status, self.reason)
+
+
+def verdict_of(ascent: Ascent, names: Sequence[str] = ()) -> str:
+    """Sentence, without its full stop, on steps that ended without a maximum; empty where they reached one.
+
+    names : of the covariates; numbers from 1 where none are given
+    """
+    place = ascent.column
+    column = "" if place is None else f"covariate {names[place] if names else place + 1}"
+    return {
+        "ok": "",
+        "too_few_events": "no record has an event until the horizon: give a longer horizon, or more records",
+        "singular": f"{column} is constant, or depends on those before it, among the records at risk: leave it out",
+        "separated": f"{column} tells the events apart, so that its coefficient runs off to infinity: leave it out, or "
+        "join groups without events with others",
+        "not_finite": "sums over the records at risk are not finite: give finite covariates",
+        "not_converged": f"the partial likelihood has no maximum after {ascent.evaluations} evaluations: leave out "
+        "covariates",
+    }[ascent.status]
+
+
+def begin_ascent(p: int, events: np.ndarray) -> Ascent:
+    """Steps from no effects; without any event there is nothing to step on."""
+    return Ascent(np.zeros(p), status=GOING if np.any(events > 0) else "too_few_events")
+
+
+def ascend(ascent: Ascent, at: Likelihood) -> Ascent:
+    """The steps after the likelihood at the coefficients that they asked for."""
+    return ascent.after(-2 * at.value, at.gradient, at.information, tolerance=TOLERANCE, limit=LIMIT)
+
+
+def maximise(likelihood: Callable[[np.ndarray], Likelihood], start: Ascent, names: Sequence[str] = ()) -> CoxFit:
+    """Newton's method with halved steps from no effects.
 
     Raises
     ------
-    ValueError
-        Where there is no maximum: a covariate is constant, a combination of others, or separates the events.
+    NoMaximum
+        Where no event or a covariate leaves the likelihood without one, or the steps do not reach it.
     """
-    coefficients = np.zeros(p)
-    at = first = likelihood(coefficients)
-    for steps in range(LIMIT):
-        if not _is_determined(at, first):
-            break
-        step = np.linalg.solve(at.information, at.gradient)
-        gain = float(step @ at.gradient)
-        if gain <= TOLERANCE * max(1.0, abs(at.value)):
-            return CoxFit(coefficients, np.linalg.inv(at.information), at.value, steps)
-        for _ in range(HALVINGS):
-            trial = likelihood(coefficients + step)
-            if trial.value >= at.value - ROUNDING * max(1.0, abs(at.value)):
-                break
-            step = step / 2
-        coefficients, at = coefficients + step, trial
-    raise ValueError(
-        "the partial likelihood has no maximum: a covariate is constant, a combination of others, or tells the events "
-        "apart; leave it out."
-    )
+    ascent = start
+    while ascent.status == GOING:
+        ascent = ascend(ascent, likelihood(ascent.beta))
+    if ascent.status != "ok" or ascent.matrix is None:
+        raise NoMaximum(ascent.status, verdict_of(ascent, names))
+    return CoxFit(ascent.beta, np.linalg.inv(ascent.matrix), -ascent.value / 2, ascent.evaluations - 1)
 
 
-def _is_determined(at: Likelihood, first: Likelihood) -> bool:
-    """Whether the information tells all coefficients, and has not died away since the start, as where they run off."""
-    if not (np.isfinite(at.value) and np.isfinite(at.information).all()):
-        return False
-    own, start = np.linalg.eigvalsh(at.information), np.linalg.eigvalsh(first.information)
-    return bool(start[0] > SINGULAR * start[-1] > 0 and own[0] > SINGULAR * start[-1])
+def cox(records: Records, ties: Ties = "efron", names: Sequence[str] = ()) -> CoxFit:
+    """Cox regression of all records together (Cox 1972).
 
+    The likelihood depends on neither centres nor scales of the covariates, so that these are taken out first.
 
-def cox(records: Records, ties: Ties = "efron") -> CoxFit:
-    """Cox regression of all records together (Cox 1972)."""
-    times = event_times(records)
-    events, total = event_table(records, times).events, records.covariates[records.events].sum(axis=0)
+    names : of the covariates, for a `NoMaximum`
+    """
+    times, p = event_times(records), records.covariates.shape[1]
+    events, scaling = event_table(records, times).events, scaling_of(records.covariates)
+    standard = replace(records, covariates=scaling.apply(records.covariates))
+    total = standard.covariates[records.events].sum(axis=0)
 
     def likelihood(coefficients: np.ndarray) -> Likelihood:
-        tied = tied_sums(records, times, coefficients) if ties == "efron" else None
-        return partial_likelihood(coefficients, events, total, risk_sums(records, times, coefficients), tied)
+        tied = tied_sums(standard, times, coefficients) if ties == "efron" else None
+        return partial_likelihood(coefficients, events, total, risk_sums(standard, times, coefficients), tied)
 
-    return maximise(likelihood, records.covariates.shape[1])
+    return maximise(likelihood, begin_ascent(p, events), names).of_columns(scaling)

@@ -7,11 +7,13 @@ from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
+from scipy.special import ndtri
 
-from .bands import Band, released_bands
+from .bands import Band, delta_error, log_survival_covariance, median_interval, released_bands
 from .certified.scores import Model, Terms
 from .curves import Curve
 from .exact import RankTest, StepCurve
+from .records import round_times
 from .tables import Table, equal_edges
 
 
@@ -25,6 +27,7 @@ class PublicFacts:
     radius : R, longest scaled covariates
     edges : of the cells, where they are not of equal width; from 0 to the horizon
     natural_sizes : records of each natural client; empty where blocks are dealt among any number of clients
+    names : of the covariates, for sentences about them; empty: their numbers, from 1
     """
 
     records: int
@@ -34,6 +37,7 @@ class PublicFacts:
     radius: float = 1.0
     edges: tuple[float, ...] = ()
     natural_sizes: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
 
     def sizes(self, clients: int) -> tuple[int, ...]:
         """Records n_k of each of so many clients.
@@ -54,7 +58,15 @@ class PublicFacts:
 
     def cell_edges(self, bins: int) -> np.ndarray:
         """Edges (J + 1,) of the cells: those that are given, else of so many bins of equal width."""
-        return np.asarray(self.edges, dtype=float) if self.edges else equal_edges(self.horizon, bins)
+        return round_times(np.asarray(self.edges), self.horizon) if self.edges else equal_edges(self.horizon, bins)
+
+    def cutoff(self, cutoff: float | None) -> float:
+        """End of the events that count: the horizon, or an earlier one; ValueError for a later one."""
+        if cutoff is not None and cutoff > self.horizon:
+            raise ValueError(
+                f"cutoff is {cutoff:g}: no record is followed beyond the horizon, {self.horizon:g}; give at most that."
+            )
+        return self.horizon if cutoff is None else cutoff
 
     def require_covariates(self, protocol: str) -> None:
         """ValueError where there are none, of which a method fits the log hazard ratios, or more groups than one."""
@@ -95,6 +107,7 @@ class Estimate:
     model, terms : released baseline and coefficients, and the bins that they are of
     propensity : (p,) coefficients of a logistic model of a treatment among the covariates, intercept first
     numbers : further scalars of the fit
+    status, reason : ``ok``, or why there are no coefficients, and the sentence on it
     """
 
     epsilon_claimed: float = float("nan")
@@ -109,11 +122,46 @@ class Estimate:
     terms: Terms | None = None
     propensity: np.ndarray | None = None
     numbers: Numbers = field(default_factory=dict)
+    status: str = "ok"
+    reason: str = ""
 
     @property
     def standard_errors(self) -> np.ndarray | None:
         """Of the coefficients (p,)."""
         return None if self.covariance is None else np.sqrt(np.diag(self.covariance))
+
+    def restricted_mean_errors(self, end: float) -> np.ndarray:
+        """Standard errors (A,) of the restricted means, over records and noise; nan where there is none."""
+        errors = []
+        for group, curve in enumerate(self.curves):
+            if isinstance(curve, StepCurve):
+                errors.append(curve.restricted_mean_error(end))
+            else:
+                known = curve.restricted_mean_gradient(end) if curve.determined_bins else None
+                errors.append(self._error_of(group, known))
+        return np.array(errors)
+
+    def median_errors(self) -> np.ndarray:
+        """Standard errors (A,) of the medians of released curves; nan of exact ones, and where there is no median."""
+        gradients = [curve.median_gradient if isinstance(curve, Curve) else None for curve in self.curves]
+        return np.array([self._error_of(group, gradient) for group, gradient in enumerate(gradients)])
+
+    def median_intervals(self, level: float = 0.95) -> np.ndarray:
+        """Intervals (A, 2) of the medians: of released curves by `median_errors`, nan where there is none."""
+        half, ends = float(ndtri((1 + level) / 2)) * self.median_errors(), []
+        for curve, width in zip(self.curves, half, strict=True):
+            if isinstance(curve, StepCurve):
+                ends.append(median_interval(curve, level))
+            else:
+                centre = float("nan") if curve.median is None else curve.median
+                ends.append((centre - width, centre + width))
+        return np.array(ends)
+
+    def _error_of(self, group: int, gradient: np.ndarray | None) -> float:
+        """Standard error by the released table; nan without one."""
+        if self.table is None or gradient is None:
+            return float("nan")
+        return delta_error(gradient, log_survival_covariance(self.table.group(group)))
 
     def bands(self, *, together: bool, noise: bool = True) -> list[Band]:
         """Of each released curve its 95 % intervals, or its band for all times together; none without a table."""

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from math import fsum, isclose
 from typing import Annotated, Literal, final
 
-from ..checks import CheckedFields, Count, Natural, Positive, Range, Share, check_fields, check_unread_options
+from ..checks import CheckedFields, Count, Natural, Noise, Positive, Range, Share, check_fields, check_unread_options
 
-Noise = Literal["shared", "local", "central"]
 # Covariates whose signs make cells, at most: 256 groups.
 MOST_SIGNS = 8
 # What users of other programs ask for, and why there is none.
@@ -63,14 +62,6 @@ class NoisyOptions:
         """Places without data beside the server."""
         return ("aggregator",) if self.noise == "central" else ()
 
-    def noise_factor(self, clients: int) -> float:
-        """K', variance of the noise of a sum in units of that of one release for all of K clients."""
-        if self.noise == "central":
-            return 1.0
-        if self.noise == "local":
-            return float(clients)
-        return clients / (clients - min(self.colluders, clients - 1))
-
 
 def require_public_size(options: NoisyOptions, what: str) -> None:
     """ValueError unless the number of records is public."""
@@ -101,7 +92,7 @@ class ScoresOptions(NoisyOptions):
 
     shares : of the squared Gaussian-DP parameter, what the table and each round take; they sum to 1
     bins : of the table, a multiple of 3, as many as make one bin of the scores
-    stop : C, the cumulative hazard at which a record's follow-up is ended; None: by public numbers, 1 or 1.5
+    stop : C, the cumulative hazard at which a record's follow-up is ended; None: by public numbers, 1, 1.5 or 2
     curvature : weight of the released curvature beside the scores; level : of the residual
     """
 
@@ -180,10 +171,10 @@ class ReferenceOptions(CheckedFields):
 class RiskSetsOptions(CheckedFields):
     """Exact sums over risk sets at every event time, opened at the server: as published, nothing is protected.
 
-    ties : by Efron or by Breslow
+    ties : by Efron, or by Breslow as published
     """
 
-    ties: Literal["efron", "breslow"] = "breslow"
+    ties: Literal["efron", "breslow"] = "efron"
 
     uses_epsilon = False
 

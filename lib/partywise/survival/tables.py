@@ -2,6 +2,9 @@
 
 A record has the event in bin j, is censored in bin j, or is still followed at the horizon: one of 2 J + 1 cells of its
 group.  Replacing a record moves two counts by one, so that the l2 sensitivity is the root of 2.
+
+Prior art: Gondara and Wang, Differentially Private Survival Function Estimation (PMLR 126, 2020), release noisy counts
+of events and records at risk once, and take survival, intervals and tests from them.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from .exact import bins_of
-from .records import Records
+from .records import Records, round_times
 
 Relation = Literal["replace_one", "add_remove"]
 # Bins that the rule may choose.
@@ -20,10 +23,8 @@ FEWEST, MOST = 4, 64
 
 
 def equal_edges(horizon: float, bins: int) -> np.ndarray:
-    """Edges (J + 1,) of bins of equal width from 0 to the horizon; the last one is the horizon exactly."""
-    edges = horizon * np.arange(bins + 1) / bins
-    edges[-1] = horizon
-    return edges
+    """Edges (J + 1,) of bins of equal width from 0 to the horizon, rounded as times are, so that a time may be one."""
+    return round_times(horizon * np.arange(bins + 1) / bins, horizon)
 
 
 def chosen_bins(records: int, mu: float, noise_factor: float = 1.0) -> int:
@@ -37,10 +38,9 @@ def chosen_bins(records: int, mu: float, noise_factor: float = 1.0) -> int:
 
 def cells_of(records: Records, edges: np.ndarray) -> np.ndarray:
     """Cell (n,) of each record: bin of its event, J + bin of its censoring, or 2 J where it is followed to the end."""
-    bins, horizon = len(edges) - 1, edges[-1]
-    seen = records.events & (records.times <= horizon)
-    followed = (records.times > horizon) | ((records.times == horizon) & ~seen)
-    return np.where(followed, 2 * bins, bins_of(np.minimum(records.times, horizon), edges) + bins * ~seen)
+    bins, records = len(edges) - 1, records.until(edges[-1])
+    followed = (records.times == edges[-1]) & ~records.events
+    return np.where(followed, 2 * bins, bins_of(records.times, edges) + bins * ~records.events)
 
 
 def cell_counts(records: Records, edges: np.ndarray, groups: int = 1) -> np.ndarray:
@@ -103,8 +103,8 @@ class Table:
 
     @property
     def least_at_start(self) -> np.ndarray:
-        """How many records (J,) that are followed into a bin stand out of their noise."""
-        return 3 * self.sd * np.sqrt(2 * np.arange(self.bins, 0, -1) + 1)
+        """How many records (J,) that are followed into a bin stand out of their noise; at least one."""
+        return np.maximum(3 * self.sd * np.sqrt(2 * np.arange(self.bins, 0, -1) + 1), 1)
 
     @property
     def determined_bins(self) -> int:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..models.criteria import Criterion
+from ..models.criteria import CLASSES, Criterion
+from ..models.links import LOGIT
 from ..models.losses import class_derivatives, derivatives
 from .codes import CodedColumns
 from .growth.cells import Bins, bins_of
@@ -41,15 +42,17 @@ def statistics(
     return g, h if options.algo == "xgb" else np.ones(len(y))
 
 
-def round_to_grid(a: np.ndarray, w: np.ndarray, step: float | None) -> tuple[np.ndarray, np.ndarray]:
-    """Both on a grid whose sums are exact: the given step, or the finest."""
+def round_to_grid(a: np.ndarray, w: np.ndarray, step: float | None, unit: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Gradients and hessians on grids whose sums are exact: of the given step (a in a unit), or the finest."""
     if step is None:
         return on_grid(a, grid(a, len(a))), on_grid(w, grid(w, len(w)))
-    for values in (a, w):
-        if step < grid(values, len(values)):
-            most = np.abs(values).max()
-            raise OverflowError(f"step={step!r}: sums of {len(a)} values up to {most!r} may exceed 53 bits.")
-    return on_grid(a, step), on_grid(w, step)
+    for values, own in ((a, step * unit), (w, step)):
+        if own < grid(values, len(values)):
+            raise OverflowError(
+                f"y gives values up to {np.max(np.abs(values)):.3g}: sums of {len(a)} in steps of {own:g} may exceed "
+                "53 bits; give y in smaller units."
+            )
+    return on_grid(a, step * unit), on_grid(w, step)
 
 
 def leaf_values(totals: np.ndarray, options: TreeOptions, criterion: Criterion) -> np.ndarray:
@@ -67,17 +70,46 @@ def weight_of(options: TreeOptions) -> float:
     return 1 / options.num_of_trees if options.algo == "rf" else options.eta
 
 
-def ensemble_of(trees: Sequence[Tree], options: TreeOptions, outputs: int = 1) -> Ensemble:
-    """The model; base score 0, or equal probabilities."""
-    return Ensemble(tuple(trees), 0.0, weight_of(options), averaged=options.algo == "rf", outputs=outputs)
+def base_of(
+    y: np.ndarray,
+    options: TreeOptions,
+    criterion: Criterion,
+    outputs: int = 1,
+    bounds: tuple[float, float] | None = None,
+) -> float:
+    """Return the score of every record before any tree: 0 in a forest, and of more than two classes.
+
+    bounds : public range of a response that is a number
+    """
+    start = options.base_score
+    if options.algo == "rf" or outputs > 1:
+        return 0.0
+    if criterion == CLASSES:
+        share = 0.5 if start is None else float(y.mean()) if start == "mean" else start
+        return float(LOGIT.inverse(np.array(share)))
+    if start == "mean":
+        return float(y.mean())
+    if start is not None:
+        return start
+    if options.as_published or options.ties == "position":
+        return 0.0
+    if options.public_start:
+        return 0.0 if bounds is None else float(np.mean(bounds))
+    return float(y.mean())
+
+
+def ensemble_of(trees: Sequence[Tree], options: TreeOptions, base: float, outputs: int = 1) -> Ensemble:
+    """The model of trees that begin at a base score."""
+    return Ensemble(tuple(trees), base, weight_of(options), averaged=options.algo == "rf", outputs=outputs)
 
 
 @dataclass(frozen=True, eq=False)
 class Growing:
-    """Trees so far, and the scores (n,) that they give the training rows."""
+    """Trees so far, the scores (n,) that they give the training rows, and the score before any tree."""
 
     trees: tuple[Tree, ...]
     scores: np.ndarray
+    base: float
 
     def with_tree(
         self,
@@ -92,12 +124,14 @@ class Growing:
         tree = tree_of(level, leaf_values(level.totals, options, criterion), data.thresholds, terms)
         if names is not None:
             tree = of_copies(tree, names)
-        return Growing((*self.trees, tree), self.scores + weight_of(options) * tree.value[level.leaf])
+        return replace(
+            self, trees=(*self.trees, tree), scores=self.scores + weight_of(options) * tree.value[level.leaf]
+        )
 
 
-def begin(n: int) -> Growing:
-    """No tree, scores 0."""
-    return Growing((), np.zeros(n))
+def begin(n: int, base: float) -> Growing:
+    """No tree, all scores at the base."""
+    return Growing((), np.full(n, base), base)
 
 
 def grow_trees(
@@ -108,15 +142,19 @@ def grow_trees(
     draws: Sequence[Draws],
     step: float | None = None,
     outputs: int = 1,
+    unit: float = 1.0,
+    bounds: tuple[float, float] | None = None,
 ) -> Ensemble:
     """All trees on codes of the training rows; a callable gives the codes of each tree.
 
     ``draws`` are for each tree the columns that it may split, and how often each row takes part (n,), None for once.
-    ``step`` is the grid of the sums, by default the finest on which they are exact; label scattering has 2^-32.
+    ``step`` is the grid of the sums, by default the finest on which they are exact; label scattering has 2^-32,
+    for gradients in a public ``unit``. ``bounds`` are the public range of a response that is a number (`base_of`).
     Where there are several ``outputs``, labels are 0 .. outputs - 1, and a tree of each class is grown at the same
     scores, with the same draws.
     """
-    states, rule, memo = (begin(len(y)),) * outputs, rule_of(options), _Layouts()
+    base = base_of(y, options, criterion, outputs, bounds)
+    states, rule, memo = (begin(len(y), base),) * outputs, rule_of(options), _Layouts()
     for number, (columns, times) in enumerate(draws):
         own = data(number) if callable(data) else data
         names = None
@@ -128,14 +166,14 @@ def grow_trees(
             sums = [statistics(y, states[0].scores, options, criterion, times)]
         else:
             sums = class_statistics(y, np.column_stack([state.scores for state in states]), options)
-        levels = [grow(bins, *round_to_grid(*one, step), options.max_tree_depth, rule, rows) for one in sums]
+        levels = [grow(bins, *round_to_grid(*one, step, unit), options.max_tree_depth, rule, rows) for one in sums]
         if options.ties == "position":
             # Where every row has a rank of its own, the program cuts at the value of a row of the node.
             levels = [cut_at_next_row(level, own.codes, own.sizes == len(y)) for level in levels]
         pairs = zip(states, levels, strict=True)
         states = tuple(state.with_tree(level, own, options, criterion, names) for state, level in pairs)
     rounds = zip(*(state.trees for state in states), strict=True)
-    return ensemble_of([tree for trees in rounds for tree in trees], options, outputs)
+    return ensemble_of([tree for trees in rounds for tree in trees], options, base, outputs)
 
 
 def class_statistics(y: np.ndarray, scores: np.ndarray, options: TreeOptions) -> list[tuple[np.ndarray, np.ndarray]]:

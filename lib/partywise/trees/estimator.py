@@ -12,15 +12,16 @@ from numpy.typing import ArrayLike
 
 from ..errors import CertificationError
 from ..federation.account.fit_budget import Budget
-from ..federation.column_estimator import Predictor, check_classes, held_columns, response_of
+from ..federation.column_estimator import Predictor, check_classes, checked_range, held_columns, response_of
 from ..federation.estimator import Method, groups_of, labels_of, numbers
 from ..federation.exchanges.sharing import DEALER
-from ..federation.parties import split_columns
+from ..federation.parties import Party, split_columns
 from ..federation.secure_streams import Randomness
 from ..models.criteria import Criterion
 from ..models.links import LOGIT
 from ..models.losses import class_probabilities
 from ..privacy.accounted_values import Public
+from ..verdicts import response_verdict
 from .effects import ImportanceType, PartialDependence, checked_grid, dependence, grid_of, importances
 from .model import Column, Estimate, PublicFacts, check_ensemble
 from .options import (
@@ -32,12 +33,15 @@ from .options import (
     TablesOptions,
     TreeOptions,
     require_classes,
+    require_start,
 )
 from .protocols import active_only, feature_gathering, label_scattering, local_tables, pooled, tables
 
 DECLARED = "declared by the caller of the estimator"
 # What one party can do.
 ALONE = ("pooled", "active_only")
+# Protocols whose trees need no column of the labels' party.
+LABELS_ALONE = ("pooled", "label_scattering")
 # What has no bin for missing cells.
 RANKED = ("feature_gathering", "label_scattering")
 # Of the options of the study these ask an evaluator, or score rows that are held out, which a fit has none of.
@@ -67,7 +71,10 @@ class VerticalBoosting(Predictor):
     public_missing : sequence of d bools, optional
         Columns whose cells may be missing (NaN), likewise: they get one bin more. Tables need it of every passive
         column with missing cells; others are seen in X.
-    parties, random_state, shared_budget
+    public_response_bounds : pair of floats, optional
+        Range of y, likewise, with ``loss="RegressionMSELoss"``. Protocols whose start must be public begin in its
+        middle, the others at the mean of y; the option ``base_score`` gives another start.
+    parties, random_state, shared_budget, clipped
         As in `Estimator`; ``parties`` and ``rng`` of a fit come before those given here.
     active : {"first", "last"}
         Which party holds y, unless the fit says it.
@@ -129,17 +136,20 @@ class VerticalBoosting(Predictor):
         public_edges: Sequence[ArrayLike | None] | None = None,
         public_bounds: Sequence[Sequence[float] | None] | None = None,
         public_missing: Sequence[bool] | None = None,
+        public_response_bounds: Sequence[float] | None = None,
         active: Literal["first", "last"] = "last",
         importance_type: ImportanceType = "gain",
         parties: int | Sequence[Sequence[int]] = 2,
         random_state: Randomness | None = None,
         shared_budget: Budget | None = None,
+        clipped: Literal["refuse", "allow"] = "refuse",
         **options: object,
     ) -> None:
         self.active: Literal["first", "last"] = active
         self.importance_type: ImportanceType = importance_type
+        self.clipped: Literal["refuse", "allow"] = clipped
         self.loss, self.public_edges, self.public_bounds = loss, public_edges, public_bounds
-        self.public_missing = public_missing
+        self.public_missing, self.public_response_bounds = public_missing, public_response_bounds
         super().__init__(protocol, epsilon, delta, parties, random_state, shared_budget, options)
 
     def fit(
@@ -162,7 +172,8 @@ class VerticalBoosting(Predictor):
             Labels, which ones there are counts as public; numbers with ``loss="RegressionMSELoss"``. More than two
             need a protocol and options that learn them: all protocols but ``label_scattering``, ``algo="xgb"``.
         parties : int or sequence of sequences of int
-            How many share the columns, in runs, or the columns of each.
+            How many share the columns, in runs, or the columns of each; of the labels' party none with
+            ``label_scattering`` and ``pooled``.
         active : {"first", "last"}
             Which of them holds y.
         rng : int, numpy.random.Generator, Streams or SecureStreams
@@ -195,7 +206,15 @@ class VerticalBoosting(Predictor):
         features = numbers("X", X, 2, "(n, d): records, columns", missing=True)
         response, d = self._response(y, len(features)), features.shape[1]
         parties, active = self._division(parties), active or self.active
-        groups = groups_of(parties, d, lambda count, k: split_columns(count, k, "contiguous"))
+        holder = 0 if active == "first" else -1
+        if not isinstance(parties, int | np.integer) and parties and not len(parties[holder]):
+            if self.protocol not in LABELS_ALONE:
+                raise ValueError(
+                    f"parties={parties!r} gives the labels' party no column, and protocol={self.protocol!r} grows or "
+                    "ranks its own: give it one, or use protocol='label_scattering' or 'pooled'."
+                )
+            holder %= len(parties)
+        groups = groups_of(parties, d, lambda count, k: split_columns(count, k, "contiguous"), bare=holder)
         if len(groups) < 2 and self.protocol not in ALONE:
             raise ValueError(
                 f"parties={parties!r} with protocol={self.protocol!r}: the labels' party needs another one; give two "
@@ -209,11 +228,14 @@ class VerticalBoosting(Predictor):
                 raise ValueError(f"{one.name}={given!r} asks the evaluator of a study, not a fit: leave it out.")
         held = held_columns(features, response, groups, 0 if active == "first" else len(groups) - 1)
         classes = len(self.classes_) if self._kind == "classifier" else 2
-        public = PublicFacts(self._columns(d), self.loss, classes)
+        require_start(self._options(), self.loss, classes)
+        public = PublicFacts(self._columns(d), self.loss, classes, self._response_bounds())
         found = self._missing(features, [own for party in held if party.role == "passive" for own in party.columns])
         if any(found):
             columns = tuple(replace(one, missing=own) for one, own in zip(public.columns, found, strict=True))
             public = replace(public, columns=columns)
+        for party in held:
+            local_beyond(party, public.columns)
         estimate: Estimate = self._simulate(held, len(features), rng, public=public, settings=self._settings())
         if any(found):
             known = replace(estimate.ensemble, missing=tuple(np.flatnonzero(found).tolist()))
@@ -221,6 +243,10 @@ class VerticalBoosting(Predictor):
         self.n_features_in_ = d
         self._keep_names(X)
         self._derive()
+        if classes > 2 or self._options().algo == "rf":
+            self._judge(response_verdict("y", response))
+        else:
+            self._judge_records(features, response)
         return self
 
     def _derive(self) -> None:
@@ -383,6 +409,18 @@ class VerticalBoosting(Predictor):
         require_classes(self._options(), self.protocol, len(self.classes_))
         return response
 
+    def _response_bounds(self) -> tuple[float, float] | None:
+        """Declared range of y, checked."""
+        bounds = self.public_response_bounds
+        if bounds is None:
+            return None
+        if self._kind != "regressor":
+            raise ValueError(
+                f"public_response_bounds={bounds!r}: labels have no range; leave it out, or use "
+                "loss='RegressionMSELoss'."
+            )
+        return checked_range("public_response_bounds", bounds)
+
     def _columns(self, d: int) -> tuple[Column, ...]:
         """What is declared of every column."""
         declared = []
@@ -414,6 +452,21 @@ class VerticalBoosting(Predictor):
         return self._probabilities(X).argmax(axis=1)
 
 
+def local_beyond(party: Party, columns: Sequence[Column]) -> None:
+    """Count the entries of a party beyond the declared ranges of its columns, or in one and the same of their bins."""
+    for own, j in enumerate(party.columns):
+        values, column = party.block["X"][:, own], columns[j]
+        values = values[~np.isnan(values)]
+        if column.bounds is not None:
+            low, high = column.bounds.value
+            party.clips.add("public_bounds", int(np.count_nonzero((values < low) | (values > high))), len(values))
+        elif column.edges is not None and len(values):
+            # Values beyond the outer edges are in the outer bins, which is where they belong, unless all are in one.
+            bins = np.searchsorted(column.edges.value, values, side="left")
+            outer = bool(np.all(bins == bins[0])) and bins[0] in (0, len(column.edges.value))
+            party.clips.add("public_edges", len(values) * outer, len(values))
+
+
 def _column(j: int, edges: ArrayLike | None, bounds: Sequence[float] | None) -> Column:
     """A column's declared cuts and range, checked."""
     known_edges = known_bounds = None
@@ -423,8 +476,5 @@ def _column(j: int, edges: ArrayLike | None, bounds: Sequence[float] | None) -> 
             raise ValueError(f"public_edges[{j}]={edges!r}: give increasing numbers, at least one, or None.")
         known_edges = Public(cuts, because=DECLARED)
     if bounds is not None:
-        low, high = (float(end) for end in bounds)
-        if not -np.inf < low < high < np.inf:
-            raise ValueError(f"public_bounds[{j}]={bounds!r}: give two increasing numbers, or None.")
-        known_bounds = Public((low, high), because=DECLARED)
+        known_bounds = Public(checked_range(f"public_bounds[{j}]", bounds), because=DECLARED)
     return Column(f"x{j}", known_edges, known_bounds)

@@ -1,6 +1,6 @@
 """Histograms: sums of gradients and hessians over public bins, and all that is made of them after their release.
 
-Source: seed 003; the method is the project's own (specification, section 5).
+Source: seed 003; the method is the project's own, "Noisy gradient and Hessian histograms" in docs/vertical_trees.md.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ open.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,6 +15,11 @@ from itertools import pairwise
 import numpy as np
 
 from .model import LEAF, Column, Ensemble, Table, Tree
+
+
+def unit_of(bound: float) -> float:
+    """Return the power of 2 in which numbers up to a bound are steps of a grid: 1, or at least a smaller bound."""
+    return min(2.0 ** math.ceil(math.log2(bound)), 1.0) if bound else 1.0
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,10 @@ class Skeleton:
         """Bound of the sum of weights (leaves,) over one leaf of each part."""
         pairs = pairwise(self.starts.tolist())
         return float(sum(np.abs(weight[start:end]).max() for start, end in pairs))
+
+    def unit(self, weight: np.ndarray) -> float:
+        """Power of 2 in which sums of weights are whole steps of a grid: 1, or at least a smaller bound of them."""
+        return unit_of(self.largest(weight))
 
 
 def skeleton(inner: np.ndarray, bins: np.ndarray) -> Skeleton:

@@ -38,11 +38,13 @@ class PublicFacts:
 
     columns : of all parties, by their global numbers
     criterion : loss of the task; classes : number of labels 0, 1, ... where it is of classes
+    response_bounds : public range of a response that is a number; None where none is declared
     """
 
     columns: tuple[Column, ...]
     criterion: Criterion
     classes: int = 2
+    response_bounds: tuple[float, float] | None = None
 
     @property
     def outputs(self) -> int:
@@ -130,6 +132,16 @@ class Table:
     output: int = 0
     missing: float | None = None
     missing_cover: float = 0.0
+
+    def times(self, unit: float) -> Table:
+        """The same function of a response that was counted in a unit, a power of 2."""
+        return replace(
+            self,
+            values=self.values * unit,
+            noise=None if self.noise is None else self.noise * unit,
+            gain=None if self.gain is None else self.gain * unit**2,
+            missing=None if self.missing is None else self.missing * unit,
+        )
 
     def at(self, X: np.ndarray) -> np.ndarray:
         """(n,) values at the rows of X (n, d)."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from types import MappingProxyType
-from typing import Annotated, Literal, final
+from typing import Annotated, ClassVar, Literal, final
 
 from ..checks import (
     Count,
@@ -18,10 +19,9 @@ from ..checks import (
     check_key_size,
     check_unread_options,
 )
+from ..models.criteria import CLASSES, Criterion
 
 Bins = Annotated[int, Range(2, 10_000)]
-# Smaller moduli were factored, or may be soon; tests lower this for speed.
-LEAST_KEY_SIZE = 2048
 # Sums of multiples of 2^-32 up to this are exact in floating point.
 LARGEST_SUM = 2**20
 
@@ -43,6 +43,9 @@ class TreeOptions:
     own_n_bins : quantile bins of the active party's columns, never sent; None for all their values
     ties : ``kept`` (equal values never separate) or ``position`` (as the source's program: orders and bins of equal
         counts cut ties by the order of rows, and rows whose value is the threshold go right)
+    base_score : prediction before any tree, a number or the probability of label 1; ``mean`` is that of the responses.
+        None for the mean of numbers, in protocols with noise the middle of their public bounds or else 0; for the
+        source's program 0; for labels a probability of 0.5
     """
 
     algo: Literal["xgb", "gbdt", "rf"] = "xgb"
@@ -58,9 +61,12 @@ class TreeOptions:
     select_by: Literal["none", "test_loss"] = "none"
     own_n_bins: Bins | None = 50
     ties: Literal["kept", "position"] = "kept"
+    base_score: float | Literal["mean"] | None = None
 
     # Whether labels may be of more than two classes.
     many_classes = True
+    # Whether boosting starts at a public number, as a certificate asks; else it may start at the mean of the responses.
+    public_start: ClassVar[bool] = True
     # Read by an evaluator that has held-out rows of all parties, and the value without one.
     read_by_evaluator = MappingProxyType({"select_by": "none"})
 
@@ -72,6 +78,13 @@ class TreeOptions:
             check_unread_options(self, ("eta", "lambda_", "gamma"), "algo 'xgb' or 'gbdt'")
         if self.algo == "gbdt" and self.as_published:
             check_unread_options(self, ("gamma",), "as_published false, the published gains of 'gbdt' have none")
+        if self.algo == "rf":
+            check_unread_options(self, ("base_score",), "algo 'xgb' or 'gbdt'")
+        if self.base_score == "mean" and self.public_start:
+            raise ValueError(
+                "base_score is 'mean': the start of this protocol is public, and the mean of the responses is not; "
+                "give a number from public things."
+            )
 
 
 def require_classes(options: TreeOptions, protocol: str, classes: int) -> None:
@@ -91,6 +104,19 @@ def require_classes(options: TreeOptions, protocol: str, classes: int) -> None:
         raise ValueError(f"labels have {classes} classes: {refused}, or merge classes to two.")
 
 
+def require_start(options: TreeOptions, criterion: Criterion, classes: int) -> None:
+    """ValueError where no boosting of these responses starts at the option ``base_score``."""
+    start = options.base_score
+    if start is None:
+        return
+    if classes > 2:
+        raise ValueError(f"base_score is {start!r}: {classes} classes start at equal probabilities; leave it out.")
+    if criterion == CLASSES and start != "mean" and not 0 < start < 1:
+        raise ValueError(f"base_score is {start!r}: of labels it is the probability of label 1, between 0 and 1.")
+    if start != "mean" and not isfinite(start):
+        raise ValueError(f"base_score is {start!r}: it must be a finite number.")
+
+
 def kept_ties(options: TreeOptions) -> None:
     """ValueError where ties are cut by position in declared bins."""
     if options.ties == "position":
@@ -103,6 +129,7 @@ class PooledOptions(TreeOptions):
     """All columns in one place: the reference of losslessness, no privacy."""
 
     uses_epsilon = False
+    public_start = False
 
 
 @final
@@ -111,6 +138,7 @@ class ActiveOnlyOptions(TreeOptions):
     """What the active party grows alone: nothing crosses."""
 
     uses_epsilon = False
+    public_start = False
 
 
 @dataclass(frozen=True)
@@ -145,7 +173,7 @@ class DeployedOptions(TreeOptions):
             check_unread_options(self, ("inference_cipher",), "inference 'he'")
             if not self.encrypts:
                 check_unread_options(self, ("key_size", "full_exponents"), "inference 'he'")
-        check_key_size(self.key_size, LEAST_KEY_SIZE)
+        check_key_size(self.key_size)
 
 
 @final
@@ -211,6 +239,11 @@ class GatheringOptions(DeployedOptions):
             check_unread_options(self, ("budget", "redraw"), "randomise true")
 
     @property
+    def public_start(self) -> bool:  # type: ignore[override]
+        """Whether what is gathered is protected, so that boosting starts at a public number."""
+        return self.protect != "none"
+
+    @property
     def noise_free(self) -> bool:
         """Whether what is gathered is as it is."""
         return not self.uses_epsilon
@@ -233,7 +266,7 @@ class ScatteringOptions(DeployedOptions):
     n_bins : bins of the passive parties' columns; None for those of the declared edges
     edges : ``quantile`` (they stay with their owner) or ``public``
     hide_instances : zeros are sent for rows outside a node, so that no owner sees which rows are in it
-    residual_bound : public bound of the residuals of regression, which the slots must hold
+    residual_bound : public bound of the residuals of regression, from the start on, which the slots must hold
     """
 
     cipher: Literal["paillier", "sized", "identity"] = "paillier"
@@ -245,6 +278,7 @@ class ScatteringOptions(DeployedOptions):
     uses_epsilon = False
     encrypts = True
     many_classes = False
+    public_start = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

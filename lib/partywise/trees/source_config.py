@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+# Any: keys of a configuration become settings and options by their names.
 from typing import Any
 
 from .options import DeployedOptions, GatheringOptions, ScatteringOptions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import socket
+import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,12 +20,14 @@ from partywise.experiment.deployment import running, verbs
 from partywise.experiment.deployment import start as stage
 from partywise.experiment.deployment.joint_results import JointResults
 from partywise.experiment.deployment.running import PartyRunError
+from partywise.experiment.deployment.screen import files_of
 from partywise.experiment.deployment.settings import digest
 from partywise.experiment.deployment.start import Start
 from partywise.experiment.deployment.verbs import certified
 from partywise.federation.account.account import FILE
 from partywise.federation.transport.authority import make
 from partywise.federation.transport.credential import Credential
+from pipeline import ROOT
 
 CLIENTS = "sliced_inverse_regression"
 
@@ -71,6 +74,18 @@ def test_what_is_wrong_with_a_configuration(case, capsys):
     Path("wrong.yaml").write_text(yaml.safe_dump(without))
     for words in (party(config="wrong.yaml"), ("certificates", "--config", "wrong.yaml")):
         assert "wrong.yaml has no block network: say there which fits are run" in told(capsys, *words)
+
+
+def test_keys_and_accounts_in_a_clone_are_in_no_commit_and_in_no_image():
+    """Where the commands of the page put them, with their default folders."""
+    kept = ["certificates/authority.key", "certificates/north.key", "office/authority.key", "mine/north.key"]
+    kept += ["ledger.jsonl", "data/ledger.journal", "data/ledger.ended", "registration/north.json"]
+    asked = subprocess.run(["git", "check-ignore", "--no-index", *kept], cwd=ROOT, capture_output=True, text=True)
+    assert asked.stdout.split() == kept
+    patterns = (ROOT / ".dockerignore").read_text().split()
+    for path in kept:
+        names = (path, path.partition("/")[0], f"**/{Path(path).name}", f"**/*{Path(path).suffix}")
+        assert any(name in patterns for name in names), path
 
 
 def test_who_is_nobody_has_no_certificate_or_no_place_to_listen(case, capsys):
@@ -173,3 +188,11 @@ def test_a_union_certifies_what_was_released_by_secret_noise_alone():
         record = SimpleNamespace(mode=mode, unit="row", delta=1e-5)
         found = JointResults({"north": record}, None, total, "")
         assert found.epsilon_certified == epsilon and words in certified(found)
+
+
+def test_the_last_screen_lists_every_file_that_is_there(tmp_path):
+    """It listed four, whatever else a party had."""
+    assert files_of(tmp_path) == []
+    for name in ("run.json", "cell.npz", "model.json", "estimate.csv", "outcome.json", "other.txt"):
+        (tmp_path / name).touch()
+    assert files_of(tmp_path) == ["outcome.json", "estimate.csv", "cell.npz", "model.json", "run.json"]

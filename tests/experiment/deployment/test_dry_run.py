@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import yaml
 
 from deployment_cases import Apart
 from partywise.__main__ import main
+from partywise.experiment.deployment import verbs
 from partywise.federation.account.account import Account
 from partywise.federation.account.spending import Budget
 from partywise.privacy.ledger.event import Event
@@ -58,7 +60,7 @@ def test_what_is_left_of_budget_and_caps_and_whether_the_run_fits(tmp_path, monk
         owns = frozenset({"features"})
         account.charge(Event("r", "shop", "randomized_response", "features", owns, epsilon=2.0, certificate="exact"))
         account.record_end("done")
-    assert dry_run(case, "shop", tmp_path, monkeypatch) == 0
+    assert dry_run(case, "shop", tmp_path, monkeypatch) == 1
     told = capsys.readouterr().out
     assert "network.budget (epsilon = 5, delta = 1e-05 of unit features by rule gdp) has room for this run: " in told
     assert (
@@ -74,6 +76,55 @@ def test_what_a_site_forbids_is_said_to_nobody_else(tmp_path, monkeypatch, capsy
         write_site(tmp_path / "north", site_of(case, "north", **changed))
         assert dry_run(case, "north", tmp_path, monkeypatch) == 1
         assert words in capsys.readouterr().err
+
+
+def test_an_account_of_another_party_is_refused_as_in_the_run(tmp_path, monkeypatch, capsys):
+    with Account(tmp_path / "north" / "ledger.jsonl", party="clinic") as account:
+        account.began("a", "c" * 64)
+    case = Apart(CLIENTS)
+    assert dry_run(case, "north", tmp_path, monkeypatch) == 1
+    assert "party='north': north/ledger.jsonl is the account of 'clinic'" in capsys.readouterr().err
+
+
+def test_what_is_refused_changes_no_budget_of_the_account(tmp_path, monkeypatch, capsys):
+    """Randomised response at epsilon 2 does not fit into 1: the account still has the budget of 5 that was stated."""
+    case = Apart(TREES)
+    case.network |= {"mode": "release", "budget": {"epsilon": 1.0, "delta": 1e-5, "unit": "features"}, "patience": 1.0}
+    with Account(tmp_path / "shop" / "ledger.jsonl", party="shop", budget=Budget(5.0, 1e-5, "features")) as account:
+        account.began("a", "c" * 64)
+        account.record_end("done")
+    assert dry_run(case, "shop", tmp_path, monkeypatch) == 1
+    assert "REFUSES this run" in capsys.readouterr().out
+    monkeypatch.setattr(verbs, "tell_others", lambda *_: None)
+    before = (tmp_path / "shop" / "ledger.jsonl").read_bytes()
+    assert main(["party", "--config", "mine.yaml", "--me", "shop", "--data", "shop", "--into", "out"]) == 1
+    assert "REFUSES this run" in capsys.readouterr().err
+    assert (tmp_path / "shop" / "ledger.jsonl").read_bytes() == before and not Path("out").exists()
+
+
+@pytest.mark.parametrize("site", [False, True])
+def test_where_masks_need_a_part_of_delta_the_sentence_names_the_key_and_a_value(tmp_path, monkeypatch, capsys, site):
+    """No larger budget helps against the tails of masked ciphertexts; with the value that is named the run fits."""
+    case = Apart(TREES)
+    case.method = {"protocol": "tables", "cipher": "paillier"}
+    case.network["mode"] = "release"
+    limit = {"epsilon": 5.0, "delta": 1e-5, "unit": "features"}
+
+    def tried(reserve: dict[str, float]) -> str:
+        if site:
+            write_site(tmp_path / "shop", site_of(case, "shop", epsilon=[limit | reserve]))
+        else:
+            case.network["budget"] = limit | reserve
+        code = dry_run(case, "shop", tmp_path, monkeypatch)
+        said = capsys.readouterr()
+        assert code == (0 if reserve else 1), said
+        return said.out + said.err
+
+    told = tried({})
+    where = "shop/site.yaml epsilon[0]" if site else "network.budget"
+    found = re.search(rf"set numeric_reserve of {re.escape(where)} to (\S+) or more \(it is 0\)", told)
+    assert found and "the first 0 would fit" not in told, told
+    assert "has room for this run" in tried({"numeric_reserve": float(found[1])})
 
 
 def test_an_experiment_costs_without_limit(tmp_path, monkeypatch, capsys):

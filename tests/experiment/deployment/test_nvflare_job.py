@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ import yaml
 from deployment_cases import Apart
 from partywise.__main__ import main
 from partywise.errors import ConfigError
-from partywise.experiment.deployment.nvflare.job import SITE
+from partywise.experiment.deployment.nvflare.job import SITE, lateness
 from partywise.experiment.deployment.settings import Network
 from partywise.experiment.deployment.start import connect
+from partywise.federation.publication.files import TIME
 from partywise.federation.transport.tls import check_names, host_name, site_name
 from pipeline import ROOT
 
@@ -46,7 +48,19 @@ def test_a_job_holds_the_configuration_and_names_every_site(case, capsys):
     assert meta["min_clients"] == len(sites) and sorted(meta["mandatory_clients"]) == sorted(sites)
     assert sorted(meta["deploy_map"]["app"]) == sorted(["server", *sites])
     assert sorted(at_server["workflows"][0]["args"]["sites"]) == sorted(sites)
-    assert at_client["executors"][0]["executor"]["args"] == {"configuration": "mine.yaml"}
+    told = at_client["executors"][0]["executor"]["args"]
+    until = datetime.strptime(told["not_after"], TIME).replace(tzinfo=UTC) - datetime.now(UTC)
+    assert timedelta(days=6.9) < until <= timedelta(days=7)
+    assert told == {"configuration": "mine.yaml", "not_after": told["not_after"], "again": False}
+    assert f"which refuse it after {told['not_after']}" in printed
+
+
+def test_a_job_that_waited_is_refused():
+    """A site that was away comes back to a queue of jobs, which would run and pay unattended."""
+    until = "2026-11-30T12:00:00Z"
+    assert lateness(until, "2026-11-30T12:00:00Z") == ""
+    assert f"may run until {until}, and it is 2026-11-30T12:00:01Z here" in lateness(until, "2026-11-30T12:00:01Z")
+    assert all("runs and pays unattended" in lateness(other, "2026-11-30T12:00:00Z") for other in ("", "for ever"))
 
 
 def test_what_keeps_a_job_from_being_made_is_one_sentence(case, capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import logging
 import math
 import os
 import re
@@ -14,6 +15,7 @@ from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 from time import monotonic, sleep
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,18 +24,19 @@ from deployment_cases import PEOPLE, STUDIES, Apart
 from deployment_processes import PartyOutput
 from forgeries import both_less, paid_less, rewritten, sent_as_public, sent_less
 from partywise.__main__ import main
-from partywise.errors import BudgetExceeded
+from partywise.errors import BudgetExceeded, PartyError
 from partywise.experiment.cells import execution
 from partywise.experiment.data import generate
 from partywise.experiment.deployment.joint_results import join_results
 from partywise.experiment.deployment.rehearsal import foresee
-from partywise.experiment.deployment.run_files import read_record
+from partywise.experiment.deployment.run_files import fit_folders, last_run, read_record
+from partywise.experiment.deployment.running import PartyRunError, end_in_a_sentence
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import Row, line_of
 from partywise.federation.account.reading import event_of, opened_account, opened_extract, runs_of
 from partywise.federation.account.spending import Budget
 from partywise.federation.deployment import session
-from partywise.federation.deployment.outcome import outcomes
+from partywise.federation.deployment.outcome import commitment_to, outcomes
 from partywise.federation.deployment.platforms import platform_of_process
 from partywise.privacy.ledger.event import Event
 
@@ -74,20 +77,27 @@ def test_parties_apart_are_the_simulation(study, tmp_path, monkeypatch, started)
             own = next(iter(case.files[name]))
             assert str(tmp_path / name / own) in one.open
     channel, digests = simulation(case, tmp_path, monkeypatch)
-    found = join_results([tmp_path / "out" / name for name in case.names])
+    found = join_results([last_run(tmp_path / "out" / name) for name in case.names])
     assert found.channel.transcript() == channel.transcript() and channel.messages
     assert found.channel.ledger.digest == channel.ledger.digest
-    assert {name: record.outcome for name, record in found.records.items()} == digests
+    for name, record in found.records.items():
+        own = last_run(tmp_path / "out" / name)
+        salt = json.loads((own / "outcome.json").read_text())["salt"]
+        assert record.outcome == commitment_to(digests[name], salt) and len(salt) == 64
+        # What is handed over: nobody finds a count of records in it by trying all.
+        given = "".join((own / file).read_text() for file in ("run.json", "run.jsonl", "transcript.csv"))
+        assert digests[name] not in given and salt not in given
     before = set[int]()
     for name in case.names:
-        with (tmp_path / "out" / name / "transcript.csv").open() as handle:
+        with (last_run(tmp_path / "out" / name) / "transcript.csv").open() as handle:
             rows = list(csv.DictReader(handle))
         own = [message for message in channel.messages if message.sender == name]
         assert [(r["kind"], r["argument"], int(r["bytes"])) for r in rows] == [
             (m.kind, m.argument, m.bytes) for m in own
         ]
         before |= {int(r["step"]) - m.step for r, m in zip(rows, own, strict=True)}
-        assert json.loads((tmp_path / "out" / name / "outcome.json").read_text())["digest"] == digests[name]
+        written = json.loads((last_run(tmp_path / "out" / name) / "outcome.json").read_text())
+        assert written["digest"] == found.records[name].outcome
         assert f"sent to {own[0].receiver}: " in told[name].out if own else "sent: nothing" in told[name].out
         # A dry run had foreseen what each paid, and every message.
         account = opened_account((tmp_path if name in case.files else tmp_path / "out") / name / FILE)
@@ -97,7 +107,7 @@ def test_parties_apart_are_the_simulation(study, tmp_path, monkeypatch, started)
     # Rows of the ledger that are reserved are steps of the program as well: before the first message, or each sum.
     sums = {event.release_id for event in channel.ledger.rows if "/" not in event.release_id}
     assert len(before) == (1 + len(sums) if study == "federated_survival" else 1)
-    paths = [str(tmp_path / "out" / name) for name in case.names]
+    paths = [str(last_run(tmp_path / "out" / name)) for name in case.names]
     assert main(["union", *paths, "--transcript", str(tmp_path / "all.csv")]) == 0
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 1 + len(channel.messages)
 
@@ -127,22 +137,27 @@ def test_a_budget_refuses_a_third_run_and_keeps_what_was_paid(started, tmp_path)
     parties = started(case)
     first = parties.all()
     assert {one.code for one in first.values()} == {0}, first
-    found = join_results([tmp_path / "out" / name for name in case.names])
+    found = join_results([last_run(tmp_path / "out" / name) for name in case.names])
     number = f"{found.total.epsilon_certified:.6g}"
     assert f"features {number} (epsilon at delta 1e-05, by unit)" in first["shop"].out
     assert f"budget: epsilon {number} of 5 (unit features, delta 1e-05, composed exactly; left" in first["shop"].out
     assert f"epsilon {found.epsilon_certified:.6g} at delta" in union(tmp_path, case)
-    second = parties.all()
+    ended = parties.all()
+    assert all(f"run {found.records[name].run[:12]} of this" in one.out for name, one in ended.items()), ended
+    assert {one.code for one in ended.values()} == {0} and len(list((tmp_path / "out" / "shop").glob("*/"))) == 1
+    second = parties.all(more=["--again"])
     assert {one.code for one in second.values()} == {0}, second
+    assert len(list((tmp_path / "out" / "shop").glob("*/run.json"))) == 2
     paid = re.search(r"budget: epsilon (\S+) of 5 \(unit features, delta 1e-05, 2 runs added; ", second["shop"].out)
     left = re.search(r"or epsilon (\S+) of pure profiles\)", second["shop"].out)
-    assert paid and left and float(paid[1]) == pytest.approx(4, abs=2e-4)
-    assert float(left[1]) == pytest.approx(5 - float(paid[1]), abs=1e-5)
-    before = read_record(tmp_path / "out" / "shop")
-    third = parties.all()
+    # What was spent is rounded upward to four digits, what is left downward.
+    assert paid and left and paid[1] in ("4", "4.001")
+    assert 0.9998 <= float(left[1]) <= 1
+    before = read_record(last_run(tmp_path / "out" / "shop"))
+    third = parties.all(more=["--again"])
     assert "network.budget (epsilon = 5, delta = 1e-05 of unit features by rule gdp) REFUSES" in sentence(third["shop"])
     assert "ended with an error of its own" in sentence(third["bank"])
-    assert read_record(tmp_path / "out" / "shop") == before
+    assert read_record(last_run(tmp_path / "out" / "shop")) == before
 
 
 @pytest.mark.parametrize(
@@ -165,7 +180,7 @@ def test_a_trusted_place_is_on_every_screen_and_nothing_is_proved_against_it(
     for name, one in told.items():
         assert one.code == 0, f"{name}: {one.err}"
         assert f"Statistics Office runs the {place}, which {words}: epsilon inf against it" in one.out
-    total = join_results([tmp_path / "out" / name for name in places]).total
+    total = join_results([last_run(tmp_path / "out" / name) for name in places]).total
     assert total.epsilon_certified == pytest.approx(2.0, abs=1e-9) and total.epsilon_any == math.inf
     assert total.trust == f"{place} does not collude" and total.sampler == "secure"
 
@@ -191,11 +206,11 @@ def test_an_experiment_certifies_infinity_wherever_it_is_told(started, tmp_path)
     assert "features without limit" in told["shop"].out and "nothing here protects anybody" in told["shop"].out
     together = union(tmp_path, case)
     assert ", mode experiment; parties" in together and "certified for the unit features: epsilon inf (mode" in together
-    found = join_results([tmp_path / "out" / name for name in case.names])
+    found = join_results([last_run(tmp_path / "out" / name) for name in case.names])
     assert found.epsilon_certified == math.inf and found.total.epsilon_certified < 2.1
     for name in case.names:
         for file in ("run.json", "outcome.json"):
-            assert json.loads((tmp_path / "out" / name / file).read_text())["mode"] == "experiment"
+            assert json.loads((last_run(tmp_path / "out" / name) / file).read_text())["mode"] == "experiment"
     assert main(["ledger", str(tmp_path / "shop")]) == 0
     with Account(tmp_path / "shop", party="shop", budget=Budget(50.0, 1e-5, "features")) as account:
         assert account.costs_by_unit()["features"].epsilon == math.inf and account.left == 0
@@ -215,10 +230,13 @@ def test_union_refuses_folders_of_different_runs_and_a_missing_one(started, tmp_
     case = Apart(CLIENTS)
     parties = started(case)
     for runs in ("first", "second"):
-        assert {one.code for one in parties.all(runs).values()} == {0}
-    mixed = [tmp_path / "first" / "north", tmp_path / "first" / "south", tmp_path / "second" / "server"]
+        assert {one.code for one in parties.all(runs, ["--again"]).values()} == {0}
+    mixed = [last_run(tmp_path / "first" / name) for name in ("north", "south")]
+    mixed.append(last_run(tmp_path / "second" / "server"))
     assert main(["union", *map(str, mixed)]) == 1
-    assert "second/server is of run" in capsys.readouterr().err
+    assert "union: no folder is of server: give those of all parties" in capsys.readouterr().err
+    with pytest.raises(PartyError, match=r"is of run .* and .* of run .*: give the folders of one run"):
+        join_results(mixed)
     assert main(["union", *map(str, mixed[:2])]) == 1
     assert "union: no folder is of server: give those of all parties, north, south, server." in capsys.readouterr().err
     assert main(["union", str(tmp_path)]) == 1
@@ -234,14 +252,14 @@ FORGERIES = {
     "mode": ({"mode": "release"}, None, "has mode 'release' and"),
     "outcome": ({"outcome": "0" * 64}, None, "one of them was changed"),
     "what a terminal obeys": ({"outcome": "\x1b[2J"}, None, "has no run.json of a run that ended"),
-    "a step that is none": ({}, {"step": [1]}, "row 4 (sent) is none that an account writes: it was changed"),
-    "a payload that is none": ({}, {"payload": [1]}, "row 4 (sent) of "),
+    "a step that is none": ({}, {"step": [1]}, "row 5 (sent) is none that an account writes: it was changed"),
+    "a payload that is none": ({}, {"payload": [1]}, "row 5 (sent) of "),
     "a part that is none": (
         {},
         {"payload": {"kind": "Public", "value": 0, "because": "x", "made_of": [[]]}},
-        "row 4 (sent) of ",
+        "row 5 (sent) of ",
     ),
-    "a distribution beyond numbers": ({}, {"event": {"mu": 10**400}}, "row 4 (sent) of "),
+    "a distribution beyond numbers": ({}, {"event": {"mu": 10**400}}, "row 5 (sent) of "),
     "a release of another name": ({}, {"event": {"release_id": "\x1b[2J"}}, "sends release '\\x1b[2J', which no row"),
     "a receiver that is nobody": (
         {},
@@ -273,7 +291,7 @@ def test_a_forged_folder_is_refused_in_one_sentence_and_decides_nothing(started,
     assert {one.code for one in started(Apart(CLIENTS)).all().values()} == {0}
     for what, (record, sent, words) in {"nothing": ({}, None, ""), **FORGERIES}.items():
         shutil.copytree(tmp_path / "out", tmp_path / what)
-        forged(tmp_path / what / "south", record, sent)
+        forged(last_run(tmp_path / what / "south"), record, sent)
         code = main(["union", *(str(tmp_path / what / name) for name in ("north", "server", "south"))])
         told = capsys.readouterr()
         assert (code, told.err == "") == ((0, True) if what == "nothing" else (1, False)), what
@@ -294,7 +312,7 @@ def test_an_account_that_its_owner_wrote_anew_is_seen(mode, started, tmp_path, c
     """Digests that are right hide nothing: payments and messages disagree, or the other parties saw another end."""
     assert {one.code for one in started(Apart(CLIENTS)).all().values()} == {0}
     folders = [str(tmp_path / "out" / name) for name in ("south", "server", "north")]
-    account, extract = tmp_path / "north" / "ledger.jsonl", tmp_path / "out" / "north" / "run.jsonl"
+    account, extract = tmp_path / "north" / "ledger.jsonl", last_run(tmp_path / "out" / "north") / "run.jsonl"
     whole, run = opened_account(account).rows, opened_extract(extract).rows
     for edit, words in EDITS.values():
         account.write_bytes(rewritten(whole, edit, heads=mode == "the own head too"))
@@ -339,6 +357,26 @@ def test_whoever_is_stopped_is_named_by_all_others(number, started):
         assert f"'north' was stopped ({number.name})." in sentence(told)
 
 
+def test_a_signal_in_the_middle_of_a_log_line_is_not_lost(tmp_path):
+    """Logging, as much else, goes on after any `Exception` of a stream."""
+
+    class StoppedWhileWriting(StringIO):
+        def write(self, text: str) -> int:
+            os.kill(os.getpid(), signal.SIGTERM)
+            return super().write(text)
+
+    logger = logging.getLogger("partywise.tests.stopped")
+    handler = logging.StreamHandler(StoppedWhileWriting())
+    logger.addHandler(handler)
+    try:
+        with pytest.raises(PartyRunError, match=r"^'north' was stopped \(SIGTERM\)\.$"):
+            end_in_a_sentence(
+                SimpleNamespace(me="north", where="here", into=tmp_path), lambda _: logger.warning("line")
+            )
+    finally:
+        logger.removeHandler(handler)
+
+
 def test_whoever_is_killed_and_stays_away_is_named_and_a_new_run_begins_with_whole_accounts(started, tmp_path):
     case = Apart("vertical_linear")
     case.network["patience"] = 6.0
@@ -356,7 +394,7 @@ def test_whoever_is_killed_and_stays_away_is_named_and_a_new_run_begins_with_who
     assert told["bank"].code == -signal.SIGKILL
     for name in ("shop", "server"):
         assert "'bank' is gone" in sentence(told[name])
-    assert not (tmp_path / "out" / "shop" / "run.json").exists()
+    assert not fit_folders(tmp_path / "out" / "shop")
     for name in case.names:
         assert runs_of(opened_account(account(tmp_path, case, name)).rows)
     case.method["total_round_num"] = 2
@@ -364,7 +402,7 @@ def test_whoever_is_killed_and_stays_away_is_named_and_a_new_run_begins_with_who
     assert {one.code for one in parties.all().values()} == {0}
     for name in case.names:
         assert len(runs_of(opened_account(account(tmp_path, case, name)).rows)) == 2
-    assert len(join_results([tmp_path / "out" / name for name in case.names]).records) == 3
+    assert len(join_results([last_run(tmp_path / "out" / name) for name in case.names]).records) == 3
 
 
 @pytest.mark.parametrize("moment", ["before all are done", "after all are done"])
@@ -395,7 +433,7 @@ def test_what_is_estimated_is_on_disk_before_anybody_says_done_and_the_next_star
             os.kill(parties.processes["server"].pid, signal.SIGKILL)
         told = parties.ended()
     assert told["server"].code == -signal.SIGKILL
-    held = json.loads((tmp_path / "out" / "server" / "outcome.json").read_text())["digest"]
+    held = json.loads(next((tmp_path / "out" / "server").glob("*/outcome.json")).read_text())["digest"]
     if moment == "before all are done":
         assert {told[name].code for name in others} == {1}
         again = parties.all()
@@ -407,8 +445,8 @@ def test_what_is_estimated_is_on_disk_before_anybody_says_done_and_the_next_star
     for name in case.names:
         rows = opened_account(account(tmp_path, case, name)).rows
         assert len(runs_of(rows)) == 1 and rows[-1].kind == "ended"
-    assert rows[-1].fields["outcome"] == held and read_record(tmp_path / "out" / "server").outcome == held
-    assert len(join_results([tmp_path / "out" / name for name in case.names]).records) == 3
+    assert rows[-1].fields["outcome"] == held and read_record(last_run(tmp_path / "out" / "server")).outcome == held
+    assert len(join_results([last_run(tmp_path / "out" / name) for name in case.names]).records) == 3
 
 
 def account(folder: Path, case: Apart, name: str) -> Path:
@@ -427,10 +465,10 @@ def test_secret_noise_differs_from_run_to_run_and_is_discrete(study, started, tm
     case.network["mode"] = "release"
     parties = started(case)
     for runs in ("first", "second"):
-        for name, told in parties.all(runs).items():
+        for name, told in parties.all(runs, ["--again"]).items():
             assert told.code == 0, f"{name}: {told.err}"
             assert "WARNING" not in told.out + told.err
-    found = [join_results([tmp_path / runs / name for name in case.names]) for runs in ("first", "second")]
+    found = [join_results([last_run(tmp_path / runs / name) for name in case.names]) for runs in ("first", "second")]
     assert found[0].channel.ledger.digest != found[1].channel.ledger.digest
     assert {event.sampler for event in found[0].channel.ledger.rows if event.profile is not None} == {"secure"}
     assert [m.shape for m in found[0].channel.messages[:2]] == [m.shape for m in found[1].channel.messages[:2]]

@@ -6,7 +6,7 @@ import csv
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -23,9 +23,10 @@ from deployment_processes import Parties, PartyOutput
 from partywise.__main__ import main
 from partywise.experiment.cells import Cell, execution, run
 from partywise.experiment.data import generate
+from partywise.experiment.deployment.part import Part
 from partywise.experiment.deployment.pipeline.kept_runs import cell_of_run
 from partywise.experiment.deployment.result import HeldEstimate, held_estimate, holders_in_words
-from partywise.experiment.deployment.run_files import read_record, write_outcome
+from partywise.experiment.deployment.run_files import last_run, read_record, write_outcome
 from partywise.experiment.deployment.screen import _number_line
 from partywise.experiment.owner_outputs import OwnerReport, estimate_rows, plain
 from partywise.experiment.plans import plans, read_configuration
@@ -36,6 +37,7 @@ from partywise.federation.deployment.outcome import Outcome, outcomes
 from partywise.federation.place_checks import LocatedValue
 from partywise.federation.publication.estimate import EstimateRow
 from partywise.glm.model import Estimate
+from partywise.verdicts import OF_RECORDS
 from pipeline import ROOT, Planned, planned, snakemake
 from verbs import report
 from verbs.crate import write
@@ -50,6 +52,8 @@ METHODS: Mapping[str, tuple[dict[str, Any], list[str], list[str]]] = {
     "vertical_linear": ({}, [], ["bank", "shop"]),
     "vertical_glm": ({}, ["analyst", "bank", "shop"], []),
 }
+# What a fit of so few records says of itself, where it is not ok.
+STATUSES = {"federated_survival": "not_estimable"}
 PART = "part of intercept"
 # Figures that are drawn of a run.
 FIGURES = {"vertical_trees": ["epsilon_by_method"]}
@@ -125,7 +129,7 @@ class Finished:
     @property
     def folders(self) -> list[Path]:
         """What every party wrote."""
-        return [self.folder / "out" / name for name in self.case.names]
+        return [last_run(self.folder / "out" / name) for name in self.case.names]
 
 
 @pytest.fixture(scope="module", params=STUDIES)
@@ -164,7 +168,7 @@ def rows_in(path: Path) -> list[EstimateRow]:
     with path.open(newline="", encoding="utf-8") as handle:
         header, *rows = csv.reader(handle)
     assert tuple(header) == EstimateRow._fields
-    return [EstimateRow(name, *(float(text) if text else None for text in texts)) for name, *texts in rows]
+    return [EstimateRow(name, *(float(text) if text else None for text in texts), note) for name, *texts, note in rows]
 
 
 def test_every_place_writes_what_it_has_of_the_estimate_as_the_simulation_has_it(finished, monkeypatch, capsys):
@@ -174,7 +178,7 @@ def test_every_place_writes_what_it_has_of_the_estimate_as_the_simulation_has_it
     expected = {row.name: row for row in estimate_rows(model)}
     found, shares = dict[str, EstimateRow](), list[float]()
     for name, one in told.items():
-        folder = finished.folder / "out" / name
+        folder = last_run(finished.folder / "out" / name)
         outcome = json.loads((folder / "outcome.json").read_text())
         assert main(["result", str(folder)]) == 0
         shown = capsys.readouterr().out
@@ -186,7 +190,10 @@ def test_every_place_writes_what_it_has_of_the_estimate_as_the_simulation_has_it
             assert outcome["estimate"]["none"] == why and f"estimate: none here: {why}" in one.out and why in shown
             continue
         rows = rows_in(folder / "estimate.csv")
-        assert f"estimate: {len(rows)} numbers in estimate.csv" in one.out
+        status = STATUSES.get(finished.study, "ok")
+        assert outcome["estimate"]["status"] == status
+        marked = "" if status == "ok" else f" ({status})"
+        assert f"estimate: {len(rows)} numbers{marked} in estimate.csv" in one.out
         assert name in parts or {row.name for row in rows} == expected.keys()
         for row in rows:
             assert f"{row.name} " in shown and f"{row.estimate:.6g}" in shown
@@ -212,7 +219,7 @@ def test_the_cell_of_a_run_is_that_of_the_simulation_but_for_what_needs_records(
     ours = {name: array for name, array in values_of(cell).items() if not name.startswith("run_")}
     theirs = values_of(expected)
     assert ours.items() <= theirs.items() and "epsilon_certified" in ours
-    assert theirs.keys() - ours.keys() == UNDEFINED[finished.study].keys()
+    check_undefined(finished.study, theirs.keys() - ours.keys())
     # The model goes home with who has all of it, and the coefficients of a part nowhere.
     if METHODS[finished.study][1]:
         assert plain(report_of(cell).model) == plain(report_of(expected).model)
@@ -274,6 +281,20 @@ def check_crate(finished: Finished, run_id: str) -> None:
     assert len(rows) > 100 and not [row for row in rows if any(row in content for content in files.values())]
 
 
+def check_undefined(study: str, undefined: Set[str]) -> None:
+    """What parties apart do not compute is what has a reason above, and nothing else; else what is to be done."""
+    reasons = UNDEFINED.get(study, {})
+    unexplained, defined = sorted(undefined - reasons.keys()), sorted(reasons.keys() - undefined)
+    assert not unexplained, (
+        f"{study}: no party that runs apart computes {', '.join(unexplained)}: return it from estimate_measures or "
+        "estimate_examples of the study, or, where records are needed, give the reason in UNDEFINED of this file."
+    )
+    assert not defined, (
+        f"{study}: {', '.join(defined)} is in UNDEFINED of this file and parties that run apart compute it, or the "
+        "simulation does not: take it out there."
+    )
+
+
 def values_of(cell: Cell) -> dict[str, object]:
     """What is defined of the numbers and arrays of a cell, to the last bit."""
     numbers = {name: repr(value) for name, value in cell.scalars.items() if value is not None and value == value}
@@ -320,7 +341,7 @@ def test_a_party_that_can_predicts_its_own_records_as_the_simulation_does(study,
     told = Parties(case, tmp_path).all()
     assert {one.code for one in told.values()} == {0}, told
     report = report_of(simulated(case, tmp_path, monkeypatch))
-    with (tmp_path / "out" / place / "predictions.csv").open(newline="") as handle:
+    with (last_run(tmp_path / "out" / place) / "predictions.csv").open(newline="") as handle:
         rows = {row["id"]: row for row in csv.DictReader(handle)}
     of_report = zip(report.ids.tolist(), report.held_out.tolist(), report.columns["predicted"].tolist(), strict=True)
     expected = {name: (held_out, value) for name, held_out, value in of_report if held_out or place == "shop"}
@@ -330,7 +351,7 @@ def test_a_party_that_can_predicts_its_own_records_as_the_simulation_does(study,
         # Scores that parties make together are added in another order.
         assert float(rows[name]["predicted"]) == pytest.approx(value, rel=1e-12 if study == "vertical_trees" else 0)
     assert f"; {len(rows)} predictions of own records in predictions.csv" in told[place].out
-    assert [path.parent.name for path in tmp_path.glob("out/*/predictions.csv")] == [place]
+    assert [path.parent.parent.name for path in tmp_path.glob("out/*/*/predictions.csv")] == [place]
 
 
 @pytest.mark.parametrize(
@@ -381,6 +402,22 @@ def test_what_is_undefined_or_has_no_names_is_a_reason_and_no_error(tmp_path, mo
     assert held_estimate(deployment, value, "analyst", spec).reason == "all its numbers are undefined (status diverged)"
 
 
+@pytest.mark.parametrize("status", [*OF_RECORDS, "not_converged"])
+def test_a_verdict_that_is_exact_of_records_is_in_no_cell_of_a_distributed_run(status, tmp_path, monkeypatch):
+    case = Apart("vertical_glm")
+    monkeypatch.chdir(case.write(tmp_path))
+    deployment = case.deployment()
+    plan, network = deployment.plan, deployment.network
+    data = generate(plan, network.case, [0], "resources")[0]
+    fitted = execution(plan, network.case, network.method, deployment.n_parties, 0, deployment.epsilon, data)
+    estimate = Estimate(np.zeros(5), status=status)
+    value = LocatedValue(frozenset(["analyst"]), {"analyst": estimate})
+    result = held_estimate(deployment, value, "analyst", fitted.spec, Part(fitted, {}))
+    expected = "ok" if status in OF_RECORDS else status
+    assert result.cell is not None, result.no_cell
+    assert (result.status, result.cell.scalars["status"]) == (expected, expected)
+
+
 def test_all_of_a_result_is_on_disk_when_it_is_written_and_none_of_an_earlier_one(tmp_path, monkeypatch):
     """A party says that it is done after that."""
     synced, sync = set[str](), os.fsync
@@ -395,14 +432,22 @@ def test_all_of_a_result_is_on_disk_when_it_is_written_and_none_of_an_earlier_on
     assert write_outcome(tmp_path, Outcome("shop", {"x": array}), "experiment", full) == ["outcome_1.csv"]
     files = {"outcome.json", "estimate.csv", "predictions.csv", "outcome_1.csv"}
     assert synced == {path.name for path in tmp_path.iterdir()} | {tmp_path.name} == files | {tmp_path.name}
-    assert (tmp_path / "estimate.csv").read_text() == "name,estimate,noise_sd,lower,upper\nage,0.1,,-1.0,1.0\n"
+    assert (tmp_path / "estimate.csv").read_text() == "name,estimate,noise_sd,lower,upper,note\nage,0.1,,-1.0,1.0,\n"
     assert (tmp_path / "predictions.csv").read_text() == "id,held_out,predicted\nv1,0,0.5\n"
     write_outcome(tmp_path, Outcome("shop", {}), "experiment", HeldEstimate(("bank",), reason="bank has it"))
     assert [path.name for path in tmp_path.iterdir()] == ["outcome.json"]
 
 
+def test_what_parties_apart_do_not_compute_has_a_reason_or_a_remedy():
+    check_undefined("vertical_trees", UNDEFINED["vertical_trees"].keys())
+    with pytest.raises(AssertionError, match="another: no party that runs apart computes depth: return it from"):
+        check_undefined("another", {"depth"})
+    with pytest.raises(AssertionError, match=r"additions is in UNDEFINED of this file .*: take it out there"):
+        check_undefined("vertical_trees", UNDEFINED["vertical_trees"].keys() - {"additions"})
+
+
 def test_noise_that_is_undefined_is_said_so():
-    row = dict(zip(EstimateRow._fields, ("age", "0.25", "nan", "", ""), strict=True))
+    row = dict(zip(EstimateRow._fields, ("age", "0.25", "nan", "", "", ""), strict=True))
     assert _number_line(row, 5) == f"age    {'0.25':>12}  noise sd undefined"
 
 
@@ -411,7 +456,7 @@ def test_files_of_two_runs_are_no_result(tmp_path, capsys):
     case = Apart("label_private")
     case.write(tmp_path)
     assert {one.code for one in Parties(case, tmp_path).all().values()} == {0}
-    folder = tmp_path / "out" / "shop"
+    folder = last_run(tmp_path / "out" / "shop")
     told = json.loads((folder / "outcome.json").read_text())
     (folder / "outcome.json").write_text(json.dumps(told | {"digest": "0" * 64}))
     assert main(["result", str(folder)]) == 2

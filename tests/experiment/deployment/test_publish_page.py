@@ -26,8 +26,14 @@ def test_every_command_of_the_page_works_when_it_is_pasted(tmp_path):
     for line in "".join(re.findall(r"```text\n(.*?)```", page, re.DOTALL)).splitlines():
         # The time of the run is another one each time.
         assert re.sub(r"\d{4}-\S+Z", "", line) in re.sub(r"\d{4}-\S+Z", "", printed), line
-    assert {path.name for path in Path(folder / "results" / "server" / "release").iterdir()} >= {"statement.md"}
+    assert {path.name for path in published_folder(folder).iterdir()} >= {"statement.md"}
     check_crate(folder, folder / "results" / "study" / "study.crate.zip")
+
+
+def published_folder(folder: Path) -> Path:
+    """The folder that the server wrote of its one run."""
+    (release,) = (folder / "results" / "server").glob("*/release")
+    return release
 
 
 def check_crate(folder: Path, path: Path) -> None:
@@ -53,7 +59,7 @@ def check_crate(folder: Path, path: Path) -> None:
         table = next(folder.glob(f"{name}/*.csv"))
         rows = table.read_bytes().splitlines()[1:]
         assert len(rows) > 200 and not [row for row in rows if row in everything], table
-    published = {path.read_bytes() for path in (folder / "results" / "server" / "release").rglob("*") if path.is_file()}
+    published = {path.read_bytes() for path in published_folder(folder).rglob("*") if path.is_file()}
     private = {
         path.read_bytes()
         for name in ("north", "river", "hill", "server")

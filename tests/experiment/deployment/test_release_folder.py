@@ -9,7 +9,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from time import process_time
 from types import SimpleNamespace
@@ -17,26 +18,39 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
+from cryptography.x509 import load_pem_x509_certificate
 
 from deployment_cases import Apart
 from deployment_processes import Parties
 from partywise.__main__ import main
+from partywise.errors import ConfigError
 from partywise.experiment.deployment.joint_results import join_results
 from partywise.experiment.deployment.publication import publishing
+from partywise.experiment.deployment.rehearsal import rehearse
+from partywise.experiment.deployment.run_files import last_run
+from partywise.experiment.deployment.running import dry_run
 from partywise.experiment.deployment.settings import digest
+from partywise.experiment.deployment.start import Start
 from partywise.federation.account.account import Account
 from partywise.federation.account.reading import opened_account
+from partywise.federation.deployment import link
 from partywise.federation.deployment.session import library_digest
 from partywise.federation.publication import files
 from partywise.federation.publication.statement import text_of
 from partywise.federation.transport.authority import certificate, make, new_authority
-from partywise.federation.transport.credential import Credential, validity_problem
+from partywise.federation.transport.authority import write as write_certificate
+from partywise.federation.transport.credential import Credential, chain_problem
+from partywise.federation.transport.frames import encode_frame
 from partywise.privacy.mechanisms.integer import IntegerGaussian
 from partywise.privacy.mechanisms.random import SecureRandom
+from partywise.privacy.rounding import upward
 from partywise.privacy.statistics.whole import whole
+from plain_digests import artifacts_with, digests_of_file
 
 CLIENTS = ("north", "south")
+# SHA-256 of all frames of the published run.
+FRAMES = "frames.txt"
 
 
 def prepared(folder: Path, *targets: float, **method: Any) -> Parties:
@@ -47,10 +61,8 @@ def prepared(folder: Path, *targets: float, **method: Any) -> Parties:
         case.grid["epsilon"], case.network["fits"] = list(targets), "grid"
     case.method = {"protocol": "certified", "noise": "shared"} | method
     case.write(folder)
-    make(folder / "certificates", case.names)
-    texts = {name: (folder / "certificates" / f"{name}.pem").read_text() for name in case.names}
-    prints = {name: Credential.fingerprint(text) for name, text in texts.items()}
-    case.network |= {"mode": "release", "certificates": prints, "registration": "registration"}
+    pin(case, folder)
+    case.network |= {"mode": "release", "registration": "registration"}
     parties = Parties(case, folder)
     parties.configs = {name: dict(case.config) for name in case.names}
     for name in CLIENTS:
@@ -64,7 +76,17 @@ def prepared(folder: Path, *targets: float, **method: Any) -> Parties:
 def published(tmp_path_factory) -> Path:
     """The folder of a run that was published, and all that its parties have."""
     folder = tmp_path_factory.mktemp("published")
-    told = prepared(folder).all()
+
+    def noted(*terms: Any) -> bytes:
+        frame = encode_frame(*terms)
+        with (folder / FRAMES).open("a") as handle:
+            handle.write(f"{sha256(frame).hexdigest()}\n")
+        return frame
+
+    # Parties are forks of this process.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(link, "encode_frame", noted)
+        told = prepared(folder).all()
     assert {one.code for one in told.values()} == {0}, told
     assert "signed by north, south" in told["server"].out and "signed what server writes" in told["north"].out
     return folder
@@ -75,22 +97,23 @@ def test_each_fit_of_a_session_publishes_a_folder_of_its_own(tmp_path, capsys):
     assert {one.code for one in told.values()} == {0}, told
     statements = []
     for epsilon in (1.0, 2.0):
-        folder = tmp_path / "out" / "server" / f"m_epsilon{epsilon}_fold0" / "release"
+        folder = last_run(tmp_path / "out" / "server" / f"m_epsilon{epsilon}_fold0") / "release"
         assert f"wrote {folder.relative_to(tmp_path)} (signed by north, south)" in told["server"].out
         assert checked(folder, tmp_path, capsys)[0] == 0
         statements.append(json.loads((folder / "statement.json").read_text()))
     assert [one["options"]["epsilon"] for one in statements] == [1.0, 2.0]
     # What others may know of the fits before it stands in the statement of each.
     assert [one["runs"]["north"]["begun"] for one in statements] == [1, 2]
-    folder = tmp_path / "out" / "server" / "m_epsilon1.0_fold0" / "release"
-    shutil.copy(tmp_path / "out" / "server" / "m_epsilon2.0_fold0" / "release" / "measurements.csv", folder)
+    folder = last_run(tmp_path / "out" / "server" / "m_epsilon1.0_fold0") / "release"
+    other = last_run(tmp_path / "out" / "server" / "m_epsilon2.0_fold0") / "release"
+    shutil.copy(other / "measurements.csv", folder)
     assert checked(folder, tmp_path, capsys)[0] == 1
 
 
 @pytest.fixture
 def copied(published, tmp_path) -> Path:
     """The folder alone, elsewhere."""
-    return Path(shutil.copytree(published / "out" / "server" / "release", tmp_path / "copy"))
+    return Path(shutil.copytree(last_run(published / "out" / "server") / "release", tmp_path / "copy"))
 
 
 def checked(folder: Path, published: Path, capsys, *words: str) -> tuple[int, str, str]:
@@ -126,16 +149,18 @@ def test_nobody_who_vouches_for_the_signers_is_said(copied, published, capsys):
 
 
 def test_the_statement_says_what_the_parties_paid_and_nothing_else_of_their_data(published):
-    folder = published / "out" / "server" / "release"
+    folder = last_run(published / "out" / "server") / "release"
     told = json.loads((folder / "statement.json").read_text())
-    found = join_results([published / "out" / name for name in (*CLIENTS, "server")])
+    found = join_results([last_run(published / "out" / name) for name in (*CLIENTS, "server")])
     assert told["epsilon"][told["unit"]] == pytest.approx(found.total.epsilon_certified, rel=1e-9)
     assert told["epsilon_public"] == pytest.approx(found.total.epsilon_public, rel=1e-9)
     assert {one["members"]: one["epsilon"] for one in told["coalitions"]}["the public"] == told["epsilon_public"]
     text = (folder / "statement.md").read_text()
     assert len(text.splitlines()) <= 100 and max(map(len, text.splitlines())) <= 100
     plain = (folder / "statement.json").read_text()
-    assert not [number for number in re.findall(r"\d+\.\d+(?:e-?\d+)?", text) if number not in plain]
+    numbers = re.compile(r"\d+\.\d+(?:e-?\d+)?")
+    known = {printed for number in numbers.findall(plain) for printed in (number, upward(number))}
+    assert not [number for number in numbers.findall(text) if number not in known and number not in plain]
     for name in CLIENTS:
         rows = opened_account(published / name / "ledger.jsonl").rows
         kinds = [row.kind for row in rows]
@@ -146,6 +171,17 @@ def test_the_statement_says_what_the_parties_paid_and_nothing_else_of_their_data
         assert row.fields["event"]["audience"] == "*" and row.fields["event"]["mechanism"] == "post_processing"
         outcome = next(row.fields["outcome"] for row in rows if row.kind == "ended")
         assert outcome not in plain and row.digest not in plain and row.fields["nonce"] not in plain
+
+
+def test_no_file_of_a_run_has_a_plain_digest_of_private_data(published):
+    """An account, a log, a screen, a journal's end: whoever guesses a file, a column or a message confirms nothing."""
+    frames = {digest: "a frame" for digest in (published / FRAMES).read_text().split()}
+    own = [path for name in CLIENTS for path in (published / name).glob("*.csv")]
+    digests = {digest: what for path in own for digest, what in digests_of_file(path).items()}
+    assert len(own) == len(CLIENTS) and len(frames) > len(CLIENTS) and len(digests) > 10
+    written = [path for path in published.rglob("*") if path not in own and path.name != FRAMES]
+    assert {"run.jsonl", "ledger.jsonl", "ledger.ended", "north.err", "statement.json"} <= {one.name for one in written}
+    assert artifacts_with(digests | frames, written) == []
 
 
 def test_how_often_a_study_was_run_is_said(copied):
@@ -208,7 +244,7 @@ def text(name: str, pattern: str, by: str, seal: bool = False) -> Callable[[Path
 def late(folder: Path, keys: Path) -> None:
     """Registered after the data were opened."""
     name = "registration/north.json"
-    told = json_of(folder, name) | {"time": "2999-01-01T00:00:00Z"}
+    told = json_of(folder, name) | {"time": (datetime.now(UTC) + timedelta(hours=1)).strftime(files.TIME)}
     told |= Credential(keys, "north").sign(files.registration_words(told))
     write_json(folder, name, told)
     sealed(folder, keys, json_of(folder, "statement.json"))
@@ -224,11 +260,73 @@ def other_authority(folder: Path, keys: Path) -> None:
     """All certificates and signatures are new: of an authority that somebody made."""
     made = folder.parent / "forged"
     make(made, CLIENTS)
+    resigned(folder, made)
+
+
+def issued(name: str, subject: str, keys: Path, signer: str, into: Path, days: tuple[float, float] = (-1, 9)) -> None:
+    """Certificate and key for a name, signed by the key of whoever has one there, whose certificate comes after it."""
+    issuer = load_pem_x509_certificate((keys / f"{signer}.pem").read_bytes())
+    key = load_pem_private_key((keys / f"{signer}.key").read_bytes(), None)
+    begin, end = (datetime.now(UTC) + timedelta(days=day) for day in days)
+    write_certificate(into, name, *certificate(subject, (issuer, key), begin, end))
+    if signer != "authority":
+        with (into / f"{name}.pem").open("a") as file:
+            file.write((keys / f"{signer}.pem").read_text())
+
+
+def reissued(
+    signer: str, subjects: Mapping[str, str] = {}, days: tuple[float, float] = (-1, 9)
+) -> Callable[[Path, Path], None]:
+    """Owners have other certificates, issued by a key of this project, and a digit of what they measured is another."""
+
+    def forge(folder: Path, keys: Path) -> None:
+        made = folder.parent / "forged"
+        made.mkdir()
+        shutil.copy(keys / "authority.pem", made)
+        for name in CLIENTS:
+            issued(name, subjects.get(name, name), keys, signer, made, days)
+        resigned(folder, made)
+
+    return forge
+
+
+def host_of_another(folder: Path, keys: Path) -> None:
+    """A machine of the same authority signs for an owner, as whose host the configuration names it."""
+    unpinned(folder, "evil.example")
+    reissued("authority", {"north": "evil.example"})(folder, keys)
+
+
+def other_authority_unpinned(folder: Path, keys: Path) -> None:
+    """As `other_authority`, with a configuration that names its certificates."""
+    unpinned(folder)
+    other_authority(folder, keys)
+    config, told = json_of(folder, "configuration.json"), json_of(folder, "statement.json")
+    config["network"]["certificates"] = told["fingerprints"]
+    write_json(folder, "configuration.json", config)
+    told["configuration"] = files.digest_of((folder / "configuration.json").read_bytes())
+    sealed(folder, folder.parent / "forged", told)
+
+
+def unpinned(folder: Path, host: str = "localhost") -> None:
+    """A configuration without certificates and registrations, in which the first owner has another host."""
+    config = json_of(folder, "configuration.json")
+    config["network"]["parties"]["north"]["host"] = host
+    del config["network"]["certificates"], config["network"]["registration"]
+    write_json(folder, "configuration.json", config)
+    told = json_of(folder, "statement.json") | {"registrations": []}
+    for name in CLIENTS:
+        del told["files"][f"registration/{name}.json"]
+        (folder / "registration" / f"{name}.json").unlink()
+    write_json(folder, "statement.json", told)
+
+
+def resigned(folder: Path, made: Path) -> None:
+    """All that owners signed is signed again, by certificates and keys of a folder."""
     for name in (*CLIENTS, "authority"):
         shutil.copy(made / f"{name}.pem", folder / "certificates" / f"{name}.pem")
     told = json_of(folder, "statement.json")
     told["fingerprints"] = {name: Credential.fingerprint((made / f"{name}.pem").read_text()) for name in CLIENTS}
-    for name in CLIENTS:
+    for name in CLIENTS if told["registrations"] else ():
         registered = json_of(folder, f"registration/{name}.json")
         registered |= Credential(made, name).sign(files.registration_words(registered))
         write_json(folder, f"registration/{name}.json", registered)
@@ -296,7 +394,7 @@ FORGERIES: Mapping[str, tuple[Callable[[Path, Path], None], str]] = {
     "a digit of the estimate, sealed": (text("estimate.csv", r"(\d\.\d)", r"\g<1>9", True), "estimate.csv"),
     "no estimate": (without_estimate, "estimate.csv"),
     "the text": (text("statement.md", r"epsilon (\d)", r"epsilon 0.\1"), "statement.md"),
-    "a bound of the configuration": (text("configuration.json", r"80", "90", True), "registration"),
+    "a bound of the configuration": (text("configuration.json", r"\b80\b", "90", True), "registration"),
     "epsilon": (field("epsilon", "user", to=half), "user of epsilon"),
     "the epsilon of the public": (field("epsilon_public", to=half), "epsilon_public"),
     "the epsilon of anybody": (field("epsilon_any", to=half), "epsilon_any"),
@@ -337,7 +435,29 @@ FORGERIES: Mapping[str, tuple[Callable[[Path, Path], None], str]] = {
     "the end": (field("end_day", to="2999-01-01"), "did not hold"),
     "an unsigned statement": (text("statement.json", r'"colluders": 1', '"colluders": 0'), "signature"),
     "a signature of another purpose": (other_purpose, "another signature"),
-    "another authority": (other_authority, "not of the authority"),
+    "another authority": (other_authority, "network.certificates names"),
+    "another authority, in whose name the configuration is": (other_authority_unpinned, "not of the authority"),
+    "no certificates in the configuration": (lambda folder, keys: unpinned(folder), "configuration"),
+    "certificates that a place without data signed": (reissued("server"), r"not of the authority.*cA must be asserted"),
+    "certificates that an owner signed": (reissued("north"), r"not of the authority.*cA must be asserted"),
+    "certificates of the authority that are not pinned": (reissued("authority"), "network.certificates names"),
+    "certificates of the other owner": (
+        reissued("authority", {"north": "south", "south": "north"}),
+        "certificate of another party",
+    ),
+    "certificates that had ended": (reissued("authority", days=(-9, -1)), "did not hold"),
+    "certificates that had not begun": (reissued("authority", days=(1, 9)), "did not hold"),
+    "a host of the configuration": (host_of_another, "certificate of another party"),
+    "owners apart": (field("owners", "north", "row", to=half), "owners"),
+    "an owner less": (field("owners", to=lambda all: {"north": all["north"]}), "owners"),
+    "mu of a coalition": (field("coalitions", 0, "mu", to=half), "coalitions"),
+    "the study": (field("study", to="other"), "study"),
+    "the case": (field("case", to="other"), "case"),
+    "one over the number of records": (field("delta_below_1_over_n", to=False), "delta_below_1_over_n"),
+    "the digest of the configuration": (field("configuration", to="0" * 64), "configuration"),
+    "the parents of a release": (field(RELEASES, 0, "parents", to=["radius"]), "parents"),
+    "the entries of a release": (field(RELEASES, 0, "entries", to=lambda count: count + 1), "entries of"),
+    "the format": (field("format", to=1), "not of format"),
     "a module in the folder": (foreign_code, "lists 'evil.py'"),
     "a module from elsewhere": (foreign_address, "antigravity:PROTOCOL, a module from outside"),
     "a file more": (added, "outcome.json is not listed"),
@@ -346,6 +466,10 @@ FORGERIES: Mapping[str, tuple[Callable[[Path, Path], None], str]] = {
     "a number that is none": (text("statement.json", r'"colluders": 1', '"colluders": NaN'), "not a finite number"),
     "not in UTF-8": (lambda folder, keys: (folder / "statement.json").write_bytes(b"\xff{}"), "UTF-8"),
 }
+
+
+def test_the_forgeries_are_many():
+    assert len(FORGERIES) >= 60
 
 
 @pytest.mark.parametrize("name", FORGERIES)
@@ -364,11 +488,12 @@ def test_certificates_that_expired_after_the_run_still_pass():
 
 def test_a_certificate_is_asked_at_the_end_of_the_run_and_not_today(published):
     begin, end = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
-    made, _ = certificate("north", new_authority(begin, end), begin, end)
-    text = made.public_bytes(Encoding.PEM).decode()
-    assert validity_problem(text, files.checked_at("2026-01-01T10:00:00Z", "2026-01-01")) == ""
+    signer = new_authority(begin, end)
+    made, _ = certificate("north", signer, begin, end)
+    text, authority = (one.public_bytes(Encoding.PEM).decode() for one in (made, signer[0]))
+    assert chain_problem(text, authority, files.checked_at("2026-01-01T10:00:00Z", "2026-01-01")) == ""
     for day in ("2025-12-31", "2026-01-03"):
-        assert "did not hold at" in validity_problem(text, files.checked_at(f"{day}T01:00:00Z", day))
+        assert "did not hold at" in chain_problem(text, authority, files.checked_at(f"{day}T01:00:00Z", day))
 
 
 def test_what_an_owner_says_of_its_account_is_no_function_of_what_nobody_paid_for(published, tmp_path):
@@ -411,7 +536,7 @@ def test_a_party_that_sees_other_files_does_not_sign_and_nobody_writes(tmp_path,
     told = parties.all()
     assert {one.code for one in told.values()} == {1}
     assert "does not sign: statement.json has another epsilon_public" in told["north"].err + told["south"].err
-    assert not (tmp_path / "out" / "server" / "release").exists()
+    assert not list((tmp_path / "out" / "server").rglob("release"))
     for name in CLIENTS:
         assert "published" in [row.kind for row in opened_account(tmp_path / name / "ledger.jsonl").rows]
 
@@ -426,6 +551,14 @@ def test_no_file_is_opened_before_all_have_registered(tmp_path):
     assert not (tmp_path / "north" / "ledger.jsonl").exists()
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(3.999999999998649, "4"), (4.00001, "4.001"), (18.7, "18.7"), (123456.0, "123500"), ("inf", "inf"), (0.0, "0")],
+)
+def test_a_printed_epsilon_has_four_digits_and_is_never_below_the_certified_one(value, text):
+    assert upward(value) == text and float(upward(value)) >= float(value)
+
+
 def test_an_estimate_made_of_the_publishers_own_data_needs_units_that_were_named(tmp_path, capsys):
     """Codes of labels are published; what the holder of the features makes of them is not."""
     for run, units in (("first", []), ("second", ["features"])):
@@ -434,9 +567,10 @@ def test_an_estimate_made_of_the_publishers_own_data_needs_units_that_were_named
         case.network |= {"mode": "release", "publisher": "shop", "unprotected_units": units}
         folder = tmp_path / run
         case.write(folder)
+        pin(case, folder)
         told = Parties(case, folder).all()
         assert {one.code for one in told.values()} == {0}, told
-        release = folder / "out" / "shop" / "release"
+        release = last_run(folder / "out" / "shop") / "release"
         assert (release / "estimate.csv").exists() == bool(units)
         stated = json_of(release, "statement.json")
         assert stated["unprotected_units"] == units and 0 < stated["epsilon"]["label"] <= 2
@@ -449,34 +583,96 @@ def test_coefficients_are_published_by_their_names_with_the_noise_in_them_and_ch
     case = Apart("vertical_glm")
     case.network |= {"mode": "release", "trusted": {"dealer": "Statistics Office"}, "publisher": "analyst"}
     case.write(tmp_path)
+    pin(case, tmp_path)
     told = Parties(case, tmp_path).all()
     assert {one.code for one in told.values()} == {0}, told
-    own, release = tmp_path / "out" / "analyst", tmp_path / "out" / "analyst" / "release"
+    own = last_run(tmp_path / "out" / "analyst")
+    release = own / "release"
     estimate = (release / "estimate.csv").read_text()
     assert estimate == (own / "estimate.csv").read_text()
     rows = [row.split(",") for row in estimate.splitlines()]
-    assert rows[0] == ["name", "estimate", "noise_sd", "lower", "upper"]
+    assert rows[0] == ["name", "estimate", "noise_sd", "lower", "upper", "note"]
+    model = json_of(own, "outcome.json")["estimate"]["model"]
+    bias = model["no_intervals"]
+    assert "have a bias that no epsilon removes" in bias and {row[5] for row in rows[1:6]} == {bias}
+    assert json_of(release, "statement.json")["intervals"] == f"none: {bias}"
+    assert bias in " ".join((release / "statement.md").read_text().split())
     assert [row[0] for row in rows[1:6]] == ["intercept", "a", "c = y", "c = z", "b"]
-    assert all(float(row[2]) > 0 for row in rows[1:6])
+    # At this epsilon no deviation of the noise can be stated, and the outcome has the reason.
+    assert {row[2] for row in rows[1:6]} == {""} and "noise" in model["no_noise_sd"]
     assert checked(release, tmp_path, capsys)[0] == 0
     (release / "estimate.csv").write_text(estimate.replace(rows[2][2], "0.001", 1))
     assert checked(release, tmp_path, capsys)[0] == 1
 
 
-def test_noise_under_encryption_is_published_as_the_integers_that_the_key_holder_opens(tmp_path, capsys):
-    """Whoever adds the noise cannot read what it releases; the folder is checked from what was opened."""
+def published_tables(units: list[str]) -> Apart:
+    """Tables of the shop's columns under the bank's key, which the bank publishes."""
     case = Apart("vertical_trees")
     case.method = {"protocol": "tables", "cipher": "paillier", "num_of_trees": 1}
-    case.network |= {"mode": "release", "publisher": "bank"}
+    case.network |= {"mode": "release", "publisher": "bank", "unprotected_units": units}
+    case.network["certificates"] = dict.fromkeys(case.names, "0" * 64)
+    return case
+
+
+def pin(case: Apart, folder: Path) -> None:
+    """Make the certificates of a case, and have its configuration name them."""
+    make(folder / "certificates", case.names)
+    texts = {name: (folder / "certificates" / f"{name}.pem").read_text() for name in case.names}
+    case.network["certificates"] = {name: Credential.fingerprint(text) for name, text in texts.items()}
+
+
+def test_a_publisher_needs_the_certificates_of_all_owners():
+    case = published_tables(["label", "features"])
+    del case.network["certificates"]["shop"]
+    with pytest.raises(ConfigError, match=r"network.certificates lacks 'shop': .* network.publisher publishes"):
+        case.deployment()
+
+
+def test_tables_whose_publication_costs_the_label_holder_everything_need_units_that_were_named():
+    words = "made of features and label of bank, .*unprotected_units does not name features"
+    with pytest.raises(ConfigError, match=words):
+        rehearse(published_tables(["label"]).deployment(), 60)
+
+
+def test_a_budget_of_the_label_holder_refuses_to_publish_tables_before_anything_is_paid(tmp_path):
+    case = published_tables(["label", "features"])
+    case.network["budget"] = {"epsilon": 50.0, "delta": 1e-5, "unit": "row", "numeric_reserve": 1e-8}
     case.write(tmp_path)
+    start = Start(case.deployments(), "c" * 64, "bank", tmp_path / "bank", tmp_path, tmp_path / "out")
+    found = {}
+    for name in ("bank", "shop"):
+        [line] = dry_run(replace(start, me=name, data=tmp_path / name)).left
+        found[name] = "REFUSES" in line
+    assert found == {"bank": True, "shop": False}
+
+
+def test_noise_under_encryption_is_published_as_the_integers_that_the_key_holder_opens(tmp_path, capsys):
+    """Whoever adds the noise cannot read what it releases; the folder is checked from what was opened."""
+    case = published_tables(["label", "features"])
+    case.write(tmp_path)
+    pin(case, tmp_path)
     told = Parties(case, tmp_path).all()
     assert {one.code for one in told.values()} == {0}, told
-    release = tmp_path / "out" / "bank" / "release"
+    release = last_run(tmp_path / "out" / "bank") / "release"
     assert "signed by" in told["bank"].out and "signed what bank writes" in told["shop"].out
     assert checked(release, tmp_path, capsys)[0] == 0
     before = (release / "measurements.csv").read_text()
     rows = [row.split(",") for row in before.splitlines()[1:]]
-    assert {row[0] for row in rows} == {"tables of shop"} and not (release / "estimate.csv").exists()
+    assert {row[0] for row in rows} == {"tables of shop"} and (release / "estimate.csv").exists()
+    # Sums of gradients tell the label holder of the shop alone, and everybody else of the bank.
+    stated = json_of(release, "statement.json")
+    assert stated["epsilon"] == dict.fromkeys(("label", "features", "row"), "inf") == stated["owners"]["bank"]
+    assert stated["unprotected_units"] == ["features", "label"]
+    assert "encryption under the key of bank holds" in stated["trust"]
+    assert stated["owners"]["shop"]["label"] == 0 < stated["owners"]["shop"]["features"] <= 2
+    assert stated["owners"]["shop"]["row"] == stated["owners"]["shop"]["features"]
+    assert "data of bank alone: features inf, label inf, row inf" in (release / "statement.md").read_text()
+    with Account(tmp_path / "bank" / "ledger.jsonl", party="bank") as account:
+        assert {unit: cost.epsilon for unit, cost in account.costs_by_unit(1e-5).items()} == dict.fromkeys(
+            ("row", "label", "features"), float("inf")
+        )
+    with Account(tmp_path / "shop" / "ledger.jsonl", party="shop") as account:
+        assert account.costs_by_unit(1e-5)["features"].epsilon <= 2
     assert all(float(row[2]) / float(row[4]) == pytest.approx(round(float(row[2]) / float(row[4]))) for row in rows)
     (release / "measurements.csv").write_text(before.replace(rows[0][2], "0.25", 1))
     assert checked(release, tmp_path, capsys)[0] == 1
@@ -492,6 +688,7 @@ def test_noise_that_depends_on_records_is_refused_before_anybody_connects(noise,
     case.method = {"protocol": "walr", "noise": noise}
     case.network |= {"mode": "release", "publisher": "shop", "rows": 60}
     case.write(tmp_path)
+    pin(case, tmp_path)
     parties = Parties(case, tmp_path)
     parties.start("bank")
     told = parties.ended("bank")["bank"]
@@ -517,6 +714,6 @@ def test_what_a_trusted_aggregator_draws_is_published(tmp_path, capsys):
     told = Parties(case, tmp_path).all()
     assert {one.code for one in told.values()} == {0}, told
     assert "(signed by" in told["analyst"].out and "signed" not in told["aggregator"].out
-    release = tmp_path / "out" / "analyst" / "release"
+    release = last_run(tmp_path / "out" / "analyst") / "release"
     assert set(json_of(release, "signatures.json")) == {"shop", "bank"}
     assert checked(release, tmp_path, capsys)[0] == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,12 +22,13 @@ from partywise.experiment.deployment.part import whole
 from partywise.experiment.deployment.rehearsal import floating_point, rehearse
 from partywise.experiment.deployment.running import FitReport, RunReport
 from partywise.experiment.deployment.screen import screen
-from partywise.experiment.deployment.start import Start
+from partywise.experiment.deployment.start import Start, rehearse_all
 from partywise.experiment.study import EXACT, NO_NOISE, available, load
 from partywise.federation.cipher import Cipher
 from partywise.federation.deployment.forms import form_of
 from partywise.federation.run import simulate
 from partywise.privacy.accounted_values import Clear
+from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from partywise.privacy.mechanisms.random import SecureRandom
 from release_table import HEAD, PAGE, cases, line, page
 
@@ -89,6 +91,27 @@ def test_a_target_without_noise_is_refused(monkeypatch):
         rehearse(replace(deployment, network=network), 60)
 
 
+def test_the_largest_epsilon_is_asked_of_the_session_and_not_of_each_fit():
+    """Exact compositions of the Gaussian: the root of the sum of mu squared of fits at epsilon 4, 8, 16 and 20."""
+    case = Apart("vertical_glm")
+    targets = [4.0, 8.0, 16.0, 20.0]
+    case.method |= {"protocol": "moments", "cipher": "paillier", "dealer": "none"}
+    del case.network["parties"]["dealer"]
+    case.grid["epsilon"] = targets
+    case.network = {key: one for key, one in case.network.items() if key not in ("epsilon", "fold", "method")}
+    case.network |= {"mode": "release", "fits": "grid"}
+    deployments = case.deployments()
+    delta = deployments[0].delta
+    total = gaussian_epsilon(math.hypot(*(gdp_mu(target, delta) for target in targets)), delta)
+    assert total > 30
+    with pytest.raises(ConfigError) as found:
+        rehearse_all(deployments, 60)
+    said = re.search(r"all fits of the session certify epsilon (\S+) for one row at delta", str(found.value))
+    assert said and float(said[1]) == pytest.approx(total, rel=1e-4)
+    assert "more than network.largest_epsilon (20)" in str(found.value)
+    rehearse_all(deployments[:2], 60)
+
+
 @pytest.mark.parametrize("cipher", ["identity", "sized"])
 def test_labels_that_are_closed_by_nothing_are_refused(cipher):
     case = Apart("vertical_trees")
@@ -108,7 +131,7 @@ def test_short_keys_and_products_that_round_are_refused(monkeypatch):
     method = deployment.plan.methods["m"]
     short = replace(method, options=SimpleNamespace(uses_epsilon=True, key_size=1024))
     shorter = replace(deployment, plan=replace(deployment.plan, methods={"m": short}))
-    with pytest.raises(ConfigError, match="key_size: 1024; take 2048 bits"):
+    with pytest.raises(ConfigError, match="key_size is 1024: it must be at least 2048"):
         rehearse(shorter, 60)
     monkeypatch.setattr(rehearsal, "products_are_exact", lambda: False)
     with pytest.raises(ConfigError, match="do not add whole numbers exactly"):
@@ -161,7 +184,7 @@ def test_the_screen_says_what_coalitions_can_learn(tmp_path):
     fit = FitReport(start, *HELD, (), ())
     told = screen(start, RunReport((fit,), {}, {}, None, "", "1/2 of it", against))
     assert any(
-        "epsilon 1.577 against outsiders, 2.000 against any other single party, 3.019 against hill and river" in line
+        "epsilon 1.577 against outsiders, 2 against any other single party, 3.019 against hill and river" in line
         for line in told
     )
     assert "noise: 1/2 of it" in told

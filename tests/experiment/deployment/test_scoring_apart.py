@@ -18,12 +18,14 @@ from partywise.errors import ConfigError, ModelError
 from partywise.experiment.deployment.joint_results import join_results
 from partywise.experiment.deployment.part import parts, whole
 from partywise.experiment.deployment.rehearsal import foresee
+from partywise.experiment.deployment.run_files import last_run
 from partywise.experiment.deployment.scoring import MODEL, read_part
-from partywise.federation.deployment.outcome import outcomes
+from partywise.federation.deployment.outcome import commitment_to, outcomes
 from partywise.federation.parties import Party
 from partywise.federation.publication.files import digest_of, encode_json
 from partywise.federation.run import Run, simulate
 from partywise.randomness import stream
+from site_files import policy, site_of
 
 NEW = 30
 
@@ -51,7 +53,7 @@ def scored(case: Apart, folder: Path) -> Apart:
     write_csv(folder / "shop" / "new.csv", ("id", "a", "c"), [list(row) for row in zip(ids, a, kinds, strict=True)])
     write_csv(folder / "bank" / "fresh.csv", ("id", "b"), [list(row) for row in zip(ids, b, strict=True)])
     for name in case.files:
-        shutil.copy(folder / "out" / name / MODEL, folder / name / MODEL)
+        shutil.copy(last_run(folder / "out" / name) / MODEL, folder / name / MODEL)
     case.network |= {"score": {"shop": "new.csv", "bank": "fresh.csv"}, "rows": NEW}
     return case
 
@@ -82,27 +84,28 @@ def test_parties_apart_score_as_a_simulation_does(protocol, inference, tmp_path,
     run = together(case, tmp_path)
     fit = case.deployment().plan.methods["m"].protocol.fit
     held = outcomes(fit, run)
-    found = join_results([tmp_path / "scores" / name for name in case.names])
+    found = join_results([last_run(tmp_path / "scores" / name) for name in case.names])
+    assert found.records.keys() == held.keys()
     assert found.channel.transcript() == run.channel.transcript() and run.channel.messages
     assert found.channel.ledger.digest == run.channel.ledger.digest
-    assert {name: one.outcome for name, one in found.records.items()} == {
-        name: one.digest for name, one in held.items()
-    }
+    for name, record in found.records.items():
+        own = json.loads((last_run(tmp_path / "scores" / name) / "outcome.json").read_text())
+        assert record.outcome == commitment_to(held[name].digest, own["salt"])
     # Whoever has the scores has a prediction for each new record; the others have none.
-    with (tmp_path / "scores" / "bank" / "predictions.csv").open(newline="") as handle:
+    with (last_run(tmp_path / "scores" / "bank") / "predictions.csv").open(newline="") as handle:
         rows = list(csv.DictReader(handle))
     predicted = simulate(fit, together(case, tmp_path)).predictions
     assert [row["id"] for row in rows] == [f"n{k:03d}" for k in range(NEW)]
     np.testing.assert_array_equal([float(row["predicted"]) for row in rows], predicted)
     assert np.unique(predicted).size > 2
-    assert not (tmp_path / "scores" / "shop" / "predictions.csv").exists()
+    assert not list((tmp_path / "scores" / "shop").rglob("predictions.csv"))
     assert "30 new records were scored" in told["bank"].out
     # What that costs is said: nothing protects the records that are scored.
     assert found.total.epsilon_certified == np.inf
     # A rehearsal on made-up parts foresees every message.
     messages, _ = foresee(case.deployment(), "shop", NEW)
     assert [(m.sender, m.name, m.kind) for m in messages] == [(m.sender, m.name, m.kind) for m in run.channel.messages]
-    assert not (tmp_path / "scores" / "bank" / "cell.npz").exists()
+    assert not list((tmp_path / "scores" / "bank").rglob("cell.npz"))
 
 
 def test_a_linear_model_scores_by_the_coefficients_that_each_party_has(tmp_path, started):
@@ -115,14 +118,15 @@ def test_a_linear_model_scores_by_the_coefficients_that_each_party_has(tmp_path,
     assert {name: one.code for name, one in told.items()} == dict.fromkeys(case.names, 0), told["bank"].err
     run = together(case, tmp_path)
     held = outcomes(case.deployment().plan.methods["m"].protocol.fit, run)
-    found = join_results([tmp_path / "scores" / name for name in case.names])
-    assert {name: one.outcome for name, one in found.records.items()} == {
-        name: one.digest for name, one in held.items()
-    }
+    found = join_results([last_run(tmp_path / "scores" / name) for name in case.names])
+    assert found.records.keys() == held.keys()
+    for name, record in found.records.items():
+        own = json.loads((last_run(tmp_path / "scores" / name) / "outcome.json").read_text())
+        assert record.outcome == commitment_to(held[name].digest, own["salt"])
     assert [(m.sender, m.receiver, m.kind) for m in found.channel.messages] == [("shop", "bank", "clear")]
-    with (tmp_path / "scores" / "bank" / "predictions.csv").open(newline="") as handle:
+    with (last_run(tmp_path / "scores" / "bank") / "predictions.csv").open(newline="") as handle:
         predicted = [float(row["predicted"]) for row in csv.DictReader(handle)]
-    with (tmp_path / "out" / "analyst" / "estimate.csv").open(newline="") as handle:
+    with (last_run(tmp_path / "out" / "analyst") / "estimate.csv").open(newline="") as handle:
         estimate = {row["name"]: float(row["estimate"]) for row in csv.DictReader(handle)}
     X = np.column_stack([one.block["X"] for one in sorted(run.parties, key=lambda one: one.columns)])
     eta = np.column_stack([np.ones(NEW), X]) @ [estimate[name] for name in ("intercept", "a", "c = y", "c = z", "b")]
@@ -246,13 +250,23 @@ def test_scores_with_secret_keys_where_all_agree_that_nothing_protects_the_recor
     case.network |= {"mode": "release", "unprotected_units": ["label", "features"]}
     told = started(case).all(runs="scores")
     assert {name: one.code for name, one in told.items()} == dict.fromkeys(case.names, 0), told["bank"].err
-    with (folder / "scores" / "bank" / "predictions.csv").open(newline="") as handle:
+    with (last_run(folder / "scores" / "bank") / "predictions.csv").open(newline="") as handle:
         predicted = np.array([float(row["predicted"]) for row in csv.DictReader(handle)])
     np.testing.assert_allclose(np.log(predicted / (1 - predicted)), expected, atol=1e-9)
-    assert (
-        "nothing here may be published" in told["bank"].out and not (folder / "scores" / "dealer" / "release").exists()
+    assert "nothing here may be published" in told["bank"].out and not list(
+        (folder / "scores" / "dealer").rglob("release")
     )
     words = ["party", "--config", "shop.yaml", "--me", "shop", "--data", "shop", "--dry-run"]
     assert main(words) == 0
     told = capsys.readouterr().out
     assert "deployed splits" in told and "left indicators" not in told
+    # Where a site has caps, its account stays with its data: new records have a folder, a site and an account apart.
+    site = site_of(case, "shop", files=[{"file": "new.csv", "columns": ["id", "a", "c"]}])
+    policy(folder / "shop", site | {"epsilon": [{"unit": "features", "epsilon": 50.0, "delta": 1e-5, "days": 30}]})
+    assert main([*words, "--account", "other.jsonl"]) != 0
+    assert "scored a folder of their own (--data) with its own site.yaml" in capsys.readouterr().err
+    for file in ("new.csv", MODEL):
+        (folder / "new").mkdir(exist_ok=True)
+        shutil.copy(folder / "shop" / file, folder / "new" / file)
+    policy(folder / "new", site)
+    assert main([*words[:-2], "new", "--dry-run"]) == 0, capsys.readouterr().err

@@ -13,6 +13,7 @@ from deployment_cases import Apart
 from deployment_processes import Parties, PartyOutput
 from partywise.errors import ConfigError
 from partywise.experiment.deployment.joint_results import join_results
+from partywise.experiment.deployment.run_files import last_run
 from partywise.federation.account.reading import opened_account, runs_of
 from partywise.federation.deployment.link import SessionLink
 from partywise.federation.transport.authority import make
@@ -73,7 +74,7 @@ def test_every_client_pays_each_sum_once_before_its_words_and_all_see_what_it_co
         ]
         assert [one for one in seen if one in order] == order
         assert "noise: 1 of the full variance from each of 2 parties" in told[name].out
-    found = join_results([tmp_path / "out" / name for name in parties.case.names])
+    found = join_results([last_run(tmp_path / "out" / name) for name in parties.case.names])
     delta = 100**-1.5
     assert found.total.delta == pytest.approx(delta, rel=1e-12)
     # Two records of a person: twice mu.
@@ -137,7 +138,8 @@ def test_a_run_whose_client_was_killed_goes_on_when_all_start_again_and_is_paid_
     assert told["north"].code == -signal.SIGKILL and monotonic() - begun < 2 * PATIENCE + 10
     for name in ("south", "server"):
         assert "'north'" in sentence(told[name])
-        assert not list((tmp_path / "out" / name).glob("*.csv")) and not (tmp_path / "out" / name / "release").exists()
+        folder = tmp_path / "out" / name
+        assert not list(folder.rglob("*.csv")) and not list(folder.rglob("release"))
     paid = [row for row in rows(tmp_path, "north") if row.kind == "paid"]
     assert [row.fields["event"]["release_id"] for row in paid] == ["slice means"]
     again = parties.all()

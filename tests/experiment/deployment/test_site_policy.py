@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
@@ -21,12 +22,17 @@ from partywise.errors import ConfigError, PolicyError
 from partywise.experiment.deployment.part import Part, parts, whole
 from partywise.experiment.deployment.publication.release_folder import NOBODY
 from partywise.experiment.deployment.settings import deployments_of
-from partywise.experiment.deployment.site.account import SiteAccount
+from partywise.experiment.deployment.site.account import SiteAccount, cap_spendings
 from partywise.experiment.deployment.site.policy import SitePolicy, policy_of
-from partywise.experiment.deployment.verbs import _connect_directly
+from partywise.experiment.deployment.start import Start, prepare
+from partywise.experiment.deployment.verbs import connect_directly
 from partywise.experiment.plans import plans, read_configuration
+from partywise.federation.account import account as account_module
 from partywise.federation.account.account import Account
+from partywise.federation.account.chain import Row, line_of
+from partywise.federation.account.reading import opened_account
 from partywise.federation.publication.files import TIME
+from partywise.filters.certified import CertifiedFilter
 from partywise.privacy.ledger.event import Event
 from pipeline import ROOT
 from site_files import KINDS, policy, site_of, write_site
@@ -253,15 +259,19 @@ def event(mu: float, name: str) -> Event:
     return Event(name, "north", "gaussian", "row", owns, mu=mu, audience=("server",), certificate="exact")
 
 
-def test_caps_count_what_the_account_paid_in_their_days_and_keep_it_where_they_refuse(tmp_path):
+def days_ago(days: float) -> str:
+    return (datetime.now(UTC) - timedelta(days=days)).strftime(TIME)
+
+
+def test_caps_count_what_the_account_paid_in_their_days_and_keep_it_where_they_refuse(tmp_path, monkeypatch):
     """mu squared of .04 a run: one fits into epsilon 1 and two into 1.2; what is older than its days counts no more."""
     cap = {"unit": "row", "epsilon": 1.0, "delta": 1e-5, "days": 30}
     keys = site_of(Apart(CLIENTS), "north", epsilon=[cap, {"unit": "row", "epsilon": 1.2, "delta": 1e-5}])
     found = policy(tmp_path, keys)
 
     def pay(run: str, days: float) -> None:
+        monkeypatch.setattr(account_module, "now", lambda: days_ago(days))
         with SiteAccount(tmp_path / "ledger.jsonl", found, party="north") as account:
-            account.record_time((datetime.now(UTC) - timedelta(days=days)).strftime(TIME))
             account.began(run, "c" * 64)
             account.charge(event(0.2, run))
             account.record_end("done")
@@ -279,18 +289,68 @@ def test_caps_count_what_the_account_paid_in_their_days_and_keep_it_where_they_r
     pay("e", 0)
 
 
-def test_what_was_paid_before_times_were_written_counts(tmp_path):
-    with Account(tmp_path / "ledger.jsonl", party="north") as account:
-        account.began("a", "c" * 64)
-        account.charge(event(0.2, "a"))
-        account.record_end("done")
+def undated(path: Path) -> None:
+    """Write an account anew as an earlier version did where a site had no cap: without the time of the last run."""
+    rows = opened_account(path).rows
+    last = max(row.number for row in rows if row.kind == "time")
+    lines, previous = [], "0" * 64
+    for number, row in enumerate(row for row in rows if row.number != last):
+        # The payment is a row earlier then.
+        fields = row.fields | (
+            {"kept": [one - 1 for one in row.fields["kept"]]} if row.kind == "ended" and number > last else {}
+        )
+        line, written = line_of(number, previous, row.kind, row.run, fields)
+        previous = written.digest
+        lines.append(line)
+    path.write_bytes(b"".join(lines))
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_what_was_paid_at_an_unknown_time_counts(tmp_path, monkeypatch, earlier):
+    """Also after a run whose time is known, and long ago."""
+    monkeypatch.setattr(account_module, "now", lambda: days_ago(400))
+    for run in (*(["z"] if earlier else []), "a"):
+        with Account(tmp_path / "ledger.jsonl", party="north") as account:
+            account.began(run, "c" * 64)
+            account.charge(event(0.2, run))
+            account.record_end("done")
+    undated(tmp_path / "ledger.jsonl")
+    monkeypatch.undo()
     cap = {"unit": "row", "epsilon": 1.0, "delta": 1e-5, "days": 1}
     found = policy(tmp_path, site_of(Apart(CLIENTS), "north", epsilon=[cap]))
     with SiteAccount(tmp_path / "ledger.jsonl", found, party="north") as account:
-        account.record_time(datetime.now(UTC).strftime(TIME))
         account.began("b", "c" * 64)
         with pytest.raises(PolicyError, match=r"is spent: .* in run a"):
             account.charge(event(0.2, "b"))
+
+
+def test_what_is_paid_without_a_cap_by_a_filter_or_after_a_late_restart_has_its_time(tmp_path, monkeypatch):
+    """A cap of 30 days counts payments of today, whoever made them, of a run that began 60 days ago."""
+    path = tmp_path / "ledger.jsonl"
+    monkeypatch.setattr(account_module, "now", lambda: days_ago(60))
+    with Account(path, party="north") as account:
+        account.began("a", "c" * 64)
+        account.charge(event(0.1, "old"))
+    monkeypatch.undo()
+    with Account(path, party="north") as account:
+        account.began("a", "c" * 64, again=True)
+        account.charge(event(0.1, "old"), event(0.2, "resumed"))
+        account.record_end("done")
+    with Account(path, party="north") as account:
+        account.began("b", "c" * 64)
+        account.charge(event(0.3, "without a cap"))
+        account.record_end("done")
+    made = CertifiedFilter(1.0, mu=0.4, unit="row", budget=(9.0, 1e-5), owner="north", account=path)
+    made.release(np.ones((2, 1)))
+    cap = {"unit": "row", "epsilon": 9.0, "delta": 1e-5, "days": 30}
+    (spending,) = cap_spendings(
+        policy(tmp_path, site_of(Apart(CLIENTS), "north", epsilon=[cap])).site, rows(path), "north"
+    )
+    assert spending.amount_spent == pytest.approx(0.2**2 + 0.3**2 + 0.4**2)
+
+
+def rows(path: Path) -> tuple[Row, ...]:
+    return opened_account(path).rows
 
 
 def test_caps_refuse_experiments_and_more_rows_of_a_person_than_the_site_says(tmp_path):
@@ -380,7 +440,7 @@ def test_what_was_not_foreseen_is_refused_when_it_is_sent(tmp_path):
         clear = {"kind": "Clear", "value": 0, "units": ["row"]}
         with pytest.raises(PolicyError, match="'server' would receive a clear, and receivers gives it release"):
             account.record_sent(0, "server", "x", clear, (), 8)
-        assert [row.kind for row in account.rows()] == ["account", "began"]
+        assert [row.kind for row in account.rows()] == ["account", "time", "began"]
 
 
 def test_where_a_party_listens_is_its_own_business(tmp_path):
@@ -389,7 +449,7 @@ def test_where_a_party_listens_is_its_own_business(tmp_path):
     case.network["parties"]["north"]["port"] = 47
 
     def listens(text: str | None, site: SitePolicy | None) -> object:
-        made = _connect_directly(case.config, Namespace(listen=text, me="north"), site)
+        made = connect_directly(case.config, Namespace(listen=text, me="north"), site)
         return made.keywords["listen"] if isinstance(made, partial) else None
 
     for text, found in (("0.0.0.0:8443", ("0.0.0.0", 8443)), ("[::]:1", ("::", 1)), ("host", ("host", 47))):
@@ -416,8 +476,42 @@ def test_parties_under_sites_that_allow_a_run_end_it_well(tmp_path):
     told = parties.all()
     assert {one.code for one in told.values()} == {0}, told
     assert main(["union", *(str(tmp_path / "out" / name) for name in case.names)]) == 0
-    again = parties.all()
+    again = parties.all(more=["--again"])
     assert {one.code for one in again.values()} == {1}
     errors = " ".join(one.err for one in again.values())
     assert "site.yaml forbids it: " in errors and "site.yaml epsilon[0] (epsilon = 2.2, " in errors
     assert "REFUSES this run: mu squared 0" in errors
+
+
+@pytest.mark.parametrize(
+    ("study", "protocol", "places"),
+    [
+        (GLM, "joint", {"analyst", "dealer"}),
+        (GLM, "bcd", {"analyst"}),
+        (GLM, "correlation", {"analyst", "dealer"}),
+        (GLM, "block_svd", {"analyst"}),
+        ("vertical_linear", "exact", set()),
+    ],
+)
+def test_sums_without_noise_ask_for_cells_without_a_site(study, protocol, places, tmp_path):
+    """One person's indicator is that person's record in an exact sum; the owner is told the column and the count."""
+    for count, refused in ((1, True), (2, True), (3, False)):
+        case = exact_case(study, protocol, places, count)
+        case.write(tmp_path)
+        start = Start((case.deployment(),), "c" * 64, "shop", tmp_path / "shop", tmp_path, tmp_path)
+        words = rf"party 'shop': column '.*z.*' has one value in all records but {count}.*need 3.*min_cell"
+        with pytest.raises(PolicyError, match=words) if refused else nullcontext():
+            prepare(start)
+
+
+def exact_case(study: str, protocol: str, places: set[str], count: int) -> Apart:
+    """A case whose level z so many persons have."""
+    case = Apart(study)
+    case.method = {"protocol": protocol}
+    case.network.pop("epsilon", None)
+    parties = case.network["parties"]
+    case.network["parties"] = {name: parties[name] for name in (*case.files, *sorted(places))}
+    ((_, (header, rows)),) = case.files["shop"].items()
+    for i, row in enumerate(rows):
+        row[header.index("c")] = "z" if i < count else "xy"[i % 2]
+    return case

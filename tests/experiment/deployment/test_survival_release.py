@@ -12,6 +12,7 @@ import pytest
 from deployment_cases import Apart
 from deployment_processes import Parties
 from partywise.__main__ import main
+from partywise.experiment.deployment.run_files import last_run
 from partywise.federation.transport.authority import make
 from partywise.federation.transport.credential import Credential
 
@@ -49,7 +50,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(("protocol", "noise"), WAYS)
 def test_the_folder_has_curves_with_intervals_and_bands_and_is_checked_without_data(released, protocol, noise, capsys):
     """No place has data or noise but the hospitals; the certificate is the target."""
-    folder = released / "out" / "server" / f"{protocol}_{noise}_epsilon{EPSILON}_fold0" / "release"
+    folder = last_run(released / "out" / "server" / f"{protocol}_{noise}_epsilon{EPSILON}_fold0") / "release"
     assert main(["check-release", str(folder), "--authority", str(released / "certificates" / "authority.pem")]) == 0
     capsys.readouterr()
     stated = json.loads((folder / "statement.json").read_text())
@@ -67,6 +68,9 @@ def test_the_folder_has_curves_with_intervals_and_bands_and_is_checked_without_d
         assert 0 <= ends[2] <= float(band["estimate"]) <= ends[3] <= 1
     ratios = {name: row for name, row in rows.items() if name in ("age", "treated = yes")}
     assert len(ratios) == (2 if protocol == "scores" else 0)
-    assert all(float(row["lower"]) < float(row["estimate"]) < float(row["upper"]) for row in ratios.values())
+    # The noise is secret and another one in every run: some draws leave no intervals, and the row says why.
+    for row in ratios.values():
+        ends = (row["lower"], row["estimate"], row["upper"])
+        assert row["note"] if "" in ends else float(ends[0]) < float(ends[1]) < float(ends[2])
     # Comparisons with a pooled fit are the evaluator's.
     assert not any(word in json.dumps(stated) for word in ("km_error", "clip_share", "stopped_share", "records_read"))

@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 from math import sqrt
 from typing import Any
 
@@ -18,7 +19,7 @@ from partywise.experiment.register.printed_source import files, read
 from partywise.experiment.register.register import number_text
 from partywise.experiment.register.table import Row, counts
 from partywise.experiment.register.table import read as read_table
-from partywise.experiment.register.text import page, sentence
+from partywise.experiment.register.text import closeness, page, sentence
 from partywise.experiment.register.verb import MARKED, fit_notes, notable, notes
 from partywise.experiment.register.verdict import STATUSES, verdict
 from partywise.experiment.results.verify import recompute
@@ -76,10 +77,27 @@ def test_the_page_and_the_readme_are_what_the_file_says():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     marked = MARKED.search(readme)
     assert marked is not None and sentence(ROWS, fit_notes(PRINTED)) in marked[0]
-    close = sum(row.within_5_percent == "yes" and row.status == "reproduced" for row in ROWS)
     clause = "the constants of FSIR, which its paper does not print, were fitted to its Tables 1 and 2"
-    assert f"({close} of them numbers within 5%; {clause})" in marked[0]
+    told = re.search(
+        rf"\((\d+) of them numbers within 5%, (\d+) more within 5% of a number that prints alike, (\d+) printed as 0; "
+        rf"{clause}\)",
+        marked[0],
+    )
+    assert told is not None
+    close, rounded, zero = map(int, told.groups())
+    near = [row for row in ROWS if row.within_5_percent == "yes" and row.status == "reproduced"]
+    printed = [(Fraction(row.printed), Fraction(row.reproduction)) for row in near]
+    assert close == sum(a != 0 and 20 * abs(b - a) <= abs(a) for a, b in printed)
+    assert zero == sum(a == 0 for a, _ in printed) and close + rounded + zero == len(near)
     assert len(notable(PRINTED)) >= 30
+
+
+def test_what_is_close_is_counted_apart_from_what_rounding_makes_close():
+    row = next(row for row in ROWS if row.within_5_percent == "yes" and row.status == "reproduced")
+    cases = [("1.00", "1.05"), ("-2.0", "-1.91"), ("0.1", "0.13"), ("0.0", "0.04")]
+    rows = [replace(row, printed=printed, reproduction=ours) for printed, ours in cases]
+    rows += [replace(row, status="differs"), replace(row, within_5_percent="no")]
+    assert closeness(rows) == (2, 1, 1)
 
 
 def test_comparisons_that_chance_decides_are_counted():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from math import inf, nan
 from pathlib import Path
 
@@ -11,12 +12,15 @@ import pytest
 
 import toy
 from gathered import gather, make_blocks, table
+from partywise.experiment.differences.difference import difference
 from partywise.experiment.jobs import Cost, Timings
 from partywise.experiment.plan import Plan
 from partywise.experiment.results.attributes import meanings
+from partywise.experiment.results.compare import compare_cubes
 from partywise.experiment.results.cube import DIMS, open_cube
 from partywise.experiment.tables.summary import averages
 from partywise.privacy.accountants import accountants
+from partywise.verdicts import STATUSES
 from printed_rows import printed_rows
 
 
@@ -156,5 +160,30 @@ def test_diverged_fits_are_counted_in_the_summary(tmp_path):
     cube = open_cube(folder / "cube.nc")
     assert set(np.unique(meanings(cube["status"]))) == {"diverged"}
     first = "case one, method clear, replicate 0, parties 1, fold 0, epsilon inf"
-    said = f"2 fits did not converge or diverged, the first is {first}: see status in the cube."
+    said = f"fits that are not ok: 2 diverged, the first is {first}: see status in the cube."
     assert said in " ".join((folder / "summary.txt").read_text().split())
+
+
+def test_a_cube_and_its_tables_have_every_verdict_of_an_estimate(tmp_path, monkeypatch):
+    """Flags of earlier cubes keep their numbers, which ``diff`` and ``compare`` read by their meanings."""
+    words, fit = iter(STATUSES), toy.fit_clear
+    monkeypatch.setattr(toy, "fit_clear", lambda run: replace(fit(run), status=next(words)))
+    one = {"methods": ("clear",), "replicates": len(STATUSES), "parties": (1,), "folds": 1, "epsilon": (inf,)}
+    plan = toy.toy_plan(one=one)
+    folder = gather(plan, make_blocks(plan, tmp_path), tmp_path / "out")
+    cube = open_cube(folder / "cube.nc")
+    flags = cube["status"].attrs
+    assert flags["flag_meanings"].split()[:4] == ["not_in_design", "ok", "not_converged", "diverged"]
+    assert flags["flag_meanings"].split()[1:] == list(STATUSES) and list(flags["flag_values"]) == [*range(14)]
+    assert meanings(cube["status"]).values.ravel().tolist() == list(STATUSES)
+    assert [row["status"] for row in table(folder / "tidy.csv")] == list(STATUSES)
+    told = " ".join((folder / "summary.txt").read_text().split())
+    assert f"not ok: {', '.join(f'1 {word}'.replace('_', ' ') for word in STATUSES[1:])}, the first is" in told
+    old = cube.copy(deep=True)
+    old["status"] = cube["status"].where(cube["status"] < 4, 3).astype(np.int8)
+    old["status"].attrs = flags | {"flag_values": np.arange(4, dtype=np.int8)}
+    old["status"].attrs["flag_meanings"] = "not_in_design ok not_converged diverged"
+    count, cells = compare_cubes(old, cube).changes["status"]
+    assert count == len(STATUSES) - 3 and cells[0].endswith("'diverged' -> 'not_finite'")
+    told = [(entry.first, entry.second, entry.fits) for entry in difference("toy", old, cube).of("status")]
+    assert told == [("diverged", word, 1) for word in STATUSES[3:]]

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 import yaml
 
+from artifact.expected import FIRST
 from invented import invented_columns
+from partywise.experiment.cells import STATUS
 from partywise.experiment.measures import Measures, measure
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.plans import read_configuration
@@ -67,6 +69,9 @@ def test_fits_are_counted_by_how_they_ended(made):
     assert lines(made)[0] == "label_private: 42 fits, all of them ok"
     made[1].status[:3], made[1].status[5] = 3, 2
     assert lines(made)[0] == "label_private: 42 fits, 1 not converged, 3 diverged"
+    made[1].status[6:8] = STATUS.index("not_estimable")
+    assert lines(made)[0] == "label_private: 42 fits, 1 not converged, 3 diverged, 2 not estimable"
+    assert FIRST.fullmatch("label_private: 42 fits, 2 not estimable")
 
 
 def test_the_worst_epsilon_is_named_with_its_claim(made):
@@ -110,6 +115,20 @@ def test_the_best_certified_fit_stands_at_the_usual_target(made):
     ]
     put(made[1], block_of(made[1], "n_300", "bad"), "log_loss", [[0.0, 0.01, 0.0], [0.0, 0.01, 0.0]])
     assert lines(made)[3] == "  n_200, 1 of 2: test log-loss 0.22 +- 0 at ε 2, a good one; not run without noise"
+
+
+def test_a_method_that_misses_its_target_is_not_the_headline(made):
+    """Its error is the least, and its certified epsilon 1.7e8; where all miss theirs, the least epsilon is chosen."""
+    chosen, columns = made
+    good, bad = (block_of(columns, "plain", name) for name in ("good", "bad"))
+    for name in ("epsilon_certified", "epsilon_certified_run"):
+        put(columns, good, name, np.full(good.shape, 1.7e8))
+    (line,) = [one for one in screen_text(chosen, columns).splitlines() if "a plain case" in one]
+    assert "at ε 2, a bad one" in line
+    for name in ("epsilon_certified", "epsilon_certified_run"):
+        put(columns, bad, name, np.full(bad.shape, 30.0))
+    (line,) = [one for one in screen_text(chosen, columns).splitlines() if "a plain case" in one]
+    assert "at ε 30, a bad one" in line
 
 
 def test_the_reference_is_the_same_protocol_without_noise(made):
@@ -166,6 +185,11 @@ def test_where_nothing_is_certified_it_says_so_and_stands_last(made):
 def test_errors_of_training_records_are_marked(made):
     made[1].number("in_sample")[:] = 1.0
     assert all(" +- 0 (in-sample) at ε 2" in line for line in lines(made)[2:])
+
+
+def test_a_heading_of_the_summary_does_not_break_at_a_hyphen(made):
+    text = summary_text(*made)
+    assert "log-loss" in text and not [line for line in text.splitlines() if "log- " in line or line.endswith("log-")]
 
 
 def test_the_summary_marks_them_too_and_says_what_that_means(made):

@@ -125,7 +125,7 @@ def test_a_second_process_of_a_party_is_refused_in_one_sentence(tmp_path):
         with pytest.raises(AccountError, match="open in another process"):
             opened(tmp_path)
     with opened(tmp_path) as again:
-        assert [row.kind for row in again.rows()] == ["account", "began"]
+        assert [row.kind for row in again.rows()] == ["account", "time", "began"]
 
 
 def test_an_account_belongs_to_one_party(tmp_path):
@@ -144,7 +144,7 @@ def test_a_run_begins_once_and_before_anything_is_paid(tmp_path):
             account.began("a", "x")
         with pytest.raises(AccountError, match="no run has begun"):
             account.charge(event("one"))
-        assert [row.kind for row in account.rows()] == ["account", "began", "ended"]
+        assert [row.kind for row in account.rows()] == ["account", "time", "began", "ended"]
 
 
 def test_what_cannot_be_written_is_not_drawn(tmp_path, monkeypatch):
@@ -265,7 +265,7 @@ def test_threads_that_pay_at_once_spend_no_more_than_the_budget(tmp_path, monkey
 
         with ThreadPoolExecutor(8) as pool:
             assert sum(pool.map(pay, range(8 * affordable))) == affordable
-    assert len(read_chain(tmp_path / FILE).rows) == affordable + 3
+    assert len(read_chain(tmp_path / FILE).rows) == affordable + 4
 
 
 def test_a_budget_that_changes_is_told_and_forgets_nothing(tmp_path):
@@ -283,7 +283,7 @@ def test_a_budget_that_changes_is_told_and_forgets_nothing(tmp_path):
             account.charge(event("three", 1e-3))
         assert account.notes
     with opened(tmp_path, smaller) as account:
-        assert not any("was" in note and "from now on" in note for note in account.notes)
+        assert not any("was" in note and "from the next run on" in note for note in account.notes)
 
 
 def test_values_in_the_clear_are_paid_without_a_budget_and_refused_with_one(tmp_path):
@@ -406,9 +406,9 @@ def test_a_process_that_goes_on_pays_what_is_new_and_nothing_twice(tmp_path):
     with opened(tmp_path) as account:
         account.began("a", "x")
         account.charge(event("one"), event("two"))
-    size = account.path.stat().st_size
     with opened(tmp_path) as account:
         account.began("a", "x", again=True)
+        size = account.path.stat().st_size
         account.charge(event("one"), event("two"))
         assert account.path.stat().st_size == size and not account.repeats
         account.charge(event("three"))
@@ -424,7 +424,7 @@ def test_a_process_that_does_something_else_than_the_one_before_is_stopped(tmp_p
         account.charge(event("one"))
     with opened(tmp_path) as account:
         account.began("a", "x", again=True)
-        with pytest.raises(AccountError, match=r"run a cannot go on: row 2 \(paid\) .* is not what"):
+        with pytest.raises(AccountError, match=r"run a cannot go on: row 3 \(paid\) .* is not what"):
             account.charge(event("one", mu=0.2))
 
 

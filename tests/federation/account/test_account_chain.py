@@ -102,8 +102,8 @@ def test_a_torn_line_is_dropped_with_a_note_and_the_chain_goes_on(tmp_path, capl
         assert "torn by a crash and is dropped" in account.notes[0] and account.notes[0] in caplog.text
         account.began("b", "x")
     rows = read_chain(path).rows
-    assert [row.kind for row in rows[-3:]] == ["ended", "dropped", "began"]
-    assert rows[-2].fields == {"bytes": 26}
+    assert [row.kind for row in rows[-4:]] == ["ended", "dropped", "time", "began"]
+    assert rows[-3].fields == {"bytes": 26}
 
 
 def test_a_whole_line_without_its_line_feed_is_kept(tmp_path):
@@ -114,7 +114,7 @@ def test_a_whole_line_without_its_line_feed_is_kept(tmp_path):
         assert not account.notes
         account.began("b", "x")
     assert path.read_bytes()[: len(data)] == data
-    assert [row.kind for row in read_chain(path).rows[-2:]] == ["ended", "began"]
+    assert [row.kind for row in read_chain(path).rows[-3:]] == ["ended", "time", "began"]
 
 
 @settings(max_examples=50, deadline=None)

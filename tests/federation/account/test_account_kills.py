@@ -55,7 +55,7 @@ class Numbered(Marks):
 
     drawn = 0
 
-    def draw(self, bounded: Any, mechanism: str, owner: str, draw: Any) -> Any:
+    def draw(self, bounded: Any, mechanism: str, owner: str, draw: Any, rng: object = None) -> Any:
         self.mark(f"drawn {self.drawn}")
         self.drawn += 1
         return draw()

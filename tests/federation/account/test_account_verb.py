@@ -15,6 +15,7 @@ from partywise.federation.account.chain import read_chain
 from partywise.federation.account.spending import Budget
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from partywise.privacy.ledger.event import SEVERAL, clear_event
+from partywise.privacy.rounding import upward
 
 BUDGET = Budget(2.0, 1e-5, "row")
 
@@ -42,12 +43,12 @@ def test_totals_by_unit_runs_and_the_budget_left(folder, capsys):
     assert main(["ledger", str(folder)]) == 0
     clinic, lab = re.split(r"(?m)^lab: ", capsys.readouterr().out)
     digest = read_chain(folder / "clinic" / FILE).digest
-    assert clinic.startswith(f"clinic: 9 rows of 2 runs, chain whole, rows agree, digest {digest}")
+    assert clinic.startswith(f"clinic: 11 rows of 2 runs, chain whole, rows agree, digest {digest}")
     assert "run first: 2 paid, 0 sent, ended; mode release\n" in clinic
     assert "run second: 1 paid, 0 sent, broke off; mode release\n" in clinic
     assert number("mu squared = ", clinic) == pytest.approx(0.09)
     epsilon = float(gaussian_epsilon(0.3, 1e-5))
-    assert re.search(rf"unit row: epsilon = {epsilon:.6g} at delta = 1e-05, 2 runs added; mu", clinic)
+    assert re.search(rf"unit row: epsilon = {upward(epsilon)} at delta = 1e-05, 2 runs added; mu", clinic)
     left = float(gdp_mu(2.0, 1e-5)) ** 2 - 0.09
     assert f"0.05 in run first, 0.04 in run second. Left for another run: mu squared {left:.6g}.\n" in clinic
     assert re.search(r"unit label: .*epsilon = inf at delta = 1e-06, 1 rows without a proof", lab)
@@ -56,7 +57,7 @@ def test_totals_by_unit_runs_and_the_budget_left(folder, capsys):
 
 def test_delta_of_the_epsilons_is_chosen(folder, capsys):
     assert main(["ledger", str(folder / "clinic" / FILE), "--delta", "1e-3"]) == 0
-    assert f"epsilon = {float(gaussian_epsilon(0.3, 1e-3)):.6g} at delta = 0.001" in capsys.readouterr().out
+    assert f"epsilon = {upward(float(gaussian_epsilon(0.3, 1e-3)))} at delta = 0.001" in capsys.readouterr().out
     assert main(["ledger", str(folder), "--delta", "2"]) == 2
     assert "--delta is 2.0" in capsys.readouterr().err
 
@@ -67,7 +68,7 @@ def test_a_changed_row_is_told_by_number_and_the_file_stays(folder, capsys):
     path.write_bytes(changed)
     assert main(["ledger", str(folder)]) == 2
     told = capsys.readouterr()
-    assert re.search(r"^ledger: row 3 of .*lab.* was changed", told.err) and told.out.startswith("clinic: ")
+    assert re.search(r"^ledger: row 4 of .*lab.* was changed", told.err) and told.out.startswith("clinic: ")
     assert path.read_bytes() == changed
 
 
@@ -103,11 +104,11 @@ def test_what_a_named_coalition_could_learn_of_noise_in_shares(tmp_path, capsys)
         account.record_end("outcome")
     words = ["ledger", str(tmp_path), "--delta", "1e-5"]
     assert main(words) == 0
-    assert number("unit row: epsilon = ", capsys.readouterr().out) == pytest.approx(2.0)
+    assert number("unit row: epsilon = ", capsys.readouterr().out) == pytest.approx(2.0, rel=1e-3)
     assert main([*words, "--against", "river,hill"]) == 0
     told = capsys.readouterr().out
     assert "  against hill and river:\n" in told
     expected = gaussian_epsilon(math.sqrt(2) * gdp_mu(2.0, 1e-5), 1e-5)
-    assert number("unit row: epsilon = ", told) == pytest.approx(float(expected), rel=1e-5)
+    assert number("unit row: epsilon = ", told) == pytest.approx(float(expected), rel=1e-3)
     assert main([*words, "--against", "north,hill"]) == 2
     assert "--against names north" in capsys.readouterr().err

@@ -43,11 +43,11 @@ def test_payments_that_no_message_carries_are_listed(account):
 
 
 EDITS = {
-    "payments": (paid_less, r"row 5 \(sent\) .* with mu 2\.0, which row 2 paid with 0\.2"),
-    "messages": (sent_less, r"row 5 \(sent\) .* with mu 0\.2, which row 2 paid with 2\.0"),
+    "payments": (paid_less, r"row 6 \(sent\) .* with mu 2\.0, which row 3 paid with 0\.2"),
+    "messages": (sent_less, r"row 6 \(sent\) .* with mu 0\.2, which row 3 paid with 2\.0"),
     "a release as public": (
         sent_as_public,
-        r"row \d \(ended\) .* tells other payments without a message .*\[2, 3, 4\]",
+        r"row \d \(ended\) .* tells other payments without a message .*\[3, 4, 5\]",
     ),
 }
 
@@ -85,11 +85,11 @@ def test_what_was_not_paid_is_not_sent(tmp_path):
         made.charge(clear_event("clear/clinic/clinic>server/y/row", "clinic", ("row",), "server"))
         made.record_sent(0, "server", "y", row_of(Clear(np.zeros(1), ("row",))), (1,), 8)
         made.charge(event("one", 0.1))
-        with pytest.raises(CertificationError, match=r"with sensitivity 1\.0, which row 4 paid with None"):
+        with pytest.raises(CertificationError, match=r"with sensitivity 1\.0, which row 5 paid with None"):
             made.record_sent(1, "server", "x", row_of(release("one", PAID)), (1,), 8)
         again = release("two", made)
         made.record_sent(1, "server", "x", row_of(again), (1,), 8)
-        assert [row.kind for row in made.rows()] == ["account", "began", "paid", "sent", "paid", "paid", "sent"]
+        assert [row.kind for row in made.rows()] == ["account", "time", "began", "paid", "sent", "paid", "paid", "sent"]
 
 
 def test_one_payment_covers_one_draw(tmp_path):

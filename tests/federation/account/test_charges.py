@@ -75,7 +75,7 @@ class Watch:
             else:
                 self.pending.append(event)
 
-    def draw(self, _: Any, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
+    def draw(self, _: Any, mechanism: str, owner: str, draw: Callable[[], Any], rng: object = None) -> Any:
         """A draw that is not a part of another is of what was just charged."""
         if self.depth == 0:
             expected = [] if owner == SEVERAL else [(mechanism, owner)]

@@ -180,13 +180,15 @@ def test_a_distance_is_covered_by_the_rounding_margin_or_by_the_reserve():
 
 def test_a_budget_of_an_older_account_is_the_same_budget(tmp_path):
     path = tmp_path / FILE
-    with Account(path, party="north", budget=TEN):
-        pass
+    with Account(path, party="north", budget=TEN) as account:
+        account.began("a", "c" * 64)
+        account.record_end()
     older = path.read_bytes()
     with Account(path, party="north", budget=TEN) as account:
         assert not account.notes
     assert path.read_bytes() == older
     with Account(path, party="north", budget=replace(TEN, against="any")) as account:
+        account.began("b", "c" * 64)
         assert [row.kind for row in account.rows()].count("budget") == 2
 
 

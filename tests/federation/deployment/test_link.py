@@ -34,7 +34,9 @@ def event(name: str, **terms) -> Event:
 def link():
     """The link of the server, and what p1 would have to put to it."""
     ends = connected(NAMES)
-    return SessionLink(Session(ends["server"], "c" * 64, patience=0.2).run(0), NAMES, Notes("server")), ends["p1"]
+    session = Session(ends["server"], "c" * 64, patience=0.2)
+    session.salts["p1", "server"] = "5" * 64
+    return SessionLink(session.run(0), NAMES, Notes("server")), ends["p1"]
 
 
 def put(end, payload, row, step=0, name="x"):

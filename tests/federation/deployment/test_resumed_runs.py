@@ -98,3 +98,22 @@ def test_a_party_that_was_killed_while_all_met_is_met_again(tmp_path, ended):
         found = tried(Middle(), names)
     expected = {name: outcome.digest for name, outcome in outcomes(program, run()).items()}
     assert {name: getattr(one, "digest", one) for name, one in found.items()} == expected
+
+
+def test_a_start_in_which_two_differ_leaves_no_run_that_others_would_go_on_with(tmp_path):
+    """A party without records agrees with both: it has what it said, and hears that nobody can have begun."""
+    folder, names = tmp_path / "certificates", run().names
+    authority.make(folder, names, days=1)
+
+    def tried(*records: str) -> dict[str, object]:
+        journals = {name: Journal(tmp_path / f"{name}.journal", CONFIGURATION) for name in names}
+        facts = {name: {} for name in names} | {f"client {k}": {"records": what} for k, what in enumerate(records)}
+        ends = relayed(names, folder, Middle(), *names, journals=journals)
+        found = threads(program, {name: run() for name in names}, ends, journal=journals, facts=facts, patience=30.0)
+        for journal in journals.values():
+            journal.close()
+        return found
+
+    assert all("another records than" in str(one) for one in tried("a", "b").values())
+    expected = {name: outcome.digest for name, outcome in outcomes(program, run()).items()}
+    assert {name: getattr(one, "digest", one) for name, one in tried("a", "a").items()} == expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from threading import Timer
-from time import monotonic
+from time import monotonic, sleep
 
 import pytest
 
@@ -49,6 +49,26 @@ def test_one_that_says_nothing_is_silent_after_patience(ends):
     # Both others were told that this one waits.
     for name in ("b", "c"):
         assert json.loads(ends[name].get("a", "waiting", 0)) == {"at": "message/3"}
+
+
+@pytest.mark.parametrize("tag", ["message/3", "done"])
+def test_what_comes_while_a_busy_party_looks_around_is_taken(ends, tag, monkeypatch):
+    """A look takes longer than the patience, and the frame comes during it: its sender knows that, and may end."""
+    frame = json.dumps({"run": "r"}).encode()
+
+    def slow_look(peer):
+        sleep(0.3)
+        ends["b"].put("a", tag, frame)
+        return True
+
+    monkeypatch.setattr(ends["a"], "is_there", slow_look)
+    if tag == "done":
+        ends["c"].put("a", tag, frame)
+        session = Session(ends["a"], "c" * 64, patience=0.2)
+        monkeypatch.setattr(session.watch, "put", lambda *frame: None)
+        assert session.say_and_hear(tag, {"run": "r"}) == {peer: {"run": "r"} for peer in ("b", "c")}
+    else:
+        assert Watch(ends["a"], 0.2).get("b", tag) == frame
 
 
 def test_a_run_ends_at_its_deadline_though_nobody_is_silent(ends):

@@ -18,8 +18,8 @@ from partywise.errors import CertificationError, PartyError
 from partywise.federation.deployment.outcome import estimate_of
 from partywise.federation.deployment.union import ReservedRow
 from partywise.federation.exchanges.masks import pair_keys
+from partywise.federation.exchanges.masks.noisy_sum import SCHEME, decode_integers, encode_integers, noisy_sum
 from partywise.federation.exchanges.masks.pair_keys import agree_on_keys
-from partywise.federation.exchanges.noisy_sum import SCHEME, decode_integers, encode_integers, noisy_sum
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, by_place, simulate
 from partywise.federation.secure_streams import SecureStreams
@@ -39,7 +39,7 @@ class Keys:
 
     noise: list = field(default_factory=list)
 
-    def draw(self, bounded, mechanism, owner, draw):
+    def draw(self, bounded, mechanism, owner, draw, rng=None):
         self.closed = bounded
         return draw()
 

@@ -118,6 +118,8 @@ def test_only_exchanges_those_who_carry_ciphers_and_the_observer_of_a_simulation
     assert others.pop("federation/transport/relay/sealing.py") == {"open"}
     # The content of a message of Flower's is no cipher of ours.
     assert others.pop("filters/adapters.py") == {"flower_mod", "mod"}
+    # A closed statistic asks its ciphers whose they are, and opens none.
+    assert others.pop("privacy/statistics/encrypted_integers.py") == {"foreign_parts"}
     assert others["federation/exchanges/secure_sum.py"] == {"assumed_releases"}
     rooms = {path.rpartition("/")[0] for path in others}
-    assert rooms == {f"federation/exchanges{room}" for room in ("", "/homomorphic", "/column_sums")}
+    assert rooms == {f"federation/exchanges{room}" for room in ("", "/homomorphic", "/column_sums", "/masks")}

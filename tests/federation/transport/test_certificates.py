@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 from network_driver import addresses, credentials, ends, posted, signers
 from partywise.errors import PartyError, RefusalError, Unreachable
 from partywise.federation.transport import authority
-from partywise.federation.transport.credential import expiry_warning, weakness
+from partywise.federation.transport.credential import chain_problem, expiry_warning, weakness
 from partywise.federation.transport.network import Network
 from partywise.federation.transport.tls import (
     certificate_names,
@@ -450,3 +450,77 @@ def test_a_request_of_a_stranger_or_for_two_parties_is_not_signed(name, host, wo
 def test_keys_that_are_short_or_unusual_sign_nothing(made, words):
     found = weakness(made().public_key())
     assert found.startswith(words) and bool(found) == bool(words)
+
+
+def pem(*certificates: x509.Certificate) -> str:
+    return "".join(one.public_bytes(serialization.Encoding.PEM).decode() for one in certificates)
+
+
+def kit(name: str, issuer: authority.Signer | None, *extensions: tuple[x509.ExtensionType, bool], days=(-2, 9)) -> Any:
+    """A certificate with these extensions alone, as kits of others have them; its own issuer without one."""
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    by, signing = (subject, key) if issuer is None else (issuer[0].subject, issuer[1])
+    begin, end = (now + timedelta(days=day) for day in days)
+    built = x509.CertificateBuilder(by, subject, key.public_key(), 7, begin, end)
+    for extension, critical in extensions:
+        built = built.add_extension(extension, critical)
+    return built.sign(signing, hashes.SHA256()), key
+
+
+def usage(sign: bool) -> tuple[x509.KeyUsage, bool]:
+    names = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "crl_sign")
+    rest = dict.fromkeys((*names, "encipher_only", "decipher_only"), False)
+    return x509.KeyUsage(digital_signature=not sign, key_cert_sign=sign, **rest), True
+
+
+def ca(path_length: int | None = None) -> tuple[x509.BasicConstraints, bool]:
+    return x509.BasicConstraints(True, path_length), False
+
+
+UNKNOWN = x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3"), b""), True
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["own authority", "kit without key usage"])
+def test_a_leaf_certificate_is_no_authority(plain):
+    """Whoever has a certificate could sign for anybody: a chain needs CA flags, and each link its dates."""
+    begin, end = (datetime.now(UTC) + timedelta(days=day) for day in (-2, 9))
+    signer = kit("root", None, ca()) if plain else authority.new_authority(begin, end)
+    leaf = kit("place", signer) if plain else authority.certificate("place", signer, begin, end)
+    forged = kit("owner", leaf) if plain else authority.certificate("owner", leaf, begin, end)
+    now, root = datetime.now(UTC), pem(signer[0])
+    assert chain_problem(pem(leaf[0]), root, now) == "" == chain_problem(pem(leaf[0]), root)
+    why = "is not of the authority in authority.pem .*basicConstraints.cA must be asserted in a CA certificate"
+    assert re.search(why, chain_problem(pem(forged[0], leaf[0]), root, now))
+    other = kit("root", None, ca()) if plain else authority.new_authority(begin, end)
+    assert "is not of the authority in authority.pem" in chain_problem(pem(leaf[0]), pem(other[0]), now)
+    assert "did not hold at" in chain_problem(pem(leaf[0]), root, now + timedelta(days=20))
+    assert chain_problem("nothing", root, now) == "has a certificate that cannot be read"
+
+
+@pytest.mark.parametrize(
+    ("root", "between", "dates", "why"),
+    [
+        ([ca()], [ca()], (-2, 9), ""),
+        ([ca(1)], [ca(0), usage(True)], (-2, 9), ""),
+        ([ca(0)], [ca()], (-2, 9), "path length constraint violated"),
+        ([ca()], [], (-2, 9), "cA must be asserted"),
+        ([], [ca()], (-2, 9), "cA must be asserted"),
+        ([ca()], [ca(), usage(False)], (-2, 9), "keyCertSign must be asserted"),
+        (
+            [ca()],
+            [ca(), (x509.UnrecognizedExtension(x509.ObjectIdentifier("1.2.3"), b""), True)],
+            (-2, 9),
+            "understood",
+        ),
+        ([ca()], [ca()], (-2, -1), "did not hold"),
+    ],
+)
+def test_a_kit_that_states_no_key_usage_needs_flags_lengths_and_dates(root, between, dates, why):
+    signer = kit("root", None, *root)
+    middle = kit("middle", signer, *between, days=dates)
+    leaf = kit("owner", middle)
+    found = chain_problem(pem(leaf[0], middle[0]), pem(signer[0]), datetime.now(UTC))
+    assert (why in found) if why else found == ""
+    stranger = kit("middle", None, ca())
+    assert "issued by another" in chain_problem(pem(leaf[0], stranger[0]), pem(signer[0]), datetime.now(UTC)) or why

@@ -6,6 +6,8 @@ import os
 from time import monotonic
 
 import pytest
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.x509 import load_pem_x509_certificate
 
 from deployment_driver import threads
 from network_driver import credentials, signers
@@ -201,10 +203,16 @@ def test_a_key_is_taken_with_the_certificate_of_its_party_for_this_job_alone(fol
     def announced(folder, job=JOB, configuration=CONFIGURATION):
         return Seal("server", Identity(job, configuration, {}, Credential(folder, "server"))).announcement
 
+    # Signed by the certificate of another party, which the authority has issued.
+    issuer = load_pem_x509_certificate((theirs / "hospital.pem").read_bytes())
+    leaf = issuer, load_pem_private_key((theirs / "hospital.key").read_bytes(), None)
+    chain = credentials(tmp_path / "chain", "server", leaf)
+    (chain / "server.pem").write_bytes((chain / "server.pem").read_bytes() + (theirs / "hospital.pem").read_bytes())
     me.learn("server", announced(own))
     key = me.key_of("server")
     for announcement, why in (
         (announced(forged), "signed with a certificate that is not of the authority"),
+        (announced(chain), "not of the authority .*cA must be asserted"),
         (announced(other), "is signed with the certificate of another party"),
         (announced(own, job="job 6"), "has another signature"),
         (announced(own, configuration="d" * 64), "has another signature"),

@@ -158,8 +158,26 @@ def test_whoever_opens_what_crossed_closed_has_no_proof_against_it():
     assert ledger.total(("p1", "server"), "features", DELTA).epsilon_certified < math.inf, "only labels were closed"
     worst = ledger.worst_total(names, "label", DELTA)
     assert worst.epsilon_certified == pytest.approx(float(gaussian_epsilon(math.sqrt(1.25), DELTA)))
-    assert worst.trust == "dealer does not collude; server (key) colludes with no receiver"
+    assert worst.trust == (
+        "dealer does not collude; server (key) colludes with no receiver; "
+        "encryption under the key of server holds (a computational assumption)"
+    )
     assert Ledger(rows[:1]).worst_total(names, "label", DELTA).trust == "nobody"
+
+
+def test_what_its_owner_encrypts_rests_on_the_encryption():
+    """No coalition opens it, and whoever breaks the scheme does."""
+    rows = [
+        closed_event(f"labels of {owner}", owner, ("label",), ("p1",), (owner,)) for owner in ("active", "bank", "shop")
+    ]
+    names = ["active", "bank", "shop", "p1"]
+    assert Ledger(rows[:1]).worst_total(names, "label", DELTA).trust == (
+        "encryption under the key of active holds (a computational assumption)"
+    )
+    assert "under the keys of active, bank and shop holds" in Ledger(rows).worst_total(names, "label", DELTA).trust
+    assert Ledger(rows).worst_total(names, "features", DELTA).trust == "nobody"
+    shares = [closed_event("share", "p3", ("features",), ("p1",), ("p1", "p2", "p3"))]
+    assert Ledger(shares).worst_total(["p1", "p2", "p3"], "features", DELTA).trust == "nobody"
 
 
 def test_a_share_is_opened_by_all_who_have_one():

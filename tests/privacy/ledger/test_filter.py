@@ -29,6 +29,36 @@ def event(release_id="r", **fields):
     return Event(release_id=release_id, **values)
 
 
+@pytest.mark.parametrize("unit", ["row;flavour", "flavour;row", "flavour"])
+def test_each_unit_of_an_event_that_protects_none_must_be_known(unit):
+    """One known unit among others does not make the others known."""
+    with pytest.raises(ValueError, match=rf"unit='{unit}' of event 'r' is unknown"):
+        event(mechanism="none", unit=unit)
+    assert event(mechanism="none", unit="row;label", certified=False).unit == "row;label"
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"depends_on": ()}, r"depends_on=\[\] of event 'r' must name some of"),
+        ({"depends_on": ("colour",)}, r"depends_on=\['colour'\] of event 'r' must name some of"),
+        ({"depends_on": ("colour", "label")}, r"depends_on=\['colour', 'label'\] of event 'r' must name some of"),
+        ({"relation": "label_flip"}, "relation='label_flip' of event 'r' needs unit='label', not 'row'"),
+        ({"relation": "swap"}, "relation='swap' of an event is unknown"),
+        ({"owner": ""}, "owner='' of an event must be a non-empty string"),
+        ({"mechanism": "none", "certified": False, "mu": 1.0}, "has no profile and is never certified"),
+        ({"mechanism": "none"}, "has no profile and is never certified"),
+        ({"key_holders": ("p1",)}, "only a cipher has a key"),
+        ({"owners": ("p1", "p2")}, "both or none"),
+        ({"tv": 1.0}, r"tv=1.0 of event 'r' must lie in \[0, 1\)"),
+        ({"tv": -1e-9}, r"must lie in \[0, 1\)"),
+    ],
+)
+def test_a_field_of_an_event_that_cannot_be_is_named(fields, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        event(**({"mu": 1.0} if fields.get("mechanism") != "none" else {}) | fields)
+
+
 PROFILES = st.one_of(
     st.tuples(st.just("mu"), st.floats(0.01, 1)),
     st.tuples(st.just("epsilon"), st.floats(0.01, 1)),
@@ -248,3 +278,34 @@ def test_the_row_of_a_budget_is_the_budget(rule):
     # ledger.
     assert {"gdp": 1.4999999, "pure": 1.4999, "zcdp": 1.0}[rule] < cost <= 1.5
     assert Ledger.from_rows(found.to_rows()).total("p2", "row", DELTA).epsilon_certified == cost
+
+
+@pytest.mark.parametrize(("amount", "times", "total"), [(0.1, 3, 0.3), (0.1, 7, 0.7), (0.2, 3, 0.6), (0.1, 10, 1.0)])
+def test_amounts_add_as_the_decimals_that_they_print_as(amount, times, total):
+    """As floats three times 0.1 is more than 0.3."""
+    budget = PrivacyFilter(total, 0.0, rule="pure")
+    terms = {"unit": "row", "depends_on": {"label"}, "epsilon": amount}
+    for number in range(times):
+        budget.spend(Event(f"release {number}", "clinic", "laplace", **terms))
+    assert (budget.amount_spent, budget.remaining) == (total, 0.0)
+    with pytest.raises(BudgetExceeded):
+        budget.spend(Event("one more", "clinic", "laplace", **(terms | {"epsilon": 1e-12})))
+    together = PrivacyFilter(total, 0.0, rule="pure")
+    together.spend(Event("all", "clinic", "laplace", **terms, count=times))
+    assert together.remaining == 0.0
+
+
+def test_the_sentence_prints_what_differs():
+    budget = PrivacyFilter(0.3, 0.0, rule="pure")
+    terms = {"unit": "row", "depends_on": {"label"}}
+    with pytest.raises(BudgetExceeded, match=r"costs epsilon = 0\.300000001 .*; 0\.3 of 0\.3 is left"):
+        budget.spend(Event("sum", "clinic", "laplace", **terms, epsilon=0.300000001))
+
+
+def test_a_short_reserve_is_named_with_a_value_that_helps():
+    """Of masks, which cost nothing but their delta."""
+    mask = Event("mask", "clinic", "closed", unit="row", depends_on={"label"}, mu=0.0, delta_numeric=1.2345e-12)
+    with pytest.raises(BudgetExceeded, match=r"state numeric_reserve = 1\.24e-12 or more") as refusal:
+        PrivacyFilter(1.0, 1e-5, unit="row").spend(mask)
+    assert "mu squared" not in str(refusal.value)
+    PrivacyFilter(1.0, 1e-5, unit="row", numeric_reserve=1.24e-12).spend(mask)

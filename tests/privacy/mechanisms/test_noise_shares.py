@@ -13,7 +13,7 @@ from partywise.privacy.mechanisms.noise_shares import TOTAL_VARIATION, NoiseShar
 from partywise.privacy.statistics.whole import whole
 
 DIGITS = 60
-# Distances of two and three shares of 1/2, 1 and 2 steps (specification of releases, section 3).
+# Distances of two and three shares of 1/2, 1 and 2 steps.
 PRINTED = {(2, 0.5): 0.0344, (2, 1.0): 2.10e-5, (2, 2.0): 2.90e-18}
 PRINTED |= {(3, 0.5): 0.0231, (3, 1.0): 1.09e-6, (3, 2.0): 7.8e-24}
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import os
+import time
 
 import pytest
 
@@ -77,6 +79,20 @@ def test_a_file_that_is_not_there_is_told_before_any_job(own):
         with pytest.raises(ConfigError) as told:
             check_files({"functional_boosting": own.plan()}, own.folder)
         assert str(told.value) == f"{P}[0].file is {file!r}: {why}"
+
+
+def test_a_file_that_is_dated_ahead_of_the_clock_is_told_before_any_job(own):
+    """Its results would be older than it: the run ended in the raw text of Snakemake, and its advice failed."""
+    own.load()
+    path = own.folder / own.first["file"]
+    ahead = time.time() + 180
+    os.utime(path, (ahead, ahead))
+    with pytest.raises(ConfigError) as told:
+        check_files({"functional_boosting": own.plan()}, own.folder)
+    begin = f"{P}[0].file is 'rain.csv', which is dated 3.0 minutes ahead of the clock: "
+    assert str(told.value).startswith(begin) and "say touch rain.csv" in str(told.value)
+    os.utime(path)
+    check_files({"functional_boosting": own.plan()}, own.folder)
 
 
 def test_there_are_enough_malformed_cases():

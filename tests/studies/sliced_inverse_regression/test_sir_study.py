@@ -19,7 +19,7 @@ from partywise.inverse_regression.moments import centre, client_moments, whitene
 from partywise.inverse_regression.options import CertifiedOptions
 from partywise.inverse_regression.protocols import certified
 from partywise.inverse_regression.protocols.budgets import CertifiedPlan
-from partywise.inverse_regression.protocols.common import local_moments, noise_sd, with_clip_share
+from partywise.inverse_regression.protocols.common import ClientFacts, local_moments, noise_sd, with_facts
 from partywise.inverse_regression.published import fitted_sigma, prop2_sigma
 from partywise.inverse_regression.subspace import projection_loss
 from partywise.privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_epsilon, gdp_mu
@@ -56,10 +56,10 @@ def records(data, settings, clients):
 def test_without_noise_any_number_of_clients_is_the_pooled_estimate(data):
     for clients in (1, 3, 6):
         X, y = (np.concatenate(part) for part in zip(*records(data, SMALL, clients), strict=True))
-        pooled = client_moments(X, y, data.public_slices, clip=BoxClip(fixed(SMALL.radius)))
-        about = centre(pooled)
-        wanted = aggregate(about.means[None], [1], about.second, 2).basis
-        for protocol, options in (("reference", {"slices": "public"}), ("certified", {})):
+        box = BoxClip(fixed(SMALL.radius))
+        for protocol, clip, options in (("reference", None, {"slices": "public"}), ("certified", box, {})):
+            about = centre(client_moments(X, y, data.public_slices, clip=clip))
+            wanted = aggregate(about.means[None], [1], about.second, 2).basis
             found = fit(protocol, data, SMALL, clients, **options)
             assert projection_loss(found.estimate.basis, wanted) < 1e-12, (clients, protocol)
             assert found.scalars["loss"] == pytest.approx(projection_loss(wanted, data.beta), abs=1e-12)
@@ -469,18 +469,19 @@ def test_records_without_a_choice_of_columns_are_all_columns(model, screening):
 
 
 def test_clipped_shares_of_clients_weigh_as_their_records():
-    made = with_clip_share(Estimate(np.eye(2), 1.0, 1.0, 2), {"one": 0.1, "two": 0.5}, (100, 300))
+    facts = {name: ClientFacts(share, np.array([True, True]), ()) for name, share in (("a", 0.1), ("b", 0.5))}
+    made = with_facts(Estimate(np.eye(2), 1.0, 1.0, 2), facts, (100, 300))
     assert made.numbers == {"entry_clip_share": pytest.approx(0.4)}
 
 
 def test_a_clipped_share_is_that_of_the_entries_of_this_fit(data, many):
     """Whitened records are shrunk to a ball: the share of the box, of another method, stood in its column."""
     records_ = [client.block["clip_share"] for client in data.clients]
-    for protocol, options in (("certified", {}), ("whitened", {"clip": "box"}), ("published", {}), ("reference", {})):
+    for protocol, options in (("certified", {}), ("whitened", {"clip": "box"}), ("published", {})):
         found = fit(protocol, data, SMALL, 4, 1.0, **options).scalars["entry_clip_share"]
         assert found == pytest.approx(np.mean(records_[:4])) and 0 < found < 1
     assert "entry_clip_share" not in fit("whitened", data, SMALL, 4, 1.0).scalars
-    assert "entry_clip_share" not in fit("reference", data, SMALL, 4, clipped=False).scalars
+    assert "entry_clip_share" not in fit("reference", data, SMALL, 4).scalars
     done = fit("certified", many, MANY, 2, 1.0)
     drawn = [records_of(many, k, MANY, "signs").records(done.estimate.columns)[0] for k in range(2)]
     assert done.scalars["entry_clip_share"] == pytest.approx(np.mean(np.abs(drawn) > MANY.radius))

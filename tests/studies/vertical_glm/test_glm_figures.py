@@ -195,7 +195,7 @@ def test_dictionaries_find_all_or_nobody(cube):
 def test_private_methods_say_whom_they_trust(cube):
     figure = STUDY.figures["deviance_by_epsilon"](cube)
     words = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert words[1:3] == ["noise; trusts nobody", "noisy steps; if the aggregator does not collude"]
+    assert words[1:3] == ["noise; if the encryption holds", "noisy steps; if the aggregator does not collude"]
 
 
 def test_a_method_without_a_target_stands_beside_private_ones(cube):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from small_cube import read_block
 
 PRIVATE = ("moments", "noisy_newton", "noisy_gradient", "noisy_predictor")
-FOLDS = 2
+FOLDS = 3
 
 
 def made_of(protocol, epsilon=1.0, **settings):
@@ -39,9 +40,10 @@ def test_folds_cost_the_composition_of_all_their_releases(protocol, tmp_path):
     ((group, names, ledger),) = ledgers(read_block(tmp_path / "block.npz"))
     total = ledger_total(made, group, names, ledger)
     assert [cell.scalars["epsilon_certified"] for cell in cells] == pytest.approx([1.0] * FOLDS, abs=1e-9)
-    assert total["n_releases"] == sum(cell.scalars["n_releases"] for cell in cells)
-    # Gaussian releases: mu squared adds over folds.
-    mu = np.sqrt(FOLDS) * gdp_mu(1.0, 1e-5)
+    # A record is in the training records of all folds but its own.
+    assert FOLDS * total["n_releases"] == (FOLDS - 1) * sum(cell.scalars["n_releases"] for cell in cells)
+    # Gaussian releases: mu squared adds over the fits that a record is in.
+    mu = np.sqrt(FOLDS - 1) * gdp_mu(1.0, 1e-5)
     assert total["mu_total"] == pytest.approx(mu, rel=1e-9)
     assert total["epsilon_certified"] == pytest.approx(gaussian_epsilon(mu, 1e-5), rel=1e-9)
 
@@ -65,6 +67,7 @@ def test_no_two_folds_add_the_same_noise(protocol, monkeypatch):
     begun = Run.__init__
     monkeypatch.setattr(Run, "__init__", started)
     cells_of(made_of(protocol))
-    one, other = (np.array(record) for record in drawn)
-    assert one.shape == other.shape and len(one) > 0
-    assert not np.any(np.all(one == other, axis=1))
+    records = [np.array(record) for record in drawn]
+    assert len(records) == FOLDS and len(records[0]) > 0
+    for one, other in combinations(records, 2):
+        assert one.shape == other.shape and not np.any(np.all(one == other, axis=1))

@@ -12,7 +12,7 @@ from partywise.errors import ConfigError
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
-from partywise.glm.options import Family
+from partywise.models.family_facts import FACTS
 from partywise.randomness import stream
 from partywise.studies.vertical_glm import cases
 from partywise.studies.vertical_glm.cases import coefficients, constants, draw_generated
@@ -20,7 +20,7 @@ from partywise.studies.vertical_glm.data import absent, folds, split
 from partywise.studies.vertical_glm.settings import DatasetSettings, GeneratedSettings
 from pipeline import ROOT
 
-FAMILIES = Family.__args__
+FAMILIES = tuple(FACTS)
 GRID = {"methods": ["tried"], "replicates": 1, "parties": [2], "folds": 1, "epsilon": [1.0]}
 
 

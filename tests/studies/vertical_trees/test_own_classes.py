@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from partywise.experiment.cells import execution, run
 from partywise.experiment.configuration.build import build
 from partywise.experiment.data import generate
 from partywise.experiment.deployment.joint_results import join_results
+from partywise.experiment.deployment.run_files import last_run
 from partywise.experiment.plan import plan
-from partywise.federation.deployment.outcome import outcomes
+from partywise.federation.deployment.outcome import commitment_to, outcomes
 from partywise.federation.run import simulate
 from partywise.randomness import stream
 from partywise.studies.vertical_trees.figures.tables import tables_by_epsilon
@@ -159,10 +161,13 @@ def test_parties_apart_as_processes_are_the_simulation(tmp_path, monkeypatch, st
     data = generate(one.plan, "own", [0], "resources")[0]
     whole = execution(one.plan, "own", "m", 2, one.network.fold, one.epsilon, data)
     held = outcomes(one.plan.methods["m"].protocol.fit, whole)
-    found = join_results([tmp_path / "out" / name for name in case.names])
+    found = join_results([last_run(tmp_path / "out" / name) for name in case.names])
     assert found.channel.transcript() == whole.channel.transcript() and whole.channel.messages
     assert found.channel.ledger.digest == whole.channel.ledger.digest
-    assert {name: record.outcome for name, record in found.records.items()} == {n: o.digest for n, o in held.items()}
+    assert found.records.keys() == held.keys()
+    for name, record in found.records.items():
+        salt = json.loads((last_run(tmp_path / "out" / name) / "outcome.json").read_text())["salt"]
+        assert record.outcome == commitment_to(held[name].digest, salt)
 
 
 def test_the_figure_has_a_panel_for_each_class(folder):

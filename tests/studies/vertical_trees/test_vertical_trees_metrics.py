@@ -131,7 +131,7 @@ def test_the_example_fit_has_losses_of_training_and_test_rows_and_what_the_fit_s
     assert shown["path_test_loss"][1][-1] == pytest.approx(oracle.log_loss(y[100:], expit(scores[100:])))
 
 
-def test_trees_against_the_mean_response_and_residuals_beyond_their_bound():
+def test_trees_against_the_mean_response_and_the_share_of_clipped_residuals():
     X, y = drawn()
     data, train = data_of(X, y, 120), np.arange(200) < 120
     good, bad = (Estimate(Ensemble((tree,), 0.0, 1.0), 1.0) for tree in (stump(0.0, -2.0, 2.0), stump(0.0, 2.0, -2.0)))
@@ -140,8 +140,8 @@ def test_trees_against_the_mean_response_and_residuals_beyond_their_bound():
     base = oracle.log_loss(y[~train], np.full(80, y[train].mean()))
     assert found[0]["log_loss"] < base < found[1]["log_loss"]
     assert found[0]["residual_clip_share"] is None, "gradients of classes are at most 1"
-    numbers = data_of(X, 3.0 * y, 120, NUMBERS)
+    nothing = Estimate(Ensemble((stump(0.0, 0.0, 0.0),), 0.0, 1.0), 1.0, numbers={"residual_clip_share": 0.25})
     spec = SimpleNamespace(options=TablesOptions(residual_bound=2.5))
-    nothing = metrics(Estimate(Ensemble((stump(0.0, 0.0, 0.0),), 0.0, 1.0), 1.0), numbers, train, spec).as_dict()
-    assert nothing["residual_clip_share"] == pytest.approx(np.mean(y[train])) and nothing["worse_than_mean"]
+    read = metrics(nothing, data_of(X, 3.0 * y, 120, NUMBERS), train, spec).as_dict()
+    assert read["residual_clip_share"] == 0.25 and read["worse_than_mean"], "the statistic counts, the metric reads"
     assert metrics(good, data_of(X, y, 200), np.ones(200, dtype=bool), spec_of()).as_dict()["worse_than_mean"] is None

@@ -23,6 +23,8 @@ from snakemake_interface_logger_plugins.common import LogEvent
 NOTHING = "Nothing to be done"
 # Of Snakemake's plain messages, the one that people wait for.
 TOLD = "Will exit after finishing"
+# Results that were copied have no such records, and nothing here reads them (workflow/rules/provenance.smk).
+UNREAD = "Missing metadata for file"
 # A pipe gets a line for each of so many equal parts of the jobs.
 PARTS = 20
 # How many jobs the run has finished, for whoever started it.
@@ -32,6 +34,8 @@ WIDTH = 100
 NAMED = "ERROR "
 # How a line of a log begins that tells something about a person's data that did not end the job.
 NOTED = "WARNING own data: "
+# What a note says of records that are not used.
+LEFT_OUT = "left out"
 # A script that failed has told why in its log; that it failed says nothing more.
 SCRIPT = re.compile(r"CalledProcessError in file .*/scripts/.* returned non-zero exit status 1\b", re.DOTALL)
 ENDS = ("Exiting because a job execution failed", "WorkflowError:\nAt least one job did not complete")
@@ -45,9 +49,18 @@ def _last_words(log: Path) -> str:
 
 
 def _notes(log: Path) -> list[str]:
-    """What a job noted about a person's data."""
+    """What a job noted about a person's data: whatever is left out, and of other notes one for each file."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []
-    return [line.removeprefix("WARNING ") for line in lines if line.startswith(NOTED)]
+    notes = list(dict.fromkeys(line.removeprefix("WARNING ") for line in lines if line.startswith(NOTED)))
+    others: dict[str, list[str]] = {}
+    for note in notes:
+        if LEFT_OUT not in note:
+            others.setdefault(note.split(": ")[1], []).append(note)
+    grouped = [
+        f"{first} {len(rest)} more notes on this file are in {log}." if rest else first
+        for first, *rest in others.values()
+    ]
+    return [*(note for note in notes if LEFT_OUT in note), *grouped]
 
 
 def clock(seconds: float) -> str:
@@ -87,6 +100,8 @@ class LogHandler(LogHandlerBase):
         elif record.getMessage().startswith(NOTHING):
             # Whoever started the run tells it, with what lies where.
             _count(0)
+        elif record.getMessage().startswith(UNREAD):
+            pass
         elif record.levelno >= WARNING or record.getMessage().startswith(TOLD):
             self._once(record.getMessage())
 

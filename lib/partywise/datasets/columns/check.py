@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# Any: settings of a source, which may be the user's.
 from typing import Any, Protocol
 
 from ...errors import ConfigError

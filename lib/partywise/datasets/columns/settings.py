@@ -217,6 +217,11 @@ class DatasetSettings(ShippedColumns, RowSettings):
         return self.response_facts.criterion
 
     @property
+    def response_bounds(self) -> tuple[float, float] | None:
+        """Public range of a response that is a number; None for classes, also where they are fitted as numbers."""
+        return self.response_facts.response_bounds
+
+    @property
     def own_test_rows(self) -> bool:
         """Whether its authors have divided the table."""
         return self.table.divided

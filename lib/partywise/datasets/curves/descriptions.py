@@ -7,6 +7,8 @@ from the sample: constants taken from the data would be a release of their own. 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+# Any: blocks of a TOML file.
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..catalogue import ENTRIES

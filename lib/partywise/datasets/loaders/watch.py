@@ -9,6 +9,8 @@ from __future__ import annotations
 import io
 import pickle
 from pathlib import Path
+
+# Any: what a pickle holds.
 from typing import Any
 
 import numpy as np

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ...errors import DataMissing
 from ...project import IN_CLONE
 from .entries import hour_of, split_stamp
-from .grammar import ISO, TextForm
+from .grammar import EITHER, ISO, TextForm
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -141,6 +141,7 @@ def _stamp_texts(values: Sequence[date | None], time_format: str) -> list[str]:
     if time_format == ISO:
         dates = all(one is None or one.time() == time() for one in stamps)
         return ["" if one is None else one.date().isoformat() if dates else one.isoformat() for one in stamps]
+    time_format = time_format.partition(EITHER)[0]
     form, texts = TextForm(time_format=time_format), list[str]()
     for one in stamps:
         text = "" if one is None else one.strftime(time_format)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from ...files import READ_POLICY
 from .arrow import read_columns
 from .entries import is_number, plain_number, stamps_as_numbers, trouble
 from .foreign import foreign
-from .grammar import ISO, TextForm, is_typed
+from .grammar import ISO, JOINED, MARKS, TextForm, is_typed
 
 LISTED = 12
 # What stands in place of files, where a party has its own alone (`partywise.datasets.own.remote`); None: nothing.
@@ -43,6 +44,9 @@ class TextTable:
 
     def column(self, name: str, *, stripped: bool = True) -> list[str]:
         """Entries of a column, without blanks around them unless they count; an absent one raises ``DataMissing``."""
+        if name not in self.header and (parts := self._parts(name)):
+            texts = [self.column(part, stripped=stripped) for part in parts]
+            return ["" if set(row) & set(MARKS) else " ".join(row) for row in zip(*texts, strict=True)]
         if name not in self.header:
             told = f"{nearest(name, self.header, 'its columns are')}{self._no_name(name)}"
             raise DataMissing(f"{self.file} has no column {name!r}: {told}.")
@@ -55,6 +59,11 @@ class TextTable:
     def ids(self, name: str, *, stripped: bool = True) -> list[str]:
         """Entries of a column of ids, as they are compared."""
         return [self.form.id_text(text) for text in self.column(name, stripped=stripped)]
+
+    def _parts(self, name: str) -> list[str]:
+        """Columns of a name such as ``date + time``, whose entries are read one after the other."""
+        parts = name.split(JOINED)
+        return parts if len(parts) > 1 and all(part in self.header for part in parts) else []
 
     def _no_name(self, name: str) -> str:
         """Why the header may lack a name: R and pandas leave out that of the first column, or there is no header."""
@@ -102,28 +111,36 @@ def read_table(content: bytes, file: str, form: TextForm) -> TextTable:
         typed = read_columns(content, file, form)
         rows = [list(row) for row in zip(*typed.texts, strict=True)]
         _check_header(typed.header, rows, file)
-        told = TextForm(time_format=form.time_format or ISO, id_as_text=form.id_as_text)
+        kept = {name: getattr(form, name) for name in ("id_as_text", "time_zone", "percent", "below")}
+        told = TextForm(time_format=form.time_format or ISO, **kept)
         return TextTable(file, typed.header, rows, list(range(1, len(rows) + 1)), told, typed.refusals)
     if what := foreign(content, file, form.encoding):
         raise DataMissing(f"{file} is {what}.")
     text, delimiter = _decode(content, file, form.encoding), form.delimiter
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    source, above = io.StringIO(text, newline=""), form.lines_above
+    for _ in range(above):
+        source.readline()
+    reader = csv.reader(source, delimiter=delimiter)
     rows, lines = [], []
     try:
-        header = tuple(name.strip() for name in next(reader, []))
-        before = reader.line_num
+        header = header_of([next(reader, []) for _ in range(form.header_rows)], form)
+        before = reader.line_num + above
         for row in reader:
-            if reader.line_num > before + 1:
+            if reader.line_num + above > before + 1:
                 raise DataMissing(
-                    f"{file} has an entry that begins in row {before + 1} and ends in row {reader.line_num}: close its "
-                    "quote, and write every record of the file in one row."
+                    f"{file} has an entry that begins in row {before + 1} and ends in row {reader.line_num + above}: "
+                    "close its quote, and write every record of the file in one row."
                 )
-            before = reader.line_num
+            before = reader.line_num + above
             if row:
                 rows.append(row)
                 lines.append(before)
     except csv.Error as error:
-        raise DataMissing(f"{file} cannot be read as CSV (row {reader.line_num}: {error}): correct that row.") from None
+        raise DataMissing(
+            f"{file} cannot be read as CSV (row {reader.line_num + above}: {error}): correct that row."
+        ) from None
+    end = max(0, len(rows) - form.lines_below)
+    rows, lines = rows[:end], lines[:end]
     if not any(header):
         raise DataMissing(f"{file} is empty: its first row must name the columns.")
     _check_delimiter(header, file, delimiter)
@@ -137,10 +154,29 @@ def read_table(content: bytes, file: str, form: TextForm) -> TextTable:
     return TextTable(file, header, rows, lines, form)
 
 
+def header_of(rows: Sequence[Sequence[str]], form: TextForm) -> tuple[str, ...]:
+    """Names of columns: of several rows their parts, an empty one of an upper row being that of its left neighbour."""
+    width, parts = max(map(len, rows)), list[list[str]]()
+    for number, row in enumerate(rows):
+        names = [name.strip() for name in row] + [""] * (width - len(row))
+        parts.append(names if number == len(rows) - 1 else list(accumulate(names, _right_or_left)))
+    header = [" ".join(dict.fromkeys(filter(None, column))) for column in zip(*parts, strict=True)]
+    if form.equal_names == "number":
+        before = [header[:place].count(name) for place, name in enumerate(header)]
+        header = [f"{name} {count + 1}" if name and count else name for name, count in zip(header, before, strict=True)]
+    return tuple(header)
+
+
+def _right_or_left(left: str, right: str) -> str:
+    return right or left
+
+
 def _check_header(header: Sequence[str], rows: Sequence[Sequence[str]], file: str) -> None:
     twice = sorted({name for name in header if name and header.count(name) > 1})
     if twice:
-        raise DataMissing(f"{file} has several columns called {twice[0]!r}: give each its own name.")
+        raise DataMissing(
+            f"{file} has several columns called {twice[0]!r}: give each its own name, or set equal_names to number."
+        )
     if not rows:
         raise DataMissing(f"{file} has a header and no rows: nothing was measured.")
 
@@ -162,7 +198,7 @@ def _decode(content: bytes, file: str, encoding: str) -> str:
 def _explain_lengths(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
     """Why rows have another number of fields than the header has names, and the remedy."""
     if len(header) == 1 or header[0].startswith("#"):
-        return "the first row must name the columns; take out what stands before it, such as a title or a comment"
+        return "the first row must name the columns; set lines_above to the number of lines before it, such as a title"
     more = len(rows) > 1 and all(len(row) == len(header) + 1 for row in rows)
     if more and not any(row[-1] for row in rows):
         return "all rows end in a delimiter; take it off, or end the header with one too"
@@ -209,7 +245,7 @@ def numbers(
     """
     missing = set(marks)
     named = np.array([text in missing for text in texts], dtype=bool)
-    if (stamps := stamps_as_numbers(texts, named, form)) is not None:
+    if (stamps := stamps_as_numbers(texts, named, form, what)) is not None:
         return stamps
     cleaned = ["nan" if text in missing else plain_number(text, form) for text in texts]
     try:

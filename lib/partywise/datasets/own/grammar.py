@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
-from datetime import datetime
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import UTC, datetime, tzinfo
+from fnmatch import fnmatchcase
 from math import isfinite
 from typing import Annotated, Literal
 
-from ...checks import Range, check_fields, check_name
+from ...checks import Count, Natural, Range, check_fields, check_name
 from ..column_facts import ColumnFacts, levels
 
 # Entries that stand for a missing value in every file.
@@ -22,7 +23,9 @@ MARKS = ("", "NA", "NaN", "nan", "null")
 ISO = "iso"
 # How the names of files end whose columns have types, and the keys that such a file leaves nothing to say for.
 TYPED = (".parquet", ".pq", ".arrow", ".feather")
-TEXT_ONLY = ("delimiter", "encoding", "decimal", "thousands")
+TEXT_ONLY = ("delimiter", "encoding", "decimal", "thousands", "lines_above", "lines_below", "header_rows")
+# What separates the forms of a time stamp in ``time_format``, and the names of columns that are read as one.
+EITHER, JOINED = "|", " + "
 
 
 def is_typed(file: str) -> bool:
@@ -40,6 +43,13 @@ class TextKeys:
     thousands: str = ""
     time_format: str = ""
     id_as_text: str = ""
+    time_zone: str = ""
+    lines_above: Natural = 0
+    lines_below: Natural = 0
+    header_rows: Count = 1
+    equal_names: Literal["refuse", "number"] = "refuse"
+    percent: Literal["refuse", "number", "share"] = "refuse"
+    below: Literal["refuse", "half", "limit", "zero"] = "refuse"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +76,12 @@ class TextForm(TextKeys):
         if self.time_format and not is_time_format(self.time_format):
             raise ValueError(
                 f"time_format is {self.time_format!r}: write the parts of a time stamp as Python does, as in "
-                "'%Y-%m-%d %H:%M' or '%d.%m.%Y', or iso."
+                "'%Y-%m-%d %H:%M' or '%d.%m.%Y', or iso; of several forms with | between them."
+            )
+        if self.time_zone and zone_of(self.time_zone) is None:
+            raise ValueError(
+                f"time_zone is {self.time_zone!r}: it must be UTC or an offset such as '+01:00', since the clocks of a "
+                "place show one hour twice in October."
             )
         if self.id_as_text and not re.fullmatch(r"(0[1-9][0-9]?)?d", self.id_as_text):
             raise ValueError(f"id_as_text is {self.id_as_text!r}: it must be 'd', or '06d' for six digits.")
@@ -87,8 +102,20 @@ def whole_id(text: str) -> int | None:
     return int(found[1]) if found else None
 
 
+def zone_of(text: str) -> tzinfo | None:
+    """The time zone of ``time_zone``, which has one offset all year; None for other text."""
+    if text.upper() in ("UTC", "Z"):
+        return UTC
+    try:
+        return datetime.strptime(text, "%z").tzinfo
+    except ValueError:
+        return None
+
+
 def is_time_format(text: str) -> bool:
-    """Whether the parts of a time stamp can be read by it."""
+    """Whether the parts of a time stamp can be read by it, or by each of several forms."""
+    if EITHER in text:
+        return all(map(is_time_format, text.split(EITHER)))
     if text == ISO:
         return True
     try:
@@ -103,8 +130,8 @@ class FileBlock:
 
     party : who holds it; file : path from the folder in which the run starts
     id : name of the column of ids, where it is not that of the case
-    delimiter, encoding, decimal, thousands, time_format, id_as_text : how its text is written, where it is not as the
-        case says
+    delimiter, encoding, decimal, thousands, time_format, id_as_text, time_zone, lines_above, lines_below, header_rows,
+        equal_names, percent, below : how its text is written, where it is not as the case says
     """
 
     party: str
@@ -116,12 +143,19 @@ class FileBlock:
     thousands: str | None = None
     time_format: str | None = None
     id_as_text: str | None = None
+    time_zone: str | None = None
+    lines_above: Natural | None = None
+    lines_below: Natural | None = None
+    header_rows: Count | None = None
+    equal_names: Literal["refuse", "number"] | None = None
+    percent: Literal["refuse", "number", "share"] | None = None
+    below: Literal["refuse", "half", "limit", "zero"] | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
         check_name("party", self.party)
         check_name("file", self.file)
-        TextForm(**_text_keys(self))
+        _form_of(self)
         if is_typed(self.file):
             check_untold(self, self.file)
 
@@ -136,10 +170,11 @@ def check_untold(keys: FileBlock | OwnFiles, file: str) -> None:
             )
 
 
-def _text_keys(keys: FileBlock | OwnFiles | None) -> dict[str, str]:
-    """The keys of text that are given."""
+def _form_of(*blocks: FileBlock | OwnFiles | None) -> TextForm:
+    """How entries are written by the keys that these blocks give, of which the last one has the last word."""
     names = [entry.name for entry in fields(TextForm)]
-    return {name: value for name in names if (value := getattr(keys, name, None)) is not None}
+    keys = {name: value for block in blocks for name in names if (value := getattr(block, name, None)) is not None}
+    return TextForm(**keys)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +190,15 @@ class OwnFiles(TextKeys):
     delimiter, encoding : of the text of all files whose block says nothing else
     decimal, thousands : marks inside numbers, ``.`` or ``,``, and what stands between thousands
     time_format : of time stamps, such as ``%d.%m.%Y %H:%M`` or ``iso``: of a column of times of curves it makes the
-        record and the time in it, of a column of a table a number (years, such as 2024.5; without a date hours)
+        record and the time in it, of a column of a table a number (years, such as 2024.5; without a date hours); of
+        several forms with ``|`` between them
+    time_zone : of time stamps, ``UTC`` or an offset such as ``+01:00``: those that name another zone are converted
+    lines_above, lines_below : lines above the names of the columns and rows below the table that are not part of it
+    header_rows : rows that name the columns; an empty name of an upper row is that of its left neighbour
+    equal_names : columns of one name are an error (``refuse``), or the later ones get a number (``number``: b, b 2)
+    percent : of ``12 %`` the ``number`` 12 or the ``share`` 0.12
+    below : of a value under a limit of detection, such as ``<5``, ``half`` of the limit, the ``limit`` or ``zero``; of
+        one above a limit, such as ``>90``, the limit
     """
 
     id: str | None = None
@@ -183,7 +226,7 @@ class OwnFiles(TextKeys):
 
     def text_of(self, block: FileBlock | None) -> TextForm:
         """How the entries of a file are written."""
-        return TextForm(**(_text_keys(self) | _text_keys(block)))
+        return _form_of(self, block)
 
     @property
     def missing_marks(self) -> frozenset[str]:
@@ -195,7 +238,7 @@ class OwnFiles(TextKeys):
 class ColumnBlock:
     """A column of a file, and what is known of it before the data are seen.
 
-    name : of the column in the file
+    name : of the column in the file; with ``*`` that of several which follow, for what they have in common
     levels : of a category, whose entries are numbered in this order; each level is a bin of its own
     edges : public cuts; bounds : public range; because : where both come from; unit : of numbers, beside the name in
         figures
@@ -253,6 +296,27 @@ class ColumnBlock:
         return ColumnFacts(self.edges, self.bounds, self.because)
 
 
+def without_patterns(columns: tuple[ColumnBlock, ...]) -> tuple[ColumnBlock, ...]:
+    """Columns by their whole names, with what a block such as ``lab_*`` declares for those that declare nothing.
+
+    ValueError for a block that fits none of them.
+    """
+    patterns = [block for block in columns if "*" in block.name]
+    named = [block for block in columns if "*" not in block.name]
+    for block in patterns:
+        if not any(fnmatchcase(one.name, block.name) for one in named):
+            raise ValueError(f"columns has {block.name!r}: it fits no other column of the list; list them by name too.")
+    return tuple(_with_pattern(one, patterns) for one in named)
+
+
+def _with_pattern(column: ColumnBlock, patterns: list[ColumnBlock]) -> ColumnBlock:
+    """A column with the declarations of the first block that fits it, unless it has its own."""
+    if column.levels is not None or column.bounds is not None or column.edges is not None:
+        return column
+    fitting = next((block for block in patterns if fnmatchcase(column.name, block.name)), None)
+    return column if fitting is None else replace(fitting, name=column.name)
+
+
 def increasing(name: str, bounds: tuple[float, float] | None) -> None:
     """Raise a named error for a pair of numbers that is given and is not finite and increasing."""
     if bounds is not None and not (isfinite(bounds[0]) and isfinite(bounds[1]) and bounds[0] < bounds[1]):
@@ -268,18 +332,11 @@ def check_persons(user: str | None, rows_per_user: int | None) -> None:
         )
 
 
-def check_apart(files: Mapping[str, str], match: str) -> None:
-    """Raise a named error for parties that cannot run apart: two with one file, or records that none knows alone.
+def check_apart(match: str) -> None:
+    """Raise a named error for parties that cannot run apart, since none knows the records of all.
 
-    files : of every party, by its name
+    Files of several parties may have one name: each is at another machine.
     """
-    holder: dict[str, str] = {}
-    for party, file in files.items():
-        if holder.setdefault(file, party) != party:
-            raise ValueError(
-                f"file {file!r} has columns of {holder[file]!r} and of {party!r}: where parties run apart, each reads "
-                "its own file alone; give each a file with its columns and the ids."
-            )
     if match != "refuse":
         raise ValueError(
             f"match is {match!r}: where parties run apart, none sees the ids of another; bring the same records in all "

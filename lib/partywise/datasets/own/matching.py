@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from ...errors import DataMissing
+from ...notes import note_left_out
 from .grammar import whole_id
 
 if TYPE_CHECKING:
@@ -139,8 +140,8 @@ def match_ids(measured: Mapping[str, WithIds], match: str, column: str) -> list[
                 f"{_some(here)} only in the latter; correct them, or set match to common to use the {len(common)} that "
                 f"all files share{hint}."
             )
-        if here or there:
-            LOG.info("%s: %d ids that %s lacks, %d missing", curve.name, len(there), curves[0].name, len(here))
+    for curve, own in zip(curves, sets, strict=True):
+        note_left_out(curve.name, len(own), len(own - common), "which are not in all files", "records")
     return [one for one in curves[0].ids if one in common]
 
 
@@ -178,8 +179,8 @@ def drop_gaps(
         if bad and settings.missing == "refuse":
             raise DataMissing(_sentence(curve, bad, count, longest, settings))
         dropped |= set(bad)
-        if bad:
-            LOG.info("%s: records with too few values or too long a gap: %d, such as %s", curve.name, len(bad), bad[0])
+        why = "which have too few values or too long a gap"
+        note_left_out(curve.name, len(ids), len(bad), why, "records")
     kept = [one for one in ids if one not in dropped]
     LOG.info("records: %d of the %d that all files share", len(kept), len(ids))
     if len(kept) < settings.min_records:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 import numpy as np
 
-LOG = logging.getLogger("partywise")
+from ...notes import note_left_out
 
 
 def first_rows(persons: Sequence[str], most: int, what: str) -> list[int]:
@@ -23,10 +22,8 @@ def first_rows(persons: Sequence[str], most: int, what: str) -> list[int]:
         seen[person] = seen.get(person, 0) + 1
         if seen[person] <= most:
             kept.append(place)
-    LOG.info(
-        "%s: %d of %d rows are beyond rows_per_user %d and left out; %d persons, at most %d rows of one",
-        *(what, len(persons) - len(kept), len(persons), most, len(seen), max(seen.values(), default=0)),
-    )
+    why = f"which are beyond rows_per_user {most} of {len(seen)} persons"
+    note_left_out(what, len(persons), len(persons) - len(kept), why)
     return kept
 
 

@@ -11,12 +11,11 @@ from collections.abc import Callable
 import numpy as np
 
 from ...errors import DataMissing
+from ...notes import NOTE
 from .csv import ELSEWHERE, TextTable
 from .grammar import ColumnBlock
 
 LOG = logging.getLogger("partywise")
-# What such a line of a log begins with: the screen shows it once (`workflow/plugins`).
-NOTE = "own data: "
 # Numbers that stand for a missing value in files of others.
 MARKS = (-99.0, -999.0, 999.0, -9999.0, 9999.0, -99999.0, 99999.0, -999999.0, 999999.0)
 LISTED = 3

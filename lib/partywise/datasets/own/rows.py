@@ -8,11 +8,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 import numpy as np
 
 from ...errors import DataMissing
+from ...notes import cached_reader
 from ..column_facts import INDICATOR, ColumnFacts
 from ..tables import Table
 from .columns import level_numbers, numbers_of, values
@@ -85,7 +85,7 @@ def read_own_table(settings: OwnTables) -> Table:
     return _table(settings, read_contents(settings))
 
 
-@lru_cache(maxsize=1)
+@cached_reader
 def _table(settings: OwnTables, files: tuple[tuple[str, bytes], ...]) -> Table:
     """What all replicates share."""
     read = match_records(settings, read_files(settings, dict(files)))

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from ...checks import Count, check_name
 from ..columns.settings import ColumnSettings
-from .grammar import ColumnBlock, FileBlock, OwnFiles, check_apart, check_persons
+from .grammar import ColumnBlock, FileBlock, OwnFiles, check_apart, check_persons, without_patterns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +22,7 @@ class TableFile(FileBlock):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "columns", without_patterns(self.columns))
         if not self.columns:
             raise ValueError("columns is empty: a party holds at least one.")
 
@@ -166,7 +167,7 @@ class OwnTables(OwnFiles, ColumnSettings):
 
     def by_party(self, n_parties: int) -> dict[str, tuple[str, ...]]:
         """Keys of the files of every party, where they run apart; ValueError where these cannot be told apart."""
-        check_apart({one.party: one.file for one in self.tables}, self.match)
+        check_apart(self.match)
         return {one.party: (f"tables[{k}].file",) for k, one in enumerate(self.tables)}
 
     @property

@@ -8,6 +8,8 @@ import types
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, fields
 from functools import cache
+
+# Any: a hint of a field, and the value that it asks for.
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ...errors import ConfigError

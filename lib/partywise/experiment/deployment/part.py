@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+# Any: generators of a run become secret ones in place.
 from typing import Any
 
 import numpy as np

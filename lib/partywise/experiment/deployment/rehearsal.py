@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...checks import LEAST_KEY_SIZE, check_key_size
 from ...errors import ConfigError
 from ...federation.channel import Message
 from ...federation.cipher import OPEN_SCHEMES, Cipher
@@ -25,17 +26,20 @@ from ...federation.deployment.outcome import estimate_places, places_ahead
 from ...federation.deployment.watch import LOG
 from ...federation.exchanges.secure_sum import AGGREGATOR
 from ...federation.exchanges.sharing import DEALER
+from ...federation.parties import clip_shares
 from ...federation.payloads import Payload
 from ...federation.place_checks import NobodyHere, PlacedRun
 from ...federation.publication.formulas import STATED
 from ...federation.publication.measurements import Recorder
 from ...federation.publication.statement import RunFacts
 from ...federation.run import Place, Run, simulate
+from ...federation.secure_streams import floating_point
 from ...privacy.ledger.event import CLOSED, Event
-from ...privacy.mechanisms.random import SecureRandom
+from ...privacy.ledger.ledger import Ledger
+from ...privacy.rounding import upward
 from ...privacy.statistics.whole import products_are_exact
 from .part import whole
-from .publication.release_folder import NOBODY, rebuild, terms_of
+from .publication.release_folder import NOBODY, Rebuilt, rebuild, terms_of, unnamed_units
 from .result import holders_in_words
 from .settings import KEY, Deployment
 
@@ -51,7 +55,6 @@ UNCLOSED = "identity"
 # Noise that is chosen when the data are seen.
 BY_DATA = "auto"
 # Bits of a modulus of Paillier, at least, of ciphers that leave a machine for real.
-LEAST_KEY = 2048
 # Places that no noise protects anybody from, and why.
 KNOWING = {AGGREGATOR: "sees every record", DEALER: "knows the noise"}
 
@@ -69,10 +72,11 @@ class _Open(Exception):
     """A cipher whose scheme does not close."""
 
 
-def rehearse(deployment: Deployment, n: int) -> dict[tuple[str, str], str]:
+def rehearse(deployment: Deployment, n: int, drawn: list[Event] | None = None) -> dict[tuple[str, str], str]:
     """Run the method in one process on records that are made of the public settings, with secret randomness.
 
     n : records of every party, where the configuration does not say
+    drawn : is given the rows of the ledger, where the method draws noise
 
     What the protocol states decides; a rehearsal that takes too long has refuted nothing.
     """
@@ -93,10 +97,10 @@ def rehearse(deployment: Deployment, n: int) -> dict[tuple[str, str], str]:
             "certificates rest on that; use NumPy with plain OpenBLAS."
         )
     options = deployment.plan.methods[method].options
-    if getattr(options, "key_size", LEAST_KEY) < LEAST_KEY:
-        raise ConfigError(
-            f"{KEY}.mode is 'release': method {method} has key_size: {options.key_size}; take {LEAST_KEY} bits or more."
-        )
+    try:
+        check_key_size(getattr(options, "key_size", LEAST_KEY_SIZE))
+    except ValueError as error:
+        raise ConfigError(f"{KEY}.mode is 'release': method {method}: {error}") from None
     for key, scheme in open_ciphers(deployment.plan.methods[method].options):
         raise ConfigError(
             f"{KEY}.mode is 'release': method {method} has {key}: {scheme}, which closes nothing: its records would "
@@ -130,7 +134,9 @@ def rehearse(deployment: Deployment, n: int) -> dict[tuple[str, str], str]:
         _check_trust(deployment, events)
         if whole_program:
             _check_idle_trust(deployment, events)
-        _check_cost(deployment, run)
+        check_cost([deployment], [run.channel.ledger.rows])
+        if drawn is not None:
+            drawn.extend(run.channel.ledger.rows)
         if deployment.network.publisher:
             _check_publication(deployment, n)
     return forms.known
@@ -187,6 +193,19 @@ def foresee(deployment: Deployment, me: str, n: int, seconds: float = PATIENT) -
     return placed.channel.messages, paid
 
 
+def clips_ahead(deployment: Deployment, me: str, folder: Path, seconds: float = PATIENT) -> dict[str, float]:
+    """Shares of the party's own records beyond public bounds, from a run in this process; others' records are made up.
+
+    Empty for a place without data, and where the method does not get that far.
+    """
+    run, _, _ = whole(deployment, me, folder)
+    parties = [party for party in run.parties if party.name == me]
+    with warnings.catch_warnings(), suppress(_Enough, Exception), _at_most(seconds):
+        warnings.simplefilter("ignore")
+        simulate(deployment.plan.methods[deployment.network.method].protocol.fit, run)
+    return clip_shares(parties)
+
+
 def publication_problem(deployment: Deployment, n: int) -> str:
     """Why nobody else could run the program again on what it measures, as a sentence; empty if anybody can.
 
@@ -196,23 +215,50 @@ def publication_problem(deployment: Deployment, n: int) -> str:
     method = deployment.plan.methods[deployment.network.method]
     if getattr(method.options, "noise", "") == BY_DATA:
         return "which noise is drawn depends on records that no reader has"
-    rows, recorder = deployment.rows or dict.fromkeys(deployment.holders, n), Recorder()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        run, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
-        run.parties = tuple(replace(party, block=_other_records(party.block)) for party in run.parties)
-        with recorder.watching():
-            simulate(method.protocol.fit, run)
-        facts = RunFacts(run="", began="", end_day="", code="", accounts={}, runs={}, fingerprints={}, registrations=())
-        try:
-            made = rebuild(deployment, b"", recorder.values, facts, {}, n, b"")
-        except Exception as error:
-            return f"the program cannot be run again from it ({type(error).__name__}: {error})"
+    recorder = _trial_measurements(deployment, n)
+    try:
+        made = _trial_files(deployment, recorder, n)
+    except Exception as error:
+        return f"the program cannot be run again from it ({type(error).__name__}: {error})"
+    if problem := unnamed_units(deployment, made):
+        return f"{problem} (add what is missing if all owners of data agree)"
     changed = (name for name, event in recorder.events.items() if terms_of(made.events.get(name)) != terms_of(event))
     if (name := next((row["id"] for row in made.statement["releases"] if row["formula"] == STATED), None)) is not None:
         return f"no formula of the list gives the sensitivity of {name!r}"
     name = next(changed, None)
     return f"the noise of {name!r} depends on records that no reader has" if name else ""
+
+
+def published_charges(deployment: Deployment, n: int) -> Mapping[str, tuple[str, ...]]:
+    """Return the units, by owner, that publishing leaves unprotected against everybody, from made-up records.
+
+    Where these do not show it, what the configuration lets go of counts for every owner of data.
+    """
+    named = deployment.network.unprotected_units
+    if not named:
+        return {}
+    with suppress(_Enough, Exception), _at_most(PATIENT):
+        return _trial_files(deployment, _trial_measurements(deployment, n), n).charges
+    return dict.fromkeys(deployment.holders, named)
+
+
+def _trial_measurements(deployment: Deployment, n: int) -> Recorder:
+    """Return what the method measures on made-up records."""
+    rows, recorder = deployment.rows or dict.fromkeys(deployment.holders, n), Recorder()
+    with warnings.catch_warnings(), recorder.watching():
+        warnings.simplefilter("ignore")
+        run, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
+        run.parties = tuple(replace(party, block=_other_records(party.block)) for party in run.parties)
+        simulate(deployment.plan.methods[deployment.network.method].protocol.fit, run)
+    return recorder
+
+
+def _trial_files(deployment: Deployment, recorder: Recorder, n: int) -> Rebuilt:
+    """Return the files that follow from what was measured in no run."""
+    facts = RunFacts(run="", began="", end_day="", code="", accounts={}, runs={}, fingerprints={}, registrations=())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return rebuild(deployment, b"", recorder.values, facts, {}, n, b"")
 
 
 def _check_publication(deployment: Deployment, n: int) -> None:
@@ -269,16 +315,28 @@ def _check_idle_trust(deployment: Deployment, events: Iterable[Event]) -> None:
             )
 
 
-def _check_cost(deployment: Deployment, run: Run) -> None:
-    """ConfigError where a rehearsed run costs more than the largest epsilon; of one that was cut short, so far."""
-    network, plan = deployment.network, deployment.plan
-    unit, delta = plan.spec.unit, deployment.delta
-    total = run.channel.ledger.worst_total(run.names, unit, delta, rows_per_user=plan.rows_per_user(network.case))
+def check_cost(deployments: Sequence[Deployment], rows: Sequence[Sequence[Event]]) -> None:
+    """ConfigError where rehearsed fits cost more together than the largest epsilon; of one cut short, so far.
+
+    rows : of the ledger of each fit
+    """
+    first, ledger = deployments[0], Ledger()
+    network, plan = first.network, first.plan
+    for one, events in zip(deployments, rows, strict=True):
+        for event in events:
+            # A fit draws anew under the names of another one.
+            parents = tuple(f"{one.label}/{name}" for name in event.data_dependent_parameters)
+            named = replace(event, release_id=f"{one.label}/{event.release_id}", data_dependent_parameters=parents)
+            ledger.append(named)
+    unit, delta, group = plan.spec.unit, min(one.delta for one in deployments), plan.rows_per_user(network.case)
+    total = ledger.worst_total(first.names, unit, delta, rows_per_user=group)
     if total.epsilon_certified > network.largest_epsilon:
+        single = f"method {network.method} certifies epsilon"
+        which = single if len(deployments) == 1 else "all fits of the session certify epsilon"
         raise ConfigError(
-            f"{KEY}.mode is 'release': method {network.method} certifies epsilon {total.epsilon_certified:.6g} for one "
-            f"{unit} at delta {delta:g}, more than {KEY}.largest_epsilon ({network.largest_epsilon:g}): next to "
-            "nothing would be protected; take a smaller epsilon or another method, or say a larger one there."
+            f"{KEY}.mode is 'release': {which} {upward(total.epsilon_certified)} for one {unit} at delta "
+            f"{delta:g}, more than {KEY}.largest_epsilon ({network.largest_epsilon:g}): next to nothing would be "
+            "protected; take a smaller epsilon, fewer fits or another method, or say a larger one there."
         )
 
 
@@ -308,15 +366,6 @@ def _watch(run: Run, forms: Forms, announced: list[Event]) -> None:
 
     vars(run)["charge"] = keep_and_charge
     vars(channel)["leaving"], vars(channel)["send"] = require_closed, check_and_send
-
-
-def floating_point(error: BaseException) -> str | None:
-    """What an error says of a draw that has no secret source, as the middle of a sentence; None for any other error."""
-    if isinstance(error, AttributeError) and isinstance(error.obj, SecureRandom):
-        return f"draws by {error.name!r}, which has no secret source"
-    if isinstance(error, TypeError) and SecureRandom.__name__ in str(error):
-        return f"draws in floating point ({str(error).partition(':')[0]})"
-    return None
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...federation.deployment.outcome import Outcome, estimate_at, estimate_places, plain
 from ...federation.publication.estimate import EstimateRow, rows_of, table_of
+from ...verdicts import public_verdict
 from ..cells import Cell, example_arrays, is_example, measure_values
 from ..owner_outputs import OwnerReport, estimate_rows
 from .part import Part
@@ -65,7 +66,7 @@ def held_estimate(
         predictions = () if own is None else _own_predictions(source, found, place, own)
     except Exception as error:
         return HeldEstimate(*places, reason=f"it has no names: {type(error).__name__}: {error}")
-    status = str(getattr(found, "status", None) or getattr(found, "numbers", {}).get("status") or "ok")
+    status = public_verdict(found).status
     reason = "" if rows else f"all its numbers are undefined (status {status})"
     cell, no_cell = None, ""
     if own is not None and place in (places[0] or places[1]):
@@ -102,7 +103,8 @@ def _cell(deployment: Deployment, found: object, report: OwnerReport | None, own
     plan, network = deployment.plan, deployment.network
     source, coords = plan.cases[network.case].source, deployment.coords
     given = found, own.run.fold.train, own.run.spec
-    numbers: dict[str, Scalar] = {"epsilon_claimed": float(getattr(found, "epsilon_claimed", math.nan))}
+    claimed = float(getattr(found, "epsilon_claimed", math.nan))
+    numbers: dict[str, Scalar] = {"epsilon_claimed": claimed, "status": public_verdict(found).status}
     if source.measures is not None:
         numbers |= measure_values(plan.study, "measures", source.measures(*given))
     examples: Arrays = {}

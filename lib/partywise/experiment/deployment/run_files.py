@@ -24,7 +24,7 @@ from ...federation.publication.files import ESTIMATE
 from ...files import replacing
 from ...privacy.ledger.event import QUESTIONS
 from ..blocks import write_block
-from ..owner_outputs import plain
+from ..owner_outputs import NO_INTERVALS, plain
 from .result import HeldEstimate
 
 # What the run was, what the party holds, what it sent, and the rows of its account that are of this run.
@@ -34,6 +34,13 @@ PREDICTIONS = "predictions.csv"
 CELL = "cell.npz"
 # Arrays of more entries have files of their own.
 INLINE = 12
+# Signs of the id of a run in the name of its folder.
+SHORT = 12
+
+
+def run_folder(into: Path, run: str) -> Path:
+    """The folder of one run in that of a party, or of a fit: no run replaces the files of another."""
+    return into / run[:SHORT]
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,8 @@ class Record:
     run, configuration : id and digest; party : whose folder it is; names : everyone, as on the channel; hosts : theirs
     study, case, method, epsilon, fold, mode : of the block ``network``; unit, delta, rows_per_user : of its totals
     n_parties, replicate : where the fit stands in the grid of its case
-    outcome : digest of what the party holds; steps : messages and reserved rows of the whole run
+    outcome : salted digest of what the party holds, whose salt stays in ``outcome.json``
+    steps : messages and reserved rows of the whole run
     """
 
     run: str
@@ -73,15 +81,32 @@ def write_record(folder: Path, record: Record) -> None:
 
 
 def fit_folders(folder: Path) -> list[Path]:
-    """A folder with the record of a fit, and those inside it, in the order of a grid; those of the verb ``party``."""
-    found = [one for one in (folder, *folder.glob("*/")) if (one / RECORD).is_file()]
+    """A folder with the record of a run, and those inside it, by fit in the order of a grid, then in that of the runs;
+    those of the verb ``party``.
+    """
+    found = [one for one in (folder, *folder.glob("*/"), *folder.glob("*/*/")) if (one / RECORD).is_file()]
     records = {one: read_record(one) for one in found}
 
-    def place(one: Path) -> tuple[bool, str, int, float]:
+    def place(one: Path) -> tuple[bool, str, int, float, int]:
         record = records[one]
-        return one != folder, record.method, record.fold, math.inf if record.epsilon is None else record.epsilon
+        epsilon = math.inf if record.epsilon is None else record.epsilon
+        return one != folder, record.method, record.fold, epsilon, _first_row(one / EXTRACT)
 
     return sorted(found, key=place)
+
+
+def last_run(folder: Path) -> Path:
+    """The folder of the last run in that of a party, or of a fit of a session; as it is where it holds none."""
+    return (fit_folders(folder) or [folder])[-1]
+
+
+def _first_row(extract: Path) -> int:
+    """Number of the first row of a run in the account of its party, which grows from run to run; 0 if none is there."""
+    try:
+        with extract.open(encoding="utf-8") as handle:
+            return int(json.loads(handle.readline())["number"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return 0
 
 
 def read_record(folder: Path) -> Record:
@@ -140,7 +165,10 @@ def write_outcome(folder: Path, outcome: Outcome, mode: str, estimate: HeldEstim
         told["no cell"] = estimate.no_cell
     written = {ESTIMATE: not estimate.reason, PREDICTIONS: estimate.predictions, CELL: estimate.cell is not None}
     tables = [name for name, there in written.items() if there]
-    _write(folder / OUTCOME, {"mode": mode, "digest": outcome.digest, "estimate": told, "holds": held})
+    _write(
+        folder / OUTCOME,
+        {"mode": mode, "digest": outcome.commitment, "salt": outcome.salt, "estimate": told, "holds": held},
+    )
     _sync(folder, OUTCOME, *tables, *files, "")
     return files
 
@@ -174,7 +202,7 @@ def read_estimate(folder: Path, record: Record) -> tuple[list[dict[str, str]], l
         if outcome["digest"] == record.outcome:
             if "none" in told:
                 return [], [f"no estimate here: {told['none']}"]
-            about, reason = [f"status: {told['status']}"], told["model"].get("no_intervals")
+            about, reason = [f"status: {told['status']}"], told["model"].get(NO_INTERVALS)
             with (folder / ESTIMATE).open(newline="", encoding="utf-8") as handle:
                 return list(csv.DictReader(handle)), [*about, *([f"no intervals: {reason}"] if reason else [])]
     except (OSError, ValueError, TypeError, KeyError):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from importlib import import_module
 from pathlib import Path
+
+# Any: a part of a model, of whichever package the method is.
 from typing import Any, NoReturn
 
 import numpy as np

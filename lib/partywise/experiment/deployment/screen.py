@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
 from pathlib import Path
 
 from ...federation.account.account import EXTRACT
 from ...federation.account.spending import costs_in_words
 from ...federation.channel import Message
+from ...federation.publication.files import ESTIMATE
+from ...privacy.rounding import upward
+from ...verdicts import bounds_verdict, first_fault, intervals_verdict
 from .foresight import Foresight, cost_in_words
 from .rehearsal import knowledge_of
-from .run_files import OUTCOME, RECORD, TRANSCRIPT, fit_folders, read_estimate, read_record
-from .running import RunReport
+from .run_files import (
+    CELL,
+    OUTCOME,
+    PREDICTIONS,
+    RECORD,
+    TRANSCRIPT,
+    fit_folders,
+    read_estimate,
+    read_record,
+)
+from .running import EndReport, RunReport, ended_run
+from .scoring import MODEL
 from .start import Start, plan_draws
 
 # Lines of the screen; so many receivers have one each.
@@ -22,6 +35,8 @@ SEEDED = (
     "released costs infinity"
 )
 
+# What a run may leave a party; which of them depends on what the protocol gives it.
+FILES = (TRANSCRIPT, OUTCOME, ESTIMATE, PREDICTIONS, CELL, MODEL, EXTRACT, RECORD)
 UNPROTECTED = "this method draws no noise: nothing here may be published"
 
 
@@ -43,6 +58,7 @@ def screen(start: Start, report: RunReport) -> list[str]:
         lines.append(f"{name} runs the {place}, which {knowledge_of(place)}: epsilon inf against it")
     platforms = {fit.platforms for fit in report.fits} - {""}
     lines += [f"platforms differ, so last bits may: {one}" for one in platforms]
+    lines += _clip_lines([fit.clips for fit in report.fits])
     lines += _message_lines(start, report)
     lines += _cost_lines(start, report)
     if len(start.deployments) > 1:
@@ -52,10 +68,27 @@ def screen(start: Start, report: RunReport) -> list[str]:
     arrays = f" and {_count(len(fit.files), 'array')} ({', '.join(fit.files[:3])}{', ...' * (len(fit.files) > 3)})"
     lines.append(f"estimate: {fit.estimate}")
     lines.append(f"holds: {OUTCOME}{arrays * bool(fit.files)}, digest {fit.digest[:12]}")
-    lines.append(
-        f"files in {start.into}: {TRANSCRIPT}, {OUTCOME}, {EXTRACT}, {RECORD}; account of all runs: {start.ledger}"
-    )
+    lines.append(f"files in {fit.folder}: {', '.join(files_of(fit.folder))}; account of all runs: {start.ledger}")
     return lines
+
+
+def files_of(folder: Path) -> list[str]:
+    """Names of the files that a run left a party, in the order in which they are read."""
+    return [name for name in FILES if (folder / name).exists()]
+
+
+def end_screen(start: Start, report: EndReport) -> list[str]:
+    """Lines about a run that had ended before this start."""
+    lines = [
+        f"{start.me}: run {report.run[:12]} of this configuration has ended: nothing was paid or replaced; "
+        "give --again for a new run, which pays anew"
+    ]
+    if report.late:
+        lines.append(
+            f"not heard of: {_enumerate(report.late)}; who has not ended goes on with its own start while this command "
+            "runs"
+        )
+    return [*lines, f"files in {_enumerate([str(folder) for folder in report.folders])}"]
 
 
 def _what(start: Start) -> str:
@@ -69,13 +102,13 @@ def _what(start: Start) -> str:
 
 def _fit_lines(start: Start, report: RunReport) -> list[str]:
     """One line for each of several fits, with its folder."""
-    ended = {fit.start.into: fit for fit in report.fits}
+    ended = {fit.folder: fit for fit in report.fits}
     lines = []
-    for one in start.fits:
-        fit = ended.get(one.into)
+    for folder in report.folders:
+        fit = ended.get(folder)
         told = "had ended before" if fit is None else f"run {fit.run[:12]}, estimate: {fit.estimate}"
         published = f"; {fit.published}" if fit is not None and fit.published else ""
-        lines.append(f"{one.into}: {told}{published}")
+        lines.append(f"{folder}: {told}{published}")
     return lines
 
 
@@ -100,8 +133,11 @@ def foresight(start: Start, seen: Foresight) -> list[str]:
         shown = _enumerate(list(kinds)[:RECEIVERS]) + ", ..." * (len(kinds) > RECEIVERS)
         size = sum(message.bytes for message in found)
         lines.append(f"{sender} to {receiver}: {_count(len(found), 'message')}, {size:,} bytes: {shown}")
+    lines += _clip_lines([seen.clips])
     lines.append(f"{start.me} would pay: {cost_in_words(start, seen.events)}")
     lines += seen.left or ["budget: none was stated (network.budget)"]
+    if not start.again and (last := ended_run(start)) is not None:
+        lines.append(f"run {last.runs[-1][:12]} of this configuration has ended: a new one needs --again")
     return [*lines, "rehearsed on made-up records: own ones may steer a method to other messages, sizes and costs"]
 
 
@@ -122,7 +158,7 @@ def _result(folder: Path) -> list[str]:
 
 def _number_line(row: Mapping[str, str], width: int) -> str:
     """One number of an estimate: with the noise in it and its interval where there are any."""
-    numbers = {name: float(text) for name, text in row.items() if name != "name" and text}
+    numbers = {name: float(text) for name, text in row.items() if name not in ("name", "note") and text}
     shown = {name: "undefined" if isnan(number) else f"{number:.6g}" for name, number in numbers.items()}
     noise = f"  noise sd {shown['noise_sd']}" if "noise_sd" in shown else ""
     ends = f"  95 % {shown['lower']} to {shown['upper']}" if "lower" in shown else ""
@@ -149,10 +185,20 @@ def _message_lines(start: Start, report: RunReport) -> list[str]:
     return lines
 
 
+def _clip_lines(clips: Iterable[Mapping[str, float]]) -> list[str]:
+    """A line where some of the party's own records lie beyond public bounds, which nobody else learns."""
+    largest = dict[str, float]()
+    for shares in clips:
+        for bound, share in shares.items():
+            largest[bound] = max(share, largest.get(bound, 0.0))
+    verdict = first_fault((bounds_verdict(largest), intervals_verdict(largest)))
+    return [f"WARNING, on this screen alone: of your own, {verdict.reason}."] if verdict.reason else []
+
+
 def _cost_lines(start: Start, report: RunReport) -> list[str]:
     """What the run cost each unit, and what is left of the budget."""
     delta = start.delta
-    joined = [f"{epsilon:.3f} against {words}" for words, epsilon in report.against.items()]
+    joined = [f"{upward(epsilon)} against {words}" for words, epsilon in report.against.items()]
     unit = start.deployment.plan.spec.unit
     lines = [f"your records (unit {unit}, delta {delta:g}): epsilon {', '.join(joined)}"] if joined else []
     if report.shares:

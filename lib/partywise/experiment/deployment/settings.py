@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -264,6 +264,8 @@ def _deployment(network: Network, plan: Plan, where: str) -> Deployment:
         _lookup("publisher", network.publisher, network.parties)
     places = method.places
     _check_certificates(network, (*holders, *places))
+    if network.mode == "release":
+        _check_pins(network, addresses, holders, (*holders, *places))
     if network.mode == "release" and getattr(method.options, "shares_noise", False):
         _check_shares(network, method.options, holders)
     _check_trusted(network, places)
@@ -311,7 +313,7 @@ def _scoring_plan(network: Network, plan: Plan, holders: tuple[str, ...]) -> Pla
     if network.budget is not None:
         raise ConfigError(
             f"{KEY}.budget is given beside score: scores of new records have no noise, so that no budget covers them; "
-            "leave it out, and give the new records an account of their own (--account)."
+            "leave it out, and put the new records into a folder of their own (--data), where their account lies."
         )
     protocol = replace(method.protocol, fit=Lazy(address), release=NO_NOISE)
     return replace(plan, methods={**plan.methods, method.label: replace(method, protocol=protocol)})
@@ -418,6 +420,25 @@ def _check_certificates(network: Network, names: tuple[str, ...]) -> None:
             raise ConfigError(
                 f"{KEY}.certificates.{name} is {given!r}: give the SHA-256 of its certificate, 64 hexadecimal digits, "
                 "as the verb certificates prints it."
+            )
+
+
+def _check_pins(
+    network: Network, addresses: Mapping[str, Address], holders: Sequence[str], names: Sequence[str]
+) -> None:
+    """ConfigError for a certificate that is not named where its authority alone would vouch for it.
+
+    Whoever relays frames and has the authority's key could be anybody; readers of a publication know its signers by no
+    connection.
+    """
+    relayed = len(addresses) < len(network.parties)
+    for name in names if relayed else holders if network.publisher else ():
+        if name not in (network.certificates or {}):
+            why = "NVFlare relays frames between" if relayed else f"{KEY}.publisher publishes what is signed by"
+            raise ConfigError(
+                f"{KEY}.certificates lacks {name!r}: in mode release {why} parties that are known by the certificates "
+                "it names alone; add the SHA-256 of each (the verb certificates prints it, openssl x509 -fingerprint "
+                "-sha256 for others)."
             )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,13 +12,15 @@ from ...federation.account.account import FILE
 from ...federation.publication.files import now
 from ...federation.transport.interface import Transport
 from ...federation.transport.journal import Journal
+from ...privacy.ledger.event import Event
 from ..configuration.build import choices
 from .part import Part, parts
-from .publication.publishing import registrations_of
+from .publication.publishing import check_signer, registrations_of
 from .publication.release_folder import publisher_of
-from .rehearsal import estimate_ahead, rehearse
+from .rehearsal import check_cost, estimate_ahead, published_charges, rehearse
 from .settings import KEY, Deployment, Network, addresses_of
-from .site.policy import SitePolicy
+from .site.policy import SitePolicy, check_exact_sums
+from .site.settings import MIN_CELL
 
 
 def connect(
@@ -61,6 +63,7 @@ class Start:
     policy : of its site, where it has one
     connect : its end of the connections to all others
     model : its part of the model by which new records are scored, by default ``model.json`` beside its data
+    again : whether a new run is begun where one of this configuration has ended
     """
 
     deployments: tuple[Deployment, ...]
@@ -74,6 +77,7 @@ class Start:
     policy: SitePolicy | None = None
     connect: Connect = connect
     model: Path | None = None
+    again: bool = False
 
     @property
     def deployment(self) -> Deployment:
@@ -98,6 +102,16 @@ class Start:
         return (self.data if self.me in self.deployment.holders else self.into) / FILE
 
     @property
+    def journal(self) -> Path:
+        """The file by which a run goes on."""
+        return self.ledger.with_suffix(".journal")
+
+    @property
+    def last_frames(self) -> Path:
+        """The file with the last frames of runs that have ended, for late peers."""
+        return self.ledger.with_suffix(".ended")
+
+    @property
     def delta(self) -> float:
         """delta at which its costs are told: of several fits the smallest."""
         return min(one.delta for one in self.deployments)
@@ -114,6 +128,7 @@ class Preparation:
 
     registrations : files of all owners by name; start_time : when this process was about to open data
     estimates : as of `Foresight`
+    charges : by fit, the units that publishing its result leaves unprotected, by owner
     """
 
     parts: list[Part]
@@ -121,6 +136,7 @@ class Preparation:
     registrations: dict[str, bytes]
     start_time: str
     estimates: dict[str, str]
+    charges: list[Mapping[str, tuple[str, ...]]]
 
     @property
     def n(self) -> int:
@@ -136,6 +152,8 @@ def prepare(start: Start) -> Preparation:
     if policy is not None:
         for one in start.deployments:
             policy.check_deployment(one, me, publisher(one))
+    if any(map(publisher, start.deployments)):
+        check_signer(deployment, start.certificates, me)
     # What is refused is refused before data are opened, but where only they say how many records there are.
     ahead = deployment.network.mode == "release" and bool(deployment.rows)
     forms = rehearse_all(start.deployments, 0) if ahead else None
@@ -145,6 +163,11 @@ def prepare(start: Start) -> Preparation:
     if policy is not None:
         for part in own:
             policy.check_records(part, me)
+    elif deployment.network.score is None:
+        for one, part in zip(start.deployments, own, strict=True):
+            if not plan_draws(one):
+                rows = one.plan.rows_per_user(one.network.case)
+                check_exact_sums(part.run, me, MIN_CELL * (rows or 1))
     n = len(own[0].run.fold.of)
     if deployment.network.mode == "release" and forms is None:
         forms = rehearse_all(start.deployments, n)
@@ -152,14 +175,25 @@ def prepare(start: Start) -> Preparation:
     for one, part in zip(start.deployments, own, strict=True):
         if one.network.method not in estimates:
             estimates[one.network.method] = estimate_ahead(one, part.run, n)
-    return Preparation(own, forms or [None] * len(own), registrations, opened, estimates)
+    charges = published_all(start.deployments, n)
+    return Preparation(own, forms or [None] * len(own), registrations, opened, estimates, charges)
 
 
 def rehearse_all(deployments: Sequence[Deployment], n: int) -> list[dict[tuple[str, str], str] | None]:
     """Forms of the messages of every fit; those that differ in their fold alone are rehearsed once."""
     seen = {(one.network.method, one.network.epsilon): one for one in reversed(deployments)}
-    forms = {key: rehearse(one, n) for key, one in reversed(seen.items())}
+    rows = {key: list[Event]() for key in seen}
+    forms = {key: rehearse(one, n, rows[key]) for key, one in reversed(seen.items())}
+    if len(deployments) > 1:
+        check_cost(deployments, [rows[one.network.method, one.network.epsilon] for one in deployments])
     return [forms[one.network.method, one.network.epsilon] for one in deployments]
+
+
+def published_all(deployments: Sequence[Deployment], n: int) -> list[Mapping[str, tuple[str, ...]]]:
+    """Return what publishing each fit leaves unprotected; fits that differ in their fold alone are alike."""
+    seen = {(one.network.method, one.network.epsilon): one for one in reversed(deployments)}
+    charges = {key: published_charges(one, n) if publisher(one) else {} for key, one in reversed(seen.items())}
+    return [charges[one.network.method, one.network.epsilon] for one in deployments]
 
 
 def publisher(deployment: Deployment) -> str:

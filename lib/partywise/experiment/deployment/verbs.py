@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import AccountError, CertificationError, ConfigError, CubeError, PartyError, PolicyError
+from ...privacy.rounding import upward
 
 if TYPE_CHECKING:
     from ..plan import Plan
@@ -26,7 +27,12 @@ if TYPE_CHECKING:
 
 RELEASE = "release"
 
-PARTY = """exit code: 0 the run has ended for all, 1 it has not; the sentence on standard error says why
+PARTY = """exit code: 0 the run has ended here, and all others have what they need to end; 1 it has not; the sentence
+on standard error says why; with --dry-run 1 where the run would be refused
+
+The same command goes on with a run that was interrupted.  After the end of a run it pays nothing: it answers peers that
+were late for `patience` seconds, and says that the run has ended; --again begins a new one.  Every run has a folder of
+its own in --into, by the first 12 digits of its id.
 
 All parties are started with the same configuration, each with its own file.  The account (ledger.jsonl) lies with the
 data, in the folder --data, and is one for all configurations and runs: what was paid stays paid.  A place without data
@@ -69,6 +75,12 @@ def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="where this party itself listens, if others reach it at another host or port (default: listen of "
         "site.yaml, or host and port of the configuration)",
     )
+    one.add_argument(
+        "--again",
+        action="store_true",
+        help="begin a new run, which pays anew, where one of this configuration has ended (default: state that it has, "
+        "and answer peers that were late)",
+    )
     one.add_argument("--verbose", action="store_true", help="a line with its time for every message")
     made = verbs.add_parser("certificates", help="a test authority and a certificate for every party of a network")
     made.add_argument("--config", type=Path, required=True, help="the configuration that all parties share")
@@ -104,9 +116,85 @@ def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         type=Path,
         help="results/NAME of the shared configuration: keep the fit there, and ./run --configfile takes it as it is",
     )
+    add_network(verbs)
     job = verbs.add_parser("nvflare-job", help="a job by which NVFlare runs the parties of a network")
     job.add_argument("config", type=Path, metavar="FILE", help="the configuration that all parties share")
     job.add_argument("--into", type=Path, required=True, help="a new folder, to be submitted to NVFlare")
+    job.add_argument("--days", type=float, default=7.0, help="after which every site refuses the job (default 7)")
+    job.add_argument("--again", action="store_true", help="a new run, where one of this configuration has ended")
+
+
+def add_network(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The words of the verb ``network`` and its actions."""
+    verb = verbs.add_parser("network", help="runs between parties that have not ended, and the records that all have")
+    actions = verb.add_subparsers(dest="action", required=True)
+    folder = {"type": Path, "nargs": "?", "default": Path(), "help": "with the account (default: here)"}
+    shown = actions.add_parser("status", help="the runs of a party: which has not ended, what it paid, how to end it")
+    shown.add_argument("folder", **folder)  # type: ignore[arg-type]
+    dropped = actions.add_parser("give-up", help="end a run that cannot go on: say what it paid, remove its journal")
+    dropped.add_argument("run", metavar="RUN", help="id of the run, or its first digits")
+    dropped.add_argument("folder", **folder)  # type: ignore[arg-type]
+    common = actions.add_parser("align", help="write the own records that all parties have, before columns are fitted")
+    common.add_argument("--config", type=Path, required=True, help="the configuration that all parties share")
+    common.add_argument("--me", required=True, help="name of this party, as the block `network` has it")
+    common.add_argument("--data", type=Path, help="where paths of own files begin (default: here, or as --site says)")
+    common.add_argument("--site", type=Path, help="what the organisation allows (default: site.yaml in --data)")
+    common.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
+    common.add_argument("--into", type=Path, help="folder of the new file (default results/NAME/aligned/ME)")
+    common.add_argument("--listen", metavar="HOST[:PORT]", help="where this party itself listens, if elsewhere")
+    common.add_argument("--again", action="store_true", help="align anew, where an alignment has ended")
+    common.add_argument("--verbose", action="store_true", help="a line with its time for every message")
+    common.set_defaults(dry_run=False)
+
+
+def network(given: argparse.Namespace) -> int:
+    """Run an action of the verb ``network``."""
+    from .site.open_runs import give_up, status
+
+    if given.action == "align":
+        return _align(given)
+    return {"status": status, "give-up": give_up}[given.action](given)
+
+
+def _align(given: argparse.Namespace) -> int:
+    """Run one party of an alignment and print which file it wrote."""
+    from ...federation.account.account import FILE
+    from ...federation.deployment.party import own_error, refusal
+    from ..configuration.build import choices
+    from ..plans import plans, read_configuration
+    from ..results.folder import RESULTS, result_name
+    from .aligning import NAME, align, check_places
+    from .running import PartyRunError, end_in_a_sentence
+    from .settings import digest
+    from .site.policy import policy_of
+    from .start import Start
+
+    config = read_configuration(given.config)
+    deployment, *_ = deployments_in_file(config, plans(config), given.config)
+    if given.me not in deployment.names:
+        raise ConfigError(f"--me is {given.me!r}: {choices(given.me, deployment.names)}.")
+    check_places(deployment)
+    policy = policy_of(given.site, given.data, None)
+    connect = connect_directly(config, given, policy)
+    into = given.into or Path(RESULTS) / result_name(config, given.config) / "aligned" / given.me
+    data = given.data or Path() if policy is None else policy.folder
+    # Its own digest: who aligns meets nobody who fits.
+    shared, folders = digest({NAME: dict(config)}), (data, given.certificates, into, into / "account" / FILE)
+    start = Start((deployment,), shared, given.me, *folders, b"", policy, connect, again=given.again)
+    with log_lines(given.verbose):
+        try:
+            if policy is not None:
+                policy.check_configuration(config, given.config)
+                policy.check_deployment(deployment, given.me, "")
+            lines = end_in_a_sentence(start, align)
+        except PolicyError as error:
+            return end_with_error(config, given, error, refusal(given.me), connect)
+        except PartyRunError as error:
+            # Who goes on is waited for.
+            quiet = start.journal.exists() or isinstance(error.__cause__, ConfigError | PartyError)
+            return end_with_error(config, given, error, "" if quiet else own_error(given.me), connect)
+    print("\n".join(lines))
+    return 0
 
 
 def party(config: Mapping[str, object], given: argparse.Namespace, connect: Connect | None = None) -> int:
@@ -117,24 +205,24 @@ def party(config: Mapping[str, object], given: argparse.Namespace, connect: Conn
     from ...federation.deployment.party import refusal
     from .site.policy import policy_of
 
-    with _log(given.verbose):
+    with log_lines(given.verbose):
         direct = connect is None
-        connect = connect or _connect_directly(config, given, None)
+        connect = connect or connect_directly(config, given, None)
         try:
             policy = policy_of(given.site, given.data, given.account)
         except ConfigError as error:
-            return _end(config, given, error, refusal(given.me), connect)
+            return end_with_error(config, given, error, refusal(given.me), connect)
         if direct:
-            connect = _connect_directly(config, given, policy)
+            connect = connect_directly(config, given, policy)
         try:
             if policy is not None:
                 policy.check_configuration(config, given.config)
             return _party(config, given, policy, connect)
         except PolicyError as error:
-            return _end(config, given, error, refusal(given.me), connect)
+            return end_with_error(config, given, error, refusal(given.me), connect)
 
 
-def _connect_directly(config: Mapping[str, object], given: argparse.Namespace, policy: SitePolicy | None) -> Connect:
+def connect_directly(config: Mapping[str, object], given: argparse.Namespace, policy: SitePolicy | None) -> Connect:
     """A party's own end of the network, which listens as the party is started, or as its site says."""
     from .settings import KEY, listen_address
     from .start import connect
@@ -150,7 +238,7 @@ def _connect_directly(config: Mapping[str, object], given: argparse.Namespace, p
     return partial(connect, listen=listen_address(text, where, port))
 
 
-def _end(
+def end_with_error(
     config: Mapping[str, object], given: argparse.Namespace, error: Exception, sentence: str, connect: Connect
 ) -> int:
     """Print why a party does not take part, and tell the others a sentence if they have heard none; empty for none."""
@@ -168,8 +256,8 @@ def _party(config: Mapping[str, object], given: argparse.Namespace, policy: Site
     from ...federation.transport.credential import expiry_warning
     from ..plans import plans
     from ..results.folder import RESULTS, result_name
-    from .running import PartyRunError, dry_run, run
-    from .screen import SEEDED, foresight, screen
+    from .running import EndReport, PartyRunError, dry_run, run
+    from .screen import SEEDED, end_screen, foresight, screen
     from .settings import digest
     from .start import Start
 
@@ -177,32 +265,33 @@ def _party(config: Mapping[str, object], given: argparse.Namespace, policy: Site
     data = given.data or Path() if policy is None else policy.folder
     into = given.into or Path(RESULTS) / result_name(config, given.config) / "parties" / given.me
     folders = data, given.certificates, into, given.account
-    start = Start(
-        deployments, digest(config), given.me, *folders, encode_json(dict(config)), policy, connect, given.model
-    )
+    shared = deployments, digest(config), given.me
+    start = Start(*shared, *folders, encode_json(dict(config)), policy, connect, given.model, given.again)
     network = start.deployment.network
     if network.mode == "experiment":
         print(f"WARNING: {SEEDED}.", file=sys.stderr)
     try:
         if given.dry_run:
-            print("\n".join(foresight(start, dry_run(start))))
-            return 0
+            seen = dry_run(start)
+            print("\n".join(foresight(start, seen)))
+            return int(seen.refused)
         until = datetime.now(UTC) + timedelta(seconds=network.patience + (network.deadline or 0))
         with suppress(ImportError):
             if warning := expiry_warning(given.certificates, given.me, until):
                 print(f"WARNING: {warning}.", file=sys.stderr)
-        ended = run(start)
+        report = run(start)
     except PartyRunError as error:
         # Whoever goes on with a run is waited for; what is wrong with the shared configuration is seen by all.
-        goes_on = start.ledger.with_suffix(".journal").exists()
+        goes_on = start.journal.exists()
         keeps_quiet = goes_on or isinstance(error.__cause__, ConfigError | PartyError)
-        return _end(config, given, error, "" if keeps_quiet else own_error(given.me), connect)
-    print("\n".join(screen(start, ended)))
+        return end_with_error(config, given, error, "" if keeps_quiet else own_error(given.me), connect)
+    lines = end_screen(start, report) if isinstance(report, EndReport) else screen(start, report)
+    print("\n".join(lines))
     return 0
 
 
 @contextmanager
-def _log(verbose: bool) -> Iterator[None]:
+def log_lines(verbose: bool) -> Iterator[None]:
     """Lines of the run with their times on standard error."""
     from ...federation.deployment.watch import LOG
 
@@ -360,10 +449,10 @@ def certified(found: JointResults) -> str:
     record, total = next(iter(found.records.values())), found.total
     view = f"at delta {record.delta:g}, for the worst coalition ({total.view_worst}); trust: {total.trust}"
     if record.mode == RELEASE:
-        return f"certified for the unit {record.unit}: epsilon {total.epsilon_certified:.6g} {view}"
+        return f"certified for the unit {record.unit}: epsilon {upward(total.epsilon_certified)} {view}"
     return (
         f"certified for the unit {record.unit}: epsilon {math.inf} (mode {record.mode}: all parties know the seeds of "
-        f"all noise); with mode {RELEASE} the same releases cost epsilon {total.epsilon_certified:.6g} {view}"
+        f"all noise); with mode {RELEASE} the same releases cost epsilon {upward(total.epsilon_certified)} {view}"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, TypedDict
@@ -13,7 +13,10 @@ import xarray as xr
 from matplotlib import pyplot as plt
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.colors import same_color
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullLocator
 
 # Each has a contrast of 3 or more on white, and any two differ by 25 units of CIELAB or more, also as people with one
@@ -22,6 +25,8 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 BLACK, ORANGE, SKY, GREEN = "#000000", "#D9780B", "#5672F4", "#00A75D"
 BLUE, RED, PURPLE, BROWN = "#23428B", "#AB2509", "#AF73B6", "#7D2A2C"
 GREY = "#737373"
+# Points of the smallest marker in a legend of signs.
+SMALLEST = 4.5
 
 # Which panels have one axis.
 Share = Literal["row", "col", "all"]
@@ -185,6 +190,27 @@ def legend_below(figure: Figure, axes: list[Axes], columns: int = 4) -> None:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
     legend_of(figure, list(entries.values()), list(entries), columns)
+
+
+def legend_of_signs(
+    figure: Figure, signs: Iterable[str], columns: int, colors: Mapping[str, str] | None = None
+) -> None:
+    """A legend below all panels of what is drawn there: lines by their labels, each once, and what colours mean.
+
+    Of lines with one label the first is shown, a blue one before others. What no panel has is left out.
+    """
+    lines = [line for ax in figure.axes for line in ax.lines if line.get_visible() and np.size(line.get_xdata())]
+    handles: dict[str, Artist] = {}
+    for sign in signs:
+        if found := [line for line in lines if line.get_label() == sign]:
+            handle = Line2D([], [])
+            handle.update_from(next((line for line in found if same_color(line.get_markeredgecolor(), BLUE)), found[0]))
+            handle.set_markersize(max(handle.get_markersize(), SMALLEST))
+            handles[sign] = handle
+    for label, color in (colors or {}).items():
+        if any(same_color(line.get_color(), color) for line in lines):
+            handles[label] = Patch(color=color)
+    legend_of(figure, list(handles.values()), list(handles), columns)
 
 
 def legend_of(figure: Figure, handles: Sequence[Artist], labels: list[str], columns: int) -> None:

@@ -17,6 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
+
+# Any: blocks of a TOML file.
 from typing import Any, Literal, get_args
 
 from ...errors import ConfigError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 
 from ..tables.templates import pipe_table
 from .table import Row, counts
@@ -27,15 +28,32 @@ BY_CHANCE = 0.0027
 def sentence(rows: Sequence[Row], fitted: Sequence[str]) -> str:
     """What came out, in two sentences with all counts, and in a clause what was ``fitted`` to the printed numbers."""
     found = counts(rows)
-    close = sum(row.status == "reproduced" and row.within_5_percent == "yes" for row in rows)
+    close, rounded, zero = closeness(rows)
     sources = len({row.source for row in rows})
-    about = "; ".join([f"{close} of them numbers within {SHARE:.0%}", *fitted])
+    near = (
+        f"{close} of them numbers within {SHARE:.0%}, {rounded} more within {SHARE:.0%} of a number that prints alike, "
+        f"{zero} printed as 0"
+    )
+    about = "; ".join([near, *fitted])
     return (
         f"Of {len(rows)} printed numbers and sentences of the {sources} sources, {found['reproduced']} are reproduced "
         f"({about}), {found['refuted']} claims of privacy are refuted by an attack or by exact arithmetic, "
         f"{found['differs']} differ and {found['not reproducible']} cannot be reproduced; each of these two kinds says "
         "why."
     )
+
+
+def closeness(rows: Sequence[Row]) -> tuple[int, int, int]:
+    """Count the reproduced numbers that are close to what is printed, that rounding alone makes so, and printed zeros.
+
+    All three have ``within_5_percent``, whose distance begins at the nearest number that prints alike.
+    """
+    near = [row for row in rows if row.status == "reproduced" and row.within_5_percent == "yes"]
+    pairs = [(Fraction(row.printed), Fraction(row.reproduction)) for row in near]
+    zero = sum(printed == 0 for printed, _ in pairs)
+    share = Fraction(str(SHARE))
+    close = sum(printed != 0 and abs(ours - printed) <= share * abs(printed) for printed, ours in pairs)
+    return close, len(pairs) - close - zero, zero
 
 
 def page(rows: Sequence[Row], notable: Sequence[str], notes: Mapping[str, str], fitted: Sequence[str]) -> str:

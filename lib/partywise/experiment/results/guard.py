@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Hashable, Mapping
+
+# Any: indexers and labels as xarray takes them, whose signature is kept.
 from typing import Any, Self
 
 import numpy as np

@@ -1,7 +1,8 @@
 """The provenance record of a job: a fingerprint of all its inputs, and digests of the files that it wrote.
 
 A record lies beside the results and travels with them, so that whoever unpacks them can tell what is current from
-what is not.  It is written by a job that used what its run was planned with, and by no other.
+what is not.  It is written by a job that used what its run was planned with, and by no other.  Of own data it holds
+digests of private files: it stays with their owner, and a crate has it without them (`crate.content`).
 """
 
 from __future__ import annotations

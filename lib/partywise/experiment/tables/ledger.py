@@ -51,7 +51,8 @@ class LedgerTables:
 def ledgers(parts: Sequence[Part]) -> Iterator[tuple[Group, tuple[str, ...], Ledger]]:
     """The distinct releases of all folds together, for each case, method, replicate, party count and epsilon.
 
-    Folds that re-use a release pay once, folds that draw anew pay each.  Different party counts and epsilons are
+    Folds that re-use a release pay once, folds that draw anew pay each; a record pays for those that read its cell
+    (`Event.cells`).  Different party counts and epsilons are
     alternatives, of which a deployment would run one: they are never added.
     """
     found: dict[Group, tuple[tuple[str, ...], Ledger]] = {}

@@ -14,10 +14,11 @@ from pathlib import Path
 from pandas import read_csv
 from pandas.errors import EmptyDataError
 
+from ...privacy.rounding import upward
 from ..measures import Heading
 from ..plan import Plan
 from .run_totals import CELL, RUN, costs_more
-from .summary import FLAG, MOST_ROWS, SummaryRow, heading, shown_variables
+from .summary import FLAG, MOST_ROWS, SummaryRow, heading, is_certified, shown_variables
 from .summary_text import ARROWS
 from .templates import render, short
 from .wire import WireFields
@@ -78,7 +79,7 @@ def summary_wide(plan: Plan, rows: Iterable[SummaryRow]) -> list[dict[str, objec
     wide = []
     for place, found in slots:
         case = plan.cases[str(place[0])]
-        values = {titles[name]: _with_error(found.get(name)) for name in names}
+        values = {titles[name]: _with_error(found.get(name), is_certified(name)) for name in names}
         line = {"method": place[1]} | {titles[name]: values[titles[name]] for name in (CLAIMED, plan.study.certified)}
         line |= dict(zip(SLOT, place, strict=True)) | {"replicates": case.replicates, "folds": case.folds} | values
         delta_at_least_1_over_n = float(found[FLAG]["mean"]) > 0 if FLAG in found else False
@@ -99,11 +100,12 @@ def _costs_more(found: Mapping[str, SummaryRow]) -> bool:
     return {RUN, CELL} <= set(found) and costs_more(float(found[RUN]["mean"]), float(found[CELL]["mean"]))
 
 
-def _with_error(row: SummaryRow | None) -> str:
+def _with_error(row: SummaryRow | None, certified: bool) -> str:
     if row is None:
         return ""
     error = float(row["se"] or 0)
-    return short(float(row["mean"])) + (f" ± {error:.2g}" if error else "")
+    mean = float(row["mean"])
+    return (upward(mean, "∞") if certified else short(mean)) + (f" ± {error:.2g}" if error else "")
 
 
 def totals_rows(path: Path | str) -> list[dict[str, object]]:
@@ -114,4 +116,7 @@ def totals_rows(path: Path | str) -> list[dict[str, object]]:
         return []
     shown = [name for name in TOTALS if name in found]
     counts = found.groupby(shown, sort=False, dropna=False).size().rename("replicates").reset_index()
-    return [{"replicates": f"{row.pop('replicates')} x"} | row for row in counts.to_dict("records")]
+    rows = counts.to_dict("records")
+    for row in rows:
+        row |= {name: upward(row[name], "∞") for name in shown if is_certified(name)}
+    return [{"replicates": f"{row.pop('replicates')} x"} | row for row in rows]

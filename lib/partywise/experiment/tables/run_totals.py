@@ -1,6 +1,7 @@
 """What a whole run costs beside what one fit costs: the distinct releases of all folds of a replicate together.
 
-Folds that re-use a release pay for it once, folds that draw anew pay each.  Replicates repeat the experiment; party
+Folds that re-use a release pay for it once, folds that draw anew pay each, and a record pays for the folds that it
+trains where the rows name them.  Replicates repeat the experiment; party
 counts and epsilons are alternatives, of which a deployment runs one: none of them is ever added.
 """
 

@@ -12,13 +12,14 @@ from itertools import groupby, islice
 import numpy as np
 
 from ...federation.deployment.account import EXPERIMENT, RELEASE
-from ..cells import IN_SAMPLE, RUN_MODE, STATUS
+from ...privacy.rounding import upward
+from ..cells import IN_SAMPLE, RUN_MODE
 from ..claims import Claim
 from ..measures import Heading
 from ..plan import Plan
 from ..results.columns import Columns
 from .run_totals import CELL, RUN
-from .summary import Slot, heading, slots
+from .summary import Slot, fault_counts, heading, slots
 from .templates import short
 
 WIDTH = 100
@@ -28,6 +29,8 @@ HEADLINE, MOST = 160, 2
 CLAIMED = "epsilon_claimed"
 # Of several targets the one whose guarantee most people ask for.
 USUAL = 1.0
+# A certified epsilon may exceed its target by what rounding leaves.
+ROUNDING = 1e-6
 
 
 def screen_text(plan: Plan, columns: Columns) -> str:
@@ -39,9 +42,7 @@ def screen_text(plan: Plan, columns: Columns) -> str:
 
 def fit_outcomes(columns: Columns) -> str:
     """How many fits there are and how they ended."""
-    counts = {word: int((columns.status == number).sum()) for number, word in enumerate(STATUS)}
-    bad = ", ".join(f"{counts[w]:,} {w.replace('_', ' ')}" for w in ("not_converged", "diverged") if counts[w])
-    return f"{int((columns.status > 0).sum()):,} fits, {bad or 'all of them ok'}"
+    return f"{int((columns.status > 0).sum()):,} fits, {fault_counts(columns) or 'all of them ok'}"
 
 
 def _runs_apart(columns: Columns) -> Iterator[str]:
@@ -58,7 +59,7 @@ def _worst(plan: Plan, columns: Columns) -> str:
     if not found:
         return "  no fit claims an ε"
     told = [
-        f"{_number(one.epsilon_certified)} ({_short(one.title, 22)}, claims {_number(one.epsilon_claimed)})"
+        f"{upward(one.epsilon_certified)} ({_short(one.title, 22)}, claims {_number(one.epsilon_claimed)})"
         for one in found
     ]
     first = f"  unit {_unit(plan)}, certified at worst: ε {told[0]}"
@@ -154,14 +155,14 @@ def _group(plan: Plan, group: Sequence[Slot], measured: Sequence[str], width: in
             continue
         first = having[0].labels["case"]
         having = [slot for slot in having if slot.labels["case"] == first]
-        private = at_usual([slot for slot in having if 0 < epsilon_of(slot) < np.inf])
+        private = most_private(at_usual([slot for slot in having if 0 < epsilon_of(slot) < np.inf]))
         better = heading(plan, variable)
         best = _best(private or having, variable, better)
         cases = {slot.labels["case"] for slot in group}
         title = _short(plan.cases[first].title, 28) if len(cases) == 1 else f"{_short(first, 28)}, 1 of {len(cases)}"
         mean, error, _ = best.averages[variable]
         value = f"{_number(mean)}" + (f" +- {error:.1g}" if np.isfinite(error) else "")
-        guarantee = f"at ε {_number(epsilon_of(best))}" if private else "without a guarantee"
+        guarantee = f"at ε {upward(epsilon_of(best))}" if private else "without a guarantee"
         told = f"  {title}: {better.words} {value}{_in_sample(best)} {guarantee}, "
         free = _noise_free(plan, having, best, variable) if private else ""
         room = width - len(told) - len(free)
@@ -203,6 +204,20 @@ def at_usual(found: Sequence[Slot]) -> list[Slot]:
     return [slot for slot in found if slot.labels["epsilon"] == usual]
 
 
+def most_private(found: Sequence[Slot]) -> list[Slot]:
+    """Of slots those whose fits keep their target; where none does, those with the least certified epsilon.
+
+    A method that is certified at an epsilon without meaning would win by its accuracy.
+    """
+    kept = [
+        slot
+        for slot in found
+        if np.isfinite(target := slot.labels["epsilon"]) and slot.averages[CELL][0] <= target * (1 + ROUNDING)
+    ]
+    least = min(map(epsilon_of, found), default=np.inf)
+    return kept or [slot for slot in found if epsilon_of(slot) == least]
+
+
 def _best(found: Sequence[Slot], variable: str, better: Heading) -> Slot:
     sign = -1.0 if better.better == "higher" else 1.0
     return min(found, key=lambda slot: sign * slot.averages[variable][0])
@@ -220,13 +235,18 @@ def _short(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: max(most - 1, 0)]}…"
 
 
-def overview(plan: Plan, columns: Columns) -> dict[str, str]:
-    """Texts of ``OVERVIEW``, headline rows as lines; both epsilons are those of the fit with the worst certificate."""
+def overview(plan: Plan, columns: Columns, left_out: Sequence[str] = ()) -> dict[str, str]:
+    """Texts of ``OVERVIEW``, headline rows as lines; both epsilons are those of the fit with the worst certificate.
+
+    ``left_out`` are sentences on records of own data that are not used: lines below the fits.
+    """
     found = worst(plan, columns)
     claimed = certified = method = "-"
     if found:
-        claimed, certified, method = short(found[0].epsilon_claimed), short(found[0].epsilon_certified), found[0].title
+        claimed, method = short(found[0].epsilon_claimed), found[0].title
+        certified = upward(found[0].epsilon_certified, "∞")
     if found[1:]:
-        certified += f" (finite: {short(found[1].epsilon_certified)})"
+        certified += f" (finite: {upward(found[1].epsilon_certified)})"
     headline = "\n".join(row.strip().replace("+-", "±") for row in islice(rows(plan, columns, HEADLINE), MOST))
-    return dict(zip(OVERVIEW, (fit_outcomes(columns), claimed, certified, method, _unit(plan), headline), strict=True))
+    fits = "\n".join([fit_outcomes(columns), *left_out])
+    return dict(zip(OVERVIEW, (fits, claimed, certified, method, _unit(plan), headline), strict=True))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypedDict
 
 import numpy as np
 
 from ...privacy.ledger.total import REPORTED
-from ..cells import IN_SAMPLE
+from ..cells import IN_SAMPLE, STATUS
 from ..measures import BYTES_MEASURED, EPSILON_CLAIMED, Better, Heading
 from ..measures import IN_SAMPLE as MEASURED_IN_SAMPLE
 from ..plan import Plan
@@ -95,6 +96,13 @@ def _sum(values: np.ndarray, axis: int) -> np.ndarray:
     return np.asarray(np.add.accumulate(values, axis).take(-1, axis) + 0.0)
 
 
+def fault_counts(columns: Columns) -> str:
+    """How many fits have each verdict but ``ok``: empty where all of them are."""
+    counts = zip(STATUS, np.bincount(columns.status, minlength=len(STATUS)).tolist(), strict=True)
+    faults = islice(counts, STATUS.index("ok") + 1, None)
+    return ", ".join(f"{count:,} {word.replace('_', ' ')}" for word, count in faults if count)
+
+
 def slots(columns: Columns, names: Iterable[str]) -> Iterator[Slot]:
     """The averages of some variables, one case and one method after the other, in the order of the cube."""
     names = list(names)
@@ -168,6 +176,12 @@ def summary_rows(plan: Plan, columns: Columns, names: Iterable[str] | None = Non
                 "heading": headings[name].words,
                 "better": headings[name].better,
             }
+
+
+def is_certified(name: str) -> bool:
+    """Whether a variable is a proved epsilon, which every table rounds upward; a bound from below is not."""
+    stated = name.startswith(("epsilon_claimed", "epsilon_target")) or name.endswith("_lower")
+    return not stated and ("certified" in name or name.startswith("epsilon_"))
 
 
 def heading(plan: Plan, name: str) -> Heading:

@@ -9,12 +9,13 @@ from textwrap import wrap
 import numpy as np
 from pandas import DataFrame, MultiIndex
 
+from ...privacy.rounding import upward
 from ..cells import IN_SAMPLE, STATUS
 from ..measures import Heading
 from ..plan import Plan
 from ..results.columns import Columns
 from .run_totals import CELL, RUN, costs_more
-from .summary import MARK, MOST_ROWS, Slot, heading, shown_variables, slots
+from .summary import MARK, MOST_ROWS, Slot, fault_counts, heading, is_certified, shown_variables, slots
 
 WIDTH, INDENT = 120, "  "
 # The longest label that a line has room for beside its numbers.
@@ -22,12 +23,15 @@ LABEL = 40
 ARROWS = {"lower": "\u2193", "higher": "\u2191", "neither": ""}
 KEYS = ("method", "parties", "target epsilon")
 MIB = 2.0**20
+# Measure of methods that leave a bias which no epsilon removes; its long name says so.
+APPROXIMATE = "approximate"
 
 
-def summary_text(plan: Plan, columns: Columns) -> str:
+def summary_text(plan: Plan, columns: Columns, left_out: Sequence[str] = ()) -> str:
     """The table of a study; what stands behind +- is a standard error over replicates.
 
-    Columns that find no room stand in a further table below.  Rows are grouped by case.
+    Columns that find no room stand in a further table below.  Rows are grouped by case.  ``left_out`` are sentences on
+    records of own data that are not used: they follow the title.
     """
     run_costs_more = delta_at_least_1_over_n = False
     for slot in slots(columns, (RUN, CELL)):
@@ -49,6 +53,7 @@ def summary_text(plan: Plan, columns: Columns) -> str:
     cases = [_case(plan, str(slot.labels["case"])) for slot in shown]
     lines = [line for note in notes for line in wrap(f"{note}.", WIDTH, subsequent_indent=INDENT)]
     title = wrap(f"{plan.study.title} ({plan.study.name})", WIDTH)
+    title += [line for sentence in left_out for line in wrap(sentence, WIDTH, subsequent_indent=INDENT)]
     return "\n".join([*title, *_tables(words, cases, rows), *lines, ""])
 
 
@@ -80,7 +85,8 @@ def _line(columns: Columns, slot: Slot, names: Iterable[str]) -> list[str]:
     for name in names:
         mean, error, count = slot.averages[name]
         scale = MIB if columns.units(name) == "byte" else 1.0
-        value = f"{mean / scale:.4g}" if count else "-"
+        number = upward(mean) if is_certified(name) else f"{mean / scale:.4g}"
+        value = number if count else "-"
         if name == IN_SAMPLE and count:
             value = "yes" if mean > 0 else "no"
         if name == RUN and not _run_costs_more(slot):
@@ -94,7 +100,7 @@ def _line(columns: Columns, slot: Slot, names: Iterable[str]) -> list[str]:
 
 def _tables(words: Sequence[Heading], cases: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """The columns in as many tables as they need, each with the labels of its rows."""
-    heads = [wrap(word.words, 12, break_long_words=False) for word in words]
+    heads = [wrap(word.words, 12, break_long_words=False, break_on_hyphens=False) for word in words]
     for head, word in zip(heads, words, strict=True):
         head[-1] = f"{head[-1]} {ARROWS[word.better]}".rstrip()
     height = max(map(len, heads))
@@ -129,6 +135,8 @@ def _notes(
     if RUN in names:
         notes.append("certified: the releases of one fit; whole run: those of all folds of a replicate together")
     numbers = columns.numbers
+    if APPROXIMATE in numbers and bool((numbers[APPROXIMATE] == 1).any()):
+        notes.append(f"{APPROXIMATE} in the cube: {columns.described[APPROXIMATE][0]}")
     if "delta_claimed" in numbers and bool((numbers["delta_claimed"] > numbers["delta"]).any()):
         notes.append("claimed at the sum of the deltas that the source gives each release: delta_claimed in the cube")
     if delta_at_least_1_over_n:
@@ -138,7 +146,7 @@ def _notes(
     bad = columns.places.cells[columns.status > STATUS.index("ok")]
     if len(bad):
         first = columns.places.name(int(bad[0]))
-        notes.append(f"{len(bad)} fits did not converge or diverged, the first is {first}: see status in the cube")
+        notes.append(f"fits that are not ok: {fault_counts(columns)}, the first is {first}: see status in the cube")
     return notes
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import secrets
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -18,17 +19,19 @@ from pathlib import Path
 from ...errors import AccountError, BudgetExceeded, CertificationError
 from ...privacy.ledger.event import Event
 from ...privacy.payer import OPEN_ACCOUNTS
-from ..deployment.account import RELEASE
+from ..deployment.account import RELEASE, KnownEnd
+from ..publication.files import now
 from .agreement import Agreement
 from .chain import Row, Scan
 from .file import AccountFile, Entry
-from .reading import AccountState, charged_event, cost_digest, event_of, paid_events
+from .reading import AccountState, charged_event, cost_digest, event_of, paid_events, require_owner
 from .spending import Budget, Spending, UnitCost, spent_of
 
 LOG = logging.getLogger("partywise")
 # Names of the file in a folder of a party, and of the rows of one run in another; version of rows, and those read.
 FILE, EXTRACT, FORMAT, FORMATS = "ledger.jsonl", "run.jsonl", 2, (1, 2)
 DELTA = 1e-6
+ID_BYTES = 16
 
 
 class Account:
@@ -42,7 +45,9 @@ class Account:
         Whose it is: one name for all its runs.
     budget : Budget, optional
         What all runs in the file may cost together, those before it was stated included. Without one nothing is
-        refused, and values in the clear are paid with infinity.
+        refused, and values in the clear are paid with infinity. It is in the file from the next run on.
+    wait : float
+        Seconds in which another process may close the file.
 
     Attributes
     ----------
@@ -66,16 +71,16 @@ class Account:
     sampling.
     """
 
-    def __init__(self, path: Path | str, *, party: str, budget: Budget | None = None) -> None:
+    def __init__(self, path: Path | str, *, party: str, budget: Budget | None = None, wait: float = 0.0) -> None:
         path = Path(path)
         self.party, self.budget, self._run, self.notes = party, budget, "", tuple[str, ...]()
-        # Where the rows of the last run begin in the file.
-        self._place = 0
+        # Where the rows of the last run begin in the file; when this process began it, until that is written.
+        self._place, self._time = 0, ""
         self._state, self._spending, self._paying = AccountState(), Spending(budget, party=party), threading.Lock()
         self._agreement, self._waiting = Agreement(path, party), list[Entry]()
         # Rows of the run that this process goes on with, which the program has not come to yet.
         self._told = deque[Row]()
-        self._file = AccountFile(path / FILE if path.is_dir() else path, self._restore)
+        self._file = AccountFile(path / FILE if path.is_dir() else path, self._restore, wait)
         try:
             self._begin()
         except BaseException:
@@ -110,16 +115,23 @@ class Account:
                 f"mode {mode!r} under a budget: all parties know the seeds of its noise, so that nothing it releases "
                 "is protected; take mode release, or leave the budget away for data that are no secret."
             )
+        goes_on = again and bool(run) and run == self._state.last
+        if not goes_on and (not run or run in self._state.runs):
+            raise AccountError(f"run={run!r} is in {self.path} already, or no id: a run begins once, under its own id.")
+        # What is paid from here on has this time. Where a run goes on it is written with the next payment: what the
+        # party has told of its account is told again.
+        self._time = now()
+        if not goes_on:
+            self._append(*self._time_rows())
+            self._state_budget()
         begin = self._file.size
-        if again and run and run == self._state.last:
+        if goes_on:
             scan = Scan(self.path)
             for row in scan:
                 if row.run == run:
                     self._told.append(row)
                 elif not self._told:
                     begin = scan.end
-        elif not run or run in self._state.runs:
-            raise AccountError(f"run={run!r} is in {self.path} already, or no id: a run begins once, under its own id.")
         told = {"configuration": configuration, "mode": mode, "party": self.party}
         self._append(("began", run, told | ({"study": study} if study else {})))
         self._run, self._mode, self._place = run, mode, begin
@@ -136,7 +148,10 @@ class Account:
         with self._paying:
             paid = max(0, len(self._told) - len(self._waiting))
             self.require(run, [charged_event(event, self._mode) for event in events[paid:]])
-            self._append(*[("paid", run, {"event": event.to_row()}) for event in events])
+            rows: list[Entry] = [("paid", run, {"event": event.to_row()}) for event in events]
+            self._append(*rows[:paid])
+            if rows[paid:]:
+                self._append(*self._time_rows(), *rows[paid:])
 
     def require(self, run: str, events: Sequence[Event]) -> None:
         """Count payments of a run as they are charged: all, or BudgetExceeded and none."""
@@ -155,7 +170,7 @@ class Account:
         """A message is about to leave; CertificationError if something in it was not paid with the terms it states.
 
         The payload is what it cost, without what it holds (`partywise.federation.codec.row_of`), the digest that of its
-        frame.
+        frame, salted where others may read it (`partywise.federation.deployment.session.frame_digest`).
         """
         self.require_receiver(receiver, str(payload["kind"]).lower())
         message = {"step": step, "receiver": receiver, "name": name, "shape": list(shape), "bytes": size}
@@ -178,10 +193,6 @@ class Account:
         """A public row that was entered at a step; what it pays for in the ledger is charged here when it is drawn."""
         self._append(("reserved", self._began("reserved"), {"step": step, "event": event.to_row()}))
 
-    def record_time(self, time: str) -> None:
-        """The time from which on rows are written: what was paid before the first such row has none."""
-        self._append(("time", "", {"time": time}))
-
     def record_registrations(self, digests: Mapping[str, str]) -> None:
         """The registrations of all parties that were there before any data were opened, by their digests."""
         self._append(("registered", "", {"digests": dict(digests)}))
@@ -203,11 +214,24 @@ class Account:
             return own["rows"], own["digest"]
         return self._file.end
 
+    @property
+    def id(self) -> str:
+        """Random id of the account; empty of one that was begun before accounts had any."""
+        return "" if self._state.head is None else str(self._state.head.fields.get("id", ""))
+
+    def known_ends(self, peer: str) -> list[KnownEnd]:
+        """The last end of every account of a peer that this account has written down."""
+        return [end for (name, _), end in sorted(self._state.ends.items()) if name == peer]
+
+    def holds(self, rows: int, digest: str) -> bool:
+        """Whether the last of so many rows of this account has this digest."""
+        return any(row.number == rows - 1 and row.digest == digest for row in Scan(self.path))
+
     def record_heads(self, heads: Mapping[str, Mapping[str, object]]) -> None:
         """How long the accounts of all parties were and how they ended when the program had, each as it said so.
 
-        By party, this one included: ``rows``, ``digest``, and ``certificate`` and ``signature`` where parties have
-        certificates.
+        By party, this one included: ``rows``, ``digest``, ``account``, and ``certificate`` and ``signature`` where
+        parties have certificates.
         """
         self._append(("heads", self._began("heads"), {"heads": {name: dict(head) for name, head in heads.items()}}))
 
@@ -220,6 +244,12 @@ class Account:
         kept = {"kept": self._agreement.uncarried_payments} if outcome else {}
         self._append(("ended", self._began("ended"), {"outcome": outcome, **kept}))
         self._run = ""
+
+    def give_up(self, run: str) -> None:
+        """End a run that has begun and never ended, without an outcome: what it paid stays paid."""
+        if not run or run != self._state.open:
+            raise AccountError(f"run={run!r} of {self.path} is not one that has begun and never ended.")
+        self._append(("ended", run, {"outcome": ""}))
 
     def costs_by_unit(self, delta: float | None = None) -> Mapping[str, UnitCost]:
         """What all paid rows cost together, by unit; ``delta`` of the epsilons, by default that of the budget."""
@@ -276,6 +306,12 @@ class Account:
                 )
         return entries
 
+    @property
+    def first_budget(self) -> Budget | None:
+        """The budget that was stated first; None where there was none."""
+        stated = self._state.first_budget
+        return None if stated is None else Budget(**stated)
+
     def _restore(self, row: Row) -> None:
         """A row that was there before: what was paid counts."""
         if self._state.head is None:
@@ -290,16 +326,14 @@ class Account:
         path = self._agreement.path
         if head.kind != "account" or head.fields.get("format") not in FORMATS:
             raise AccountError(f"{path} is not an account of format {FORMAT}: give the file another name.")
-        if head.fields.get("party") != self.party:
-            raise AccountError(
-                f"party={self.party!r}: {path} is the account of {head.fields.get('party')!r}; each has its own file, "
-                "and one name for all runs on the same data."
-            )
+        require_owner(path, head, self.party)
 
     def _begin(self) -> None:
         """The head of a new file; what the last process left, and the budget, of one that there was."""
         if self._state.head is None:
-            self._append(("account", "", {"party": self.party, "format": FORMAT}))
+            # An account without this id is a copy of another one, or was begun before accounts had any.
+            told = {"party": self.party, "format": FORMAT, "id": secrets.token_hex(ID_BYTES)}
+            self._append(("account", "", told))
         if self._file.torn_bytes:
             self._append(("dropped", "", {"bytes": self._file.torn_bytes}))
             self._note(
@@ -311,20 +345,27 @@ class Account:
                 f"run {self._state.open} in {self.path} never ended: what it paid stays paid; it goes on if its "
                 "journal is there and all parties start again, and a new run pays anew."
             )
-        self._state_budget()
+        if self._state.runs and self._changes_budget():
+            last = self._state.budget
+            self._note(
+                f"the budget of {self.path} was {'none' if last is None else Budget(**last)} and is "
+                f"{self.budget or 'none'} from the next run on; everything that was paid before counts. {self.summary}"
+            )
+
+    def _time_rows(self) -> list[Entry]:
+        """The time at which this process began the run, once."""
+        time, self._time = self._time, ""
+        return [("time", "", {"time": time})] if time else []
+
+    def _changes_budget(self) -> bool:
+        """Whether the budget in force is another one than the file states."""
+        last = self._state.budget
+        return self.budget != (None if last is None else Budget(**last))
 
     def _state_budget(self) -> None:
-        """The budget in force stands in the file; a change of it is told."""
-        stated, last = None if self.budget is None else asdict(self.budget), self._state.budget
-        if self.budget == (None if last is None else Budget(**last)):
-            return
-        if self._state.runs:
-            before = "none" if last is None else str(Budget(**last))
-            self._note(
-                f"the budget of {self.path} was {before} and is {self.budget or 'none'} from now on; everything that "
-                f"was paid before counts. {self.summary}"
-            )
-        self._append(("budget", "", {"budget": stated}))
+        """The budget in force stands in the file."""
+        if self._changes_budget():
+            self._append(("budget", "", {"budget": None if self.budget is None else asdict(self.budget)}))
 
     def _note(self, sentence: str) -> None:
         self.notes = (*self.notes, sentence)

@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+# Any: rows of an account, JSON that another process wrote.
 from typing import Any
 
 from ...errors import AccountError
-from ...privacy.accounted_values import Clear
+from ...privacy.accounted_values import Clear, Public, open_charges
 from ...privacy.ledger.event import JOIN, POST_PROCESSING, UNNAMED
+from ...privacy.mechanisms.release import Release
+from ..cipher import Cipher
 from ..codec import payload_of
 from .chain import REMEDY, Row
 
@@ -93,10 +97,10 @@ class Agreement:
         for event in self._own(form):
             if problem := self._payment(event)[1]:
                 return problem
-        if form["kind"] != "Clear":
+        if form["kind"] == "Cipher" or not (form["kind"] == "Clear" or form.get("made_of")):
             return ""
         payload = payload_of(form)
-        return self._clear_problem(message, payload) if isinstance(payload, Clear) else ""
+        return "" if isinstance(payload, Cipher) else self._clear_problem(message, payload)
 
     def _check_sent(self, row: Row) -> None:
         if problem := self.unpaid(row.fields):
@@ -139,9 +143,9 @@ class Agreement:
         budgeted = bool(parents) and parents[-1] in self._budgets and parents[:-1] == own and not sent["mu"]
         return budgeted and terms_of(paid, *PROFILE_TERMS) == terms_of(sent, *PROFILE_TERMS)
 
-    def _clear_problem(self, message: Mapping[str, object], payload: Clear) -> str:
-        """As `unpaid`, of a value in the clear: every owner's units have their row."""
-        for owner, units in payload.charges(self.party).items():
+    def _clear_problem(self, message: Mapping[str, object], payload: Release | Public | Clear) -> str:
+        """As `unpaid`, of what is in the clear in a value: every owner's units have their row."""
+        for owner, units in open_charges(payload, self.party).items():
             begin, end = f"clear/{owner}/{self.party}>", f"/{message['name']}/{'+'.join(sorted(units))}"
             paid = any(name.startswith(begin) and name.endswith(end) for name in self._clear)
             if not paid and owner != message["receiver"]:

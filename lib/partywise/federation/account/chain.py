@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+# Any: rows of an account, JSON that another process wrote.
 from typing import Any
 
 from ...errors import AccountError

@@ -7,12 +7,15 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from time import monotonic, sleep
 
 from ...errors import AccountError
 from .chain import Row, Scan, line_of
 
 # What one row tells, of which run, with which fields.
 Entry = tuple[str, str, Mapping[str, object]]
+# Seconds between two looks at a file that another process has open.
+TURN = 0.02
 
 
 class AccountFile:
@@ -23,6 +26,8 @@ class AccountFile:
     path : Path
     read : callable
         Given every row that the file held, in order.
+    wait : float
+        Seconds in which another process may close the file.
 
     Attributes
     ----------
@@ -35,10 +40,10 @@ class AccountFile:
         If another process has the file open, a row was changed, or it cannot be written.
     """
 
-    def __init__(self, path: Path, read: Callable[[Row], None]) -> None:
+    def __init__(self, path: Path, read: Callable[[Row], None], wait: float = 0.0) -> None:
         self.path, self._lock, self._broken, self._process = path, threading.Lock(), False, os.getpid()
         try:
-            self._handle = self._open()
+            self._handle = self._open(monotonic() + wait)
             try:
                 scan = self._scan(read)
             except BaseException:
@@ -48,16 +53,22 @@ class AccountFile:
             raise self._unwritten(error) from error
         self.torn_bytes, self._number, self._digest = scan.torn_bytes, scan.count, scan.digest
 
-    def _open(self) -> int:
+    def _open(self, end: float) -> int:
         _made_folder(self.path.parent)
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
-            raise AccountError(
-                f"{self.path} is open in another process: a party is one process at a time; end the other one first."
-            ) from None
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if monotonic() < end:
+                    sleep(TURN)
+                    continue
+                os.close(handle)
+                raise AccountError(
+                    f"{self.path} is open in another process: a party is one process at a time; end the other one "
+                    "first."
+                ) from None
         # Each time: whoever made the file may have been killed before its name was on disk.
         os.fsync(handle)
         _sync_folder(self.path.parent)

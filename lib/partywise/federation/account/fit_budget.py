@@ -15,6 +15,7 @@ from ...privacy.accounting.calibration import gaussian_epsilon, zcdp_epsilon
 from ...privacy.ledger.budget import PrivacyFilter
 from ...privacy.ledger.event import Event
 from ...privacy.payer import Payer
+from ...privacy.rounding import upward
 from ...privacy.strata import EVERYBODY, partition_of
 
 
@@ -57,7 +58,7 @@ class Budget:
     >>> for _ in range(2):
     ...     fitted = model.fit(X, X[:, 0] > 0.5)
     >>> print(budget)
-    epsilon 1.47 of 2 at delta 1e-05 spent by 2 fits, for one label
+    epsilon 1.466 of 2 at delta 1e-05 spent by 2 fits, for one label
     >>> budget.fits, round(budget.epsilon_spent, 2)
     (2, 1.47)
     >>> round(budget.filter.amount_spent, 3), round(budget.remaining, 3)  # in mu squared, which adds up
@@ -96,7 +97,9 @@ class Budget:
         return self._filter.remaining
 
     def __repr__(self) -> str:
-        spent = f"epsilon {self.epsilon_spent:.3g} of {self._filter.epsilon:g} at delta {self._filter.delta:g} spent by"
+        spent = (
+            f"epsilon {upward(self.epsilon_spent)} of {self._filter.epsilon:g} at delta {self._filter.delta:g} spent by"
+        )
         unit = f", for one {self._filter.unit}" if self._filter.unit else ""
         return f"{spent} {self._fits} fit{'s' * (self._fits != 1)}{unit}"
 
@@ -125,7 +128,7 @@ class Budget:
         >>> with budget.fit("row") as payer:  # as an estimator does; its generators ask the payer before they draw
         ...     payer.charge(release.event)
         >>> print(budget)
-        epsilon 0.726 of 2 at delta 1e-05 spent by 1 fit, for one row
+        epsilon 0.7256 of 2 at delta 1e-05 spent by 1 fit, for one row
         """
         if os.getpid() != self._process:
             self._refuse()
@@ -156,6 +159,8 @@ class Budget:
         ------
         BudgetExceeded
             If they do not fit; the budget stays as it was.
+        ValueError
+            If less would be spent than there is: an amount never falls.
 
         Examples
         --------
@@ -173,6 +178,11 @@ class Budget:
                 trial.spend(event)
         except CertificationError as error:
             raise BudgetExceeded(f"{str(error).rstrip('.')}. Of the budget of these fits: {self!r}.") from None
+        if trial.amount_spent < self._filter.amount_spent:
+            raise ValueError(
+                f"before has spent {before.amount_spent:.6g}, with these events {trial.amount_spent:.6g}, and the "
+                f"budget {self._filter.amount_spent:.6g}: an amount never falls; give the filter of the budget."
+            )
         self._filter = trial
 
     @property

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+
+# Any: rows of an account, JSON that another process wrote.
 from typing import Any, TypeVar
 
 from ...errors import AccountError
 from ...privacy.ledger.event import Event
-from ..deployment.account import EXPERIMENT, RELEASE
+from ..deployment.account import EXPERIMENT, RELEASE, KnownEnd
 from ..deployment.union import AccountEnd, ReceivedMessage, ReservedRow, SentMessage
 from .agreement import Agreement
 from .chain import REMEDY, Chain, Row, read_chain
@@ -55,6 +57,15 @@ def _check_agreement(path: Path | str, chain: Chain) -> Chain:
 def party_of(rows: Sequence[Row]) -> str:
     """Whose account it is."""
     return str(rows[0].fields.get("party"))
+
+
+def require_owner(path: Path | str, head: Row, party: str) -> None:
+    """AccountError unless an account is that of a party, by its first row."""
+    if head.fields.get("party") != party:
+        raise AccountError(
+            f"party={party!r}: {path} is the account of {head.fields.get('party')!r}; each has its own file, and one "
+            "name for all runs on the same data."
+        )
 
 
 def mode_of(began: Row) -> str:
@@ -164,7 +175,8 @@ class AccountState:
 
     head : the first row; runs : ids of all; last : that of the last one; open : the same, if it never ended
     mode : of the last one
-    budget : as it was stated last
+    budget, first_budget : as it was stated last, and first
+    ends : of accounts of peers that were written down last, by name and id of the account
     """
 
     head: Row | None = None
@@ -173,6 +185,8 @@ class AccountState:
     open: str = ""
     mode: str = ""
     budget: Mapping[str, Any] | None = None
+    first_budget: Mapping[str, Any] | None = None
+    ends: dict[tuple[str, str], KnownEnd] = field(default_factory=dict)
 
     def add(self, row: Row) -> None:
         """One row more."""
@@ -184,3 +198,9 @@ class AccountState:
             self.open = ""
         elif row.kind == "budget":
             self.budget = row.fields["budget"]
+            self.first_budget = self.first_budget or self.budget
+        elif row.kind == "heads":
+            for name, end in row.fields["heads"].items():
+                # Of an account without an id nobody can say whether it is the same one.
+                if account := end.get("account"):
+                    self.ends[name, account] = KnownEnd(account=account, rows=end["rows"], digest=end["digest"])

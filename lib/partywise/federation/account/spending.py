@@ -20,6 +20,7 @@ from ...privacy.accounting.privacy_profile import PrivacyProfile
 from ...privacy.ledger.budget import CURRENCY, PrivacyFilter
 from ...privacy.ledger.event import QUESTIONS, Event
 from ...privacy.ledger.total import sum_view
+from ...privacy.rounding import as_decimal, downward, upward
 
 SHOWN = 5
 Cost = PrivacyProfile | float | None
@@ -100,7 +101,7 @@ class UnitPayments:
             self.rows = (*self.rows, (event, profile))
         epsilon = profile.epsilon if isinstance(profile, PrivacyProfile) and profile.epsilon != math.inf else None
         if self.pure is not None and isinstance(profile, PrivacyProfile):
-            self.pure = None if epsilon is None else self.pure + profile.count * Fraction(epsilon)
+            self.pure = None if epsilon is None else self.pure + profile.count * as_decimal(epsilon)
         elif profile is None:
             self.pure = None
         return cost
@@ -109,7 +110,7 @@ class UnitPayments:
         """Whether one of the rules other than the filter has room for everything."""
         if not self.filter.covers_tails:
             return False
-        if self.pure is not None and float(self.pure) <= budget.epsilon:
+        if self.pure is not None and self.pure <= as_decimal(budget.epsilon):
             return True
         fixed = all(not event.data_dependent_parameters for event, _ in self.rows)
         if len(self.runs) != 1 or not self.alone or not fixed:
@@ -199,6 +200,15 @@ class Spending:
         self._paid = trial
         self._add(run, trial.filter.amount_spent - before)
 
+    def needed_reserve(self, events: Iterable[Event]) -> float:
+        """The least ``numeric_reserve`` that has room for everything so far and for these events, rounded upward."""
+        if self._paid is None:
+            return 0.0
+        trial = copy.copy(self._paid.filter)
+        for event in events:
+            trial.carry(event)
+        return round_up(trial.tails)
+
     @property
     def summary(self) -> str:
         """One sentence: the budget, and what was spent in which runs."""
@@ -219,8 +229,8 @@ class Spending:
             return ""
         pure = self._paid.pure
         left = f"{CURRENCY[self.budget.rule]} {self.left:.6g}"
-        more = None if pure is None else max(float(Fraction(self.budget.epsilon) - pure), 0.0)
-        return left if more is None else f"{left}, or epsilon {more:.6g} of pure profiles"
+        more = None if pure is None else max(float(as_decimal(self.budget.epsilon) - pure), 0.0)
+        return left if more is None else f"{left}, or epsilon {downward(more)} of pure profiles"
 
     def _add(self, run: str, cost: float) -> None:
         self.by_run[run] = self.by_run.get(run, 0.0) + cost
@@ -243,7 +253,7 @@ class UnitCost:
     currency: str
 
     def __str__(self) -> str:
-        return "without limit" if self.n_unproved else f"{self.epsilon:.6g}"
+        return "without limit" if self.n_unproved else upward(self.epsilon)
 
 
 def spent_of(
@@ -288,6 +298,14 @@ def _unit_cost(
         pure = math.inf if count.pure is None or count.filter.tv else float(count.pure)
         epsilon = min(float(by_filter), pure)
     return UnitCost(unit, epsilon, delta, unproved, told, amount, CURRENCY[rule])
+
+
+def round_up(number: float) -> float:
+    """A number with two digits, never below it."""
+    if not 0 < number < math.inf:
+        return number
+    step = Fraction(10) ** (math.floor(math.log10(number)) - 1)
+    return float(f"{float(math.ceil(Fraction(number) / step) * step):.1e}")
 
 
 def costs_in_words(costs: Mapping[str, UnitCost], delta: float) -> str:

@@ -64,6 +64,7 @@ def files_in(folder: Path) -> list[Path]:
 
 def summary(path: Path, chain: Chain, delta: float | None, digest: str | None, against: str | None) -> Iterator[str]:
     """Lines about one account."""
+    from ...privacy.rounding import upward
     from .account import DELTA
     from .reading import paid_events, party_of, runs_of
     from .spending import Budget, Spending, spent_of
@@ -93,7 +94,7 @@ def summary(path: Path, chain: Chain, delta: float | None, digest: str | None, a
     for unit, spent in spent_of(paid, at, group, party=party, against=counted).items():
         without = f", {spent.n_unproved} rows without a proof" if spent.n_unproved else f", {spent.rule}"
         yield (
-            f"  spent of unit {unit}: epsilon = {spent.epsilon:.6g} at delta = {spent.delta:g}{without}; "
+            f"  spent of unit {unit}: epsilon = {upward(spent.epsilon)} at delta = {spent.delta:g}{without}; "
             f"{spent.currency} = {spent.amount:.6g}"
         )
     spending = Spending(budget, paid, party=party)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 from ...privacy.ledger.event import Event
 
@@ -11,8 +11,26 @@ from ...privacy.ledger.event import Event
 RELEASE, EXPERIMENT = "release", "experiment"
 
 
+class KnownEnd(TypedDict):
+    """How many rows an account of a peer had when a run ended, the digest of the last one, and the account's id."""
+
+    account: str
+    rows: int
+    digest: str
+
+
 class Account(Protocol):
     """A party's ledger that outlives its process (`partywise.federation.account`)."""
+
+    @property
+    def id(self) -> str:
+        """Random id of the account; empty of one that was begun before accounts had any."""
+
+    def known_ends(self, peer: str) -> list[KnownEnd]:
+        """The last end of every account of a peer that this account has written down."""
+
+    def holds(self, rows: int, digest: str) -> bool:
+        """Whether the last of so many rows of this account has this digest."""
 
     def began(self, run: str, configuration: str, mode: str, study: str = "", *, again: bool = False) -> None:
         """A run whose parties have agreed on its id and on the digest of what they share; its mode and its study.
@@ -35,7 +53,7 @@ class Account(Protocol):
     ) -> None:
         """A message that is about to leave: what it cost (`partywise.federation.codec.row_of`), its shape and bytes.
 
-        digest : SHA-256 of its frame
+        digest : salted, of its frame (`partywise.federation.deployment.session.frame_digest`)
         """
 
     def record_received(self, step: int, sender: str, name: str, payload: Mapping[str, object], digest: str) -> None:
@@ -49,7 +67,10 @@ class Account(Protocol):
         """How many rows there are, and the digest of the last one."""
 
     def record_heads(self, heads: Mapping[str, Mapping[str, object]]) -> None:
-        """The heads of all parties when the program had ended, each as its party said it, signed where it can be."""
+        """The heads of all parties when the program had ended, each as its party said it, signed where it can be.
+
+        Each with the id of the account that it is of.
+        """
 
     def record_end(self, outcome: str) -> None:
         """The run is over for all; the digest of what this party holds."""

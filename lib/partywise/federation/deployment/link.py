@@ -7,7 +7,6 @@ saw everything would give it; the ledger of all comes from the accounts together
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
 
 from ...errors import RefusalError
@@ -71,7 +70,8 @@ class SessionLink:
         self._pay(known)
         address = Address(self._run.id, step, sender, receiver, name)
         frame = encode_frame(address, payload, row.event)
-        self._account.record_sent(step, receiver, name, row_of(payload), shape, size, hashlib.sha256(frame).hexdigest())
+        digest = self._run.digest(sender, receiver, frame)
+        self._account.record_sent(step, receiver, name, row_of(payload), shape, size, digest)
         LOG.debug("message %d to %s: %s, %d bytes", step, receiver, name, len(frame))
         self._run.put(receiver, address.tag, frame)
 
@@ -103,7 +103,7 @@ class SessionLink:
                 sender,
                 address.tag,
             )
-        self._account.record_received(step, sender, name, row_of(payload), hashlib.sha256(frame).hexdigest())
+        self._account.record_received(step, sender, name, row_of(payload), self._run.digest(sender, receiver, frame))
         return payload
 
     def reserve(self, step: int, row: Event) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..cipher import Cipher
 from ..codec import encode
+from ..identity import join_parts
 from ..parties import Party
 from ..place_checks import LocatedValue, Nobody, PlacedRun, Report, together
 from ..run import PlaceValues, Run
@@ -32,6 +33,8 @@ class Outcome:
         Messages and reserved rows of the whole run.
     platforms : str
         How the platforms of the parties differ, in one sentence; empty where they do not.
+    salt : str
+        Random digits that stay with the party (`commitment`); empty for a simulation.
     """
 
     place: str
@@ -39,6 +42,7 @@ class Outcome:
     run: str = ""
     steps: int = 0
     platforms: str = ""
+    salt: str = ""
 
     @property
     def plain_values(self) -> object:
@@ -47,8 +51,21 @@ class Outcome:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what this place holds: the same from a process of its own and from a simulation of all."""
+        """SHA-256 of what this place holds: the same from a process of its own and from a simulation of all.
+
+        It stays with the party: whoever has it finds a count of records among what is held by trying all.
+        """
         return hashlib.sha256(encode(self.plain_values)).hexdigest()
+
+    @property
+    def commitment(self) -> str:
+        """What others may have of the digest: it tells nothing without the salt."""
+        return commitment_to(self.digest, self.salt)
+
+
+def commitment_to(digest: str, salt: str) -> str:
+    """Return the salted digest of an outcome."""
+    return hashlib.sha256(join_parts("partywise outcome 1", salt, digest)).hexdigest()
 
 
 def outcomes(fit: Callable[[object], object], run: Run) -> dict[str, Outcome]:

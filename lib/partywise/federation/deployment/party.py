@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import cast
 
 import numpy as np
 
-from ...errors import JobEndedError, PartyError, PolicyError, RefusalError
+from ...errors import JobEndedError, PartyError, PolicyError, RefusalError, StoppedError
 from ...privacy.mechanisms.random import KEY_BYTES
 from ..identity import Identity
 from ..place_checks import PlacedRun
@@ -21,6 +23,7 @@ from ..transport.interface import Transport
 from ..transport.journal import Journal
 from .account import EXPERIMENT, RELEASE, Account
 from .guard import PrepaidCosts
+from .last_frames import LastFrames, say_ended
 from .link import SessionLink
 from .outcome import Outcome
 from .session import Session, SessionRun
@@ -62,13 +65,14 @@ def run_party(
     fingerprints: Mapping[str, str] | None = None,
     journal: Journal | None = None,
     deadline: float = math.inf,
+    ended: Path | None = None,
 ) -> Outcome:
     """Run one party's part of protocols, one after the other, together with the processes of all others.
 
     All parties have the same ``programs`` in the same order, and each hears of the outcome of its own; that of the last
     is returned. With a ``journal``, that of the transport, another process goes on where this one is killed, without
     the runs that had ended; the journal is discarded where nobody can go on. ``deadline`` is in seconds, from the
-    moment that all have met.
+    moment that all have met. ``ended`` is the file in which the last frames are kept for late peers (`LastFrames`).
     """
     for program in programs:
         _check(program.run, me, transport)
@@ -80,6 +84,7 @@ def run_party(
         same_platform=same_platform,
         journal=journal,
         deadline=deadline,
+        account=account,
     )
     again = journal is not None and journal.goes_on
     # Of an earlier start; what is said in this one counts for nothing until all have heard each other.
@@ -88,8 +93,8 @@ def run_party(
         session.begin()
         met = True
         for number, program in enumerate(programs):
-            ended = f"run {number} ended"
-            if journal is not None and journal.is_chosen(ended):
+            number_ended = f"run {number} ended"
+            if journal is not None and journal.is_chosen(number_ended):
                 continue
             if len(programs) > 1:
                 LOG.info("fit %d of %d: %s", number + 1, len(programs), program.label)
@@ -97,7 +102,12 @@ def run_party(
             outcome = _run(program, session.run(number), account, identity, again=again)
             # The last one has ended when the journal is gone.
             if number + 1 < len(programs):
-                session.choose(ended, lambda: "yes")
+                session.choose(number_ended, lambda: "yes")
+        if journal is not None and ended is not None:
+            LastFrames.of(journal, session.id, len(programs)).keep(ended, configuration)
+        if again:
+            # Whoever ended before may wait for this one.
+            say_ended(transport, transport.peers)
         return outcome
     except BaseException as error:
         # Of a job that ends for all at once everybody keeps what it has: some have met, and others not.
@@ -111,8 +121,9 @@ def run_party(
             own = refusal(me)
         vars(error)["is_told"] = True
         # Whoever tells those that are yet to come may be stopped meanwhile.
-        with suppress(PartyError):
-            session.abort(str(error) if isinstance(error, PartyError) else own, over=over)
+        with suppress(PartyError, StoppedError):
+            sentence = str(error) if isinstance(error, PartyError | StoppedError) else own
+            session.abort(sentence, over=over, agreed=met or agreed)
         if journal is not None and over:
             journal.discard()
         raise
@@ -135,13 +146,14 @@ def _run(program: Program, own: SessionRun, account: Account, identity: Identity
     # Whoever has data draws on its own; another place draws on what others were told of.
     placed.charge_to(account if me in (party.name for party in run.parties) else PrepaidCosts(account, placed))
     value = program.fit(placed)
-    outcome = Outcome(me, value, own.id, placed.steps, own.platforms)
+    salt = own.choose("salt of the outcome", lambda: secrets.token_hex(32))
+    outcome = Outcome(me, value, own.id, placed.steps, own.platforms, salt)
     if program.conclude is not None:
         program.conclude(own, outcome)
     if program.keep is not None:
         program.keep(outcome)
     account.record_heads(own.end(placed.steps, account.head))
-    account.record_end(outcome.digest)
+    account.record_end(outcome.commitment)
     if program.finish is not None:
         program.finish(outcome)
     return outcome

@@ -1,10 +1,10 @@
 """One session between processes: who takes part and that all run the same, until all are done or all know why not.
 
 hello: digests of the configuration and of the library's code, a random nonce, facts that parties must have alike, and
-the platform, whose difference is told. ready: digests of all hellos, and the id of the session, a digest of them. Then
-one or more runs, one after the other, each with an id of its own. done, of each: as many steps as everybody, and how
-the account of each ends then, signed where parties have certificates. abort: the one sentence that ended the session.
-Whoever waits watches the others (`watch`).
+the platform, whose difference is told. ready: digests of all hellos, the id of the session, a digest of them, and a
+salt for its receiver alone. Then one or more runs, one after the other, each with an id of its own. done, of each: as
+many steps as everybody, and how the account of each ends then, signed where parties have certificates. abort: the one
+sentence that ended the session. Whoever waits watches the others (`watch`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,9 +24,12 @@ from time import monotonic
 from typing import TypedDict
 
 from ...errors import PartyError, RefusalError, Unreachable
+from ..identity import join_parts
 from ..transport.credential import statement
-from ..transport.interface import Transport, printable
+from ..transport.interface import LONG, Transport, printable
 from ..transport.journal import Journal
+from .account import Account, KnownEnd
+from .last_frames import run_id
 from .platforms import differences, platform_of_process
 from .watch import LOG, LONGEST, PULSE, QUIET, Watch, abort_notice, place_of, read_notice
 
@@ -33,6 +37,7 @@ from .watch import LOG, LONGEST, PULSE, QUIET, Watch, abort_notice, place_of, re
 AT_ONCE = 32
 # Packages in which everybody computes what all can compute, and draws what all may know.
 BESIDE = ("numpy", "scipy")
+SALT = re.compile("[0-9a-f]{64}")
 
 
 class Hello(TypedDict):
@@ -44,6 +49,12 @@ class Hello(TypedDict):
     nonce: str
     facts: dict[str, str]
     platform: dict[str, str]
+    account: str
+    ends: dict[str, list[KnownEnd]]
+
+
+# What may differ when a party goes on: the account has grown since it said hello.
+GROWING = ("account", "ends")
 
 
 class Session:
@@ -64,6 +75,8 @@ class Session:
         Whether a party whose platform differs is refused (`partywise.federation.deployment.platforms`) or warned.
     journal : Journal, optional
         That of the transport: with it a party that was killed takes its place again.
+    account : Account, optional
+        That of the party: peers that saw an end of it that it has lost are right (`Account.holds`).
 
     Attributes
     ----------
@@ -71,6 +84,8 @@ class Session:
         Once they have met.
     platforms : str
         How the platforms of the parties differ, once they have met; empty where they do not.
+    accounts : dict of str to str
+        Ids of the accounts of all parties, once they have met.
     untold : list of str
         Peers that nothing has reached yet; they may come until the time `meet_by`.
     """
@@ -85,13 +100,20 @@ class Session:
         same_platform: bool = False,
         journal: Journal | None = None,
         deadline: float = math.inf,
+        account: Account | None = None,
     ) -> None:
         self.watch = Watch(transport, patience, returning=journal is not None, deadline=deadline)
         self.transport, self.id = transport, ""
-        self._journal = journal
+        self._journal, self._account = journal, account
+        if journal is not None and journal.is_agreed and (agreed := journal.choice("session")):
+            self.watch.run = run_id(agreed, 0)
         self.me, self.peers = transport.me, transport.peers
         self.platforms, self._same_platform = "", same_platform
         self.untold, self.meet_by = list(self.peers), monotonic() + patience
+        self.accounts = dict[str, str]()
+        # Of frames by sender and receiver, one of whom is this party: nobody else knows them (`frame_digest`).
+        secret = self.choose("salt", lambda: secrets.token_hex(32))
+        self.salts = {(self.me, peer): _salt_for(peer, secret) for peer in self.peers}
         self._said: dict[str, dict[str, object]] = {}
         self._digests = dict[str, str]()
         self._hello: Hello = {
@@ -101,6 +123,8 @@ class Session:
             "nonce": self.choose("nonce", lambda: secrets.token_hex(16)),
             "facts": dict(facts or {}),
             "platform": platform_of_process(),
+            "account": "" if account is None else account.id,
+            "ends": {} if account is None else {peer: account.known_ends(peer) for peer in sorted(self.peers)},
         }
 
     def choose(self, name: str, make: Callable[[], str]) -> str:
@@ -109,17 +133,25 @@ class Session:
 
     def begin(self) -> str:
         """Meet all parties and agree on the session; its id. PartyError: who did not come, or what differs there."""
-        said = json.dumps(self._hello)
-        if self.choose("hello", lambda: said) != said:
+        said: Hello = json.loads(self.choose("hello", lambda: json.dumps(self._hello)))
+        before, now = ({k: v for k, v in one.items() if k not in GROWING} for one in (said, self._hello))
+        if before != now:
             raise PartyError(
                 f"{self.me!r} cannot go on with its run: its list of records, or what it runs on, is another than it "
                 "was."
             )
+        self._hello = said
         hellos = self._exchange_hellos()
         self._compare_platforms(hellos)
         lines = sorted(f"{peer} {digest}" for peer, digest in self._digests.items())
         self.id = hashlib.sha256("\n".join([self._hello["configuration"], *lines]).encode()).hexdigest()
-        self.say_and_hear("ready", {"hellos": self._digests, "session": self.id})
+        self.accounts = {self.me: self._hello["account"]} | {
+            peer: printable(hello.get("account", ""), LONGEST) for peer, hello in hellos.items()
+        }
+        self.choose("session", lambda: self.id)
+        salts = {peer: {"salt": self.salts[self.me, peer]} for peer in self.peers}
+        notices = self.say_and_hear("ready", {"hellos": self._digests, "session": self.id}, salts)
+        self.salts |= {(peer, self.me): _salt_of(peer, notice) for peer, notice in notices.items()}
         self.watch.start_clock()
         LOG.info("all parties are there: session %s", self.id[:12])
         return self.id
@@ -128,16 +160,19 @@ class Session:
         """One of its runs, from 0."""
         return SessionRun(self, number)
 
-    def abort(self, sentence: str, *, over: bool = True) -> None:
+    def abort(self, sentence: str, *, over: bool = True, agreed: bool = True) -> None:
         """Tell all others why the session has ended, for good or until all start again, but for who is gone.
 
-        Before all have met, those that nothing has reached yet are told when they come (`tell_end`).
+        Before all have met, those that nothing has reached yet are told when they come (`tell_end`). Where this party
+        has not ``agreed`` the session of its hello has begun nowhere: it is over for whoever has that hello. Who has
+        another one of this party may have a run that is to go on.
         """
-        notice = abort_notice(self.watch.notice or sentence, over=over)
+        sentence = self.watch.notice or sentence
         left = self.meet_by - monotonic()
         names = [peer for peer in self.peers if left > 0 or peer not in self.untold]
 
         def tell(peer: str) -> str:
+            notice = abort_notice(sentence, over=over and (agreed or peer not in self.untold))
             with suppress(PartyError):
                 self.transport.put(peer, "abort", notice)
                 return peer
@@ -148,6 +183,7 @@ class Session:
             known = list(tellers.map(tell, names))
         # Whoever heard it from another leaves those that come much later to that one.
         late = [peer for peer in self.untold if peer not in (*known, self.watch.author)]
+        notice = abort_notice(sentence, over=over and agreed)
         tell_end(self.transport, late, notice, min(left, QUIET) if self.watch.notice else left)
 
     def _exchange_hellos(self) -> dict[str, dict[str, object]]:
@@ -226,6 +262,23 @@ class Session:
                 raise PartyError(
                     f"{peer!r} has another {name} than {self.me!r}: their digests differ, so compare the files."
                 )
+        self._check_account(peer, hello.get("ends"))
+
+    def _check_account(self, peer: str, ends: object) -> None:
+        """PartyError if a peer saw an end of this party's account that the account no longer has."""
+        own = ends.get(self.me) if isinstance(ends, dict) else None
+        if self._account is None or not self._account.id or not isinstance(own, list):
+            return
+        for end in own:
+            if not isinstance(end, dict) or end.get("account") != self._account.id:
+                continue
+            rows, digest = end.get("rows"), end.get("digest")
+            if not isinstance(rows, int) or not isinstance(digest, str) or not self._account.holds(rows, digest):
+                raise PartyError(
+                    f"the account of {self.me!r} lacks rows that {peer!r} saw at the end of a run "
+                    f"({printable(rows, LONG)} rows, digest {printable(digest, 12)}): it is an older copy, and what it "
+                    f"lacks was paid; put back the newest ledger.jsonl of {self.me!r}."
+                )
 
     def _compare_platforms(self, hellos: Mapping[str, Mapping[str, object]]) -> None:
         """Keep how platforms differ; PartyError where they must not."""
@@ -238,15 +291,15 @@ class Session:
             )
 
     def say_and_hear(
-        self, tag: str, notice: Mapping[str, object], own: Mapping[str, object] | None = None
+        self, tag: str, notice: Mapping[str, object], own: Mapping[str, Mapping[str, object]] | None = None
     ) -> dict[str, dict[str, object]]:
-        """Say something to all and hear the same from all, each with something of its own beside it: what was heard.
+        """Say something to all and hear the same from all, with something for each beside it: what was heard.
 
         Whoever has said it need not be there any longer.
         """
         self._said = {}
         for peer in self.peers:
-            self.watch.put(peer, tag, json.dumps({**notice, **(own or {})}).encode())
+            self.watch.put(peer, tag, json.dumps({**notice, **(own or {}).get(peer, {})}).encode())
         waiting, since = list(self.peers), dict.fromkeys(self.peers, monotonic())
         while waiting:
             waits = (self.watch.pulse, *(0.0 for _ in waiting[1:]))
@@ -271,8 +324,11 @@ class Session:
                 raise self.watch.loss_error(peer, tag)
         self.watch.say(left, tag)
         self.watch.tell(tag)
-        self.watch.require_patience(since, left, tag)
-        return left
+        silent = self.watch.find_silent(since, left)
+        # As of who is gone: what it said may have come since this party looked, and is known to have come there.
+        if silent and not self._same(silent, tag, notice, 0.0):
+            raise self.watch.silence_error(silent, tag)
+        return [peer for peer in left if peer != silent]
 
     def _same(self, peer: str, tag: str, notice: Mapping[str, object], wait: float) -> bool:
         """Whether a peer has said the same; PartyError if it said something else."""
@@ -282,7 +338,7 @@ class Session:
         found = read_notice(peer, tag, data)
         for name, value in notice.items():
             if name == "hellos" and isinstance(theirs := found.get(name), dict):
-                _check_hellos(theirs, self._digests, peer, self.me)
+                _check_hellos(theirs, self._digests, peer, self.me, self.watch)
             if found.get(name) != value:
                 raise PartyError(
                     f"{peer!r} has {name} {printable(found.get(name), 80)} at {tag!r}, {self.me!r} has {value}."
@@ -301,7 +357,7 @@ class SessionRun:
     """
 
     def __init__(self, session: Session, number: int) -> None:
-        self.id = hashlib.sha256(f"{session.id} {number}".encode()).hexdigest()
+        self.id = run_id(session.id, number)
         self.me, self.credential, self.platforms = session.me, session.transport.credential, session.platforms
         self._session, self._prefix = session, f"{number}/" if number else ""
 
@@ -317,6 +373,10 @@ class SessionRun:
         """The frame of a peer in this run; errors as of `Watch.get`."""
         return self._session.watch.get(sender, self._prefix + tag)
 
+    def digest(self, sender: str, receiver: str, frame: bytes) -> str:
+        """Return the digest of a frame that the accounts of both ends hold (`frame_digest`)."""
+        return frame_digest(self._session.salts[sender, receiver], frame)
+
     def end(self, steps: int, head: tuple[int, str]) -> dict[str, dict[str, object]]:
         """Wait until all parties are done after ``steps``, the account of this one having so many rows and this digest.
 
@@ -328,8 +388,10 @@ class SessionRun:
         if self.credential is not None:
             own |= self.credential.sign(statement(self.id, self.me, own))
         said = {"run": self.id, "steps": steps}
-        told = self._session.say_and_hear(f"{self._prefix}done", said, {"head": own})
-        return {self.me: own} | {peer: self._head(peer, found.get("head")) for peer, found in told.items()}
+        to_all = {peer: {"head": own} for peer in self._session.peers}
+        told = self._session.say_and_hear(f"{self._prefix}done", said, to_all)
+        heads = {self.me: own} | {peer: self._head(peer, found.get("head")) for peer, found in told.items()}
+        return {name: head | {"account": self._session.accounts[name]} for name, head in heads.items()}
 
     def _head(self, peer: str, told: object) -> dict[str, object]:
         """What a peer says of the end of its account; RefusalError unless signed where parties have certificates."""
@@ -343,6 +405,27 @@ class SessionRun:
         if problem:
             raise RefusalError(f"the end of the account of {peer!r} {problem}.", peer, "done")
         return head
+
+
+def frame_digest(salt: str, frame: bytes) -> str:
+    """SHA-256 of a frame, which confirms no value that is tried to whoever lacks the salt of sender and receiver."""
+    digest = hashlib.sha256(join_parts("partywise frame 1", salt))
+    # A frame may be large, and a network has it as a bytearray: it is neither copied nor written as text.
+    digest.update(frame)
+    return digest.hexdigest()
+
+
+def _salt_for(peer: str, secret: str) -> str:
+    """The salt of frames to a peer: as secret as that of which it is made, and no hint to those of others."""
+    return hashlib.sha256(join_parts("partywise salt 1", secret, peer)).hexdigest()
+
+
+def _salt_of(peer: str, notice: Mapping[str, object]) -> str:
+    """The salt of frames from a peer; RefusalError where it told none."""
+    salt = notice.get("salt")
+    if not isinstance(salt, str) or not SALT.fullmatch(salt):
+        raise RefusalError(f"{peer!r} is ready without a salt: it is not a party of this version.", peer, "ready")
+    return salt
 
 
 def tell_end(transport: Transport, names: Sequence[str], notice: bytes, patience: float) -> None:
@@ -366,13 +449,13 @@ def tell_end(transport: Transport, names: Sequence[str], notice: bytes, patience
                 return
 
 
-def _check_hellos(theirs: Mapping[str, object], own: Mapping[str, str], peer: str, me: str) -> None:
+def _check_hellos(theirs: Mapping[str, object], own: Mapping[str, str], peer: str, me: str, watch: Watch) -> None:
     """PartyError if somebody said another hello to a peer than here."""
     for name, digest in own.items():
         if theirs.get(name) != digest:
             raise PartyError(
                 f"{name!r} said another hello to {peer!r} than to {me!r}: it began anew, or two processes have its "
-                "name."
+                f"name{watch.remedy(name)}."
             )
 
 

@@ -1,6 +1,7 @@
 """The transcript and the ledger of a run from what every party wrote down: its messages, replayed in order of steps.
 
-Whoever received a message wrote down the digest of its frame and of what it cost: senders and receivers must agree.
+Whoever received a message wrote down a salted digest of its frame and one of what it cost: senders and receivers must
+agree.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class SentMessage:
 
     step : position in the program; sender, receiver, name : from whom, to whom, what
     payload : what it cost (`partywise.federation.codec.row_of`); shape, size : of its value on the wire
-    digest : of its frame
+    digest : of its frame, with a salt that sender and receiver alone know
     """
 
     step: int

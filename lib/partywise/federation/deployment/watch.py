@@ -26,6 +26,8 @@ LOG = logging.getLogger(__name__)
 LARGEST_NOTICE = 2**16
 # Signs of a sentence of others that are shown.
 LONGEST = 600
+# What a party that has ended says in the place of a step.
+ENDED = "ended"
 # What a party waits for, in words.
 WORDS = {"hello": "to start", "ready": "to agree on the session", "done": "to be done"}
 
@@ -52,6 +54,8 @@ class Watch:
         The sentence by which another party ended the run, as it was said, and who said it.
     over : bool
         Whether that was for good: nobody can go on with the run.
+    run : str
+        Id of the run that is to go on, where this party goes on with one.
     """
 
     def __init__(
@@ -60,7 +64,7 @@ class Watch:
         if not patience > 0:
             raise ValueError(f"patience={patience!r} of a session must be a number of seconds above 0.")
         self.transport, self.patience, self.pulse = transport, patience, min(PULSE, patience / 4)
-        self.notice, self.author = "", ""
+        self.notice, self.author, self.run = "", "", ""
         self.me, self.peers, self.over = transport.me, transport.peers, False
         self._outage = patience if returning else 0.0
         self.deadline, self._end = deadline, math.inf
@@ -90,7 +94,8 @@ class Watch:
                     raise self.lost_sight(gone, tag) from None
                 self.say([receiver], f"{tag} to")
                 self.tell(tag)
-                self.require_patience({receiver: since}, [receiver], tag)
+                if self.find_silent({receiver: since}, [receiver]):
+                    raise self.silence_error(receiver, tag) from None
             except Unreachable as error:
                 self.raise_aborts(wait=self.pulse)
                 if monotonic() - since >= self._outage:
@@ -116,7 +121,12 @@ class Watch:
                 raise self.lost_sight(gone, tag)
             self.say([sender], tag)
             self.tell(tag)
-            self.require_patience({sender: since}, [sender], tag)
+            if self.find_silent({sender: since}, [sender]):
+                # It may have come while this party looked around, which takes long on a busy machine.
+                data = self.poll(sender, tag, 0.0)
+                if data is not None:
+                    return data
+                raise self.silence_error(sender, tag)
         return data
 
     def poll(self, sender: str, tag: str, wait: float) -> bytes | None:
@@ -126,9 +136,19 @@ class Watch:
         except RefusalError as error:
             if error.tag == "hello":
                 raise PartyError(
-                    f"{error.sender!r} said hello a second time: it began anew, or two processes have its name."
+                    f"{error.sender!r} said hello a second time: it began anew, or two processes have its name"
+                    f"{self.remedy(error.sender)}."
                 ) from error
             raise
+
+    def remedy(self, peer: str) -> str:
+        """What to do about a peer that began anew, as the end of a sentence; empty where no run is to go on."""
+        if not self.run:
+            return ""
+        return (
+            f"; run {self.run[:12]} is to go on at {self.me!r}: start {peer!r} with its journal and without --again, "
+            f"or give the run up at every party (python -m partywise network give-up {self.run[:12]})"
+        )
 
     def raise_aborts(self, wait: float = 0.0) -> None:
         """End with the sentence of whoever gave up."""
@@ -188,15 +208,17 @@ class Watch:
         data = self.poll(peer, "waiting", 0.0)
         return None if data is None else place_of(str(read_notice(peer, "waiting", data).get("at")))
 
-    def require_patience(self, since: Mapping[str, float], waiting: Sequence[str], tag: str) -> None:
-        """PartyError if one of those that are waited for has been silent for too long."""
-        for peer in waiting:
-            if monotonic() - max(since[peer], self._back.get(peer, 0.0)) > self.patience:
-                if peer in self._missed:
-                    raise self.lost_sight(peer, tag)
-                raise PartyError(
-                    f"{peer!r} was silent for patience={self.patience:g} s: {self.me!r} waits for its {tag!r}."
-                )
+    def find_silent(self, since: Mapping[str, float], waiting: Sequence[str]) -> str:
+        """Name of one of those that are waited for that has been silent for too long, or nothing."""
+        now = monotonic()
+        late = (peer for peer in waiting if now - max(since[peer], self._back.get(peer, 0.0)) > self.patience)
+        return next(late, "")
+
+    def silence_error(self, peer: str, tag: str) -> PartyError:
+        """What to say of a party that has been silent for too long."""
+        if peer in self._missed:
+            return self.lost_sight(peer, tag)
+        return PartyError(f"{peer!r} was silent for patience={self.patience:g} s: {self.me!r} waits for its {tag!r}.")
 
     def loss_error(self, peer: str, tag: str) -> PartyError:
         """What to say of a frame that a peer has put and that has not come."""
@@ -220,6 +242,11 @@ def place_of(tag: str) -> tuple[int, float]:
 def abort_notice(sentence: str, *, over: bool) -> bytes:
     """The frame that ends a run: why, and whether for good or until all start again."""
     return json.dumps({"sentence": sentence, "over": over}).encode()
+
+
+def ended_notice() -> bytes:
+    """The frame of a party that has ended: nobody need wait for it."""
+    return json.dumps({"at": ENDED}).encode()
 
 
 def read_notice(peer: str, tag: str, data: bytes) -> dict[str, object]:

@@ -25,11 +25,8 @@ def local_encoded(
     owner: Party, values: np.ndarray, shape: tuple[int, ...], bits: int, bound: float, ring: Ring
 ) -> np.ndarray:
     """A party's numbers as residues."""
-    largest = float(np.max(np.abs(values), initial=0.0))
-    if largest > bound:
-        raise OverflowError(
-            f"values of {owner.name!r} up to {largest:.6g} exceed the bound {bound:.6g} that is public: scale them."
-        )
+    if float(np.max(np.abs(values), initial=0.0)) > bound:
+        raise OverflowError(f"values of {owner.name!r} exceed the bound {bound:.6g} that is public: scale them.")
     return ring.encode(np.reshape(values, shape), bits)
 
 

@@ -42,19 +42,26 @@ def polynomials(
     given: MaskedValue,
     coefficients: Sequence[np.ndarray],
     name: str,
-    bits: int,
+    bits: int | Sequence[int],
     *,
     slopes: bool = False,
 ) -> list[SharedValue]:
-    """Shares of public polynomials of a masked value, entry by entry, at its holders."""
+    """Shares of public polynomials of a masked value, entry by entry, at its holders.
+
+    ``bits`` after the point are those of each polynomial, or of all.
+    """
     dealt.use_name(name)
     value, degree = given.value, max(len(one) for one in coefficients) - 1
     ring, shape, low, holders = value.ring, value.shape, value.bits, value.holders
     if degree > HIGHEST:
         raise ValueError(f"degree={degree} of polynomials in shares must be at most {HIGHEST}.")
-    if bits < degree * low:
-        raise ValueError(f"bits={bits} of polynomials of degree {degree}: give at least {degree} times {low}.")
-    steps = tuple(scale_coefficients(one, low, bits, degree) for one in coefficients)
+    after = [bits] * len(coefficients) if isinstance(bits, int) else list(bits)
+    for polynomial, point in zip(coefficients, after, strict=True):
+        power = len(polynomial) - 1
+        if point < power * low:
+            raise ValueError(f"bits={point} of polynomials of degree {power}: give at least {power} times {low}.")
+    pairs = zip(coefficients, after, strict=True)
+    steps = tuple(scale_coefficients(polynomial, low, point, degree) for polynomial, point in pairs)
     dealt.products += prod(shape) * max(degree - 1, 0)
     names = tuple(holder.name for holder in holders)
     powers = _powers(run, dealt, given, names, name, degree)
@@ -62,7 +69,7 @@ def polynomials(
     for holder in holders:
         args = given.difference, given.masks, powers, steps, slopes, holder.name == names[0], ring
         found[holder.name] = run.at(holder, local_polynomials, *args)
-    after = [bits] * len(steps) + [bits - low] * (len(steps) if slopes else 0)
+    after += [point - low for point in after] if slopes else []
     shares = [run.each(holders, local_part, per_place(found), k) for k in range(len(after))]
     return [SharedValue(holders, one, shape, own, ring) for one, own in zip(shares, after, strict=True)]
 

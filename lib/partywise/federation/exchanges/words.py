@@ -35,8 +35,7 @@ class WordRing(Ring):
         """As of residues; numbers lie within -2^(63 - bits) .. 2^(63 - bits)."""
         steps = np.rint(np.asarray(values, dtype=float) * 2.0**bits)
         if not (np.abs(steps) < 2.0**63).all():
-            largest = np.abs(values).max()
-            raise OverflowError(f"values up to {largest!r} do not fit words with bits={bits} after the point.")
+            raise OverflowError(f"values do not fit words with bits={bits} after the point: scale them down.")
         return steps.astype(np.int64).view(np.uint64)[None]
 
     def of_integers(self, values: np.ndarray) -> np.ndarray:

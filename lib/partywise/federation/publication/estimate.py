@@ -15,6 +15,7 @@ class EstimateRow(NamedTuple):
 
     noise_sd : standard deviation that the noise of privacy gives it; None without noise, or where it is not computed
     lower, upper : ends of its 95 % interval over records and noise; None where the method has none
+    note : why it has no interval, such as a bias that no epsilon removes
     """
 
     name: str
@@ -22,6 +23,7 @@ class EstimateRow(NamedTuple):
     noise_sd: float | None = None
     lower: float | None = None
     upper: float | None = None
+    note: str = ""
 
 
 def table_of(rows: Iterable[EstimateRow]) -> bytes:
@@ -29,7 +31,8 @@ def table_of(rows: Iterable[EstimateRow]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(EstimateRow._fields)
-    writer.writerows([name, *("" if one is None else repr(one) for one in numbers)] for name, *numbers in rows)
+    for name, *numbers, note in rows:
+        writer.writerow([name, *("" if number is None else repr(number) for number in numbers), note])
     return text.getvalue().encode()
 
 

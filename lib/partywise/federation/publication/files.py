@@ -8,6 +8,8 @@ import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+
+# Any: JSON that somebody else wrote.
 from typing import Any
 
 from ..identity import join_parts
@@ -107,7 +109,7 @@ def registration_problem(
 ) -> str:
     """Why a file is not the registration of a party for this very run, as a sentence; empty if it is.
 
-    hosts : of all parties
+    hosts : of all parties, by which certificates may name them
     """
     told = decode_json(file, data)
     if not isinstance(told, dict) or set(told) != {"configuration", "code", "name", "time", "certificate", "signature"}:
@@ -117,7 +119,8 @@ def registration_problem(
             return f"{file} is of another {key} ({str(told[key])[:12]}) than {wanted[:12]}"
     if not is_time(told["time"]):
         return f"{file} has no time"
-    problem = signature_problem(name, registration_words(told), told, hosts, authority)
+    at = datetime.strptime(told["time"], TIME).replace(tzinfo=UTC)
+    problem = signature_problem(name, registration_words(told), told, hosts, authority, at)
     return f"{file} {problem}" if problem else ""
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+
+# Any: exact numbers, whole or fractions, and JSON that somebody else wrote.
 from typing import Any
 
 import numpy as np

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from ...errors import CertificationError
 from ...files import replacing
-from ...privacy.accounted_values import UNPROVED, AccountedValue, Clear
-from ...privacy.ledger.event import POST_PROCESSING, Event
+from ...privacy.accounted_values import UNPROVED, AccountedValue, Clear, open_charges
+from ...privacy.ledger.event import POST_PROCESSING, Event, clear_event
 from ...privacy.mechanisms.random import require_secure
 from ...privacy.mechanisms.release import MECHANISMS, Release
+
+# How rows of what everybody is to see are called.
+ROW = "publication"
 
 
 def publish(value: AccountedValue, file: Path, unprotected: Collection[str] = ()) -> None:
@@ -48,8 +51,8 @@ def require_publishable(value: object, name: str, unprotected: Collection[str] =
         open_units = [unit for unit in value.units if unit not in unprotected]
         if open_units:
             raise CertificationError(
-                f"{name} is made of values in the clear, so that nothing protects the unit {open_units[0]}: publish "
-                "the measurements alone, or name the unit in network.unprotected_units."
+                f"{name} is made of values in the clear, so that nothing protects the unit {open_units[0]}: leave it "
+                "out, or name the unit in network.unprotected_units."
             )
     elif isinstance(value, Release):
         _require_release(value, name)
@@ -84,3 +87,21 @@ def missing_proof(event: Event) -> str:
         return f"whose mechanism {event.mechanism!r} is not one of this library"
     parameters = [one for one in (event.mu, event.rho, event.epsilon) if one is not None]
     return "" if parameters and all(map(math.isfinite, parameters)) else "which has no finite cost"
+
+
+def charges_of(parts: Iterable[tuple[str, AccountedValue]]) -> dict[str, tuple[str, ...]]:
+    """Return the unprotected units by owner in values, each given with its sender."""
+    found = dict[str, set[str]]()
+    for sender, part in parts:
+        for owner, units in open_charges(part, sender).items():
+            found.setdefault(owner, set()).update(units)
+    return {owner: tuple(sorted(units)) for owner, units in sorted(found.items())}
+
+
+def open_rows(charges: Mapping[str, tuple[str, ...]], *owners: str) -> list[Event]:
+    """Return the rows of data that a publication leaves unprotected: one for each owner, or for each of some."""
+    return [
+        clear_event(f"{ROW} in the clear of {owner}", owner, units, "*")
+        for owner, units in charges.items()
+        if not owners or owner in owners
+    ]

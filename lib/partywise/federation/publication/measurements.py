@@ -11,10 +11,13 @@ import io
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+
+# Any: whatever a mechanism draws.
 from typing import Any
 
 import numpy as np
 
+from ...privacy.accounted_values import Clear
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.noise_shares import NoiseKey, SharedSum
 from ...privacy.mechanisms.release import OBSERVER, OpenedIntegers
@@ -33,7 +36,7 @@ class Recorder:
         self._keys = list[object]()
         self._last: tuple[Any, Any] | None = None
 
-    def draw(self, statistic: object, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
+    def draw(self, statistic: object, mechanism: str, owner: str, draw: Callable[[], Any], rng: object = None) -> Any:
         """As of `partywise.privacy.mechanisms.release.Observer`."""
         value = self.value(statistic, draw)
         self._last = statistic, value
@@ -62,6 +65,11 @@ class Recorder:
         # What is closed where it is drawn is measured where it is opened.
         if scaled.dtype.kind in "iuf":
             self.values[name] = scaled
+
+    def foreign_parts(self, name: str) -> tuple[Clear, ...]:
+        """Return the data of others than its owner in a release: nothing protects them against who is told now."""
+        statistic = self.statistics[name]
+        return statistic.foreign_parts(self.events[name].owner) if isinstance(statistic, EncryptedIntegers) else ()
 
     def copies(self, name: str) -> list[int]:
         """How many parties added all of the noise to each entry of a release."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from functools import partial
 from math import inf, isclose, isfinite, nan
 from pathlib import Path
 from sys import modules
+
+# Any: JSON of a model that somebody else wrote, whatever it asks for.
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Union, cast, get_args, get_origin
 
 import numpy as np
@@ -23,6 +25,7 @@ from ...errors import ModelError
 from ...files import replacing
 from ...privacy.ledger.event import Event
 from ...privacy.ledger.ledger import Ledger
+from ...verdicts import OF_RECORDS, estimate_verdict
 from ..roles import UNITS
 from .files import LARGEST, FileProblem, decode_json, digest_of, encode_json
 
@@ -32,8 +35,11 @@ if TYPE_CHECKING:
 FORMAT = "partywise model 1"
 KEYS = ("format", "partywise", "estimator", "settings", "parties", "held_by", "columns", "attributes", "model")
 ALL_KEYS = (*KEYS, "privacy", "ledger", "digest")
-# Settings that steer a fit and no prediction: a seed would undo the noise, rows of clients are their own business.
-NOT_SAVED = ("random_state", "shared_budget", "parties")
+# Settings that steer a fit and no prediction: a seed would undo the noise, rows of clients are their own business, and
+# who allows clipping has seen how much of the records is clipped.
+NOT_SAVED = ("random_state", "shared_budget", "parties", "clipped")
+# Fields of a total that no ledger knows.
+SEARCH: Mapping[str, type] = {"fits": int, "epsilon_of_fits": float, "epsilon_of_choice": float}
 # What JSON has no word for.
 WORDS = {"inf": inf, "-inf": -inf, "nan": nan}
 # Where a file may hold a number that is not finite, arrays included, is a matter of the model, which checks it.
@@ -62,12 +68,29 @@ def save(estimator: Estimator, path: Path) -> None:
         "attributes": {
             name: plain(getattr(estimator, name)) for name in estimator._model_attributes if hasattr(estimator, name)
         },
-        "model": {name: plain(getattr(estimate, name)) for name in estimator._model_fields},
+        "model": {name: plain(_without_facts(estimate, name)) for name in _saved_fields(type(estimator))},
         "privacy": _statement(estimator, holder),
         "ledger": [plain(event.to_row()) for event in estimator.ledger_.rows],
     }
     with replacing(path) as temporary:
         temporary.write_bytes(with_digest(given))
+
+
+def _saved_fields(kind: type[Estimator]) -> tuple[str, ...]:
+    """Return the fields of the estimate that a file has: with what the protocol itself states about it."""
+    known = {one.name for one in fields(kind._estimate)}
+    stated = ("status", "reason", "noise_errors_reason")
+    return (*kind._model_fields, *(name for name in stated if name in known and name not in kind._model_fields))
+
+
+def _without_facts(estimate: object, name: str) -> object:
+    """Return a field without what is exact of records: shares of clipped ones, a response that does not vary."""
+    value = getattr(estimate, name)
+    if isinstance(value, Mapping):
+        return {key: one for key, one in value.items() if not str(key).endswith("clip_share")}
+    if name in ("status", "reason") and getattr(estimate, "status", "ok") in OF_RECORDS:
+        return "ok" if name == "status" else ""
+    return value
 
 
 def with_digest(given: Mapping[str, object]) -> bytes:
@@ -96,6 +119,8 @@ def _statement(estimator: Estimator, holder: str) -> dict[str, object]:
         "view": spent.view_worst,
         "trust": spent.trust,
         "unprotected_units": [f"{unit} of {holder}" for unit in own],
+        **{name: plain(getattr(spent, name)) for name in SEARCH if spent.fits},
+        **({"seed": spent.seed} if spent.seed else {}),
     }
 
 
@@ -192,14 +217,31 @@ def restore(estimator_type: type[Estimator], found: Mapping[str, Any], path: Pat
         if name not in made._model_attributes:
             refuse(f"attributes.{name}", "is unknown")
         setattr(made, name, value_of_type(one, made._model_attributes[name], f"attributes.{name}", refuse))
-    made.estimate_ = _dataclass(found["model"], made._estimate, "model", refuse, made._model_fields)
+    made.estimate_ = _dataclass(
+        _with_reason(found["model"], refuse), made._estimate, "model", refuse, _saved_fields(type(made))
+    )
     try:
         made._check_model()
     except ValueError as error:
         refuse("model", f"cannot be that of a {estimator_type.__name__} ({error})")
     _restore_privacy(made, found, refuse)
     made._derive()
+    made._state(estimate_verdict(made.estimate_))
     return made
+
+
+def _with_reason(form: object, refuse: Refuse) -> Mapping[str, object]:
+    """The model of a file, with the field ``reason`` that older files have among the numbers."""
+    model = _mapping(form, "model", refuse)
+    numbers = model.get("numbers")
+    if not isinstance(numbers, Mapping) or "reason" not in numbers:
+        return model
+    rest = {name: one for name, one in numbers.items() if name != "reason"}
+    return {"reason": numbers["reason"], **model, "numbers": rest}
+
+
+# Protocols whose model is made of the data of its holder alone.
+ALONE = ("active_only", "baseline")
 
 
 def _restore_privacy(made: Estimator, found: Mapping[str, Any], refuse: Refuse) -> None:
@@ -207,9 +249,21 @@ def _restore_privacy(made: Estimator, found: Mapping[str, Any], refuse: Refuse) 
     stated = _mapping(found["privacy"], "privacy", refuse)
     try:
         made.ledger_ = Ledger([Event.from_row(row) for row in found["ledger"]])
-        made.privacy_ = made.ledger_.worst_total([name for name, *_ in made._places], made.unit, made.delta)
+        total = made.ledger_.worst_total([name for name, *_ in made._places], made.unit, made.delta)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         refuse("ledger", f"is none ({type(error).__name__}: {error})")
+    beside = {"seed": str, **SEARCH}
+    known = {
+        name: value_of_type(stated[name], kind, f"privacy.{name}", refuse)
+        for name, kind in beside.items()
+        if name in stated
+    }
+    # Nobody has signed the file: whoever changes it may have made rows, too.
+    made.privacy_ = replace(total, verified=False, **known)
+    owners = {name for event in made.ledger_.rows for name in event.held_by}
+    for name, role, _ in made._places if made.protocol not in ALONE else ():
+        if role and name not in (*owners, found["held_by"]):
+            refuse("ledger", f"has no row of {name!r}, whose data protocol {made.protocol!r} needs")
     made.epsilon_claimed_ = value_of_type(stated.get("epsilon_claimed"), float, "privacy.epsilon_claimed", refuse)
     for name, value in _statement(made, found["held_by"]).items():
         # The last digits of an epsilon may be those of another version of scipy.

@@ -6,11 +6,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from textwrap import wrap
+
+# Any: JSON of a statement that somebody else wrote.
 from typing import Any
 
+from ...privacy.rounding import upward
 from .files import encode_json
 
-FORMAT = 1
+FORMAT = 2
 NOT_PROTECTED = (
     "who takes part, how many records each party has, and the names of the columns",
     "times at which messages are sent; samplers and powers of large integers take times that depend on what they draw",
@@ -43,7 +46,10 @@ class RunFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class Statement(RunFacts):
-    """All of it; what is not a fact of the run follows from the configuration and the published measurements."""
+    """All of it; what is not a fact of the run follows from the configuration and the published measurements.
+
+    epsilon : by unit, of the data of all owners together; owners : of the data of each alone
+    """
 
     format: int = FORMAT
     study: str
@@ -59,6 +65,7 @@ class Statement(RunFacts):
     colluders: int
     unprotected_units: Sequence[str]
     epsilon: Mapping[str, object]
+    owners: Mapping[str, Mapping[str, object]]
     epsilon_public: object
     epsilon_any: object
     true_positives: Mapping[str, float]
@@ -106,8 +113,8 @@ def _who(told: Mapping[str, Any]) -> Iterator[str]:
     for name, runs in told["runs"].items():
         if runs["begun"] > 1:
             yield (
-                f"- {name}: this study was run {runs['begun']} times, at epsilon {runs['epsilon']} together; the "
-                "owners could choose which run to publish"
+                f"- {name}: this study was run {runs['begun']} times, at epsilon {upward(runs['epsilon'])} together; "
+                "the owners could choose which run to publish"
             )
     yield ""
 
@@ -122,14 +129,16 @@ def _costs(told: Mapping[str, Any]) -> Iterator[str]:
     yield "| unit | epsilon | true positives at 1 % false positives, at most |"
     yield "|---|---|---|"
     for unit, epsilon in told["epsilon"].items():
-        yield f"| {unit} | {epsilon} | {told['true_positives'][unit]} |"
+        yield f"| {unit} | {upward(epsilon)} | {told['true_positives'][unit]} |"
     yield ""
-    yield f"- against those who see the publication alone: epsilon {told['epsilon_public']}"
-    yield f"- against any parties but the record's own: epsilon {told['epsilon_any']}"
+    yield f"- against those who see the publication alone: epsilon {upward(told['epsilon_public'])}"
+    yield f"- against any parties but the record's own: epsilon {upward(told['epsilon_any'])}"
     for one in told["coalitions"][:16]:
-        yield f"- against {one['members']}: epsilon {one['epsilon']}"
+        yield f"- against {one['members']}: epsilon {upward(one['epsilon'])}"
     if (rest := len(told["coalitions"]) - 16) > 0:
         yield f"- {rest} more coalitions stand in statement.json"
+    for owner, costs in list(told["owners"].items())[:8] if told["unprotected_units"] else ():
+        yield f"- data of {owner} alone: {', '.join(f'{unit} {upward(epsilon)}' for unit, epsilon in costs.items())}"
     yield ""
 
 

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
+
+# Any: JSON of a signature that somebody else wrote.
 from typing import TYPE_CHECKING, Any
 
 from ...errors import PartyError
@@ -70,8 +72,8 @@ class Credential:
         return {"certificate": self.certificate, "signature": made}
 
     def problem(self, name: str, told: bytes, head: Mapping[str, object]) -> str:
-        """As `signature_problem`, of a certificate that this party's authority must have issued."""
-        return signature_problem(name, told, head, self._hosts, self.authority)
+        """As `signature_problem`, of a certificate that this party's authority must have issued and that holds now."""
+        return signature_problem(name, told, head, self._hosts, self.authority, datetime.now(UTC))
 
     @staticmethod
     def fingerprint(certificate: str) -> str:
@@ -92,16 +94,25 @@ def statement(run: str, party: str, head: Mapping[str, object]) -> bytes:
 
 
 def signature_problem(
-    name: str, told: bytes, head: Mapping[str, Any], hosts: Mapping[str, str], authority: str = ""
+    name: str,
+    told: bytes,
+    head: Mapping[str, Any],
+    hosts: Mapping[str, str],
+    authority: str = "",
+    at: datetime | None = None,
 ) -> str:
-    """Why a signature is not that of a party, as the end of a sentence; empty if it is. hosts : of all parties"""
+    """Why a signature is not that of a party, as the end of a sentence; empty if it is.
+
+    hosts : of all parties, by which certificates may name them; none where nobody vouches for the hosts
+    authority, at : as of `chain_problem`; without an authority nobody vouches for the certificate
+    """
     x509, failed, _ = _cryptography()
     try:
         chain = x509.load_pem_x509_certificates(head["certificate"].encode())
         if name_refusal(chain[0], name, hosts):
             return "is signed with the certificate of another party"
-        if authority and not _is_issued(chain, x509.load_pem_x509_certificates(authority.encode()), failed):
-            return f"is signed with a certificate that is not of the authority in {AUTHORITY}.pem"
+        if authority and (problem := chain_problem(head["certificate"], authority, at)):
+            return problem
         key = chain[0].public_key()
         if weak := weakness(key):
             return f"is signed with {weak}"
@@ -113,15 +124,84 @@ def signature_problem(
     return ""
 
 
-def validity_problem(certificate: str, at: datetime) -> str:
-    """Why a certificate did not hold at a time, as the end of a sentence; empty if it did."""
+def chain_problem(certificate: str, authority: str, at: datetime | None = None) -> str:
+    """Return why a certificate, with those between, is not of an authority at a time, as the end of a sentence.
+
+    Empty if it is: X.509 path validation by the package cryptography, for certificates that show who a client is. That
+    refuses an authority without key usage and certificates without the key of their issuer, as kits of NVFlare have
+    them: of these `_path_problem` decides. Without a time: when all of them held.
+    """
     x509, _, _ = _cryptography()
+    from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
+
     try:
         chain = x509.load_pem_x509_certificates(certificate.encode())
+        anchors = x509.load_pem_x509_certificates(authority.encode())
     except ValueError:
         return "has a certificate that cannot be read"
-    held = all(one.not_valid_before_utc <= at <= one.not_valid_after_utc for one in chain)
-    return "" if held else f"has a certificate that did not hold at {at:%Y-%m-%d %H:%M}"
+    at = max(one.not_valid_before_utc for one in chain) if at is None else at
+    if not all(_holds(one, at) for one in chain):
+        return f"has a certificate that did not hold at {at:%Y-%m-%d %H:%M}"
+    refused = f"is signed with a certificate that is not of the authority in {AUTHORITY}.pem"
+    complete = all(_extension(one, x509.AuthorityKeyIdentifier) is not None for one in chain)
+    stated = [one for one in anchors if complete and _extension(one, x509.KeyUsage) is not None]
+    why = list[str]()
+    if stated:
+        try:
+            PolicyBuilder().store(Store(stated)).time(at).build_client_verifier().verify(chain[0], chain[1:])
+        except (VerificationError, ValueError) as error:
+            why.append(str(error))
+        else:
+            return ""
+    for anchor in anchors:
+        if anchor not in stated:
+            problem = _path_problem([*chain, anchor], at)
+            if not problem:
+                return ""
+            why.append(problem)
+    return f"{refused} ({why[0]})" if why else refused
+
+
+def _path_problem(path: list[Certificate], at: datetime) -> str:
+    """Return why each certificate of a path may not have issued the one before it; empty if each may."""
+    x509, failed, _ = _cryptography()
+    known = x509.BasicConstraints, x509.KeyUsage, x509.ExtendedKeyUsage, x509.SubjectAlternativeName
+    for one in path:
+        if not _holds(one, at):
+            return f"a certificate did not hold at {at:%Y-%m-%d %H:%M}"
+        if any(found.critical and not isinstance(found.value, known) for found in one.extensions):
+            return "a certificate has a critical extension that is not understood"
+    usage = _extension(path[0], x509.KeyUsage)
+    if usage is not None and not usage.digital_signature:
+        return "its key usage does not let it sign"
+    for between, (one, issuer) in enumerate(pairwise(path)):
+        constraints, usage = _extension(issuer, x509.BasicConstraints), _extension(issuer, x509.KeyUsage)
+        if constraints is None or not constraints.ca:
+            return "basicConstraints.cA must be asserted in a CA certificate"
+        if usage is not None and not usage.key_cert_sign:
+            return "keyUsage.keyCertSign must be asserted in a CA certificate"
+        if constraints.path_length is not None and between > constraints.path_length:
+            return "path length constraint violated"
+        try:
+            one.verify_directly_issued_by(issuer)
+        except failed:
+            return "a certificate was issued by another one"
+        except (ValueError, TypeError):
+            return "a certificate was issued by another one"
+    return ""
+
+
+def _extension(certificate: Certificate, kind: type[Any]) -> Any:
+    """Return the value of an extension; None without it."""
+    x509, _, _ = _cryptography()
+    try:
+        return certificate.extensions.get_extension_for_class(kind).value
+    except x509.ExtensionNotFound:
+        return None
+
+
+def _holds(certificate: Certificate, at: datetime) -> bool:
+    return bool(certificate.not_valid_before_utc <= at <= certificate.not_valid_after_utc)
 
 
 def expiry_warning(folder: Path, me: str, until: datetime) -> str:
@@ -145,24 +225,6 @@ def expiry_warning(folder: Path, me: str, until: datetime) -> str:
     if left.days < 0:
         said = f"ended on {end:%Y-%m-%d %H:%M} UTC (the clock here says {now:%Y-%m-%d %H:%M}), and nobody takes it"
     return f"{ends[end]} {said}: ask for a new one (python -m partywise certificates --request {me})"
-
-
-def _is_issued(chain: list[Certificate], authorities: list[Certificate], failed: tuple[type[Exception], ...]) -> bool:
-    """Whether every certificate of a chain is issued by the next, and the last by an authority."""
-    for one, issuers in [*((a, [b]) for a, b in pairwise(chain)), (chain[-1], authorities)]:
-        if not any(_directly(one, issuer, failed) for issuer in issuers):
-            return False
-    return True
-
-
-def _directly(one: Certificate, issuer: Certificate, failed: tuple[type[Exception], ...]) -> bool:
-    try:
-        one.verify_directly_issued_by(issuer)
-    except failed:
-        return False
-    except (ValueError, TypeError):
-        return False
-    return True
 
 
 def weakness(key: object) -> str:

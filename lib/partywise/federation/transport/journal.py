@@ -48,7 +48,7 @@ class Journal:
     """
 
     def __init__(self, path: Path, shared: str, *, replaces: bool = False) -> None:
-        self.path, self._lock = path, Lock()
+        self.path, self._lock, self._writes = path, Lock(), True
         self._open()
         if (replaces or not self.is_agreed) and self._chosen.get("shared", shared) != shared:
             self.discard()
@@ -58,21 +58,32 @@ class Journal:
             os.close(self._handle)
             raise AccountError(
                 f"{path} is of a run that was started with another configuration or another version and has not "
-                "ended: start that one again to end it, or remove the file to give it up (what it paid stays paid)."
+                "ended: start that one again to end it, or give it up (python -m partywise network status says how)."
             )
+
+    @classmethod
+    def view(cls, path: Path) -> Journal:
+        """What a journal has, for whoever only looks: empty where there is none, and never changed."""
+        seen = cls.__new__(cls)
+        seen.path, seen._lock, seen._writes, seen.goes_on = path, Lock(), False, path.exists()
+        seen._open()
+        return seen
 
     def _open(self) -> None:
         self._chosen: dict[str, str] = {}
         self._frames: dict[tuple[str, str], tuple[int, int, str]] = {}
         self._notices: dict[tuple[str, str], bytes] = {}
         self._delivered: set[tuple[str, str]] = set()
+        self._handle, self._end = -1, 0
         try:
-            self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            self._end = self._read()
+            if self._writes:
+                self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            elif self.path.exists():
+                self._handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            self._end = self._read() if self._handle >= 0 else 0
         except OSError as error:
-            raise AccountError(
-                f"{self.path} cannot be written ({error.strerror}): make its folder writable."
-            ) from error
+            verb, remedy = ("written", "writable") if self._writes else ("read", "readable")
+            raise AccountError(f"{self.path} cannot be {verb} ({error.strerror}): make its folder {remedy}.") from error
 
     @property
     def is_agreed(self) -> bool:
@@ -86,6 +97,10 @@ class Journal:
                 self._chosen[name] = made = make()
                 self._write({"chosen": name, "value": made}, sync=True)
             return self._chosen[name]
+
+    def choice(self, name: str) -> str:
+        """What this party has chosen under a name; empty where it has chosen nothing."""
+        return self._chosen.get(name, "")
 
     def is_chosen(self, name: str) -> bool:
         """Whether this party has chosen something of that name in this session."""
@@ -101,6 +116,11 @@ class Journal:
     def digests(self) -> dict[tuple[str, str], str]:
         """SHA-256 of the frames that came, by sender and tag."""
         return {key: digest for key, (_, _, digest) in self._frames.items()}
+
+    @property
+    def notices(self) -> dict[tuple[str, str], bytes]:
+        """What this party said that is no message, by receiver and tag."""
+        return dict(self._notices)
 
     def frame(self, sender: str, tag: str) -> bytes:
         """A frame that has come."""
@@ -132,7 +152,7 @@ class Journal:
         """Leave the file for a process that goes on; there is none of a run in which nobody said anything."""
         if self._handle >= 0:
             os.close(self._handle)
-            if not self._frames and not self._notices:
+            if self._writes and not self._frames and not self._notices:
                 self.path.unlink(missing_ok=True)
         self._handle = -1
 
@@ -173,7 +193,8 @@ class Journal:
             else:
                 self._delivered.add((told["delivered"], told["tag"]))
             place = begin + HEADER + BODY + len(header) + len(body) + DIGEST
-        os.ftruncate(self._handle, place)
+        if self._writes:
+            os.ftruncate(self._handle, place)
         return place
 
     def _records(self) -> Iterator[tuple[int, bytes, bytes]]:

@@ -11,6 +11,8 @@ from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from threading import Thread
 from types import ModuleType
+
+# Any: arguments of asyncio, passed on.
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import PartyError

@@ -121,6 +121,16 @@ def name_refusal(certificate: Certificate | CertificateSigningRequest, name: str
     return f"its certificate is not that of {name!r} (it is of {printable(', '.join(names), 200)})"
 
 
+def file_name_refusal(certificate: bytes, name: str, hosts: Mapping[str, str]) -> str:
+    """Return what `name_refusal` says of the first certificate of a PEM file; empty where the file has none."""
+    from cryptography.x509 import load_pem_x509_certificates
+
+    try:
+        return name_refusal(load_pem_x509_certificates(certificate)[0], name, hosts)
+    except ValueError:
+        return ""
+
+
 def pin_refusal(shown: bytes, name: str, pins: Mapping[str, str]) -> str:
     """Why a certificate with one of a party's names is not taken, as `name_refusal`: ``pins`` has another's SHA-256."""
     if pins.get(name) in (None, hashlib.sha256(shown).hexdigest()):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+# Any: options of whichever method the plan is of.
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -209,7 +211,11 @@ def local_whole(
     curves = coordinates.predictors(party.block["X"][:, party.columns.index(column)])
     if level == 0:
         return Clear(curves, units=("features",), owner=party.name)
-    return whole_curves(curves, NormClip(radius, coordinates.metric), level / TABLE, shape)
+    whole = whole_curves(curves, NormClip(radius, coordinates.metric), level / TABLE, shape)
+    # A radius that comes from the data clips by its definition.
+    if isinstance(radius, Public):
+        party.clips.add_share("radius_value", whole.clip_share, len(curves))
+    return whole
 
 
 def local_labels(party: Party) -> Clear:

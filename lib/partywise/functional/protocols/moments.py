@@ -62,13 +62,19 @@ def local_curves(party: Party, sums: Aggregation) -> np.ndarray:
     """(n, m q) the party's curves in working coordinates, whole steps, each inside its public radius."""
     plan = sums.plan
     curves = plan.coordinates.predictors(party.block["X"][sums.rows])
-    steps = [whole_records(curves[:, i], float(plan.radius[j]), sums.step)[0] for i, j in enumerate(party.columns)]
+    steps = list[np.ndarray]()
+    for i, j in enumerate(party.columns):
+        own, share = whole_records(curves[:, i], float(plan.radius[j]), sums.step)
+        party.clips.add_share("radius_value", share, len(own))
+        steps.append(own)
     return np.concatenate(steps, axis=1)
 
 
 def local_response(active: Party, radius: AccountedValue) -> np.ndarray:
     """The response (N, Qy), clipped to the public radius."""
-    return NormClip(radius).of(active.block["Y"]).records
+    clipped = NormClip(radius).of(active.block["Y"])
+    active.clips.add("response_radius", clipped.number, clipped.units)
+    return clipped.records
 
 
 def local_steps(active: Party, sums: Aggregation) -> np.ndarray:
@@ -82,7 +88,7 @@ def all_releases(releases: tuple[Release, ...]) -> tuple[Release, ...]:
 
 
 @dataclass(frozen=True)
-class NoisySums:
+class ReleasedChunk:
     """Released sums of one chunk and the noise sd of each part."""
 
     sums: Sums
@@ -91,20 +97,20 @@ class NoisySums:
 
 def active_chunks(
     released: Sequence[Sequence[np.ndarray]], Y: np.ndarray, sums: Aggregation, plan: Plan
-) -> list[list[NoisySums]]:
+) -> list[list[ReleasedChunk]]:
     """Sums of the chunks of each half: what was released, and the active party's own response."""
     (values,), size = map(iter, released), len(plan.names) * len(plan.coordinates.gram)
-    chunks: list[list[NoisySums]] = [[], []]
+    chunks: list[list[ReleasedChunk]] = [[], []]
     for f, h in sums.places:
         zz, zy, mean = (next(values) for _ in PARTS)
         rows = plan.fold.chunk(f, h)
         y = Y[rows]
         made = Sums(float(rows.sum()), mean, y.sum(0), to_matrix(zz, size), zy.reshape(size, -1), y.T @ y)
-        chunks[h].append(NoisySums(made, sums.sd))
+        chunks[h].append(ReleasedChunk(made, sums.sd))
     return chunks
 
 
-def active_moments(chunks: list[NoisySums], noise_mean: float) -> Moments:
+def active_moments(chunks: list[ReleasedChunk], noise_mean: float) -> Moments:
     """Second moments of a union of chunks; the noise of the mean is taken out of S_zz."""
     total = sum((c.sums for c in chunks[1:]), chunks[0].sums)
     size = len(total.x)
@@ -113,14 +119,14 @@ def active_moments(chunks: list[NoisySums], noise_mean: float) -> Moments:
     return corrected_moments(total, correction)
 
 
-def active_floor(chunks: list[NoisySums], q: int, copies: float) -> float:
+def active_floor(chunks: list[ReleasedChunk], q: int, copies: float) -> float:
     """Scale of the error of a released covariance entry, times sqrt(q): the unit of the eigenvalue floor."""
     n = sum(c.sums.n for c in chunks)
     variance = copies * math.fsum(c.sd["zz"] ** 2 for c in chunks) / 2
     return float(np.sqrt(variance) / (n - 1) * np.sqrt(q))
 
 
-def active_noise(chunks: list[list[NoisySums]], apart: tuple[np.ndarray, ...]) -> ReleasedNoise:
+def active_noise(chunks: list[list[ReleasedChunk]], apart: tuple[np.ndarray, ...]) -> ReleasedNoise:
     """Variances of the noise of the moments of the two halves, from the public noise levels of their chunks."""
     n = [sum(c.sums.n for c in half) for half in chunks]
     total = {part: [math.fsum(c.sd[part] ** 2 for c in half) for half in chunks] for part in PARTS}
@@ -129,7 +135,7 @@ def active_noise(chunks: list[list[NoisySums]], apart: tuple[np.ndarray, ...]) -
     return ReleasedNoise(second, cross, mean, sum(total["mean"]) / sum(n) ** 2, apart)
 
 
-def active_boost(chunks: list[list[NoisySums]], sums: Aggregation, rng_for: Rng) -> BoostingFit:
+def active_boost(chunks: list[list[ReleasedChunk]], sums: Aggregation, rng_for: Rng) -> BoostingFit:
     """Boosting on the released moments of the two halves."""
     plan, options = sums.plan, sums.plan.options
     variance = chunks[0][0].sd["mean"] ** 2

@@ -25,6 +25,7 @@ class Scale:
     radius : S, length of the scaled columns of a record; columns : p
     center, half_width : t_0 and B of the response statistic
     step : of columns that are whole numbers of steps, in which the constant is whole as well; else 0
+    blocks : columns of each party and the radius that its records are clipped to; empty where one has all columns
     """
 
     radius: float
@@ -32,6 +33,12 @@ class Scale:
     center: float
     half_width: float
     step: float = 0.0
+    blocks: tuple[tuple[tuple[int, ...], float], ...] = ()
+
+    @property
+    def clips(self) -> tuple[tuple[tuple[int, ...], float], ...]:
+        """Columns that are clipped together, and their radius."""
+        return self.blocks or ((tuple(range(self.columns)), self.radius),)
 
     @property
     def constant(self) -> float:

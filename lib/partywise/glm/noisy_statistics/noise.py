@@ -1,125 +1,140 @@
-"""What the noise of privacy gives each coefficient: standard deviations to first order, from releases alone.
+"""Standard deviations that the noise of privacy gives the coefficients of second moments, from releases alone.
 
-Post-processing of what was released, so that it costs nothing and may be told to everybody. It is the noise alone:
-that records are a sample, what clipping takes and what a formula in the place of a link leaves are not in it.
+They are post-processing of what was released, so that they cost nothing and anybody may compute them. They are about
+the noise alone: that records are a sample, what clipping takes and the bias of an approximation are not in them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..model import PublicFacts
-from ..options import Family
+from ...models.family_facts import FamilyName
+from ...models.links import LOGIT
 from .moments import Moments
-from .scaling import unscale_coefficients
-from .scores import Matrix
-from .submodels import LINKS, correction_slope, noise_along, shrunken
+from .submodels import (
+    LARGEST,
+    LINKS,
+    MARGIN,
+    NODES,
+    SHARE,
+    WEIGHTS,
+    correction_slope,
+    least_residual,
+    predictor_variance,
+    residual_variance,
+    shrunken,
+)
 
-# Families whose response statistic is a logarithm; share of slopes by which derivatives of a link are taken.
-LOGARITHMS, STEP = ("gamma", "inverse_gaussian"), 1e-3
+# Deviations to first order are right to 4 % where the least eigenvalue of G is so many times the size of its noise, and
+# where shrinkage, which follows the noise as well, takes at most so much of the slope along any eigenvector.
+SIGNAL, SHRUNK = 25.0, 0.02
+ASSUMED_SHAPES = "slopes of a Poisson model rest on assumed shapes of skewed columns, of which no error is known"
+HIDDEN = (
+    "the least eigenvalue of the columns' covariance is {:.3g} times the size of its noise, and deviations to first "
+    f"order need {SIGNAL:g}: give a larger epsilon, more records, or fewer or less correlated columns"
+)
+SHRUNKEN = (
+    "shrinkage, which follows the noise, takes {:.2g} of a slope, and deviations to first order allow "
+    f"{SHRUNK:g}: give a larger epsilon, or more records"
+)
+AT_AN_END = "a released mean or variance lies at the end of its range: give a larger epsilon or more records"
 
 
-def of_moments(moments: Moments, family: Family) -> np.ndarray | None:
-    """(1 + p,) of the coefficients that `submodels` makes of all columns, the intercept first.
-
-    Slopes w c along an eigenvector have the noise of c - G b, times w. None of Poisson models, whose slopes on skewed
-    columns are no multiple of those.
-    """
+def of_moments(moments: Moments, family: FamilyName) -> tuple[np.ndarray | None, str]:
+    """Deviations (1 + p,) of the coefficients of all columns, the intercept first; or None, and the reason."""
     if family == "poisson":
-        return None
+        return None, ASSUMED_SHAPES
     columns = list(range(moments.public.columns))
+    signal = float(np.linalg.eigvalsh(moments.covariance[:-1, :-1])[0]) / moments.ridge(columns)
+    if signal < SIGNAL:
+        return None, HIDDEN.format(max(signal, 0.0))
     vectors, weights, slopes = shrunken(moments, columns)
-    along = vectors * weights * np.sqrt(noise_along(moments, vectors, slopes, columns))
-    # A link knows slopes by the spread of their predictor: what moves along them moves it, the rest is multiplied.
-    _, linked = LINKS[family](moments, columns, slopes)
-    more, less = (LINKS[family](moments, columns, slopes * (1 + sign * STEP)) for sign in (1, -1))
-    spread = moments.block(columns) @ slopes
-    share = spread / max(float(spread @ slopes), np.finfo(float).tiny)
-    length = float(slopes @ slopes)
-    factor = float(linked @ slopes) / length if length > 0 else 1.0
-    own = factor * (np.eye(len(slopes)) - np.outer(slopes, share)) + np.outer((more[1] - less[1]) / (2 * STEP), share)
-    shift = moments.mean[columns] + moments.location / moments.scale
-    # Residual variances are parts of the noise of their own below, not of that of slopes.
-    level = 0.0 if family in LOGARITHMS else (more[0] - less[0]) / (2 * STEP)
-    with np.errstate(over="ignore", invalid="ignore"):
-        rows = np.vstack([level * share - shift @ own, own]) @ along
-    rest = _means(moments, factor, linked) + _residual(moments, family, slopes)
-    beside = np.where(np.arange(len(rows)) == 0, np.sqrt(rest), 0.0)
-    return np.asarray(_lengths(np.column_stack([rows, beside])) / np.concatenate([np.ones(1), moments.scale]))
+    loss = 1 - float(np.min(weights * (np.linalg.eigvalsh(moments.block(columns)) + SHARE * moments.ridge(columns))))
+    if loss > SHRUNK:
+        return None, SHRUNKEN.format(loss)
+    link = _LinkChange.of(moments, family, slopes)
+    if link is None:
+        return None, AT_AN_END
+    weight, own = moments.public.weight, np.append(slopes, 0.0)
+    # The noise of c - G b, below it that of the residual variance with b fixed.
+    residuals = _noise_times(moments, np.append(-slopes, 1 / weight))
+    change = (vectors * weights) @ (vectors.T @ residuals[:-1])
+    variance = 2 * (moments.block(columns) @ slopes) @ change + own @ _noise_times(moments, own)
+    residual = residuals[-1] / weight - moments.covariance[:-1, -1] @ change
+    means = _noise_of_means(moments)
+    causes = np.array([variance, means[-1] / weight, residual])
+    linked = link.factor * change + np.outer(slopes, link.by_factor @ causes)
+    shift = moments.mean[:-1] + moments.location / moments.scale
+    level = link.by_level @ causes - shift @ linked - link.factor * slopes @ means[:-1]
+    return np.linalg.norm(np.vstack([level, linked]), axis=1) / np.append(1.0, moments.scale), ""
 
 
-def _lengths(rows: np.ndarray) -> np.ndarray:
-    """(n,) Euclidean lengths of rows, without overflow on the way; infinite where an entry has none that is finite."""
-    largest = np.max(np.abs(rows), axis=1)
-    finite = np.isfinite(largest) & (largest > 0)
-    scaled = rows[finite] / largest[finite, None]
-    lengths = np.where(np.isfinite(largest), 0.0, np.inf)
-    with np.errstate(over="ignore"):
-        lengths[finite] = largest[finite] * np.sqrt(np.sum(scaled**2, axis=1))
-    return lengths
+@dataclass(frozen=True)
+class _LinkChange:
+    """How a link's intercept and the factor of its slopes change with three released numbers.
 
-
-def of_steps(
-    trail: Sequence[np.ndarray], kept: Sequence[int], deviations: Sequence[float], matrix: Matrix
-) -> np.ndarray:
-    """Covariance (1 + p, 1 + p) of the mean of the kept iterates of Newton steps, of scaled columns.
-
-    A step adds A^-1 (g + e), A = w (M + rho I), e its noise: to first order what came before it is multiplied by
-    I - A^-1 w M, w M in the place of the curvature of the records' clipped scores, and the noise dM moves it by
-    -A^-1 w dM d, d the step. Where records curve less, earlier noise fades slower: T steps have up to sqrt(T) times
-    the deviation.
-
-    trail : iterates, the start first; kept : places of those that are averaged
-    deviations : sd of the noise of each score
+    by_level, by_factor : (3,) derivatives by the variance of the linear predictor b'Gb, by the mean of the response
+        statistic, and by the residual variance
     """
-    steps = np.diff(trail, axis=0)
-    inverse = np.linalg.pinv(matrix.weight * (matrix.second + matrix.rho * np.eye(len(matrix.second))), hermitian=True)
-    before = np.eye(len(inverse)) - inverse @ (matrix.weight * matrix.second)
-    powers = [inverse]
-    for _ in steps[1:]:
-        powers.append(before @ powers[-1])
-    # What the noise of each score becomes in the answer.
-    shares = [[powers[place - 1 - t] for place in kept if place > t] for t in range(len(steps))]
-    carried = [np.sum(share, axis=0) / len(kept) for share in shares]
-    found = np.zeros_like(inverse)
-    for sd, one, d in zip(deviations, carried, steps, strict=True):
-        found += sd**2 * one @ one.T
-        for other, e in zip(carried, steps, strict=True):
-            found += one @ _matrix_noise(d, e, matrix) @ other.T
-    return found
+
+    factor: float
+    by_level: np.ndarray
+    by_factor: np.ndarray
+
+    @classmethod
+    def of(cls, moments: Moments, family: FamilyName, slopes: np.ndarray) -> _LinkChange | None:
+        """Return the derivatives at released moments; None where one of these is at the end of its range."""
+        columns = list(range(len(slopes)))
+        if family == "gaussian":
+            return cls(1.0, np.array([0.0, 1.0, 0.0]), np.zeros(3))
+        if family != "binomial":
+            if residual_variance(moments, columns, slopes) <= least_residual(moments):
+                return None
+            slope = correction_slope(moments, columns, family, slopes)
+            return cls(1.0, np.array([0.0, 1.0, slope]), np.zeros(3))
+        return cls.of_logit(moments, columns, slopes)
+
+    @classmethod
+    def of_logit(cls, moments: Moments, columns: list[int], slopes: np.ndarray) -> _LinkChange | None:
+        """Differentiate E[mu(m + u Z)] = mean of y and u E[mu'(m + u Z)] = s, s the deviation b'Gb ** 0.5."""
+        level, linked = LINKS["binomial"](moments, columns, slopes)
+        length, s = float(slopes @ slopes), float(np.sqrt(predictor_variance(moments, columns, slopes)))
+        factor = float(linked @ slopes) / length if length > 0 else np.inf
+        if not MARGIN < moments.response < 1 - MARGIN or not factor * s < LARGEST * (1 - MARGIN):
+            return None
+        u = factor * s
+        mean, first = LOGIT.mean(level + u * NODES), LOGIT.slope(level + u * NODES)
+        second = first * (1 - 2 * mean)
+        slope, tilt, bend, both = (float(WEIGHTS @ part) for part in (first, NODES * first, second, NODES * second))
+        inverse = np.linalg.inv([[slope, tilt], [u * bend, slope + u * both]])
+        by_level, by_u = inverse[:, ::-1] * [1 / (2 * s), 1.0]
+        by_factor = by_u / s - [u / (2 * s**3), 0.0]
+        return cls(factor, np.append(by_level, 0.0), np.append(by_factor, 0.0))
 
 
-def _matrix_noise(d: np.ndarray, e: np.ndarray, matrix: Matrix) -> np.ndarray:
-    """Covariance of w dM d and w dM e: the isometric noise of v v', whose constant entry has none."""
-    p = len(d) - 1
-    back, variance = np.concatenate([[1 / matrix.constant], np.ones(p)]), 2 * (matrix.weight * matrix.rho) ** 2 / p
-    u, v = back * d, back * e
-    both = (u @ v * np.eye(p + 1) + np.outer(v, u)) / 2
-    both[0, 0] -= u[0] * v[0]
-    return variance * both * np.outer(back, back)
+def _noise_times(moments: Moments, x: np.ndarray) -> np.ndarray:
+    """(p + 1, d) the noise of the covariance of columns and response times x, by independent noise of one deviation.
+
+    Entry ij of the second moments is in rows i and j. Of the means dm, which centre them, -(dm m' + m dm') x is.
+    """
+    size = len(x)
+    i, j = np.triu_indices(size)
+    sd = moments.sd * np.sqrt(moments.copies[i, j] / np.where(i == j, 1, 2))
+    products, places = np.zeros((size, len(i))), np.arange(len(i))
+    products[i, places] = sd * x[j]
+    products[j, places] = sd * x[i]
+    mean = moments.mean
+    return np.column_stack([products, -_mean_sd(moments) * (mean @ x * np.eye(size) + np.outer(mean, x))])
 
 
-def unscaled_deviations(covariance: np.ndarray, public: PublicFacts) -> np.ndarray:
-    """(1 + p,) standard deviations of coefficients as columns were given, from a covariance of scaled columns."""
-    values, vectors = np.linalg.eigh(covariance)
-    roots = (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    return _lengths(np.array([unscale_coefficients(root, public) for root in roots]).T)
+def _noise_of_means(moments: Moments) -> np.ndarray:
+    """(p + 1, d) the noise of the means of columns and response, by the same independent noise."""
+    size = moments.public.columns + 1
+    return np.column_stack([np.zeros((size, size * (size + 1) // 2)), _mean_sd(moments) * np.eye(size)])
 
 
-def _means(moments: Moments, factor: float, linked: np.ndarray) -> float:
-    """Variance of the intercept from the noise of the means of response and columns."""
-    sd = moments.sd / (np.sqrt(2) * moments.public.constant)
-    return float((factor * sd / moments.public.weight) ** 2 + sd**2 * (linked @ linked))
-
-
-def _residual(moments: Moments, family: Family, slopes: np.ndarray) -> float:
-    """Variance of the intercept from the noise of the residual variance, where it is corrected by that."""
-    if family not in LOGARITHMS:
-        return 0.0
-    squares = np.append(slopes**2, 1 / moments.public.weight**2)
-    size = float(squares.sum())
-    level = float(moments.mean[-1]) / moments.public.weight - float(moments.mean[:-1] @ slopes)
-    noise = moments.sd**2 * (squares @ moments.copies @ squares + 2 * size * (level / moments.public.constant) ** 2)
-    return noise * correction_slope(moments, list(range(len(slopes))), family, slopes) ** 2
+def _mean_sd(moments: Moments) -> float:
+    """Deviation of the noise in each mean."""
+    return moments.sd / (np.sqrt(2) * moments.public.constant)

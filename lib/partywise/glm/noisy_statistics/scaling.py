@@ -1,8 +1,8 @@
 """Columns and response on public scales, clipped to public radii: what every private release of records rests on.
 
 A party centres and scales its columns by location and scale that are public by the meaning of the columns, and clips
-each record of its block to its radius c_k (1.4 sqrt(p_k) where none is given). A record of all blocks together is then
-no longer than S, S^2 = sum of c_k^2, however the columns are dealt. Whatever says where these numbers come from is an
+each record of its block to its radius c_k (`default_radius` where none is given). A record of all blocks is then no
+longer than S, S^2 = sum of c_k^2, however the columns are dealt. Whatever says where these numbers come from is an
 `AccountedValue`; nothing here is computed from data. One budget is divided among releases before anything is sent.
 """
 
@@ -12,10 +12,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from ...alignment.party_arrays import columns_of
 from ...errors import BudgetExceeded
-from ...federation.parties import Participant, Party
+from ...federation.parties import Participant, Party, lost_squares
+from ...models.family_facts import FACTS
 from ...privacy.accounted_values import AccountedValue, Public, parameter
 from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.rounding import bounded_entries
@@ -24,12 +26,11 @@ from ...privacy.statistics.geometry import lengths
 from ..model import PublicFacts
 from ..records import response_of
 
-RADIUS = 1.4
-BECAUSE_RADIUS = "1.4 times the root of the number of columns of the party"
+# Share of independent normal records of unit variance that the default radius leaves as they are.
+KEPT = 0.997
+BECAUSE_RADIUS = "length that 0.3 % of normal records exceed, of the number of columns of the party"
 BECAUSE_SCALED = "a radius on the public scales of the columns"
 BECAUSE_TOTAL = "root of the sum of squares of the radii of all parties"
-# Families whose response statistic is the logarithm of the response.
-LOGARITHMIC = ("gamma", "inverse_gaussian")
 NEEDED = {
     "location": "the centre of each column",
     "scale": "the typical deviation of each column",
@@ -38,9 +39,14 @@ NEEDED = {
 }
 
 
+def default_radius(columns: int) -> float:
+    """The 0.997 quantile of the length of so many independent standard normal numbers: 2.97, 3.41, 4.24 of 1, 2, 5."""
+    return float(np.sqrt(2 * gammaincinv(columns / 2, KEPT)))
+
+
 def radius_of(public: PublicFacts, party: Participant) -> AccountedValue:
     """Radius c_k to which a record of the party's scaled block is clipped; it rests on location and scale as well."""
-    default = Public(RADIUS * float(np.sqrt(len(party.columns))), because=BECAUSE_RADIUS)
+    default = Public(default_radius(len(party.columns)), because=BECAUSE_RADIUS)
     given = public.radii.get(party.name, default)
     parts = (given, *(one for one in (public.location, public.scale) if one is not None))
     return Public(float(parameter("radii", given)), because=BECAUSE_SCALED, made_of=parts)
@@ -54,12 +60,26 @@ def total_radius(public: PublicFacts, parties: Sequence[Participant]) -> Account
 
 def local_scaled_block(party: Party, rows: np.ndarray, public: PublicFacts) -> np.ndarray:
     """Records (n, p_k) of the party's block: centred and scaled by the public constants, clipped to its radius."""
+    z = local_scaled_columns(party, rows, public)
+    clipped = NormClip(radius_of(public, party)).of(z)
+    party.clips.add("location, scale, radii", clipped.number, clipped.units, lost_squares(z, clipped.records))
+    return clipped.records
+
+
+def local_clipped(party: Party, rows: np.ndarray, public: PublicFacts) -> np.ndarray:
+    """(n,) which records of the party's block its radius shrinks; it stays with the party."""
+    z = local_scaled_columns(party, rows, public)
+    return np.any(NormClip(radius_of(public, party)).of(z).records != z, axis=1)
+
+
+def local_scaled_columns(party: Party, rows: np.ndarray, public: PublicFacts) -> np.ndarray:
+    """(n, p_k) the party's block, centred and scaled."""
     own = list(party.columns)
     location, scale = (constant(public, name)[own] for name in ("location", "scale"))
     X = columns_of(party.block, rows, [public.names[column] for column in own], party.name)
     with np.errstate(over="ignore"):
         z = (X - location) / scale
-    return NormClip(radius_of(public, party)).of(bounded_entries(z)).records
+    return bounded_entries(z)
 
 
 def local_response(active: Party, rows: np.ndarray, public: PublicFacts) -> np.ndarray:
@@ -75,7 +95,7 @@ def local_response(active: Party, rows: np.ndarray, public: PublicFacts) -> np.n
 
 def statistic(y: np.ndarray, family: str) -> np.ndarray:
     """The response statistic t (n,): y, or its logarithm for Gamma and inverse Gaussian."""
-    return np.log(y) if family in LOGARITHMIC else np.asarray(y, dtype=float)
+    return np.log(y) if FACTS[family].is_positive else np.asarray(y, dtype=float)
 
 
 def statistic_range(public: PublicFacts) -> tuple[float, float]:

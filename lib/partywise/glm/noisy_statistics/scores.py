@@ -9,12 +9,13 @@ look at the data: see `ScoreClip` and `mean_weight`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, isqrt, sqrt
 
 import numpy as np
 
 from ...models.families import FAMILIES
+from ...models.family_facts import FACTS
 from ...privacy.accounted_values import AccountedValue, Public
 from ...privacy.statistics.bounded import SensitivityCertificate
 from ...privacy.statistics.clips import BallClip, ClipResult
@@ -24,8 +25,6 @@ from ..model import PublicFacts
 from .scaling import constant, statistic_range
 
 BOTH = ("label", "features")
-# Clipped by record: canonical links, whose r is y - mu.
-BY_RECORD = ("gaussian", "binomial", "poisson")
 
 
 @dataclass(frozen=True)
@@ -42,13 +41,17 @@ class ScoreClip(BallClip):
         # Means overflow at coefficients far off, and infinity times 0 counts as 0.
         with np.errstate(over="ignore", invalid="ignore"):
             terms = x * np.clip(r, -self.residual, self.residual)[:, None]
-        return self.steps(terms, step_bits(len(x)))
+        steps = self.steps(terms, step_bits(len(x)))
+        # A score whose residual was clipped is no longer than C: it counts as well.
+        return replace(steps, number=max(steps.number, int(np.count_nonzero(~(np.abs(r) <= self.residual)))))
 
 
 def mean_weight(public: PublicFacts) -> float:
     """Weight of a record in the family's information at the public start, .18 for a binomial response of any mean."""
-    start = float(constant(public, "eta_start"))
-    return {"binomial": 0.18, "poisson": exp(start), "inverse_gaussian": exp(-start)}.get(public.family, 1.0)
+    power = FACTS[public.family].variance_power
+    if power is None:
+        return 0.18
+    return exp((2 - power) * float(constant(public, "eta_start"))) if FACTS[public.family].link == "log" else 1.0
 
 
 def residual_bound(public: PublicFacts) -> float:
@@ -66,7 +69,8 @@ def residual_bound(public: PublicFacts) -> float:
 
 def clip_of(clip: str | None, bound: float | None, public: PublicFacts, radius: AccountedValue) -> ScoreClip:
     """The clipping of a protocol's options, or of the family: the whole x r by record, or r alone."""
-    how = clip or ("record" if public.family in BY_RECORD else "residual")
+    # Of canonical links r is y - mu.
+    how = clip or ("record" if FACTS[public.family].canonical else "residual")
     size = residual_bound(public) if bound is None else bound
     if how == "record":
         length = size if bound is not None else size * sqrt(len(public.names) + 1)

@@ -8,13 +8,13 @@ models on columns whose moments do not show that they are skewed; others shrink 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from scipy.special import digamma, polygamma
 
+from ...models.family_facts import ByFamily, FamilyName
 from ...models.links import LOGIT
-from ..options import Family
 from .counts import cumulants
 from .moments import Moments
 
@@ -34,7 +34,7 @@ ROUNDS = 6
 SHARE = 0.7
 
 
-def coefficients(moments: Moments, family: Family, columns: Sequence[int] | None = None) -> np.ndarray:
+def coefficients(moments: Moments, family: FamilyName, columns: Sequence[int] | None = None) -> np.ndarray:
     """Coefficients (1 + p,) of a family's model on some of the columns: the intercept first, 0 for columns left out.
 
     The family is that of the response statistic: another needs a release of its own.
@@ -79,22 +79,41 @@ def shrunken(moments: Moments, columns: list[int]) -> tuple[np.ndarray, np.ndarr
 
 def noise_along(moments: Moments, vectors: np.ndarray, slopes: np.ndarray, columns: list[int]) -> np.ndarray:
     """Variance of the noise of c - G b along eigenvectors: of products, and of the means that centre them."""
+    products, centring = noise_parts(moments, slopes, columns)
+    along = vectors.T @ centring
+    return np.asarray(np.sum((vectors.T @ products) * vectors.T, axis=1) + np.sum(along**2, axis=1))
+
+
+def noise_parts(moments: Moments, slopes: np.ndarray, columns: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Noise of c - G b: covariance (k, k) of that of the products, and what the means that centre them add.
+
+    Entry i is dc_i less the sum of dG_ij b_j: entry ij of G is in i and in j. Of means dm of columns and du of the
+    response it is u dm_i + m_i (du - b'dm) less, u the mean of the response without the columns. Columns of the second
+    matrix (k, k + 1) are for means of one deviation each.
+    """
     constant, weight, mean = moments.public.constant, moments.public.weight, moments.mean[columns]
+    copies, half = moments.copies[np.ix_(columns, [*columns, -1])], moments.sd**2 / 2
+    own = copies[:, :-1] * np.outer(slopes, slopes)
+    products = half * (own + np.diag(copies @ np.append(slopes**2, 1 / weight**2)))
     level = float(moments.mean[-1]) / weight - float(mean @ slopes)
-    squares, copies = np.append(slopes**2, 1 / weight**2), moments.copies[np.ix_(columns, [*columns, -1])]
-    centring = squares.sum() * (vectors.T @ mean) ** 2 / constant**2
-    return np.asarray(moments.sd**2 / 2 * ((vectors**2).T @ copies @ squares + centring + level**2 / constant**2))
+    by_columns = np.outer(mean, slopes) - level * np.eye(len(slopes))
+    return products, np.sqrt(half) / constant * np.column_stack([by_columns, -mean / weight])
 
 
-def _predictor_variance(moments: Moments, columns: list[int], slopes: np.ndarray) -> float:
+def predictor_variance(moments: Moments, columns: list[int], slopes: np.ndarray) -> float:
     """Variance of the linear predictor with these slopes."""
     return float(slopes @ moments.block(columns) @ slopes)
 
 
-def _residual(moments: Moments, columns: list[int], slopes: np.ndarray) -> float:
+def residual_variance(moments: Moments, columns: list[int], slopes: np.ndarray) -> float:
     """Variance of the response statistic around its linear predictor."""
-    total, least = float(moments.covariance[-1, -1]), (MARGIN * moments.public.half_width) ** 2
-    return max(total - float(slopes @ moments.covariance[columns, -1]), least)
+    total = float(moments.covariance[-1, -1])
+    return max(total - float(slopes @ moments.covariance[columns, -1]), least_residual(moments))
+
+
+def least_residual(moments: Moments) -> float:
+    """Residual variance that is put for a smaller or negative one."""
+    return (MARGIN * moments.public.half_width) ** 2
 
 
 def _gaussian(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
@@ -103,7 +122,7 @@ def _gaussian(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple
 
 def _gamma(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
     """The logarithm of a Gamma variable of shape a has variance psi'(a) and mean log mu + psi(a) - log a."""
-    shape = _shape(_residual(moments, columns, slopes))
+    shape = _shape(residual_variance(moments, columns, slopes))
     return moments.response + float(np.log(shape) - digamma(shape)), slopes
 
 
@@ -113,23 +132,23 @@ def _shape(variance: float) -> float:
     return float(np.exp(found))
 
 
-def correction_slope(moments: Moments, columns: list[int], family: Family, slopes: np.ndarray) -> float:
+def correction_slope(moments: Moments, columns: list[int], family: FamilyName, slopes: np.ndarray) -> float:
     """By how much the intercept of a log link moves with the residual variance."""
     if family == "inverse_gaussian":
         return 0.5
-    shape = _shape(_residual(moments, columns, slopes))
+    shape = _shape(residual_variance(moments, columns, slopes))
     return float((1 / shape - polygamma(1, shape)) / polygamma(2, shape))
 
 
 def _inverse_gaussian(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
     """As if lognormal: the logarithm of the mean is the mean of the logarithm and half its variance."""
-    return moments.response + _residual(moments, columns, slopes) / 2, slopes
+    return moments.response + residual_variance(moments, columns, slopes) / 2, slopes
 
 
 def _binomial(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
     """kappa b with kappa E[mu'(eta)] = 1, eta normal with mean m, E[mu(eta)] the mean of y."""
     mean = float(np.clip(moments.response, MARGIN, 1 - MARGIN))
-    spread = np.sqrt(_predictor_variance(moments, columns, slopes))
+    spread = np.sqrt(predictor_variance(moments, columns, slopes))
 
     def center(kappa: float) -> float:
         size = kappa * spread * abs(NODES).max() + 10
@@ -150,7 +169,7 @@ def _poisson(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[
     mean = max(moments.response, MARGIN * moments.public.half_width)
     shape = cumulants(moments, columns)
     slopes = shape.maximise(shape.matrix @ slopes / mean)
-    variance = _predictor_variance(moments, columns, slopes)
+    variance = predictor_variance(moments, columns, slopes)
     if variance > LARGEST:
         slopes = slopes * np.sqrt(LARGEST / variance)
     return float(np.log(mean)) - shape.parts(slopes)[0], slopes
@@ -164,10 +183,13 @@ def _bisect(function: Callable[[float], float], low: float, high: float) -> floa
     return (low + high) / 2
 
 
-LINKS: dict[str, Callable[[Moments, list[int], np.ndarray], tuple[float, np.ndarray]]] = {
-    "gaussian": _gaussian,
-    "gamma": _gamma,
-    "inverse_gaussian": _inverse_gaussian,
-    "binomial": _binomial,
-    "poisson": _poisson,
-}
+LINKS: Mapping[str, Callable[[Moments, list[int], np.ndarray], tuple[float, np.ndarray]]] = ByFamily(
+    "link on second moments",
+    {
+        "gaussian": _gaussian,
+        "gamma": _gamma,
+        "inverse_gaussian": _inverse_gaussian,
+        "binomial": _binomial,
+        "poisson": _poisson,
+    },
+)

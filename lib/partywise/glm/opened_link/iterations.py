@@ -9,19 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...models.families import FAMILIES, Family
+from ...models.newton_step import Line, Point, dependent, newton_step, penalties
 from ..exact import NO_STEP, SEPARATED
 from ..options import JointOptions
-from ..solvers import (
-    Line,
-    Memory,
-    Point,
-    curvature_vanished,
-    dependent,
-    has_converged,
-    newton_direction,
-    penalties,
-    unit_of,
-)
+from ..solvers import Memory, has_converged, unit_of
 
 # Verdicts beside the statuses of an estimate: another step, the last one, other weights for the same step.
 STEP, LAST, MAJORANT = "step", "last step", "other weights"
@@ -67,27 +58,26 @@ def start_steering(intercept: float, q: int, matrix: np.ndarray | None, mean_wei
     return Steering(beta, first=first, memory=Memory(first))
 
 
-def newton_step(
+def steer_newton(
     now: Steering, deviance: float, scores: np.ndarray, information: np.ndarray, family: str, options: JointOptions
 ) -> Steering:
     """After an evaluation with X'WX (q, q), of majorant weights where the verdict before asked for them."""
     again = now.verdict == MAJORANT
     point = Point.at(now.beta, deviance, scores, options.ridge)
     matrix = information + np.diag(penalties(len(now.beta), options.ridge))
-    direction = newton_direction(point.gradient, matrix)
+    direction, _, verdict = newton_step(point.gradient, matrix, now.first, ridge=options.ridge)
     path = now.path if again else (*now.path, point.value)
     if direction is None and not again and type(FAMILIES[family]).majorant is not Family.majorant:
         return replace(now, path=path, point=point, verdict=MAJORANT)
-    if now.first is None and direction is None:
+    if verdict == "singular":
         raise dependent(matrix)
-    first = matrix if now.first is None else now.first
-    now = replace(now, path=path, point=point, first=first)
-    if direction is None or (not options.ridge and curvature_vanished(matrix, first)):
+    now = replace(now, path=path, point=point, first=matrix if now.first is None else now.first)
+    if direction is None or verdict == "separated":
         return replace(now, direction=None, verdict="diverged", reason=SEPARATED)
     return _next_verdict(now, direction, family, options)
 
 
-def lbfgs_step(now: Steering, deviance: float, scores: np.ndarray, family: str, options: JointOptions) -> Steering:
+def steer_lbfgs(now: Steering, deviance: float, scores: np.ndarray, family: str, options: JointOptions) -> Steering:
     """After an evaluation."""
     if now.memory is None:
         raise ValueError("memory is None: start L-BFGS with a matrix.")

@@ -5,21 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+
+# Any: fields of an estimate by their names.
 from typing import Any, cast
 
 import numpy as np
 
 from ...federation.parties import Party, column_order
 from ...federation.roles import unprotected_value
+from ...models.newton_step import Line, curvature_vanished, dependent, line_search, rank_of
+from ...models.standardise import Scaling, with_ones
 from ...privacy.accounted_values import Clear
 from ..diagnostics import Sums, aic_published, deviance_r2, diagnose, sums_of
 from ..exact import SEPARATED
 from ..model import Estimate, Status
 from ..options import JointOptions
 from ..records import Response
-from ..solvers import Line, curvature_vanished, dependent, line_search, rank_of
-from ..standardise import Scaling, with_ones
-from .iterations import LAST, Steering, in_blocks, lbfgs_step, newton_step, start_steering, without_step
+from .iterations import LAST, Steering, in_blocks, start_steering, steer_lbfgs, steer_newton, without_step
 
 # Openings that are kept for whoever attacks the active party's view.
 KEPT = 60
@@ -163,14 +165,14 @@ def analyst_newton(
     now: Steering, deviance: tuple[float], found: np.ndarray, matrix: np.ndarray, family: str, options: JointOptions
 ) -> Steering:
     """After an evaluation of Newton."""
-    return newton_step(now, deviance[0], found, matrix, family, options)
+    return steer_newton(now, deviance[0], found, matrix, family, options)
 
 
 def analyst_lbfgs(
     now: Steering, deviance: tuple[float], found: np.ndarray, family: str, options: JointOptions
 ) -> Steering:
     """After an evaluation of L-BFGS."""
-    return lbfgs_step(now, deviance[0], found, family, options)
+    return steer_lbfgs(now, deviance[0], found, family, options)
 
 
 def analyst_verdict(now: Steering, parts: Sequence[Clear]) -> Clear:
@@ -199,7 +201,7 @@ def analyst_moved(now: Steering, step: float) -> Steering:
 
 def analyst_finished(now: Steering, matrix: np.ndarray, ridge: float) -> Steering:
     """With the status of the optimum, from X'WX there: separated responses have lost their curvature."""
-    if not ridge and now.first is not None and curvature_vanished(matrix, now.first):
+    if now.first is not None and curvature_vanished(matrix, now.first, ridge):
         return replace(now, verdict="diverged", reason=SEPARATED)
     return replace(now, verdict="ok") if now.verdict == LAST else now
 
@@ -225,8 +227,9 @@ def analyst_estimate(
 
     sandwich : X'WX at observed weights and at squared scores, where ``cov_type`` asks for them
     """
-    order = np.concatenate([[0], 1 + column_order(columns)])
-    scaling = Scaling.merge([Scaling(*part) for part in scales], columns)
+    places = column_order(columns)
+    order = np.concatenate([[0], 1 + places])
+    scaling = Scaling.merge([Scaling(*part) for part in scales], places)
     beta, found = scaling.coefficients(now.beta[order]), Sums(*sums)
     shown: dict[str, Any]
     if now.verdict == "ok" and matrix is not None:
@@ -236,7 +239,8 @@ def analyst_estimate(
         shown = diagnose(*given, ridge=options.ridge, dispersion=drawn, cov_type=covariance, sandwich=robust).fields()
     else:
         r2, published = deviance_r2(found.deviance, found.null_deviance), aic_published(found.deviance, len(beta))
-        numbers = {"deviance_r2": r2, "aic_published": published, "reason": now.reason}
+        numbers = {"deviance_r2": r2, "aic_published": published}
         shown = {"deviance": found.deviance, "null_deviance": found.null_deviance, "numbers": numbers}
     path = np.array(now.path)
-    return Estimate(beta, status=cast(Status, now.verdict), iterations=len(path), objective=path, **shown)
+    status = cast(Status, now.verdict)
+    return Estimate(beta, status=status, reason=now.reason, iterations=len(path), objective=path, **shown)

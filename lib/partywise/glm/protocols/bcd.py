@@ -35,15 +35,15 @@ from ...alignment.rows import common_rows
 from ...federation.parties import Party
 from ...federation.roles import ANALYST, others_than, parts_of, roles, unprotected_value
 from ...federation.run import PerPlace, Run, by_place, per_place
-from ...models.families import FAMILIES
+from ...models.newton_step import dependent, rank_of
+from ...models.standardise import Scaling, scaling_of, with_ones
 from ...privacy.accounted_values import Clear
 from ..blocks import Block, corrected_step, published_step, update_block
 from ..exact import SEPARATED, check_size
 from ..model import Estimate, Status
 from ..options import BcdOptions
 from ..records import Response, local_columns, local_response
-from ..solvers import dependent, rank_of, unit_of
-from ..standardise import Scaling, scaling_of, with_ones
+from ..solvers import unit_of
 from .scoring import local_part
 
 # Sweeps whose predictors are kept for whoever attacks the analyst's view.
@@ -77,15 +77,15 @@ def local_null(active: Party, response: Response) -> float:
 def local_heard(party: Party, records: np.ndarray, family: str) -> Response:
     """The response as another party has it: the offset stays where it is."""
     if records.ndim == 1:
-        return Response(records, FAMILIES[family])
+        return Response.of(records, family)
     y, weights = np.ascontiguousarray(records.T)
-    return Response(y, FAMILIES[family], weights)
+    return Response.of(y, family, weights)
 
 
-def local_scales(party: Party, columns: np.ndarray, options: BcdOptions) -> Scaling:
+def local_scales(party: Party, columns: np.ndarray, response: Response, options: BcdOptions) -> Scaling:
     """How the party's columns are scaled: not at all as published."""
     p = columns.shape[1]
-    return scaling_of(columns) if options.variant == "corrected" else Scaling(np.zeros(p), np.ones(p))
+    return scaling_of(columns, response.absent) if options.variant == "corrected" else Scaling(np.zeros(p), np.ones(p))
 
 
 def local_block(
@@ -192,18 +192,13 @@ def analyst_state(carried: AnalystState, sweep: int, options: BcdOptions, parts:
     return unprotected_value(state, parts)
 
 
-def numbers_of(
-    state: Status, sweeps: int, parties: int, options: BcdOptions
-) -> dict[str, float | int | bool | str | None]:
-    """Counts, and what stopped sweeps that did not end by themselves."""
-    found: dict[str, float | int | bool | str | None] = {"openings": 0, "record_openings": sweeps * parties}
-    # Every replicate has the text: a block holds no variable that is text in some of its cells and absent in others.
-    found["reason"] = ""
+def reason_of(state: Status, options: BcdOptions) -> str:
+    """What stopped sweeps that did not end by themselves."""
     if state == "not_converged":
-        found["reason"] = f"max_sweeps={options.max_sweeps} sweeps"
-    elif state == "diverged":
-        found["reason"] = SEPARATED if options.variant == "corrected" else "a formula of the source overflowed"
-    return found | {"secure_products": 0}
+        return f"max_sweeps={options.max_sweeps} sweeps"
+    if state == "diverged":
+        return SEPARATED if options.variant == "corrected" else "a formula of the source overflowed"
+    return ""
 
 
 def analyst_estimate(
@@ -218,11 +213,12 @@ def analyst_estimate(
     found = Estimate(
         np.full(1 + sum(len(columns) for _, columns in order), np.nan),
         status=state,
+        reason=reason_of(state, options),
         iterations=sweeps,
         views={
             f"{ANALYST}: {name}": np.column_stack(sent) for (name, _), sent in zip(order, carried.history, strict=True)
         },
-        numbers=numbers_of(state, sweeps, len(order), options),
+        numbers={"openings": 0, "record_openings": sweeps * len(order), "secure_products": 0},
     )
     if given is None:
         return found
@@ -277,7 +273,7 @@ def fit(run: Run) -> Estimate:
     records = run.broadcast(active, passive, "response", local_records, own)
     heard = {party.name: run.at(party, local_heard, records, public.family) for party in passive}
     response = per_place({active.name: own} | heard)
-    scaling = run.each(order, local_scales, columns, options)
+    scaling = run.each(order, local_scales, columns, response, options)
     blocks = run.each(order, local_block, columns, scaling, response, options, public.names)
     carried = run.at(ANALYST, analyst_start, n, len(order))
     state, sweep = GOING, 0

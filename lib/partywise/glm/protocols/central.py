@@ -21,7 +21,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from ...federation.cipher import Cipher
-from ...federation.exchanges.secure_sum import AGGREGATOR, shared_once, sums_of_shares
+from ...federation.exchanges.secure_sum import AGGREGATOR, assumed_releases, shared_once
 from ...federation.parties import Party
 from ...federation.roles import ANALYST, records_together, roles
 from ...federation.run import PerPlace, Run
@@ -37,6 +37,7 @@ from ..noisy_statistics.scaling import (
     check_eta_start,
     check_statistic,
     constant,
+    local_clipped,
     local_response,
     local_scaled_block,
     split_budget,
@@ -45,10 +46,15 @@ from ..noisy_statistics.scaling import (
 )
 from ..noisy_statistics.scores import ScoreClip, clip_of, mean_score, whole_score
 from ..options import NoisyGradientOptions, NoisyNewtonOptions
-from .scoring import held_parts, with_rows
+from .scoring import held_parts, with_records
 
 ScoreOptions = NoisyNewtonOptions | NoisyGradientOptions
 Options = TypeVar("Options", bound=ScoreOptions, covariant=True)
+# A step leaves (I - A^-1 H) of earlier noise, H the curvature of the records' clipped scores at its iterate.
+CURVATURE = (
+    "earlier noise fades with the curvature of the records' clipped scores at each iterate, which is not released; "
+    "protocol 'moments' states its noise"
+)
 AFTER = "a function of releases and of public constants"
 # Families of which the mean of later iterates was better at every epsilon on every table tried.
 AVERAGED = ("gaussian", "inverse_gaussian")
@@ -139,19 +145,31 @@ def noisy_score(
     mu: float,
     step: int,
     rng_for: Rng,
-) -> tuple[Release, ...]:
-    """One mean score with its noise: computed inside the aggregation. ``parts``: what brought the coefficients."""
+) -> tuple[tuple[Release, ...], float]:
+    """One mean score with its noise, and the share of scores that were clipped, which stays inside the aggregation.
+
+    parts : what brought the coefficients
+    """
     at = Public(beta, because=AFTER, made_of=parts)
     score = mean_score(records(blocks, plan.party_columns), response[0], at, plan.clip, plan.public)
-    return (
-        IntegerGaussian(mu=mu)(
-            score,
-            rng_for("score", AGGREGATOR, step),
-            release_id=f"score {step}",
-            trust_model="central",
-            knows=(AGGREGATOR,),
-        ),
+    release = IntegerGaussian(mu=mu)(
+        score,
+        rng_for("score", AGGREGATOR, step),
+        release_id=f"score {step}",
+        trust_model="central",
+        knows=(AGGREGATOR,),
     )
+    return (release,), score.clip_share
+
+
+def drawn_releases(drawn: tuple[tuple[Release, ...], float]) -> tuple[Release, ...]:
+    """What leaves the aggregation."""
+    return drawn[0]
+
+
+def clipped_scores(drawn: tuple[tuple[Release, ...], float]) -> float:
+    """What stays there: the share of scores that were clipped."""
+    return drawn[1]
 
 
 def only(released: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
@@ -187,12 +205,12 @@ def server_back(answer: np.ndarray, made_of: Sequence[AccountedValue], columns: 
     return Public(np.concatenate([answer[:1], own]) if active else own, because=AFTER, made_of=made_of)
 
 
-def server_estimate(answer: np.ndarray, plan: Plan[ScoreOptions], steps: int, errors: np.ndarray | None) -> Estimate:
+def server_estimate(answer: np.ndarray, plan: Plan[ScoreOptions], steps: int) -> Estimate:
     """The estimate; nobody but the aggregator sees a record, and nothing is opened."""
     return Estimate(
         answer,
         epsilon_claimed=plan.epsilon,
-        noise_errors=errors,
+        noise_errors_reason=CURVATURE if np.isfinite(plan.epsilon) else "",
         iterations=steps,
         numbers={"openings": 0, "record_openings": 0, "secure_products": 0},
     )
@@ -216,15 +234,21 @@ def records_in(run: Run, rows: PerPlace[np.ndarray]) -> Shares:
 
 def released_score(
     run: Run, shares: Shares, plan: Plan[ScoreOptions], trail: Trail, step: int, mu: float, earlier: tuple[str, ...]
-) -> Sequence[Sequence[np.ndarray]]:
-    """A noisy mean score at the analyst (see `only`), at the last iterate; ``earlier``: releases that it is made of."""
+) -> tuple[Sequence[Sequence[np.ndarray]], float]:
+    """A noisy mean score at the analyst (see `only`), at the last iterate, and at the aggregator what was clipped.
+
+    earlier : releases that the iterate is made of
+    """
     beta, parts = plan.start, (plan.public.eta_start,)
     if step:
         made_of = run.received(ANALYST, *earlier)
         beta = run.send(ANALYST, AGGREGATOR, f"coefficients {step}", server_coefficients, trail, made_of)
         parts = run.received(AGGREGATOR, f"coefficients {step}")
+    given = beta, parts, plan, mu, step, run.rng_for
+    drawn = run.at(AGGREGATOR, assumed_releases, noisy_score, shares, *given)
     names = (f"score {step}",)
-    return sums_of_shares(run, shares, ANALYST, names, noisy_score, beta, parts, plan, mu, step, run.rng_for)
+    score = run.gather((AGGREGATOR,), ANALYST, lambda _: names, drawn_releases, drawn)
+    return score, run.at(AGGREGATOR, clipped_scores, drawn)
 
 
 def return_coefficients(
@@ -233,11 +257,11 @@ def return_coefficients(
     trail: Trail,
     names: Sequence[str],
     rows: PerPlace[np.ndarray],
-    errors: np.ndarray | None = None,
+    shares: Sequence[float],
 ) -> Estimate:
     """The coefficients go back to their parties; they cost nothing beyond the releases of these names.
 
-    errors : at the analyst, standard deviations that the noise gives the coefficients, where a protocol computes them
+    shares : at the aggregator, of clipped scores by step
     """
     answer = run.at(ANALYST, server_answer, trail, plan)
     made_of = run.received(ANALYST, *names)
@@ -246,6 +270,7 @@ def return_coefficients(
         for p in run.parties
     }
     steps = sum(name.startswith("score") for name in names)
-    estimate = run.at(ANALYST, server_estimate, answer, plan, steps, errors)
+    estimate = run.at(ANALYST, server_estimate, answer, plan, steps)
     kept = None if plan.public.aligned else rows
-    return run.assemble(with_rows, estimate, kept, parts=held_parts(run, sent))
+    clipped = run.each(run.parties, local_clipped, rows, plan.public)
+    return run.assemble(with_records, estimate, kept, clipped, shares, parts=held_parts(run, sent))

@@ -5,6 +5,7 @@ The certified form of seed 004, "Block Coordinate Descent": no predictor of one 
 
 Once                                                from, to                          payload
 intercept and mean weight at the start              active, analyst                   Clear(label)
+with a ridge: numbers of records without weight     active, every passive             Clear(label)
 masked columns; of L-BFGS also shares of X'X        `weighted_sums`
 keys of every two passive parties                   `pair_keys`, through the active party
 An evaluation at new coefficients
@@ -41,6 +42,8 @@ from ...federation.exchanges.masks.masked_sum import bits_for, masked_sum
 from ...federation.exchanges.masks.pair_keys import PairKeys, agree_on_keys
 from ...federation.roles import ANALYST, others_than, roles
 from ...federation.run import PerPlace, Run, per_place
+from ...models.newton_step import column_names
+from ...models.standardise import Scaling
 from ...privacy.accounted_values import Clear
 from ..exact import check_size
 from ..model import Estimate
@@ -72,9 +75,7 @@ from ..opened_link.steps import (
     local_sums,
     local_weights,
 )
-from ..records import Response, local_columns, local_response, local_scaling, local_standardised
-from ..solvers import column_names
-from ..standardise import Scaling
+from ..records import Response, absent_records, local_columns, local_response, local_scaling, local_standardised
 from . import secret_shared_link
 from .weighted_sums import MaskedColumns, closed_columns, gram, information, scores
 
@@ -241,8 +242,9 @@ def with_opened_link(run: Run) -> Estimate:
     response = run.at(active, local_response, rows, public, options.ridge)
     begun = run.at(active, local_start, response)
     given = run.each(order, local_columns, rows, public)
-    scaling = run.each(order, local_scaling, given)
-    X = run.each(order, local_standardised, given, scaling)
+    absent = absent_records(run, active, passive, response)
+    scaling = run.each(order, local_scaling, given, absent)
+    X = run.each(order, local_standardised, given, scaling, absent)
     keys = agree_on_keys(run, passive, active)
     masked = closed_columns(run, order, X, n)
     start = run.send(active, ANALYST, "start", local_sent_start, begun)

@@ -26,14 +26,13 @@ shares with noise          dealer, party k > 1     Cipher         4 m p_k sum_(j
 shares of sums             every party, analyst    Cipher         4 m p_k (sum_(j != k) p_j + (p_k + 1) / 2 + 1)
 
 Coefficients are post-processing, which every party does for itself. Those of families other than the Gaussian are
-approximate, which ``approximate`` says; for Poisson responses, whose means react most to skewed columns, a warning goes
-to the log. In a run whose records arrive unaligned the set intersection comes first; it discloses membership, and then
+approximate, which ``approximate`` says; for Poisson responses, whose means react most to skewed columns, the estimator
+warns. In a run whose records arrive unaligned the set intersection comes first; it discloses membership, and then
 nothing finite is certified for rows.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 import numpy as np
@@ -41,7 +40,7 @@ import numpy as np
 from ...alignment.rows import common_rows
 from ...federation.exchanges.column_sums.noisy_moments import noisy_moments
 from ...federation.exchanges.private_products import Encryption, private_products
-from ...federation.parties import Party
+from ...federation.parties import Party, lost_squares
 from ...federation.roles import ANALYST, roles
 from ...federation.run import PerPlace, Run, per_place
 from ...privacy.mechanisms.release import Release
@@ -55,18 +54,13 @@ from ..noisy_statistics.scaling import (
     check_columns,
     check_statistic,
     constant,
+    local_clipped,
     local_response,
     local_scaled_block,
     statistic,
 )
 from ..noisy_statistics.submodels import coefficients
-from .scoring import with_rows
-
-POISSON = (
-    "family='poisson' of 'moments': the coefficients are approximate, and no epsilon removes their bias, as second "
-    "moments do not tell how skewed columns are; compare with 'noisy_newton', whose aggregator is trusted with records."
-)
-logger = logging.getLogger("partywise")
+from .scoring import with_records
 
 
 def local_steps(party: Party, place: int, rows: np.ndarray, plan: Plan) -> np.ndarray:
@@ -76,7 +70,9 @@ def local_steps(party: Party, place: int, rows: np.ndarray, plan: Plan) -> np.nd
     if place == plan.active:
         t = statistic(local_response(party, rows, plan.public), plan.public.family)
         scaled = plan.scale.weight * (t - plan.scale.center)
-        steps = np.column_stack([steps, whole_records(scaled[:, None], plan.scale.radius / 2, plan.step)[0]])
+        response, share = whole_records(scaled[:, None], plan.scale.radius / 2, plan.step)
+        party.clips.add("statistic", round(share * len(t)), len(t), lost_squares(scaled[:, None], response * plan.step))
+        steps = np.column_stack([steps, response])
     return steps
 
 
@@ -95,6 +91,7 @@ def moments_of(vector: np.ndarray, plan: Plan) -> Moments:
 def estimate_from(vector: np.ndarray, plan: Plan, epsilon: float) -> Estimate:
     """The estimate, with what is said about it: by anyone who has the release."""
     found = moments_of(vector, plan)
+    errors, reason = of_moments(found, plan.public.family) if found.sd else (None, "")
     numbers: dict[str, float | int | bool | str | None] = {
         "openings": 1,
         "record_openings": 0,
@@ -107,7 +104,8 @@ def estimate_from(vector: np.ndarray, plan: Plan, epsilon: float) -> Estimate:
     return Estimate(
         coefficients(found, plan.public.family),
         epsilon_claimed=epsilon,
-        noise_errors=of_moments(found, plan.public.family) if found.sd else None,
+        noise_errors=errors,
+        noise_errors_reason=reason,
         intervals=intervals_of(found, plan.public.family),
         correlation=found.correlation,
         moments=found,
@@ -130,8 +128,6 @@ def fit(run: Run) -> Estimate:
     roles(run.parties)
     check_columns(run.spec.public, run.parties)
     check_statistic(run.spec.public)
-    if run.spec.public.family == "poisson":
-        logger.warning(POISSON)
     rows, n = common_rows(run)
     plan = Plan.of(run, n)
     steps = {}
@@ -140,4 +136,5 @@ def fit(run: Run) -> Estimate:
     releases = noisy_products(run, per_place(steps), plan)
     vector = run.broadcast(ANALYST, run.parties, RELEASE, only, releases)
     estimate = run.among((ANALYST, *run.parties), estimate_from, vector, plan, run.epsilon)
-    return run.assemble(with_rows, estimate, None if plan.public.aligned else rows)
+    clipped = run.each(run.parties, local_clipped, rows, plan.public)
+    return run.assemble(with_records, estimate, None if plan.public.aligned else rows, clipped)

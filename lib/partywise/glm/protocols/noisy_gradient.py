@@ -44,9 +44,10 @@ def fit(run: Run) -> Estimate:
     plan: Plan[NoisyGradientOptions] = make_plan(run, n, (1 / steps,) * steps)
     run.charge(run.parties, *announced_scores(plan, plan.mu))
     shares = records_in(run, rows)
-    trail, names = run.at(ANALYST, server_started, plan), list[str]()
+    trail, names, clipped = run.at(ANALYST, server_started, plan), list[str](), []
     for step in range(steps):
-        score = released_score(run, shares, plan, trail, step, plan.mu[step], tuple(names))
+        score, share = released_score(run, shares, plan, trail, step, plan.mu[step], tuple(names))
+        clipped.append(share)
         trail = run.at(ANALYST, server_step, trail, score, plan)
         names.append(f"score {step}")
-    return return_coefficients(run, plan, trail, tuple(names), rows)
+    return return_coefficients(run, plan, trail, tuple(names), rows, clipped)

@@ -27,14 +27,12 @@ from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.integer import IntegerGaussian
 from ...privacy.mechanisms.release import Release, Terms, noise_scale
 from ..model import Estimate
-from ..noisy_statistics.noise import of_steps, unscaled_deviations
 from ..noisy_statistics.scores import (
     Matrix,
     constant_entry,
     mean_weight,
     moments_certificate,
     second_moments,
-    whole_score,
 )
 from ..options import NoisyNewtonOptions
 from .central import (
@@ -43,7 +41,6 @@ from .central import (
     announced_noise,
     announced_scores,
     check_private,
-    kept_of,
     make_plan,
     only,
     records,
@@ -92,16 +89,6 @@ def server_step(trail: Trail, released: Sequence[Sequence[np.ndarray]], matrix: 
     return (*trail, trail[-1] + matrix.step(only(released)))
 
 
-def server_errors(trail: Trail, matrix: Matrix, plan: Plan[NoisyNewtonOptions]) -> np.ndarray | None:
-    """(1 + p,) standard deviation that the noise of all releases gives each coefficient; None without noise."""
-    if np.isinf(plan.epsilon):
-        return None
-    sensitivity = whole_score(np.zeros(1 + plan.p), plan.clip, plan.n).certificate.value
-    deviations = [noise_scale(sensitivity, mu) for mu in plan.mu[1:]]
-    covariance = of_steps(trail, kept_of(plan, len(trail) - 1), deviations, matrix)
-    return unscaled_deviations(covariance, plan.public)
-
-
 def fit(run: Run) -> Estimate:
     """Release the second moments, then a score at every iterate; the coefficients go back to their parties."""
     check_private(run)
@@ -113,10 +100,10 @@ def fit(run: Run) -> Estimate:
     shares = records_in(run, rows)
     second = sums_of_shares(run, shares, ANALYST, (SECOND,), noisy_second, plan, run.rng_for)
     matrix = run.at(ANALYST, server_matrix, second, plan)
-    trail, names = run.at(ANALYST, server_started, plan), [SECOND]
+    trail, names, clipped = run.at(ANALYST, server_started, plan), [SECOND], []
     for step in range(steps):
-        score = released_score(run, shares, plan, trail, step, plan.mu[1 + step], tuple(names))
+        score, share = released_score(run, shares, plan, trail, step, plan.mu[1 + step], tuple(names))
+        clipped.append(share)
         trail = run.at(ANALYST, server_step, trail, score, matrix)
         names.append(f"score {step}")
-    errors = run.at(ANALYST, server_errors, trail, matrix, plan)
-    return return_coefficients(run, plan, trail, tuple(names), rows, errors)
+    return return_coefficients(run, plan, trail, tuple(names), rows, clipped)

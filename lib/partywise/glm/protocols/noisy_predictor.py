@@ -41,9 +41,9 @@ from ...federation.roles import ANALYST, records_together, roles
 from ...federation.run import PerPlace, Run, per_place
 from ...privacy.accounted_values import AccountedValue
 from ..model import Estimate
-from ..noisy_statistics.scaling import local_response
+from ..noisy_statistics.scaling import local_clipped, local_response
 from ..noisy_statistics.sweeps import Block, Plan, check_family, message_name
-from .central import check_private
+from .central import CURVATURE, check_private
 from .noisy_blocks import (
     local_columns,
     local_moments,
@@ -61,7 +61,7 @@ from .noisy_blocks import (
     server_started,
     server_total,
 )
-from .scoring import held_parts, with_rows
+from .scoring import held_parts, with_records
 
 
 def server_estimate(answer: np.ndarray, history: Sequence[np.ndarray], plan: Plan) -> Estimate:
@@ -75,6 +75,7 @@ def server_estimate(answer: np.ndarray, history: Sequence[np.ndarray], plan: Pla
         iterations=sweeps,
         views=views,
         numbers={"openings": 0, "record_openings": sweeps * parties, "secure_products": products},
+        noise_errors_reason=CURVATURE if np.isfinite(plan.epsilon) else "",
     )
 
 
@@ -183,4 +184,5 @@ def fit(run: Run) -> Estimate:
     }
     estimate = run.at(ANALYST, server_estimate, answer, history, plan)
     kept = None if public.aligned else rows
-    return run.assemble(with_rows, estimate, kept, parts=held_parts(run, sent))
+    clipped = run.each(run.parties, local_clipped, rows, public)
+    return run.assemble(with_records, estimate, kept, clipped, parts=held_parts(run, sent))

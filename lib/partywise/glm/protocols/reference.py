@@ -20,14 +20,14 @@ from ...alignment.rows import common_rows
 from ...federation.parties import Party, merge_blocks
 from ...federation.roles import ANALYST, parts_of, roles, unprotected_value
 from ...federation.run import Run
+from ...models.newton_step import column_names
+from ...models.standardise import with_ones
 from ...privacy.accounted_values import Clear
 from ..diagnostics import diagnose, sums_of
 from ..exact import Fit, fit_glm
 from ..model import Estimate
 from ..options import ReferenceOptions
 from ..records import Response, local_columns, local_response
-from ..solvers import column_names
-from ..standardise import with_ones
 
 
 def local_null(active: Party, response: Response) -> tuple[float, float]:
@@ -91,8 +91,9 @@ def local_estimate(
     shown = diagnose(*given, ridge=options.ridge, dispersion=drawn, cov_type=covariance, sandwich=sandwich).fields()
     if fit.status != "ok":
         shown |= dict.fromkeys(("standard_errors", "covariance", "dispersion", "log_likelihood"))
-        shown["numbers"] |= {"aic": None, "reason": fit.reason}
-    return Estimate(fit.coefficients, status=fit.status, iterations=fit.iterations, objective=fit.objective, **shown)
+        shown["numbers"]["aic"] = None
+    shown |= {"reason": fit.reason, "objective": fit.objective}
+    return Estimate(fit.coefficients, status=fit.status, iterations=fit.iterations, **shown)
 
 
 def to_estimate(

@@ -9,7 +9,7 @@ says as much of its columns as they enter the model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,9 +38,24 @@ def held_parts(run: Run, sent: Mapping[str, np.ndarray]) -> PerPlace[Estimate]:
     return run.each(run.parties, local_part, per_place(sent), len(run.spec.public.names), run.epsilon)
 
 
-def with_rows(estimate: Estimate, rows: Mapping[str, np.ndarray] | None) -> Estimate:
-    """With the records that it was made of where they came unaligned."""
-    return replace(estimate, rows=None if rows is None else dict(rows))
+def with_records(
+    estimate: Estimate,
+    rows: Mapping[str, np.ndarray] | None,
+    clipped: Mapping[str, np.ndarray],
+    scores: Sequence[float] = (),
+) -> Estimate:
+    """With the records that it was made of where they came unaligned, and with what was clipped of them.
+
+    clipped : of each party, which records of its block were (`local_clipped`)
+    scores : shares of clipped scores, by step
+    """
+    numbers: dict[str, float | int | bool | str | None] = {
+        "record_clip_share": float(np.mean(np.any(list(clipped.values()), axis=0)))
+    }
+    if len(scores):
+        numbers["score_clip_share"] = float(np.mean(scores))
+    kept = None if rows is None else dict(rows)
+    return replace(estimate, rows=kept, numbers=estimate.numbers | numbers)
 
 
 @dataclass(frozen=True)

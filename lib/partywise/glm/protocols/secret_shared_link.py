@@ -12,6 +12,7 @@ collude**: together they open the predictor of every further party, an n-vector 
 
 Once                                              from, to                       payload, ring elements (4 m bytes)
 centre (binomial: logit of the mean, to 1/4)      active, everybody              Clear(label)                   8 bytes
+with a ridge: records without weight              active, every passive          Clear(label)
 seeds (32 bytes)                                  dealer, every party            Cipher, key: no single party
 columns behind masks                              every party, every other       Cipher, key: dealer             n p_k
 numbers of the response behind masks              active, first passive          Cipher, key: dealer             n each
@@ -30,6 +31,7 @@ At the end of the search, and after every Newton step
 its coefficients                                  analyst, every party           Clear(label, features)
 predictor, polynomials, scores, as above; weights behind masks; W X_k behind masks                         n; n p_k
 shares of X_j'W X_k; of X_k'(scores)              holders (and j, k), analyst    Clear(label, features)    p_j p_k; p_k
+residuals behind masks (Pearson's statistic)      holders, each other            Cipher, key: dealer             n
 shares of deviance; sum of (u / R)^k; Pearson's   holders, analyst               Clear(label, features)      1; 1; 1
 whether another follows, on which range           analyst, everybody else        Clear(label, features)
 In the end
@@ -50,11 +52,12 @@ from ...federation.exchanges.cross_product import private, send_masked
 from ...federation.exchanges.dealing import dealing
 from ...federation.roles import ANALYST, others_than, parts_of, roles
 from ...federation.run import PerPlace, Run, per_place
+from ...models.standardise import Scaling
 from ..exact import check_size
 from ..model import Estimate
-from ..records import Response, local_columns, local_response, local_scaling
-from ..secret_shared_link.plan import COLUMN, make_plan, pearson_of
-from ..secret_shared_link.polynomials import CENTRED
+from ..records import Response, absent_records, local_columns, local_response, local_scaling
+from ..secret_shared_link.plan import COLUMN, make_plan, wants_pearson
+from ..secret_shared_link.polynomials import is_centred
 from ..secret_shared_link.steps import (
     GOING,
     State,
@@ -76,7 +79,6 @@ from ..secret_shared_link.steps import (
     to_estimate,
 )
 from ..secret_shared_link.terms import Terms
-from ..standardise import Scaling
 from .secret_shared_sums import SharedInputs, at_optimum, ends_of, evaluate, opened_gram, vector_of
 
 
@@ -91,11 +93,12 @@ def prepare(
     response = run.at(active, local_response, rows, public, options.ridge)
     null = run.at(active, local_null, response)
     centre = 0.0
-    if public.family in CENTRED:
+    if is_centred(public.family):
         centre = run.agreed(run.broadcast(active, others_than(run, active), "centre", local_centre, response, null))
     terms = run.at(active, local_terms, response, null, centre)
-    scaling = run.each(order, local_scaling, columns)
-    blocks = run.each(order, local_block, columns, scaling)
+    absent = absent_records(run, active, passive, response)
+    scaling = run.each(order, local_scaling, columns, absent)
+    blocks = run.each(order, local_block, columns, scaling, absent)
     widths = [len(party.columns) + (party.role == "active") for party in order]
     plan = make_plan(public.family, centre, n, widths, options)
     seeds = dealing(run, order, plan.columns)
@@ -105,7 +108,7 @@ def prepare(
         X.append(send_masked(run, seeds, own, f"columns of {party.name}", order))
     holders = order[:2]
     every = ("linear", None), *(("scores", place) for place in range(len(plan.link.scores)))
-    vectors = [vector_of(run, seeds, holders, terms, which, plan, plan.ring) for which in every]
+    vectors = [vector_of(run, seeds, holders, terms, which, plan) for which in every]
     shift = run.at(active, local_shift, terms)
     inputs = SharedInputs(
         seeds, plan, order, holders, blocks, shift, tuple(X), *vectors[0], tuple(one for _, one in vectors[1:])
@@ -129,8 +132,7 @@ def refine(run: Run, inputs: SharedInputs, state: State, terms: Terms) -> tuple[
     options, parts, public = run.spec.options, parts_of(run.parties), run.spec.public
     ranges = {fine.name: fine for fine in inputs.plan.link.fine}
     first = inputs.plan.link.fine[0]
-    pearson, exact = len(pearson_of(first, public.family, options)), not first.scores
-    ends = ends_of(run, inputs, terms, pearson)
+    ends = ends_of(run, inputs, terms)
     status, number = first.name, 0
     while status in ranges:
         number += 1
@@ -139,9 +141,10 @@ def refine(run: Run, inputs: SharedInputs, state: State, terms: Terms) -> tuple[
         state = run.at(ANALYST, analyst_refined, state, *sums, inputs.plan, options)
         others = others_than(run, ANALYST)
         status = run.agreed(run.broadcast(ANALYST, others, "state", analyst_end, state, inputs.plan.link, parts))
-    if not exact:
+    if first.scores:
         send_coefficients(run, inputs, state)
-    return state, status, number * (2 + 2 * (not exact) + bool(pearson))
+    # X'WX and Pearson's statistic; where the link is not a polynomial scores, deviance and the power sum as well.
+    return state, status, number * (1 + 3 * bool(first.scores) + wants_pearson(public.family, options))
 
 
 def fit(run: Run) -> Estimate:

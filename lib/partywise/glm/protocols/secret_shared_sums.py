@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,7 +15,17 @@ from ...federation.exchanges.shared_values import LinearCombination, MaskedValue
 from ...federation.parties import Party
 from ...federation.roles import ANALYST, parts_of
 from ...federation.run import PerPlace, Run
-from ..secret_shared_link.plan import COEFFICIENT, NUMBER, PREDICTOR, Plan, degree_of, last_bits, last_of
+from ..secret_shared_link.plan import (
+    COEFFICIENT,
+    LAST_COEFFICIENT,
+    NUMBER,
+    PREDICTOR,
+    Plan,
+    degree_of,
+    last_bits,
+    last_of,
+    wants_pearson,
+)
 from ..secret_shared_link.polynomials import FineLink, SharedLink
 from ..secret_shared_link.steps import local_cut, local_vector
 from ..secret_shared_link.terms import Terms
@@ -46,14 +56,17 @@ class SharedInputs:
 class Ends:
     """Numbers of the response behind masks in the ring of the optimum, once for all evaluations there.
 
-    constant : v_0 as the active party has it; linear, scores, weight, pearson : of `Terms`, behind masks
+    constant : v_0 as the active party has it; linear, scores, weight : of `Terms`, behind masks
+    residual : a_1, a_2, ... behind masks; none where Pearson's statistic is not wanted; level : a_0 as the active party
+        has it
     """
 
     constant: SharedValue
     linear: MaskedValue
     scores: tuple[MaskedValue, ...]
     weight: MaskedValue
-    pearson: tuple[MaskedValue, ...]
+    level: SharedValue | None
+    residual: tuple[MaskedValue, ...]
 
 
 def predict_shares(
@@ -82,7 +95,7 @@ def evaluate(
     run: Run, inputs: SharedInputs, theta: PerPlace[np.ndarray], name: str
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Objective and scores at coefficients, opened to the analyst."""
-    plan, dealing, parts = inputs.plan, inputs.dealing, parts_of(run.parties)
+    plan, dealing = inputs.plan, inputs.dealing
     link, degree = plan.link, degree_of(plan.link.scores)
     bits = (degree + 1) * PREDICTOR + COEFFICIENT
     u = predict_shares(run, inputs, theta, PREDICTOR, plan.ring, name, link)
@@ -95,26 +108,26 @@ def evaluate(
         p = send_masked(run, dealing, integrals[count + place], f"polynomial {place + 1}, {name}", ())
         score += product(run, dealing, given, p, f"scores {place + 1}, {name}", entries=True)
         pairs.append((given, send_masked(run, dealing, integrals[place], f"integral {place + 1}, {name}", ())))
-    scores = send_masked(run, dealing, score.evaluate(run, bits - PREDICTOR + NUMBER), f"scores, {name}", inputs.order)
-    found = []
-    for party, X in zip(inputs.order, inputs.columns, strict=True):
-        sums = product(run, dealing, X, scores, f"scores of {party.name}, {name}")
-        found.append(reveal(run, sums, ANALYST, "scores", parts))
+    found = revealed_scores(run, inputs, score, name)
     linear = link.radius * product(run, dealing, inputs.linear, u, f"linear part, {name}")
-    return opened_sum(run, inputs, [linear], pairs, f"objective, {name}", bits), found
+    return opened_sum(run, inputs, [linear], pairs, f"objective, {name}"), found
 
 
-def ends_of(run: Run, inputs: SharedInputs, terms: Terms, pearson: int) -> Ends:
-    """The numbers of the response for evaluations at the optimum, with some of Pearson's statistic."""
+def ends_of(run: Run, inputs: SharedInputs, terms: Terms) -> Ends:
+    """The numbers of the response for evaluations at the optimum."""
+    plan, dealing, holders = inputs.plan, inputs.dealing, inputs.holders
 
     def vector(name: str, place: int | None = None) -> tuple[SharedValue, MaskedValue]:
-        which = name, place
-        return vector_of(run, inputs.dealing, inputs.holders, terms, which, inputs.plan, inputs.plan.last, ", optimum")
+        own = local_value(run, dealing, holders, terms, (name, place), plan, plan.last)
+        return own, send_masked(run, dealing, own, f"{name} {place}, optimum", holders[1:])
 
     constant, linear = vector("linear")
     scores = tuple(vector("scores", place)[1] for place in range(len(inputs.scores)))
-    rest = tuple(vector("pearson", place)[1] for place in range(pearson))
-    return Ends(constant, linear, scores, vector("weight")[1], rest)
+    residual, level = [], None
+    if wants_pearson(run.spec.public.family, run.spec.options):
+        level = local_value(run, dealing, holders, terms, ("residual", 0), plan, plan.last)
+        residual = [vector("residual", 1 + place)[1] for place in range(len(plan.link.fine[0].residual))]
+    return Ends(constant, linear, scores, vector("weight")[1], level, tuple(residual))
 
 
 def opened_gram(run: Run, inputs: SharedInputs, whole: bool) -> list[list[np.ndarray | None]]:
@@ -147,28 +160,63 @@ def opened_information(
 
 
 def opened_scores(
-    run: Run, inputs: SharedInputs, ends: Ends, values: Sequence[MaskedValue], bits: int, name: str
+    run: Run, inputs: SharedInputs, ends: Ends, values: Sequence[MaskedValue], name: str
 ) -> list[np.ndarray]:
     """X_k'(scores) at the analyst, of every party, from the polynomials of the scores."""
+    total = weighted_polynomials(run, inputs.dealing, ends.constant, ends.scores, values, f"scores {{}}, {name}")
+    return revealed_scores(run, inputs, total, name)
+
+
+def revealed_scores(run: Run, inputs: SharedInputs, score: LinearCombination, name: str) -> list[np.ndarray]:
+    """X_k'(scores) at the analyst, of every party, from the scores of the records in shares."""
     dealing, parts = inputs.dealing, parts_of(run.parties)
-    total = LinearCombination.of([ends.constant])
-    for place, (given, p) in enumerate(zip(ends.scores, values, strict=True)):
-        total += product(run, dealing, given, p, f"scores {place + 1}, {name}", entries=True)
-    closed = send_masked(run, dealing, total.evaluate(run, bits + NUMBER), f"scores, {name}", inputs.order)
-    found = []
+    closed = send_masked(run, dealing, score.evaluate(run, bits_of(score)), f"scores, {name}", inputs.order)
+    sums = []
     for party, X in zip(inputs.order, inputs.columns, strict=True):
-        sums = product(run, dealing, X, closed, f"scores of {party.name}, {name}")
-        found.append(reveal(run, sums, ANALYST, "scores", parts))
-    return found
+        product_of_party = product(run, dealing, X, closed, f"scores of {party.name}, {name}")
+        sums.append(reveal(run, product_of_party, ANALYST, "scores", parts))
+    return sums
+
+
+def weighted_polynomials(
+    run: Run,
+    dealing: Dealing,
+    constant: SharedValue,
+    factors: Sequence[MaskedValue],
+    values: Sequence[MaskedValue],
+    name: str,
+) -> LinearCombination:
+    """A number of the active party and the products of others with polynomials, by records; `name` has a place."""
+    total = LinearCombination.of([constant])
+    for place, (factor, value) in enumerate(zip(factors, values, strict=True), start=1):
+        total += product(run, dealing, factor, value, name.format(place), entries=True)
+    return total
+
+
+def opened_squares(
+    run: Run, inputs: SharedInputs, ends: Ends, values: Sequence[MaskedValue], name: str
+) -> np.ndarray | None:
+    """Pearson's statistic at the analyst: the squares of residuals that stay in shares; None where not wanted."""
+    if ends.level is None:
+        return None
+    dealing = inputs.dealing
+    total = weighted_polynomials(run, dealing, ends.level, ends.residual, values, f"residuals {{}}, {name}")
+    closed = send_masked(run, dealing, total.evaluate(run, bits_of(total)), f"residuals, {name}", ())
+    squares = product(run, dealing, closed, closed, f"squares of residuals, {name}")
+    return reveal(run, squares, ANALYST, f"Pearson's statistic, {name}", parts_of(run.parties))
 
 
 def at_optimum(
     run: Run, inputs: SharedInputs, ends: Ends, theta: PerPlace[np.ndarray], fine: FineLink, name: str
-) -> tuple[list[list[np.ndarray | None]], list[np.ndarray] | None, np.ndarray, np.ndarray | None, np.ndarray | None]:
+) -> tuple[
+    list[list[np.ndarray | None]], list[np.ndarray] | None, np.ndarray | None, np.ndarray | None, np.ndarray | None
+]:
     """X'WX at expected weights, scores, deviance, power sum of predictors, Pearson's sum; None where not wanted."""
-    dealing, every = inputs.dealing, last_of(fine, run.spec.public.family, run.spec.options)
-    low, bits = last_bits(every)
+    dealing, low = inputs.dealing, last_bits(fine)
+    residual = fine.residual if ends.residual else ()
+    every = last_of(replace(fine, residual=residual))
     u = predict_shares(run, inputs, theta, low, inputs.plan.last, name, fine)
+    bits = [(len(one) - 1) * low + LAST_COEFFICIENT for one in every]
     shares = iter(polynomials(run, dealing, u, every, name, bits))
 
     def values(count: int, what: str) -> list[MaskedValue]:
@@ -178,27 +226,27 @@ def at_optimum(
     def sums(
         terms: Sequence[LinearCombination], pairs: Iterable[tuple[MaskedValue, MaskedValue]], what: str
     ) -> np.ndarray:
-        return opened_sum(run, inputs, terms, tuple(pairs), f"{what}, {name}", bits)
+        return opened_sum(run, inputs, terms, tuple(pairs), f"{what}, {name}")
 
-    weight, integrals, scores, powers, pearson = (
+    weight, integrals, scores, powers, roots = (
         values(len(some), what)
         for some, what in (
             ((fine.weight,), "weight"),
             (fine.exact, "integral"),
             (fine.scores, "score"),
             (fine.outside, "power"),
-            (ends.pearson, "Pearson's"),
+            (residual, "residual"),
         )
     )
     weights = product(run, dealing, ends.weight, weight[0], f"weights of records, {name}", entries=True)
     linear = fine.radius * product(run, dealing, ends.linear, u, f"linear part, {name}")
     return (
         opened_information(run, inputs, weights, name),
-        opened_scores(run, inputs, ends, scores, bits, name) if scores else None,
-        sums([linear], zip(ends.scores, integrals, strict=True), "deviance"),
+        opened_scores(run, inputs, ends, scores, name) if scores else None,
+        sums([linear], zip(ends.scores, integrals, strict=True), "deviance") if integrals else None,
         # Of weights of mean 1: what has no weight is not a record.
         sums([], [(ends.weight, powers[0])], "power sum") if powers else None,
-        sums([], zip(ends.pearson, pearson, strict=True), "Pearson's statistic") if pearson else None,
+        opened_squares(run, inputs, ends, roots, name),
     )
 
 
@@ -208,15 +256,19 @@ def opened_sum(
     terms: Sequence[LinearCombination],
     pairs: Sequence[tuple[MaskedValue, MaskedValue]],
     name: str,
-    bits: int,
 ) -> np.ndarray:
     """One number at the analyst: terms, and the sums over records of products of the response with polynomials."""
     made = [product(run, inputs.dealing, one, other, f"{name} {k}") for k, (one, other) in enumerate(pairs)]
     total = LinearCombination.of([*terms, *made])
-    return reveal(run, total.evaluate(run, bits + NUMBER), ANALYST, name, parts_of(run.parties))
+    return reveal(run, total.evaluate(run, bits_of(total)), ANALYST, name, parts_of(run.parties))
 
 
-def vector_of(
+def bits_of(total: LinearCombination) -> int:
+    """The most bits after the point of its values."""
+    return max(value.bits for value, _ in total.values)
+
+
+def local_value(
     run: Run,
     dealing: Dealing,
     holders: Sequence[Party],
@@ -224,10 +276,16 @@ def vector_of(
     which: tuple[str, int | None],
     plan: Plan,
     ring: Ring,
-    purpose: str = "",
-) -> tuple[SharedValue, MaskedValue]:
-    """One of the vectors of the response, at its owner, and behind its mask at both holders."""
+    bits: int = NUMBER,
+) -> SharedValue:
+    """One of the vectors of the response, at its owner."""
     values = run.at(holders[0], local_vector, terms, which)
-    bound = plan.bound(which[0])
-    own = private(run, dealing, holders[0], values, (plan.n, 1), NUMBER, bound=bound, ring=ring)
-    return own, send_masked(run, dealing, own, f"{which[0]} {which[1]}{purpose}", holders[1:])
+    return private(run, dealing, holders[0], values, (plan.n, 1), bits, bound=plan.bound, ring=ring)
+
+
+def vector_of(
+    run: Run, dealing: Dealing, holders: Sequence[Party], terms: Terms, which: tuple[str, int | None], plan: Plan
+) -> tuple[SharedValue, MaskedValue]:
+    """One of the vectors of the response for the search, at its owner, and behind its mask at both holders."""
+    own = local_value(run, dealing, holders, terms, which, plan, plan.ring, NUMBER)
+    return own, send_masked(run, dealing, own, f"{which[0]} {which[1]}", holders[1:])

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...federation.exchanges.residues import Ring, ring_for
-from ...models.families import FAMILIES
-from ..options import Family, JointOptions
+from ...models.family_facts import FACTS, FamilyName
+from ..options import JointOptions
 from .polynomials import FineLink, SharedLink, largest, link_of
 
 # Bits after the point: of predictors over R, of columns, of the response's numbers, of coefficients of polynomials.
 # A search ends where the objective falls by less than its rounding: that of predictors, over all records.
-PREDICTOR, COLUMN, NUMBER, COEFFICIENT = 40, 34, 24, 30
-# At the optimum no step depends on them: of predictors at most so many, and so many over the highest degree.
-LAST_PREDICTOR, LAST_POWER, LAST_COEFFICIENT = 24, 420, 24
+PREDICTOR, COLUMN, NUMBER, COEFFICIENT = 40, 34, 34, 30
+# At the optimum: of predictors at most so many, and so many over the highest degree; of coefficients, whose rounding is
+# the same for all records; of the response's numbers.
+LAST_PREDICTOR, LAST_POWER, LAST_COEFFICIENT = 40, 420, 40
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,10 @@ class Plan:
         """Largest root mean square of u that is tried: none for a link that is a polynomial."""
         return self.link.radius if degree_of(self.link.scores) > 1 else np.inf
 
-    def bound(self, name: str) -> float:
-        """Of the numbers of a vector of `Terms`, whatever the responses are; assumed for those of Pearson's sum."""
-        return 2.0 * self.n ** (2 if name == "pearson" else 1)
+    @property
+    def bound(self) -> float:
+        """Of the numbers of a vector of `Terms`, whatever the responses are; assumed for those of residuals."""
+        return 2.0 * self.n
 
     @property
     def slices(self) -> tuple[slice, ...]:
@@ -56,7 +58,7 @@ class Plan:
         return tuple(slice(end - width, end) for end, width in zip(ends, self.widths, strict=True))
 
 
-def make_plan(family: Family, centre: float, n: int, widths: Sequence[int], options: JointOptions) -> Plan:
+def make_plan(family: FamilyName, centre: float, n: int, widths: Sequence[int], options: JointOptions) -> Plan:
     """Rings that hold whatever is opened; OverflowError if none does.
 
     Standardised columns are at most sqrt(n), the numbers of the response sum to n in size (`shared_terms`), predictors
@@ -67,33 +69,45 @@ def make_plan(family: Family, centre: float, n: int, widths: Sequence[int], opti
     tops = [sum(largest(one, link.widest) for one in some) for some in (link.scores, link.integrals)]
     scores = ring_for(2 * n**1.5 * link.radius * (1 + tops[0]), degree * PREDICTOR + COEFFICIENT + NUMBER + COLUMN)
     objective = ring_for(2 * n * (link.radius * link.widest + tops[1]), (degree + 1) * PREDICTOR + COEFFICIENT + NUMBER)
-    final = []
-    for fine in link.fine:
-        every = last_of(fine, family, options)
-        bits = last_bits(every)[1] + NUMBER
-        final.append(ring_for(2.0 * n * n * (1 + largest(fine.weight, fine.widest)), bits + 2 * COLUMN))
-        rest = sum(largest(one, fine.widest) for one in every)
-        final.append(ring_for(2.0 * n * n * (fine.radius * fine.widest + rest), bits + COLUMN))
+    final = [ring_for(*sum_) for fine in link.fine for sum_ in last_sums(fine, family, n, options)]
     ring, last = (max(some, key=lambda one: one.m) for some in ((scores, objective), final))
     return Plan(link, n, tuple(widths), ring, last, ring_for(2 * n, 2 * COLUMN))
 
 
-def last_bits(every: Sequence[np.ndarray]) -> tuple[int, int]:
-    """Bits of predictors over R where some polynomials are taken at the optimum, and of the polynomials."""
-    degree = degree_of(every)
-    low = min(LAST_PREDICTOR, LAST_POWER // degree)
-    return low, degree * low + LAST_COEFFICIENT
+def last_sums(fine: FineLink, family: str, n: int, options: JointOptions) -> list[tuple[float, int]]:
+    """Bound and bits of each sum at the optimum: of information, scores, deviance, powers, squared residuals."""
+    low = last_bits(fine)
+    wide = 2.0 * n * n
+
+    def bits(some: Sequence[np.ndarray]) -> int:
+        return degree_of(some) * low + LAST_COEFFICIENT + NUMBER
+
+    def size(some: Sequence[np.ndarray]) -> float:
+        return sum(largest(one, fine.widest) for one in some)
+
+    sums = [(wide * (1 + size((fine.weight,))), bits((fine.weight,)) + 2 * COLUMN)]
+    sums += [(wide * (1 + size(some)), bits(some) + COLUMN) for some in (fine.scores,) if some]
+    sums += [
+        (wide * (fine.radius * fine.widest + size(some)), bits(some)) for some in (fine.exact, fine.outside) if some
+    ]
+    if wants_pearson(family, options):
+        sums.append((2.0 * n * wide * (1 + size(fine.residual)) ** 2, 2 * bits(fine.residual)))
+    return sums
 
 
-def pearson_of(fine: FineLink, family: str, options: JointOptions) -> tuple[np.ndarray, ...]:
-    """The polynomials of Pearson's statistic, where it is wanted."""
-    wanted = FAMILIES[family].estimates_dispersion or options.dispersion == "pearson"
-    return fine.pearson if wanted else ()
+def last_bits(fine: FineLink) -> int:
+    """Bits of predictors over R where the polynomials of a range are taken at the optimum."""
+    return min(LAST_PREDICTOR, LAST_POWER // degree_of(last_of(fine)))
 
 
-def last_of(fine: FineLink, family: str, options: JointOptions) -> tuple[np.ndarray, ...]:
-    """All polynomials at the optimum: of weight, deviance, scores, power sum of predictors, Pearson's statistic."""
-    return (fine.weight, *fine.exact, *fine.scores, *fine.outside, *pearson_of(fine, family, options))
+def wants_pearson(family: str, options: JointOptions) -> bool:
+    """Whether Pearson's statistic is opened: where the dispersion is estimated."""
+    return FACTS[family].estimates_dispersion or options.dispersion == "pearson"
+
+
+def last_of(fine: FineLink) -> tuple[np.ndarray, ...]:
+    """All polynomials at the optimum: of weight, deviance, scores, power sum of predictors, residuals."""
+    return (fine.weight, *fine.exact, *fine.scores, *fine.outside, *fine.residual)
 
 
 def degree_of(coefficients: Sequence[np.ndarray]) -> int:

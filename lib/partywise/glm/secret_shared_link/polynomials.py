@@ -9,9 +9,9 @@ near its root; a few Newton steps with a finer one lead to the link's own root a
 |---|---|---|---|---|
 | gaussian | 1, 1 | u, exactly | | |
 | binomial | 5, 9 | mu = 1 / (1 + e^-(c + u)) | (mu (1 - mu))^(-1/2) | 6, 26; 9, 30; 12, 30 |
-| poisson | 4, 8 | e^u | e^(-u/2) | 4, 12 |
-| gamma | 4, 8 | e^-u | e^(u/2) | 4, 12 |
-| inverse_gaussian | 3, 10 and 8 | e^-2u, e^-u | e^u, e^(u/2) | 3, 14 and 10 |
+| poisson | 4, 8 | e^u | e^(-u/2) | 4, 18 |
+| gamma | 4, 8 | e^-u | e^(u/2) | 4, 18 |
+| inverse_gaussian | 3, 10 and 8 | e^-2u, e^-u | e^u, e^(u/2) | 3, 18 |
 
 Outside of [-R, R] they are wrong at once: the sum over records of a high power of t is opened with the finer ones. It
 bounds from above how many records lie there, and says which of several ranges is wide enough.
@@ -26,8 +26,8 @@ from functools import cache
 import numpy as np
 from numpy.polynomial import chebyshev, polynomial
 
+from ...models.family_facts import FACTS, ByFamily, FamilyName
 from ...models.links import LOGIT
-from ..options import Family
 
 # Chebyshev points of a fit: the sums over them differ from integrals by less than any digit of the coefficients.
 POINTS = 501
@@ -42,17 +42,21 @@ class FineLink:
     radius : R; widest : multiple of R at which predictors are cut
     scores : as those of `SharedLink`, nearer to the link; none where those are the link itself
     weight : the expected weight of a record is that of its response times this polynomial
-    exact : integrals of the link: minus half the deviance of a record is v_0 u + sum_j v_j times these
-    pearson : g_1, g_2, ...: Pearson's statistic is a constant and sum_j <a_j, g_j(u)>
+    exact : integrals of the link: minus half the deviance of a record is v_0 u + sum_j v_j times these; none where the
+        deviance is Pearson's statistic
+    residual : h_1, h_2, ...: Pearson's residual of a record is a_0 + sum_j a_j h_j(u). It is squared in shares, so that
+        errors of the h_j count as errors of predictors do; those of polynomials of the square would not shrink with it
     power : even; the sum over records of t^power bounds how many of them lie outside of [-R, R]
+    least : mean deviance of a record, over ``Terms.scale``, below which errors of polynomials or of shares are in it
     """
 
     radius: float
     scores: tuple[np.ndarray, ...]
     weight: np.ndarray
     exact: tuple[np.ndarray, ...]
-    pearson: tuple[np.ndarray, ...]
+    residual: tuple[np.ndarray, ...]
     power: int
+    least: float
     widest: float = 64.0
 
     @property
@@ -104,10 +108,9 @@ def exponential(factor: float, radius: float, degree: int, power: float = 0.5) -
 
 
 def gaussian(centre: float) -> SharedLink:
-    """The identity is a polynomial; the weight and Pearson's statistic follow from it."""
+    """The identity is a polynomial; the weight, the residual and its square, the deviance, follow from it."""
     line = np.array([0.0, 1.0])
-    square = np.array([0.0, 0.0, 1.0])
-    fine = FineLink(1.0, (), np.ones(1), (square / 2,), (line, square), 0, 2.0**20)
+    fine = FineLink(1.0, (), np.ones(1), (), (line,), 0, 1e-19, 2.0**20)
     return SharedLink(1.0, (line,), (fine,), 2.0**20)
 
 
@@ -123,51 +126,59 @@ def binomial(centre: float) -> SharedLink:
     def finer(radius: float, degree: int, powers: int) -> FineLink:
         score = fit_weighted(LOGIT.mean, radius, degree, 0.5)
         integral = fit_weighted(LOGIT.antiderivative, radius, degree, 0.25)
-        pearson = exponential(-1, radius, powers, 1), exponential(1, radius, powers, 1)
+        residual = exponential(-0.5, radius, powers, 1), exponential(0.5, radius, powers, 1)
         slope = polynomial.polyder(score) / radius
-        return FineLink(radius, (score,), slope, (integral,), pearson, 2 * (degree // 2), 16.0)
+        return FineLink(radius, (score,), slope, (integral,), residual, 2 * (degree // 2), 1e-5, 16.0)
 
-    ranges = finer(6.0, 26, 14), finer(9.0, 30, 20), finer(12.0, 30, 24)
+    ranges = finer(6.0, 26, 12), finer(9.0, 30, 14), finer(12.0, 30, 18)
     return SharedLink(5.0, (fit_weighted(LOGIT.mean, 5.0, 9, 0.5),), ranges)
 
 
 def poisson(centre: float) -> SharedLink:
     """e^u."""
-    down, up = exponential(-1, 4.0, 12, 1), exponential(1, 4.0, 12, 1)
-    return SharedLink(4.0, (exponential(1, 4.0, 8),), (FineLink(4.0, (up,), up, (up,), (down, up), 20),))
+    residual = exponential(-0.5, 4.0, 12, 1), exponential(0.5, 4.0, 12, 1)
+    up = exponential(1, 4.0, 18, 1)
+    return SharedLink(4.0, (exponential(1, 4.0, 8),), (FineLink(4.0, (up,), up, (up,), residual, 20, 2e-9),))
 
 
 def gamma(centre: float) -> SharedLink:
     """e^-u; expected weights are those of the records."""
-    twice, once = exponential(-2, 4.0, 14, 1), exponential(-1, 4.0, 12, 1)
-    fine = FineLink(4.0, (once,), np.ones(1), (-once,), (twice, once), 20)
+    once = exponential(-1, 4.0, 18, 1)
+    fine = FineLink(4.0, (once,), np.ones(1), (-once,), (exponential(-1, 4.0, 12, 1),), 20, 2e-9)
     return SharedLink(4.0, (exponential(-1, 4.0, 8),), (fine,))
 
 
 def inverse_gaussian(centre: float) -> SharedLink:
     """e^-2u and e^-u."""
-    pearson = exponential(-3, 3.0, 14, 1), exponential(-2, 3.0, 14, 1), exponential(-1, 3.0, 10, 1)
-    fine = FineLink(3.0, pearson[1:], pearson[2], (-pearson[1] / 2, -pearson[2]), pearson, 20)
+    twice, once = exponential(-2, 3.0, 20, 1), exponential(-1, 3.0, 18, 1)
+    residual = exponential(-1.5, 3.0, 12, 1), exponential(-0.5, 3.0, 12, 1)
+    fine = FineLink(3.0, (twice, once), once, (-twice / 2, -once), residual, 20, 2e-9)
     return SharedLink(3.0, (exponential(-2, 3.0, 10), exponential(-1, 3.0, 8)), (fine,))
 
 
-MAKERS: Mapping[Family, Callable[[float], SharedLink]] = {
-    "gaussian": gaussian,
-    "binomial": binomial,
-    "poisson": poisson,
-    "gamma": gamma,
-    "inverse_gaussian": inverse_gaussian,
-}
-# Families whose polynomials depend on where they are centred: those of the log links change by a factor only.
-CENTRED = ("binomial",)
+MAKERS: Mapping[str, Callable[[float], SharedLink]] = ByFamily(
+    "polynomial for link 'shared'",
+    {
+        "gaussian": gaussian,
+        "binomial": binomial,
+        "poisson": poisson,
+        "gamma": gamma,
+        "inverse_gaussian": inverse_gaussian,
+    },
+)
+
+
+def is_centred(family: str) -> bool:
+    """Whether polynomials depend on where they are centred: those of other links change by a factor only."""
+    return FACTS[family].link == "logit"
 
 
 def centre_of(family: str, intercept: float) -> float:
-    """The centre of the polynomials: the predictor of the intercept alone, to a multiple of 1/4; 0 of most families."""
-    return round(4 * intercept) / 4 if family in CENTRED else 0.0
+    """Return the centre of the polynomials: the predictor of the intercept alone, to a multiple of 1/4, or 0."""
+    return round(4 * intercept) / 4 if is_centred(family) else 0.0
 
 
 @cache
-def link_of(family: Family, centre: float = 0.0) -> SharedLink:
+def link_of(family: FamilyName, centre: float = 0.0) -> SharedLink:
     """The polynomials of a family around a centre."""
     return MAKERS[family](centre)

@@ -12,6 +12,8 @@ off; the next step leaves its square. A fit is `ok` where all of this holds of w
   range, and none of them far;
 - X'WX is definite, and the deviance lies between 0 and that without columns.
 
+A fit whose deviance is below ``least``, the errors of its polynomials, is ``not_estimable``: its coefficients hold.
+
 Ranges are tried from the narrowest: the power sum tells which one holds the records. If the search ended where no range
 does, or where the deviance is above that without columns, the steps start without columns instead.
 """
@@ -23,8 +25,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...models.newton_step import Line, Point, newton_direction, newton_step, penalties
 from ..model import Status
-from ..solvers import Line, Point, curvature_vanished, newton_direction, penalties
 
 SETTLED, MOVED, LEAST, OUTSIDE = 0.1, 0.5, 1e-3, 3.0
 # Relative error of an opened deviance, of few bits; shortest step; evaluations at most.
@@ -38,6 +40,10 @@ SEPARATED = (
     "drop a column, or use link 'opened'"
 )
 INDEFINITE = "X'WX of the polynomial weights is not definite: give ridge > 0 or use link 'opened'"
+UNRESOLVED = (
+    "the deviance of a record is below what polynomials in shares resolve, so that no dispersion, standard error or "
+    "likelihood follows from it: use link 'opened'"
+)
 IMPLAUSIBLE = "the opened deviance is not between 0 and that without columns: give ridge > 0 or use link 'opened'"
 
 
@@ -89,6 +95,7 @@ def advanced_finer(
     spread: np.ndarray,
     ranges: Sequence[tuple[float, int]],
     most: int = EVALUATIONS,
+    least: float = 0.0,
 ) -> Refinement:
     """The steps after the trial was evaluated.
 
@@ -99,32 +106,41 @@ def advanced_finer(
     at = replace(at, optimum=found, evaluations=at.evaluations + 1)
     if found.scores is None:
         definite = newton_direction(np.zeros(len(at.trial)), found.information + _penalty(at, ridge)) is not None
-        return replace(at, status="ok") if definite else replace(at, status="diverged", reason=INDEFINITE)
+        return _judge_resolution(at, least) if definite else replace(at, status="diverged", reason=INDEFINITE)
     last, wider = at.evaluations >= most, _range(found.outside, at.range, ranges)
     if wider is not None and wider > at.range and not last:
         return replace(at, range=wider)
     with np.errstate(all="ignore"):
         point = Point.at(at.trial, found.deviance, found.scores, ridge)
     matrix = found.information + _penalty(at, ridge)
-    direction = newton_direction(point.gradient, matrix) if np.isfinite(point.value) else None
-    fault = FAR if wider != at.range else INDEFINITE if direction is None else ""
+    direction, _, verdict = newton_step(point.gradient, matrix, start, ridge=ridge, share=LEAST)
+    definite = direction is not None and np.isfinite(point.value)
+    fault = FAR if wider != at.range else "" if definite else INDEFINITE
     if at.line is None and np.any(at.trial) and not last and (fault or point.value > null):
         return replace(at, trial=np.zeros(len(at.trial)))
     if fault or (at.line is not None and not at.line.accepts(at.step, point.value, ROUNDING)):
         return _halve_step(at, fault, last)
     assert direction is not None
-    if curvature_vanished(matrix, start, ridge, LEAST):
+    if verdict == "separated":
         return replace(at, status="diverged", reason=SEPARATED)
     settled = float(point.gradient @ direction) <= SETTLED**2 * unit
     if settled and float(direction @ spread @ direction) <= MOVED**2:
         deviance = found.deviance - float((2 * found.scores - found.information @ direction) @ direction)
         plausible = -ROUNDING * null <= deviance <= (1 + ROUNDING) * null
         ended = replace(at, trial=at.trial + direction, optimum=replace(found, deviance=deviance))
-        return replace(ended, status="ok") if plausible else replace(ended, status="diverged", reason=IMPLAUSIBLE)
+        return _judge_resolution(ended, least) if plausible else replace(ended, status="diverged", reason=IMPLAUSIBLE)
     if last:
         return replace(at, status="diverged", reason=SEPARATED)
     line = Line.along(point, direction, ridge)
     return replace(at, point=point, line=line, step=1.0, trial=line.at(1.0))
+
+
+def _judge_resolution(at: Refinement, least: float) -> Refinement:
+    """The end of steps that arrived: ``ok`` where the deviance is above its errors."""
+    assert at.optimum is not None
+    if at.optimum.deviance < least:
+        return replace(at, status="not_estimable", reason=UNRESOLVED)
+    return replace(at, status="ok")
 
 
 def _range(outside: float, now: int, ranges: Sequence[tuple[float, int]]) -> int | None:

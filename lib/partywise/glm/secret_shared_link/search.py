@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...models.newton_step import Line, Point
 from ..model import Status
-from ..solvers import Line, Memory, Point, has_converged
+from ..solvers import Memory, has_converged
 
 # Steps below this share of a direction are rounding.
 SHORTEST = 2.0**-30

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+
+# Any: numbers in the order of the fields that they become.
 from typing import Any
 
 import numpy as np
 
 from ...federation.parties import Party, column_order
 from ...federation.roles import unprotected_value
+from ...models.newton_step import penalties
+from ...models.standardise import Scaling, with_ones
 from ...privacy.accounted_values import Clear
 from ..diagnostics import Sums, diagnose
 from ..model import Estimate
 from ..options import JointOptions
-from ..records import Response
-from ..solvers import penalties
-from ..standardise import Scaling, with_ones
+from ..records import Response, local_standardised
 from .plan import Plan, assemble_symmetric
 from .polynomials import SharedLink, centre_of
 from .refinement import EVALUATIONS, Optimum, Refinement, advanced_finer
@@ -30,14 +32,13 @@ GOING = "going on"
 
 @dataclass(frozen=True)
 class Start:
-    """What the active party tells of the fit without columns, and of its scales (`Terms`)."""
+    """The fit without columns and the scales of `Terms`, from the active party."""
 
     intercept: float
     null_deviance: float
     scale: float
     unit: float
     curvature: float
-    constant: float
     n_observations: float
     levels: tuple[float, ...]
 
@@ -73,9 +74,9 @@ class State:
         return self.start.scale * self.refinement.optimum.deviance
 
 
-def local_block(party: Party, columns: np.ndarray, scaling: Scaling) -> np.ndarray:
+def local_block(party: Party, columns: np.ndarray, scaling: Scaling, absent: np.ndarray | None) -> np.ndarray:
     """(n, width) standardised columns; the active party's begin with ones."""
-    X = scaling.apply(columns)
+    X = local_standardised(party, columns, scaling, absent)
     return with_ones(X) if party.role == "active" else X
 
 
@@ -96,7 +97,7 @@ def local_terms(active: Party, response: Response, null: tuple[float, float], ce
 
 def local_start(active: Party, response: Response, null: tuple[float, float], terms: Terms) -> Clear:
     """`Start` as numbers."""
-    found = (*null, terms.scale, terms.unit, terms.curvature, terms.constant, response.n_observations, *terms.levels)
+    found = (*null, terms.scale, terms.unit, terms.curvature, response.n_observations, *terms.levels)
     return Clear(np.array(found, dtype=float), units=("label",), owner=active.name)
 
 
@@ -126,12 +127,11 @@ def local_cut(
 
 def local_likelihood(active: Party, response: Response, deviance: float) -> Clear:
     """Log-likelihood at a deviance: that of a perfect fit less half of it, over the dispersion D / n where one is."""
-    family, n = response.family, response.n_observations
-    dispersion = deviance / n if family.estimates_dispersion else 1.0
-    if not dispersion > 0:
-        return Clear(float("nan"), units=("label",), owner=active.name)
-    perfect = family.log_likelihood(response.y, response.y, dispersion, response.weights)
-    return Clear(perfect - deviance / (2 * dispersion), units=("label",), owner=active.name)
+    dispersion = deviance / response.n_observations if response.family.facts.estimates_dispersion else 1.0
+    likelihood = response.log_likelihood(response.y, dispersion)
+    if dispersion > 0:
+        likelihood -= deviance / (2 * dispersion)
+    return Clear(likelihood, units=("label",), owner=active.name)
 
 
 def analyst_started(
@@ -180,7 +180,7 @@ def analyst_refined(
     state: State,
     information: Sequence[Sequence[np.ndarray | None]],
     scores: Sequence[np.ndarray] | None,
-    deviance: np.ndarray,
+    deviance: np.ndarray | None,
     outside: np.ndarray | None,
     pearson: np.ndarray | None,
     plan: Plan,
@@ -190,15 +190,16 @@ def analyst_refined(
     start, search = state.start, state.search
     assert state.refinement is not None
     null = start.null_deviance / start.scale
+    squares = 0.0 if pearson is None else float(pearson[0, 0])
     found = Optimum(
         assemble_symmetric(information, plan),
         None if scores is None else np.concatenate([one[:, 0] for one in scores]),
-        null - 2 * (float(deviance[0, 0]) - start.levels[state.refinement.range]),
-        0.0 if pearson is None else start.constant + float(pearson[0, 0]),
+        squares if deviance is None else null - 2 * (float(deviance[0, 0]) - start.levels[state.refinement.range]),
+        squares,
         0.0 if outside is None else float(outside[0, 0]),
     )
     q = len(search.trial)
-    dispersion = 1 / start.scale if pearson is None else max(found.pearson, 0.0) / (start.n_observations - q)
+    dispersion = 1 / start.scale if pearson is None else squares / max(start.n_observations - q, 1)
     # Of blocks alone the squares of a sum of K parts are bounded by K times those of the parts.
     parts = 1 if options.start == "gram" else len(plan.widths)
     refinement = advanced_finer(
@@ -211,6 +212,7 @@ def analyst_refined(
         spread=parts * plan.n * state.gram,
         ranges=[(fine.radius, fine.power) for fine in plan.link.fine],
         most=min(EVALUATIONS, options.max_iter - search.evaluations),
+        least=plan.link.fine[state.refinement.range].least * start.n_observations,
     )
     return replace(state, refinement=refinement)
 
@@ -243,8 +245,9 @@ def to_estimate(
 ) -> Estimate:
     """What the analyst has, on the scale of the given columns."""
     search, start, finer = state.search, state.start, state.refinement
-    place = np.concatenate([np.zeros(1, dtype=int), 1 + column_order([group for _, group in order])])
-    scaling = Scaling.merge([scalings[name] for name, _ in order], [group for _, group in order])
+    columns = column_order([group for _, group in order])
+    place = np.concatenate([np.zeros(1, dtype=int), 1 + columns])
+    scaling = Scaling.merge([scalings[name] for name, _ in order], columns)
     beta = start.unit * state.trial[place]
     beta[0] += start.intercept
     ended: Search | Refinement = search if finer is None else finer
@@ -252,13 +255,12 @@ def to_estimate(
         "record_openings": 0,
         "approximate": family != "gaussian",
     }
-    if ended.status != "ok":
-        numbers["reason"] = ended.reason
     if finer is not None and finer.optimum is not None:
         numbers["outside"] = finer.optimum.outside
     found = Estimate(
         scaling.coefficients(beta),
         status=ended.status or "not_converged",
+        reason=ended.reason,
         iterations=state.evaluations,
         null_deviance=start.null_deviance,
         objective=np.array(search.path) * start.scale,

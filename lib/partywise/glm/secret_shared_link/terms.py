@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.polynomial import polynomial
 
+from ...models.family_facts import ByFamily
 from ..records import Response
 from .polynomials import link_of
 
@@ -24,7 +25,7 @@ class Terms:
     """Vectors (n,) of the records, in the order of the family's polynomials, and what they are scaled by.
 
     linear : v_0; scores : v_1, v_2, ...; weight : what the polynomial of expected weights multiplies
-    pearson : a_1, a_2, ...; constant : Pearson's statistic less the sums of a_j g_j(u)
+    residual : a_0, a_1, a_2, ...: the root of a record's part of Pearson's statistic is a_0 + sum_j a_j h_j(u)
     shift : part of u that is no coefficient's (binomial), else 0
     scale : deviance over that of these terms; unit : linear predictor over u
     levels : of every finer range the sum of v_0 u + sum_j v_j (integral of the link, as a polynomial) at ``shift``:
@@ -35,8 +36,7 @@ class Terms:
     linear: np.ndarray
     scores: tuple[np.ndarray, ...]
     weight: np.ndarray
-    pearson: tuple[np.ndarray, ...]
-    constant: float
+    residual: tuple[np.ndarray, ...]
     shift: np.ndarray
     scale: float
     unit: float = 1.0
@@ -50,8 +50,8 @@ def gaussian(response: Response, base: np.ndarray, centre: float) -> Terms:
     residual = response.y - base
     unit = float(np.sqrt(w @ residual**2 / len(w)))
     r = residual / unit
-    none = np.zeros(len(w))
-    return Terms(w * r, (-w,), w, (-2 * w * r, w), float(w @ r**2), none, mean * unit**2, unit)
+    root = np.sqrt(w)
+    return Terms(w * r, (-w,), w, (root * r, -root), np.zeros(len(w)), mean * unit**2, unit)
 
 
 def binomial(response: Response, base: np.ndarray, centre: float) -> Terms:
@@ -59,8 +59,9 @@ def binomial(response: Response, base: np.ndarray, centre: float) -> Terms:
     w, mean = _weights(response)
     y, shift = response.y, base - centre
     curvature = float(w @ response.family.weight(base)) / len(w)
-    pearson = w * y * np.exp(-centre), w * (1 - y) * np.exp(centre)
-    return Terms(w * y, (-w,), w, pearson, 0.0, shift, mean, curvature=curvature)
+    root = np.sqrt(w)
+    residual = np.zeros(len(w)), root * y * np.exp(-centre / 2), -root * (1 - y) * np.exp(centre / 2)
+    return Terms(w * y, (-w,), w, residual, shift, mean, curvature=curvature)
 
 
 def poisson(response: Response, base: np.ndarray, centre: float) -> Terms:
@@ -68,16 +69,17 @@ def poisson(response: Response, base: np.ndarray, centre: float) -> Terms:
     y, mu, w = response.y, np.exp(base), response.weigh(np.ones(len(base)))
     scale = float(np.mean(w * y))
     fitted, observed = w * mu / scale, w * y / scale
-    pearson = (w * y**2 / mu / scale, fitted)
-    return Terms(observed, (-fitted,), fitted, pearson, -2 * float(np.sum(observed)), np.zeros(len(y)), scale)
+    none, root = np.zeros(len(y)), np.sqrt(w / scale)
+    residual = none, root * y / np.sqrt(mu), -root * np.sqrt(mu)
+    return Terms(observed, (-fitted,), fitted, residual, none, scale)
 
 
 def gamma(response: Response, base: np.ndarray, centre: float) -> Terms:
     """Responses over the mean of the intercept alone."""
     w, mean = _weights(response)
     ratio = response.y * np.exp(-base)
-    pearson = (w * ratio**2, -2 * w * ratio)
-    return Terms(-w, (w * ratio,), w, pearson, float(np.sum(w)), np.zeros(len(w)), mean)
+    root = np.sqrt(w)
+    return Terms(-w, (w * ratio,), w, (-root, root * ratio), np.zeros(len(w)), mean)
 
 
 def inverse_gaussian(response: Response, base: np.ndarray, centre: float) -> Terms:
@@ -86,17 +88,20 @@ def inverse_gaussian(response: Response, base: np.ndarray, centre: float) -> Ter
     w = response.weigh(np.exp(-base))
     scale = float(np.mean(w))
     w = w / scale
-    none = np.zeros(len(w))
-    return Terms(none, (w * ratio, -w), w, (w * ratio**2, -2 * w * ratio, w), 0.0, none, scale)
+    none, root = np.zeros(len(w)), np.sqrt(w)
+    return Terms(none, (w * ratio, -w), w, (none, root * ratio, -root), none, scale)
 
 
-MAKERS: Mapping[str, Callable[[Response, np.ndarray, float], Terms]] = {
-    "gaussian": gaussian,
-    "binomial": binomial,
-    "poisson": poisson,
-    "gamma": gamma,
-    "inverse_gaussian": inverse_gaussian,
-}
+MAKERS: Mapping[str, Callable[[Response, np.ndarray, float], Terms]] = ByFamily(
+    "numbers of the response for link 'shared'",
+    {
+        "gaussian": gaussian,
+        "binomial": binomial,
+        "poisson": poisson,
+        "gamma": gamma,
+        "inverse_gaussian": inverse_gaussian,
+    },
+)
 
 
 def terms_of(response: Response, intercept: float, centre: float) -> Terms:
@@ -105,7 +110,8 @@ def terms_of(response: Response, intercept: float, centre: float) -> Terms:
     levels = []
     for fine in link_of(response.family.name, centre).fine:
         t = found.shift / fine.radius
-        sums = [v @ polynomial.polyval(t, P) for v, P in zip(found.scores, fine.exact, strict=True)]
+        # No sums where the deviance is the square of residuals, which has no level.
+        sums = [v @ polynomial.polyval(t, P) for v, P in zip(found.scores, fine.exact, strict=False)]
         levels.append(float(found.linear @ found.shift + sum(sums)))
     return replace(found, levels=tuple(levels))
 

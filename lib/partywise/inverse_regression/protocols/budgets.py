@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+
+# Any: a specification of any class, of which a copy has other settings.
 from typing import Any, TypeVar
 
+from ...federation.exchanges.noisy_sums import noise_factor
 from ...privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from ..model import SlicingSpec
 from ..options import ExactOptions
@@ -49,8 +52,7 @@ class CertifiedPlan(Plan[Options]):
         """Variance of the noise on a sum over clients, in that of one release: K where each adds its own noise, and
         K / (K - t) where each adds a share.
         """
-        options = self.spec.options
-        return clients / (clients - min(options.colluders, clients - 1)) if options.shares_noise else clients
+        return noise_factor(self.spec.options.noise, clients, self.spec.options.colluders)
 
     @cached_property
     def epsilon_claimed(self) -> float:

@@ -11,6 +11,7 @@ noises its own moments; or, where clients share noise, that no t + 1 of them joi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -30,6 +31,7 @@ from ..certified import (
     release_second,
     release_slices,
 )
+from ..estimate import noise_edge
 from ..model import Estimate
 from ..options import CertifiedOptions
 from ..slices import case_clip
@@ -37,7 +39,7 @@ from ..subspace import ReleasedMoments
 from .budgets import CertifiedPlan, user_epsilon
 from .common import (
     ClientTerms,
-    local_clip_share,
+    local_facts,
     local_first,
     local_last,
     local_moments,
@@ -47,7 +49,7 @@ from .common import (
     server_basis,
     server_estimate,
     weighted_mean,
-    with_clip_share,
+    with_facts,
 )
 from .noise import Deviations, basis_errors
 from .noise_shares import SharedNoise, agree_to_share, shared_release
@@ -101,19 +103,26 @@ def server_fit(
     covariance, aggregation = covariance_of(weighted_mean(seconds, weights), mean), spec.options.aggregation
     # Kernel and projector are made of every client's matrix, about its own mean.
     stack, shares = ([M], [1]) if aggregation == "mean" else (list(about_the_mean(np.stack(means))[0]), weights)
-    found = server_basis(stack, shares, covariance, spec.public.n_directions, aggregation=aggregation)
+    sd = merged_sd(releases[0], weights)
+    length = case_clip(spec.settings.radius).length(len(M))
+    sds = Deviations(sd, sd / length, merged_sd(releases[1], weights))
+    standard = aggregation == "mean" and spec.options.second == "goe"
+    # Entries above the diagonal have less noise in the isometric vector, and as much in the mirrored triangle.
+    least = noise_edge(sds.second * (math.sqrt(2) if spec.options.second == "mirrored" else 1.0), len(M))
+    found = server_basis(stack, shares, covariance, spec.public.n_directions, aggregation=aggregation, least=least)
     errors = released = None
-    if aggregation == "mean" and spec.options.second == "goe" and np.all(np.isfinite(found.basis)):
-        sd = merged_sd(releases[0], weights)
-        length = case_clip(spec.settings.radius).length(len(M))
-        sds = Deviations(sd, sd / length, merged_sd(releases[1], weights))
+    if standard and np.all(np.isfinite(found.basis)):
         errors = basis_errors(slices, covariance, mean, spec.public.n_directions, sds)
-        released = ReleasedMoments(M, covariance, sds.means, sds.second, sum(weights))
+    # A direction along which noise decides has no bound of its loss.
+    if standard and not found.n_floored and np.all(np.isfinite(found.basis)):
+        proportions = slices[-1] + (1 - slices[-1].sum()) / M.shape[1]
+        released = ReleasedMoments(M, mean, proportions, covariance, sds.means, sds.shares, sds.second, sum(weights))
     return server_estimate(
         found,
         spec,
         errors=errors,
         moments=released,
+        records=sum(weights),
         epsilon_claimed=plan.epsilon_claimed,
         epsilon=plan.epsilon,
         clients=clients[0],
@@ -165,5 +174,5 @@ def fit(run: Run) -> Estimate:
         means, seconds = run.gather(clients, "server", names, local_release, plan, columns, run.rng_for)
         releases = tuple(run.received("server", name) for name in names)
         estimate = run.at("server", server_fit, means, seconds, releases, weights, columns, plan, counted)
-    clipped = run.each(clients, local_clip_share, plan.view, False, columns, run.rng_for)
-    return run.assemble(with_clip_share, estimate, clipped, weights)
+    facts = run.each(clients, local_facts, plan.view, False, columns, True, run.rng_for)
+    return run.assemble(with_facts, estimate, facts, weights)

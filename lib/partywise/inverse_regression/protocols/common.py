@@ -25,6 +25,11 @@ from ..subspace import ReleasedMoments
 
 R = TypeVar("R")
 Options = TypeVar("Options", bound=SlicingOptions, covariant=True)
+# Why a noisy basis has no deviations.
+NO_FORMULA = (
+    "a formula to first order is known of a finite basis of 'whitened', and of 'certified' with aggregation 'mean' and "
+    "second 'goe'"
+)
 
 
 class ClientTerms(Terms):
@@ -91,7 +96,10 @@ def local_moments(
     client: Party, view: RecordView, own: bool, columns: np.ndarray | None, clipped: bool, rng_for: Rng
 ) -> Moments:
     """Moments of the client in its own slices or the public ones, which stay with it."""
-    return local_records(client, view, rng_for).moments(own=own, columns=columns, clipped=clipped)
+    moments = local_records(client, view, rng_for).moments(own=own, columns=columns, clipped=clipped)
+    if clipped:
+        client.clips.add_share("radius", moments.clip_share, moments.n * len(moments.sums))
+    return moments
 
 
 def local_first(client: Party, pair: tuple[R, object]) -> R:
@@ -104,15 +112,48 @@ def local_last(client: Party, pair: tuple[object, R]) -> R:
     return pair[1]
 
 
-def local_clip_share(client: Party, view: RecordView, own: bool, columns: np.ndarray | None, rng_for: Rng) -> float:
-    """Share of the entries behind the client's moments that the public radius clipped, which stays with it."""
-    return local_moments(client, view, own, columns, True, rng_for).clip_share
+@dataclass(frozen=True)
+class ClientFacts:
+    """What a client's records say of a fit, which stays with it.
+
+    clip_share : of the entries behind its moments that the public radius clipped; None where nothing is clipped
+    counts : (H,) records of the slices; levels : the two least responses, if one slice holds all
+    """
+
+    clip_share: float | None
+    counts: np.ndarray
+    levels: tuple[object, ...]
 
 
-def with_clip_share(estimate: Estimate, shares: Mapping[str, float], weights: Sequence[int]) -> Estimate:
-    """The estimate, with the share of all its entries that were clipped."""
-    found = float(np.average(list(shares.values()), weights=weights))
-    return replace(estimate, numbers=estimate.numbers | {"entry_clip_share": found})
+def local_facts(
+    client: Party, view: RecordView, own: bool, columns: np.ndarray | None, clipped: bool | None, rng_for: Rng
+) -> ClientFacts:
+    """What the client's records say, which stays with it; ``clipped`` as of its moments, None where it has none."""
+    if clipped is None:
+        share, counts = None, local_records(client, view, rng_for).counts()
+    else:
+        moments = local_moments(client, view, own, columns, clipped, rng_for)
+        share, counts = moments.clip_share if clipped else None, moments.counts
+    responses = client.block.get("y") if np.count_nonzero(counts) == 1 else None
+    levels = () if responses is None else tuple(np.unique(responses)[:2].tolist())
+    return ClientFacts(share, counts, levels)
+
+
+def with_facts(estimate: Estimate, facts: Mapping[str, ClientFacts], weights: Sequence[int]) -> Estimate:
+    """The estimate, with the share of all its entries that were clipped, and with what its records do not tell."""
+    local = list(facts.values())
+    shares = [one.clip_share for one in local if one.clip_share is not None]
+    if shares:
+        share = float(np.average(shares, weights=weights))
+        estimate = replace(estimate, numbers=estimate.numbers | {"entry_clip_share": share})
+    counts, levels = np.sum([one.counts for one in local], axis=0), {x for one in local for x in one.levels}
+    if np.count_nonzero(counts) > 1:
+        return estimate
+    if len(levels) == 1:
+        reason = f"y is {levels.pop()!r} in all {sum(weights)} records: give a response that varies"
+        return replace(estimate, status="constant_response", reason=reason)
+    reason = f"all responses lie in one of {len(counts)} slices: give edges inside the range of y, or the classes of y"
+    return replace(estimate, status="one_slice", reason=reason)
 
 
 @dataclass(frozen=True)
@@ -176,14 +217,18 @@ def server_basis(
     aggregation: str = "mean",
     inversion: str = "floor",
     estimator: str = "sir",
+    least: float = 0.0,
 ) -> Subspace:
-    """Basis from received slice means, each (p, H), and the merged second moment (p, p); NaN if nothing can be made."""
+    """Basis from received slice means, each (p, H), and the merged second moment (p, p); NaN if nothing can be made.
+
+    least : what noise makes of an eigenvalue, as of `partywise.inverse_regression.estimate.invert`
+    """
     stack = np.stack(means)
     if not (np.all(np.isfinite(stack)) and np.all(np.isfinite(second))):
         return failed_subspace(stack.shape[1], n_directions)
     if inversion == "floor" and not np.linalg.eigvalsh(second)[-1] > 0:
         return failed_subspace(stack.shape[1], n_directions)
-    found = aggregate(stack, weights, second, n_directions, aggregation=aggregation, inversion=inversion)
+    found = aggregate(stack, weights, second, n_directions, aggregation=aggregation, inversion=inversion, least=least)
     if estimator == "sir":
         return found
     mean = np.tensordot(np.asarray(weights) / np.sum(weights), stack, 1)
@@ -205,9 +250,13 @@ def server_estimate(
     columns: np.ndarray | None = None,
     errors: np.ndarray | None = None,
     moments: ReleasedMoments | None = None,
+    records: int | None = None,
     **numbers: float | int | bool | None,
 ) -> Estimate:
-    """The estimate in all p columns, with its flags; ``errors`` of the basis, from noise."""
+    """The estimate in all p columns, with its flags and a verdict from releases and public numbers.
+
+    errors : of the basis, from noise; records : of all clients that take part, where the verdict is asked for
+    """
 
     def spread(kept: np.ndarray) -> np.ndarray:
         if columns is None:
@@ -223,4 +272,24 @@ def server_estimate(
     }
     errors = None if errors is None else spread(errors)
     scalars: dict[str, float | int | bool | str | None] = {**flags, **numbers}
-    return Estimate(spread(found.basis), epsilon_claimed, epsilon, clients, columns, scalars, errors, moments)
+    status, reason = ("ok", "") if records is None else verdict(found, records, math.isfinite(epsilon))
+    basis = spread(found.basis)
+    why = NO_FORMULA if errors is None and math.isfinite(epsilon) else ""
+    return Estimate(basis, epsilon_claimed, epsilon, clients, columns, scalars, errors, moments, status, reason, why)
+
+
+def verdict(found: Subspace, records: int, noisy: bool) -> tuple[str, str]:
+    """Status of a basis and the sentence for it; ``noisy``: whether noise was added."""
+    p = len(found.basis)
+    if p > records:
+        reason = f"X has {p} columns and {records} records: their covariance has no inverse; screen columns first"
+        return "more_columns_than_records", reason
+    lost = not np.all(np.isfinite(found.basis))
+    if not lost and not found.n_floored:
+        return "ok", ""
+    which = f"no eigenvalue of {p}" if lost else f"{p - found.n_floored} of {p} eigenvalues"
+    if noisy:
+        cause, remedy = "stand out from the noise", "use more records, a larger epsilon or fewer columns"
+    else:
+        cause, remedy = "exceed rounding", "leave out columns that are constant, clipped throughout or sums of others"
+    return "singular", f"{which} of the covariance {cause if not lost else cause.replace(' ', 's ', 1)}: {remedy}"

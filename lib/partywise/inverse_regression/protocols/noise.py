@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..certified import about_the_mean
-from ..estimate import floored_spectrum
+from ..estimate import floored_spectrum, noise_edge
 
 # Eigenvalues closer than this share of the largest are taken for equal.
 EQUAL = 1e-8
@@ -42,14 +42,14 @@ def basis_errors(
     The basis is Sigma^-1 U, of whitened records (where ``sds.mean`` is given) Sigma^(-1/2) U. Signs of directions,
     clipping and the raising of eigenvalues count as fixed. A column is NaN unless its singular value is further from
     every other than noise can move one, sd (sqrt(p) + sqrt(H)), and all are NaN unless the eigenvalues of the
-    covariance exceed what noise can make, sd sqrt(2 p): a first-order value says nothing there.
+    covariance exceed what noise can make (`noise_edge`): a first-order value says nothing there.
     """
     if not (sds.means or sds.second):
         return None
     M, total = about_the_mean(slices)
     p, H = M.shape
     errors = np.full((p, n_directions), np.nan)
-    if not np.linalg.eigvalsh(covariance)[0] > sds.second * math.sqrt(2 * p):
+    if not np.linalg.eigvalsh(covariance)[0] > noise_edge(sds.second, p):
         return errors
     shares = slices[-1] + (1 - slices[-1].sum()) / H
     power, values = _Power.of(covariance, -1.0 if sds.mean is None else -0.5), np.linalg.eigvalsh(M @ M.T)[::-1]

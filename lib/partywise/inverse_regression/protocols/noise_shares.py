@@ -18,8 +18,8 @@ from typing import Generic, TypeVarTuple
 import numpy as np
 
 from ...errors import PartyError
+from ...federation.exchanges.masks.noisy_sum import noisy_sum
 from ...federation.exchanges.masks.pair_keys import PairKeys, agree_on_keys
-from ...federation.exchanges.noisy_sum import noisy_sum
 from ...federation.parties import Party
 from ...federation.run import PerPlace, Run
 from ...privacy.mechanisms.release import Release

@@ -44,7 +44,7 @@ from .common import (
     Plan,
     RecordView,
     local_choice,
-    local_clip_share,
+    local_facts,
     local_moments,
     participating_clients,
     server_answer,
@@ -52,7 +52,7 @@ from .common import (
     server_estimate,
     server_table,
     weighted_mean,
-    with_clip_share,
+    with_facts,
 )
 
 
@@ -163,7 +163,7 @@ def local_second(
 
 
 def server_selected(choices: Sequence[np.ndarray], spec: SlicingSpec[PublishedOptions]) -> tuple[np.ndarray, bool]:
-    """Columns selected by a majority, and whether the most wanted ones had to complete them to d columns."""
+    """Columns with more votes of slices than half the clients, and whether the next ones complete them to d columns."""
     table, d = server_table(choices, spec.public.n_columns), spec.public.n_directions
     selected = ccmd_select(table)
     if len(selected) >= d:
@@ -212,6 +212,7 @@ def server_fit(
         epsilon=plan.epsilon,
         clients=clients,
         columns=columns,
+        records=sum(weights),
         skipped_clients=clients - len(weights),
         completed=completed,
         sd_means=noise if spec.options.mechanism == "iid" else float(np.sqrt(noise)),
@@ -233,5 +234,5 @@ def fit(run: Run) -> Estimate:
     names = ("slice means", "second moment")
     means, seconds = run.gather(clients, "server", names, local_release, plan, columns, run.rng_for)
     estimate = run.at("server", server_fit, means, seconds, weights, selected, plan, len(run.parties))
-    clipped = run.each(clients, local_clip_share, plan.view, plan.second.own, columns, run.rng_for)
-    return run.assemble(with_clip_share, estimate, clipped, weights)
+    facts = run.each(clients, local_facts, plan.view, plan.second.own, columns, True, run.rng_for)
+    return run.assemble(with_facts, estimate, facts, weights)

@@ -1,7 +1,6 @@
 """Protocol without privacy: clients send their moments in the clear, and the server makes the pooled estimate.
 
-The reference of every comparison.  With clipped records it shows what clipping costs, with unclipped ones it is sliced
-inverse regression itself.
+The reference of every comparison: sliced inverse regression itself. With clipped records it shows what clipping costs.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from .common import (
     Choice,
     Plan,
     local_choice,
-    local_clip_share,
+    local_facts,
     local_moments,
     server_answer,
     server_basis,
     server_estimate,
     server_table,
     weighted_mean,
-    with_clip_share,
+    with_facts,
 )
 
 
@@ -44,7 +43,7 @@ def local_clear(client: Party, plan: Plan, columns: np.ndarray | None, rng_for: 
 
 
 def server_columns(choices: Sequence[np.ndarray], n_columns: int) -> np.ndarray:
-    """Columns selected by a majority."""
+    """Columns with more votes of slices than half the number of clients."""
     return ccmd_select(server_table(choices, n_columns))
 
 
@@ -64,7 +63,9 @@ def server_fit(
     else:
         about = centre(pooled)
         found = server_basis([about.means], [1], about.second, d, estimator=spec.options.estimator)
-    return server_estimate(found, spec, epsilon_claimed=inf, epsilon=inf, clients=len(weights), columns=columns)
+    return server_estimate(
+        found, spec, epsilon_claimed=inf, epsilon=inf, clients=len(weights), columns=columns, records=n
+    )
 
 
 def fit(run: Run) -> Estimate:
@@ -80,7 +81,6 @@ def fit(run: Run) -> Estimate:
     moments = run.gather(clients, "server", "moments", local_clear, plan, columns, run.rng_for)
     weights = spec.public.sizes[: len(clients)]
     estimate = run.at("server", server_fit, moments, weights, columns, spec)
-    if not spec.options.clipped:
-        return estimate
-    clipped = run.each(clients, local_clip_share, plan.view, spec.options.slices == "quantile", columns, run.rng_for)
-    return run.assemble(with_clip_share, estimate, clipped, weights)
+    own, clipped = spec.options.slices == "quantile", spec.options.clipped
+    facts = run.each(clients, local_facts, plan.view, own, columns, clipped, run.rng_for)
+    return run.assemble(with_facts, estimate, facts, weights)

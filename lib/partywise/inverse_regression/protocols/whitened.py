@@ -32,8 +32,9 @@ from ..certified import (
 from ..model import Estimate
 from .budgets import CertifiedPlan, user_epsilon
 from .common import (
+    ClientFacts,
     failed_subspace,
-    local_clip_share,
+    local_facts,
     local_first,
     local_last,
     merged_sd,
@@ -41,7 +42,7 @@ from .common import (
     participating_clients,
     server_estimate,
     weighted_mean,
-    with_clip_share,
+    with_facts,
 )
 from .noise import Deviations, basis_errors
 from .noise_shares import agree_to_share
@@ -49,6 +50,7 @@ from .screening import screen
 from .whitening import (
     MERGED,
     WhitenedPlan,
+    least_eigenvalue,
     local_clipped_moments,
     local_whitened_moments,
     public_radius,
@@ -84,6 +86,7 @@ def local_whitened(
     client: Party,
     plan: WhitenedPlan,
     columns: np.ndarray | None,
+    counted: tuple[int, float],
     merged_moments: np.ndarray,
     releases: Sequence[Release],
     rng_for: Rng,
@@ -92,7 +95,8 @@ def local_whitened(
 
     Nothing, where the merged covariance has no positive eigenvalue.
     """
-    spec, moments = plan.spec, local_whitened_moments(client, plan, columns, merged_moments, releases, rng_for)
+    spec = plan.spec
+    moments = local_whitened_moments(client, plan, columns, counted, merged_moments, releases, rng_for)
     if moments is None:
         return replace(releases[-1], value=None), math.nan
     release = release_slices(
@@ -137,7 +141,7 @@ def server_fit(
     spec, d, covariance = plan.spec, plan.spec.public.n_directions, server_covariance(answer.value)
     found, errors, sd_means = failed_subspace(len(covariance), d), None, None
     if whitens(covariance):
-        found = unwhiten(np.stack(means), weights, covariance, d)
+        found = unwhiten(np.stack(means), weights, covariance, d, least_eigenvalue(plan, counted))
         sd_means = noise_sd(releases[1])
         sds = deviations(plan, releases, weights, counted)
         errors = basis_errors(weighted_mean(means, weights), covariance, answer.value[-1], d, sds)
@@ -149,6 +153,7 @@ def server_fit(
         clients=clients[0],
         columns=columns,
         errors=errors,
+        records=sum(weights),
         skipped_clients=clients[0] - clients[1],
         epsilon_user=user_epsilon(spec, plan.budget),
         sd_means=sd_means,
@@ -180,15 +185,11 @@ def deviations(
     return Deviations(means, means / plan.spec.options.ball, second, second / math.sqrt(2 * MEAN_SHARE) / length)
 
 
-def with_both(
-    estimate: Estimate, shrunk: Sequence[float], clipped: Mapping[str, float], weights: Sequence[int]
+def with_shrunk(
+    estimate: Estimate, shrunk: Sequence[float], facts: Mapping[str, ClientFacts], weights: Sequence[int]
 ) -> Estimate:
-    """The estimate, with the shares of entries that were clipped and of records that shrank."""
-    return with_shrunk(with_clip_share(estimate, clipped, weights), shrunk)
-
-
-def with_shrunk(estimate: Estimate, shrunk: Sequence[float]) -> Estimate:
-    """The estimate, with the share of records that shrank, which stays with the clients."""
+    """The estimate, with what the clients' records say and with the share of them that shrank, which stay with them."""
+    estimate = with_facts(estimate, facts, weights)
     if estimate.numbers["sd_means"] is None:
         return estimate
     return replace(estimate, numbers=estimate.numbers | {"shrunk": float(np.mean(shrunk))})
@@ -205,7 +206,7 @@ def fit(run: Run) -> Estimate:
     if shared is not None:
         second = shared_second(run, shared, clients, columns, counted)
         answer = run.at("server", server_hand_on, second)
-        released, shrunk = shared_whitened(run, shared, clients, columns, answer)
+        released, shrunk = shared_whitened(run, shared, clients, columns, counted, answer)
         given = answer, released, second, shared.records, columns, plan, n
         estimate = run.at("server", server_fit_shared, *given)
     else:
@@ -218,14 +219,13 @@ def fit(run: Run) -> Estimate:
         for client in clients:
             moments = run.send("server", client, MERGED, answer)
             releases = run.received(client, MERGED)
-            drawn = run.at(client, local_whitened, plan, columns, moments, releases, run.rng_for)
+            drawn = run.at(client, local_whitened, plan, columns, counted, moments, releases, run.rng_for)
             means.append(run.send(client, "server", "whitened slice means", local_first, drawn))
             shrunk.append(run.at(client, local_last, drawn))
 
         # 3. back to x-space
         releases = tuple(run.received("server", name) for name in ("second moment", "whitened slice means"))
         estimate = run.at("server", server_fit, answer, means, releases, weights, columns, plan, n)
-    if plan.spec.options.clip == "ball":
-        return run.assemble(with_shrunk, estimate, shrunk)
-    clipped = run.each(clients, local_clip_share, plan.view, False, columns, run.rng_for)
-    return run.assemble(with_both, estimate, shrunk, clipped, weights)
+    clipped = True if plan.spec.options.clip == "box" else None
+    facts = run.each(clients, local_facts, plan.view, False, columns, clipped, run.rng_for)
+    return run.assemble(with_shrunk, estimate, shrunk, facts, weights)

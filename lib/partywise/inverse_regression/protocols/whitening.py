@@ -16,9 +16,9 @@ from ...privacy.mechanisms.release import Release
 from ...privacy.statistics.clips import BallClip, WholeClip
 from ...privacy.statistics.whole import Whole
 from ...randomness import Rng
-from ..bounded import whole_second_and_mean, whole_slices
+from ..bounded import MEAN_SHARE, whole_second_and_mean, whole_slices
 from ..certified import covariance_of, reach_of, read_second_and_mean, read_slices, release_mu
-from ..estimate import inverse_root
+from ..estimate import inverse_root, noise_edge
 from ..moments import Moments, client_moments, whitened_means
 from ..options import WhitenedOptions
 from ..slices import case_clip
@@ -44,6 +44,14 @@ def public_radius(plan: WhitenedPlan, p: int, counted: tuple[int, float]) -> flo
     return reach * settings.radius * math.sqrt(p)
 
 
+def least_eigenvalue(plan: WhitenedPlan, counted: tuple[int, float]) -> float:
+    """What noise makes of an eigenvalue of the merged second moment, from public numbers; 0 without noise."""
+    mu = release_mu(plan.budget["second"], plan.spec.settings.release_delta)
+    squared = second_clip(plan, counted).length(plan.n_kept) ** 2 * (1 + MEAN_SHARE)
+    records, variance = counted
+    return noise_edge(math.sqrt(2 * variance) * squared / (records * mu), plan.n_kept)
+
+
 def second_clip(plan: WhitenedPlan, counted: tuple[int, float]) -> WholeClip:
     """How records are clipped before their second moment is released."""
     radius = public_radius(plan, plan.n_kept, counted)
@@ -62,6 +70,8 @@ def local_clipped_moments(
     """Moments of the records of a client, clipped for their second moment, which stay with it."""
     X, y = local_records(client, plan.view, rng_for).records(columns)
     public = plan.spec.public
+    # A ball of public size clips by its design, the box is what the caller declares.
+    client.clips.add("radius", int(np.count_nonzero(np.abs(X) > plan.spec.settings.radius)), X.size)
     return client_moments(X, y, public.public_slices, clip=second_clip(plan, counted), bits=public.bits)
 
 
@@ -69,6 +79,7 @@ def local_whitened_moments(
     client: Party,
     plan: WhitenedPlan,
     columns: np.ndarray | None,
+    counted: tuple[int, float],
     merged_moments: np.ndarray,
     releases: Sequence[Release],
     rng_for: Rng,
@@ -77,7 +88,7 @@ def local_whitened_moments(
     covariance, public = server_covariance(merged_moments), plan.spec.public
     if not whitens(covariance):
         return None
-    root = replace(releases[-1], value=inverse_root(covariance)[0])
+    root = replace(releases[-1], value=inverse_root(covariance, least_eigenvalue(plan, counted))[0])
     mean = replace(releases[-1], value=merged_moments[-1])
     X, y = local_records(client, plan.view, rng_for).records(columns)
     return whitened_means(X, y, public.public_slices, root, ball_of(plan), bits=public.bits, shift=mean)
@@ -123,6 +134,7 @@ def shared_whitened(
     shared: SharedNoise[WhitenedOptions],
     clients: Sequence[Party],
     columns: np.ndarray | None,
+    counted: tuple[int, float],
     answer: Payload,
 ) -> tuple[Release, list[float]]:
     """Round 2 of all clients together, as a release at the server, and at each the share of its records that shrank."""
@@ -131,7 +143,7 @@ def shared_whitened(
     total = whole_slices(pooled)
     moments = run.broadcast("server", clients, MERGED, answer)
     for client in clients:
-        given = total, plan, columns, moments, run.received(client, MERGED), run.rng_for
+        given = total, plan, columns, counted, moments, run.received(client, MERGED), run.rng_for
         drawn.append(run.at(client, local_whole_whitened, *given))
     places = list(zip(clients, drawn, strict=True))
     own = per_place({client.name: run.at(client, local_first, found) for client, found in places})
@@ -143,7 +155,7 @@ def shared_whitened(
 def local_whole_whitened(
     client: Party,
     total: Whole,
-    *given: *tuple[WhitenedPlan, np.ndarray | None, np.ndarray, Sequence[Release], Rng],
+    *given: *tuple[WhitenedPlan, np.ndarray | None, tuple[int, float], np.ndarray, Sequence[Release], Rng],
 ) -> tuple[Whole, float]:
     """What a client adds to the whitened slices of all, and the share of its records that shrank; both stay with it.
 

@@ -9,7 +9,9 @@ import numpy as np
 from ...federation.parties import Party, merge_blocks
 from ...federation.roles import roles
 from ...federation.run import Run
+from ...models.newton_step import dependent_columns
 from ...privacy.accounted_values import Clear
+from ...verdicts import OK, Verdict, rank_verdict
 from ..exact import exact_fit
 from ..model import Estimate
 from ..options import ExactOptions, PooledOptions
@@ -27,6 +29,7 @@ def local_fit(
     train: np.ndarray,
     others: Sequence[np.ndarray],
     columns: Sequence[Sequence[int]],
+    names: Sequence[str],
     options: PooledOptions | ExactOptions,
     rng_for: Callable,
 ) -> Estimate:
@@ -35,10 +38,24 @@ def local_fit(
     response = local_response(active, train, options.model)
     if isinstance(options, ExactOptions):
         found, reached = exact_fit(X, response, options.model, options.ridge, options.intercept)
-        return Estimate(found, numbers={} if reached else {"status": "not_converged"})
+        verdict = exact_verdict(X, names, options, reached)
+        return Estimate(found, status=verdict.status, reason=verdict.reason)
     drawn = local_batches(active, train, options, rng_for)
     found, path = descend(X, response, drawn, options)
     return Estimate(found, path=path, batches=drawn)
+
+
+def exact_verdict(X: np.ndarray, names: Sequence[str], options: ExactOptions, reached: bool) -> Verdict:
+    """Whether the columns determine an optimum, and whether Newton's steps reached it."""
+    if not reached:
+        return Verdict(
+            "not_converged",
+            f"Newton's steps have not reached an optimum with ridge={options.ridge}: give a larger one or fewer "
+            "columns",
+        )
+    if options.ridge or X.shape[1] >= len(X):
+        return OK
+    return rank_verdict([names[place] for place in dependent_columns(X, options.intercept)])
 
 
 def fit(run: Run) -> Estimate:
@@ -46,4 +63,4 @@ def fit(run: Run) -> Estimate:
     active, passive = roles(run.parties, bare=True)
     train, columns = run.fold.train, [party.columns for party in (*passive, active)]
     others = run.gather(passive, active, "features", local_features, train)
-    return run.at(active, local_fit, train, others, columns, run.spec.options, run.rng_for)
+    return run.at(active, local_fit, train, others, columns, run.spec.public.names, run.spec.options, run.rng_for)

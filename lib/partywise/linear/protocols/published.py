@@ -117,6 +117,8 @@ def round_residual(
     return rows, run.broadcast(last, rest, "residual", local_added, *given, u, parts_of(run.parties))
 
 
+# Steps that run off overflow: coefficients that are not finite say so.
+@np.errstate(over="ignore", invalid="ignore")
 def fit(run: Run) -> Estimate:
     """The source's rounds: partial residuals on their way round, then gradients row by row to the key holder."""
     active, passive = roles(run.parties, bare=True)

@@ -20,12 +20,12 @@ from ...federation.run import Run
 from ...models.intervals import Intervals
 from ...privacy.mechanisms.release import Release
 from ..model import Estimate, LabelSpec, Plan, delta_of, labels_of
-from ..noise import coefficient_deviations, descent_deviations, released_intervals
+from ..noise import OVERSHOT, coefficient_deviations, descent_deviations, released_intervals
 from ..options import WalrOptions
 from ..planner import fixed_plan, plan_label_dp
 from ..release import release_dot_product
 from ..trainers import fit_walr
-from .common import local_features
+from .common import fit_verdict, local_features
 
 
 def local_release(measurer: Party, train: np.ndarray, X: np.ndarray, plan: Plan, rng_for: Callable) -> Release:
@@ -76,15 +76,18 @@ def server_fit(X: np.ndarray, noisy_dot: np.ndarray, plan: Plan, options: WalrOp
         "chosen_distribution": plan.distribution,
         "ridge": float(plan.ridge[-1]),
     }
-    if options.trainer == "newton" and not fitted.converged:
-        numbers["status"] = "not_converged"
-    errors, intervals = None, Intervals(reason=f"trainer={options.trainer!r} need not have reached an optimum")
+    verdict = fit_verdict(options.trainer, fitted)
+    errors, why, intervals = None, "", Intervals(reason=f"trainer={options.trainer!r} need not have reached an optimum")
     if options.trainer != "newton":
         errors = descent_deviations(X, fitted.theta, plan, options.learning_rate, options.steps)
+        why = OVERSHOT if errors is None else ""
     elif fitted.converged:
         errors = coefficient_deviations(X, fitted.theta, plan)
         intervals = released_intervals(X, fitted.theta, plan)
-    return Estimate(fitted.theta, plan.epsilon_claimed, plan, noisy_dot, numbers, errors, plan.link, intervals)
+    else:
+        why = "the Newton steps have not reached an optimum"
+    given = fitted.theta, plan.epsilon_claimed, plan, noisy_dot, numbers, errors, plan.link, intervals, why
+    return Estimate(*given, verdict.status, verdict.reason)
 
 
 def fit(run: Run) -> Estimate:

@@ -48,7 +48,8 @@ def server_estimate(X: np.ndarray, theta: np.ndarray, epsilon: float, spec: Labe
     if unit_of(spec) == "label":
         errors = tilt_deviations(X, theta, epsilon, delta_of(spec))
     reason = "the curvature of private features is not released"
-    return Estimate(theta, epsilon, noise_errors=errors, intervals=Intervals(reason=reason))
+    why = reason if errors is None else ""
+    return Estimate(theta, epsilon, noise_errors=errors, intervals=Intervals(reason=reason), noise_errors_reason=why)
 
 
 def fit(run: Run) -> Estimate:

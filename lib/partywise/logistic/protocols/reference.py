@@ -6,7 +6,7 @@ The floor of every comparison, and the trainers without noise: how far each of t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypedDict
 
 import numpy as np
@@ -14,13 +14,16 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...models.intervals import Intervals
+from ...models.newton_step import dependent_columns
 from ...privacy.accounted_values import Clear
+from ...verdicts import first_fault, rank_verdict
 from ..model import Estimate
 from ..noise import released_intervals
 from ..objective import dot_product
 from ..options import ReferenceOptions
 from ..planner import fixed_plan
 from ..trainers import fit_walr, ordinary_mini_batch
+from .common import fit_verdict
 
 
 class Descent(TypedDict):
@@ -38,7 +41,7 @@ def local_labels(measurer: Party, train: np.ndarray) -> Clear:
 
 
 def local_fit(
-    trainer: Party, train: np.ndarray, y: np.ndarray, options: ReferenceOptions, rng_for: Callable
+    trainer: Party, train: np.ndarray, y: np.ndarray, names: Sequence[str], options: ReferenceOptions, rng_for: Callable
 ) -> Estimate:
     """The trainer's fit on labels that it was shown."""
     X, rng = trainer.block["X"][train], rng_for("mini-batches")
@@ -51,12 +54,21 @@ def local_fit(
         return Estimate(theta, float("inf"), numbers=numbers, link=plan.link)
     found = fit_walr(X, dot_product(X, y), plan, options.trainer, **given)
     numbers["steps"] = found.steps
-    if options.trainer == "newton" and not found.converged:
-        numbers["status"] = "not_converged"
     intervals = Intervals(reason=f"trainer={options.trainer!r} need not have reached an optimum")
     if options.trainer == "newton" and found.converged:
         intervals = released_intervals(X, found.theta, plan)
-    return Estimate(found.theta, float("inf"), numbers=numbers, link=plan.link, intervals=intervals)
+    verdict = fit_verdict(options.trainer, found)
+    if options.trainer == "newton" and not options.ridge and X.shape[1] < len(X):
+        verdict = first_fault((verdict, rank_verdict([names[1 + place] for place in dependent_columns(X[:, 1:])])))
+    return Estimate(
+        found.theta,
+        float("inf"),
+        numbers=numbers,
+        link=plan.link,
+        intervals=intervals,
+        status=verdict.status,
+        reason=verdict.reason,
+    )
 
 
 def fit(run: Run) -> Estimate:
@@ -64,4 +76,4 @@ def fit(run: Run) -> Estimate:
     trainer, measurer = run.parties
     train = run.fold.train
     y = run.send(measurer, trainer, "labels", local_labels, train)
-    return run.at(trainer, local_fit, train, y, run.spec.options, run.rng_for)
+    return run.at(trainer, local_fit, train, y, run.spec.public.feature_names, run.spec.options, run.rng_for)

@@ -19,7 +19,7 @@ from ...models.intervals import Intervals
 from ...models.objective import Objective
 from ...privacy.mechanisms.release import Release
 from ..model import Estimate, LabelSpec, Plan, delta_of, labels_of
-from ..noise import descent_deviations
+from ..noise import OVERSHOT, descent_deviations
 from ..options import RoundsOptions
 from ..planner import label_noise_plan
 from ..release import release_dot_product
@@ -64,11 +64,13 @@ def server_descent(
         "learning_rate": learning_rate,
         "chosen_distribution": "gaussian",
     }
+    errors = descent_deviations(X, point.theta, plan, learning_rate, options.rounds)
     return Estimate(
         point.theta,
         plan.epsilon_claimed,
         numbers=numbers | {"bounded": has_minimiser(objective, point)},
-        noise_errors=descent_deviations(X, point.theta, plan, learning_rate, options.rounds),
+        noise_errors=errors,
+        noise_errors_reason=OVERSHOT if errors is None else "",
         link=plan.link,
         intervals=Intervals(reason="noise in every step: the last need not be near an optimum"),
     )

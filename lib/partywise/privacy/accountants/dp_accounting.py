@@ -25,6 +25,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import reduce
 from importlib import import_module
+
+# Any: events of a library that need not be there.
 from typing import Any
 
 from ..accounting.compose import Composition

@@ -15,6 +15,8 @@ import math
 import warnings
 from collections.abc import Callable, Iterable
 from functools import lru_cache, wraps
+
+# Any: a float for floats, an array for arrays.
 from typing import Any, TypeVar, cast
 
 import numpy as np

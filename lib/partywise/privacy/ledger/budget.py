@@ -5,13 +5,15 @@ import sys
 from collections.abc import Collection
 from fractions import Fraction
 from itertools import combinations
+
+# Any: the one parameter of a profile that the rule of a budget names.
 from typing import Any
 
 from ...errors import BudgetExceeded, CertificationError
 from ..accounting.calibration import MARGIN, gdp_mu, zcdp_rho
 from ..accounting.privacy_profile import PrivacyProfile
 from ..accounting.tradeoff import pure_mu
-from ..rounding import round_up
+from ..rounding import as_decimal, round_up
 from .event import FIELDS, QUESTIONS, UNNAMED, Event
 
 RULES = ("gdp", "zcdp", "pure")
@@ -115,7 +117,8 @@ class PrivacyFilter:
             "zcdp": lambda: float(zcdp_rho(epsilon, left)),
             "pure": lambda: self.epsilon,
         }[rule]()
-        # Sums are exact: many small releases cannot slip through by rounding.
+        # Sums are exact, of amounts as they print: many small releases cannot slip through by rounding, and three times
+        # 0.1 are 0.3.
         self._spent, self._numeric, self._lost, self._distance = Fraction(0), Fraction(0), False, Fraction(0)
         self.against, self.holder = against, holder
         # Releases with noise in shares, each with its cost as it is stated.
@@ -209,7 +212,7 @@ class PrivacyFilter:
         """What is left of the budget, in mu squared, rho or epsilon."""
         if self._lost:
             return 0.0
-        return math.inf if math.isinf(self.budget) else max(float(Fraction(self.budget) - self._spent), 0.0)
+        return math.inf if math.isinf(self.budget) else max(float(as_decimal(self.budget) - self._spent), 0.0)
 
     def would_fit(self, event: Event) -> bool:
         """Whether `spend` would accept an event.
@@ -268,16 +271,28 @@ class PrivacyFilter:
         """
         cost = self._cost(event)
         if not self._fits(cost, event):
-            beside = f"delta_numeric = {event.delta_numeric:.3g}" + (f", tv = {event.tv:.3g}" if event.tv else "")
-            raise BudgetExceeded(
-                f"{event.mechanism} {event.release_id!r} costs {CURRENCY[self.rule]} = {float(cost):.6g} (and "
-                f"{beside}); {self.remaining:.6g} of {self.budget:.6g} is left of epsilon = "
-                f"{self.epsilon:.6g}, delta = {self.delta:.3g} (and {self._numeric_left:.3g} of the numeric reserve). "
-                "Use more noise, send an earlier release again, or state a larger budget"
-                + ("." if self._has_room(event.delta_numeric, event.tv) else " with a numeric_reserve.")
-            )
+            raise BudgetExceeded(self._refusal(event, float(cost)))
         self._first = self._first or (event.unit, event.relation)
         self._count(event, cost)
+
+    def _refusal(self, event: Event, cost: float) -> str:
+        """The sentence about an event that does not fit: about its cost, and about the reserve where that is short."""
+        beside = f"delta_numeric = {event.delta_numeric:.3g}" + (f", tv = {event.tv:.3g}" if event.tv else "")
+        what, numeric = f"{event.mechanism} {event.release_id!r}", self._has_room(event.delta_numeric, event.tv)
+        needed = self._reserve_of(event.delta_numeric, event.tv if cost else 0.0)
+        if not cost and not numeric:
+            return (
+                f"{what} takes {beside} of the numeric reserve, and {max(self._numeric_left, 0.0):.3g} of "
+                f"{self.numeric_reserve:.3g} is left: state numeric_reserve = {_up(needed):.3g} or more, which is "
+                f"a part of delta = {self.delta:.3g}."
+            )
+        digits = next((k for k in (6, 9, 12) if f"{cost:.{k}g}" != f"{self.remaining:.{k}g}"), 17)
+        return (
+            f"{what} costs {CURRENCY[self.rule]} = {cost:.{digits}g} (and {beside}); {self.remaining:.{digits}g} of "
+            f"{self.budget:.6g} is left of epsilon = {self.epsilon:.6g}, delta = {self.delta:.3g} (and "
+            f"{self._numeric_left:.3g} of the numeric reserve). Use more noise, send an earlier release again, or "
+            "state a larger budget" + ("." if numeric else f" with numeric_reserve = {_up(needed):.3g} or more.")
+        )
 
     def carry(self, event: Event) -> float:
         """Count what was drawn before, under whatever budget; never refused.
@@ -309,14 +324,14 @@ class PrivacyFilter:
 
     def _count(self, event: Event, cost: float | Fraction) -> None:
         """Add an event, which is drawn."""
-        self._numeric += Fraction(event.delta_numeric)
+        self._numeric += as_decimal(event.delta_numeric)
         if not cost:
             return
-        self._distance += Fraction(event.tv)
+        self._distance += as_decimal(event.tv)
         if not math.isinf(cost):
             self._spent += Fraction(cost)
             if event.shares:
-                self._shared = (*self._shared, (event, Fraction(self._stated_cost(event))))
+                self._shared = (*self._shared, (event, self._stated_amount(event)))
 
     @property
     def tv(self) -> float:
@@ -382,17 +397,37 @@ class PrivacyFilter:
 
     @property
     def _numeric_left(self) -> float:
-        return float(Fraction(self.numeric_reserve) - self._numeric)
+        return float(as_decimal(self.numeric_reserve) - self._numeric)
+
+    @property
+    def tails(self) -> float:
+        """What the events took, or would take, of the numeric reserve: all that lies beside their profiles.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> budget = pw.PrivacyFilter(1.0, 1e-5, unit="row", numeric_reserve=1e-6)
+        >>> terms = {"unit": "row", "depends_on": {"label"}, "mu": 0.1, "delta_numeric": 1e-7}
+        >>> budget.spend(pw.Event("count", "data owner", "gaussian", **terms))
+        >>> budget.tails
+        1e-07
+        """
+        return float(self._reserve_of(0.0, 0.0))
 
     def _has_room(self, numeric: float, distance: float) -> bool:
         """Whether the numeric reserve has room for so much more, the rounding margin for a small distance."""
-        used, far = self._numeric + Fraction(numeric), self._distance + Fraction(distance)
+        return self._reserve_of(numeric, distance) <= as_decimal(self.numeric_reserve)
+
+    def _reserve_of(self, numeric: float, distance: float) -> Fraction:
+        """Return the numeric reserve that everything so far and so much more take together."""
+        used, far = self._numeric + as_decimal(numeric), self._distance + as_decimal(distance)
         if far and not math.isinf(self.budget):
             # Beyond, (1 + e^epsilon) times the least distance that is ever stated is more than 1.
             factor = 1 + Fraction(math.exp(self.epsilon)) if self.epsilon < 700 else Fraction(sys.float_info.max)
-            if far * factor > Fraction(ROUNDING[self.rule]) * (Fraction(self.delta) - Fraction(self.numeric_reserve)):
+            margin = as_decimal(self.delta) - as_decimal(self.numeric_reserve)
+            if far * factor > Fraction(ROUNDING[self.rule]) * margin:
                 used += far * factor
-        return float(used) <= self.numeric_reserve
+        return used
 
     def _fits(self, cost: float | Fraction, event: Event) -> bool:
         numeric, distance = event.delta_numeric, event.tv if cost else 0.0
@@ -402,17 +437,17 @@ class PrivacyFilter:
             return False
         if math.isinf(cost) or math.isinf(self.budget):
             return cost == 0 or math.isinf(self.budget)
-        try:
-            return float(self._spent + Fraction(cost)) <= self.budget * (1 + ROUNDING[self.rule])
-        except OverflowError:
-            return False
+        return self._spent + Fraction(cost) <= as_decimal(self.budget) * (1 + Fraction(ROUNDING[self.rule]))
 
     def _cost(self, event: Event) -> float | Fraction:
         """What an event adds: of noise in shares, to the worst coalition."""
-        cost = self._stated_cost(event)
-        if not event.shares or not cost or math.isinf(cost):
+        stated = self._stated_cost(event)
+        if math.isinf(stated):
+            return stated
+        cost = self._stated_amount(event)
+        if not event.shares or not cost:
             return cost
-        return self._worst((*self._shared, (event, Fraction(cost)))) - self._worst(self._shared)
+        return self._worst((*self._shared, (event, cost))) - self._worst(self._shared)
 
     def _worst(self, shared: tuple[tuple[Event, Fraction], ...]) -> Fraction:
         """What releases with noise in shares cost together, for the same coalition: the worst of all."""
@@ -434,6 +469,13 @@ class PrivacyFilter:
         if math.comb(len(names), size) > MANY:
             return [None]
         return [frozenset(view) for view in combinations(names, size)]
+
+    def _stated_amount(self, event: Event) -> Fraction:
+        """The finite cost of an event as it is stated, as a decimal: of a pure release its epsilon times its count."""
+        cost, profile = self._stated_cost(event), self._profile(event)
+        if cost and self.rule == "pure" and isinstance(profile, PrivacyProfile) and profile.epsilon is not None:
+            return profile.count * as_decimal(profile.epsilon)
+        return as_decimal(cost)
 
     def _stated_cost(self, event: Event) -> float:
         """What an event costs as it is stated, by the rule."""
@@ -471,6 +513,12 @@ class PrivacyFilter:
                 f"with {self._first}; name the unit that the budget protects: PrivacyFilter(..., unit=...)."
             )
         return event.profile if event.certified else None
+
+
+def _up(amount: Fraction) -> float:
+    """An amount with three digits, rounded up."""
+    scale = Fraction(10) ** (math.floor(math.log10(amount)) - 2) if 0 < amount < sys.float_info.max else Fraction(1)
+    return float(min(math.ceil(amount / scale) * scale, Fraction(sys.float_info.max)))
 
 
 def _others(event: Event, view: frozenset[str]) -> frozenset[str]:

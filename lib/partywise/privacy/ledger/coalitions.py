@@ -62,6 +62,7 @@ class Coalitions:
     ) -> None:
         self.names, self._rows, self._costs, self._classes, self._ways = tuple(names), rows, costs, classes, ways
         known, self._closed = frozenset(names), _closed_ways(rows, costs)
+        self._encrypting = _encryption_keys(rows, costs)
         # Rows whose cost depends on who asks; few.
         self._shared = [k for k, event in enumerate(rows) if event.shares and costs[k] != 0.0]
         grouped = _group(rows, costs, classes)
@@ -147,7 +148,12 @@ class Coalitions:
             number = self.colluders + 1
             said.append(f"no {'two' if number == 2 else number} parties join their knowledge")
         said += [f"{name} (key) colludes with no receiver" for name in sorted(keys)]
-        return "; ".join([*said, *(f"{names} do not collude" for names in sorted(shares))]) or "nobody"
+        said += [f"{names} do not collude" for names in sorted(shares)]
+        if holders := sorted(self._encrypting & set(self.names)):
+            owners = " and ".join(filter(None, (", ".join(holders[:-1]), holders[-1])))
+            plural = "s" if len(holders) > 1 else ""
+            said.append(f"encryption under the key{plural} of {owners} holds (a computational assumption)")
+        return "; ".join(said) or "nobody"
 
     @functools.cached_property
     def _sights(self) -> list[tuple[int, Sight, frozenset[str]]]:
@@ -218,6 +224,13 @@ def _closed_ways(rows: Sequence[Event], costs: Sequence[PrivacyProfile | float |
             if event.mechanism == CLOSED and event.owner not in event.key_holders:
                 found.add((event.owner, Way(frozenset(event.audience), keys=frozenset(event.key_holders))))
     return frozenset(found)
+
+
+def _encryption_keys(rows: Sequence[Event], costs: Sequence[PrivacyProfile | float | None]) -> frozenset[str]:
+    """Holders of the keys that alone keep something from its receivers; shares keep it whatever can be computed."""
+    pairs = zip(rows, costs, strict=True)
+    closed = [event for event, cost in pairs if event.mechanism == CLOSED and cost != 0.0 and not event.knows]
+    return frozenset(event.key_holders[0] for event in closed if len(event.key_holders) == 1)
 
 
 def _group(

@@ -7,6 +7,8 @@ holds for releases that are chosen adaptively; for *parameters* that are chosen 
 import functools
 import math
 from collections.abc import Iterable
+
+# Any: events, or releases of them, which are looked at as they come.
 from typing import Any
 
 from ..accounting.compose import Composition, check_delta, compose

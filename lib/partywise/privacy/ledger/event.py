@@ -6,12 +6,14 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
+
+# Any: columns of a row that a file holds, as text or as numbers.
 from typing import Any
 
 from ...checks import Scalar
 from ...errors import CertificationError
 from ..accounting.privacy_profile import PROFILES, PrivacyProfile, ProfileFields, check_profile
-from ..strata import EVERYBODY, check_stratum
+from ..strata import EVERYBODY, check_stratum, partition_of
 
 UNITS = ("row", "label", "features", "user")
 QUESTIONS = ("row", "label", "features", "user", "user_label")
@@ -31,9 +33,9 @@ POST_PROCESSING = "post_processing"
 # Mechanism of a value that crosses closed: it costs nothing, and has no proof against whoever opens it.
 CLOSED = "cipher"
 # Fields that rows of earlier versions lack; where they are empty, they are no part of what is hashed.
-LATER = ("knows", "key_holders", "owners", "shares", "tv", "exact")
+LATER = ("knows", "key_holders", "owners", "shares", "tv", "exact", "cells")
 # Of these the ones that are names.
-NAMES = ("knows", "key_holders", "owners")
+NAMES = ("knows", "key_holders", "owners", "cells")
 
 
 class EventProfile(ProfileFields, total=False):
@@ -116,6 +118,9 @@ class Event:
         distance of masks, which is taken off delta once (`beside`).
     exact : bool
         Whether nothing that the certificate does not bound can move what was noised: integers, entries of an alphabet.
+    cells : tuple of str
+        Cells of one public partition that hold all records which the release read, such as the folds that train a fit:
+        ``("folds/0", "folds/2")``. Empty: any record may have been read.
 
     Raises
     ------
@@ -169,13 +174,16 @@ class Event:
     shares: tuple[tuple[str, str], ...] = ()
     tv: float = 0.0
     exact: bool = False
+    cells: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("audience", "data_dependent_parameters", *NAMES):
+        for name in ("audience", "data_dependent_parameters", *(name for name in NAMES if getattr(self, name))):
             object.__setattr__(self, name, _names(name, getattr(self, name)))
         object.__setattr__(self, "depends_on", frozenset(self.depends_on))
         object.__setattr__(self, "shares", tuple(sorted((name, str(Fraction(part))) for name, part in self.shares)))
         check_stratum(self.stratum)
+        if self.cells:
+            self._check_cells()
         for name in ("release_id", "owner", "mechanism"):
             if not isinstance(getattr(self, name), str) or not getattr(self, name):
                 raise ValueError(f"{name}={getattr(self, name)!r} of an event must be a non-empty string.")
@@ -184,6 +192,12 @@ class Event:
                 raise ValueError(f"{name}={getattr(self, name)!r} of an event is unknown; use one of {allowed}.")
         self._check_units()
         check_profile(self, f"of event {self.release_id!r}")
+
+    def _check_cells(self) -> None:
+        if len({partition_of(check_stratum(cell)) for cell in self.cells}) > 1 or EVERYBODY in self.cells:
+            raise ValueError(
+                f"cells={self.cells} of event {self.release_id!r} must be cells of one partition, as in 'folds/0'."
+            )
 
     def _check_units(self) -> None:
         bare = self.mechanism in ("none", CLOSED)

@@ -5,6 +5,7 @@ A view is a set of colluding parties. Its total counts the rows it may see and d
 1. the table of units turns each row into 0, a profile, or "nothing proved";
 2. the profiles of one cell of every partition and of ``"*"`` compose; the largest choice counts, because the cells of a
    partition are public and disjoint;
+   where rows name the cells that they read (the folds that trained a fit), a record pays those that read its cell;
 3. what the profiles do not cover (``delta_numeric``) is taken off delta;
 4. one row without a proof makes ``epsilon_certified`` infinite; the proved part is shown beside it.
 
@@ -27,12 +28,13 @@ from ...errors import CertificationError
 from ...files import replacing
 from ..accounted_values import UNPROVED
 from ..accounting.privacy_profile import PrivacyProfile
+from ..strata import partition_of
 from .coalitions import Coalitions
-from .event import CLOSED, LATER, OF_PERSONS, POST_PROCESSING, Event, line_of
+from .event import CLOSED, LATER, OF_PERSONS, POST_PROCESSING, UNNAMED, Event, line_of
 from .frames import Frame, frame_of
 from .odometer import OdometerReading, odometer
 from .reach import Ways, classes_of, reveals
-from .total import Total, sum_view, total_of, warn_of_sampling
+from .total import Total, largest_total, sum_view, total_of, warn_of_sampling
 
 GENESIS = "0" * 64
 # Owners that a short text names.
@@ -183,6 +185,31 @@ class Ledger:
         stored = None if position is None else self._rows[position]
         return stored is not None and (stored is event or stored in (event, event.without_proof))
 
+    def of_owner(self, owner: str) -> Ledger:
+        """Return a ledger of the rows about the data of one owner, and of values computed from them.
+
+        Parameters
+        ----------
+        owner : str
+
+        Returns
+        -------
+        Ledger
+            With every row that names no owner, since its data may be anybody's.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> terms = {"unit": "features", "depends_on": {"features"}, "mu": 0.5}
+        >>> ledger = pw.Ledger([pw.Event(f"sum of {name}", name, "gaussian", **terms) for name in ("north", "south")])
+        >>> [row.release_id for row in ledger.of_owner("north").rows]
+        ['sum of north']
+        """
+        kept = [row for row in self._rows if row.mechanism == POST_PROCESSING or {owner, UNNAMED} & set(row.held_by)]
+        left_out = self._position.keys() - {row.release_id for row in kept}
+        parents = [tuple(name for name in row.data_dependent_parameters if name not in left_out) for row in kept]
+        return Ledger(replace(row, data_dependent_parameters=names) for row, names in zip(kept, parents, strict=True))
+
     def _require_rows(self, event: Event) -> None:
         missing = [name for name in event.data_dependent_parameters if name not in self._position]
         if missing:
@@ -231,8 +258,9 @@ class Ledger:
         ('server', 'clinic') [1.99, inf]
         """
         members = frozenset([view] if isinstance(view, str) else view)
-        seen = self._rows_seen(members, self._costs(unit, rows_per_user))
-        return self._total("+".join(sorted(members)) or "public", seen, unit, delta)
+        name, costs = "+".join(sorted(members)) or "public", self._costs(unit, rows_per_user)
+        seen = [self._rows_seen(members, paid) for paid in self._paid_by_cell(costs, unit)]
+        return largest_total([self._total(name, rows, unit, delta) for rows in seen])
 
     def worst_total(
         self,
@@ -281,8 +309,21 @@ class Ledger:
             raise ValueError(f"parties={tuple(parties)} repeats a name.")
         if against not in ("declared", "any"):
             raise ValueError(f"against={against!r} is unknown; use 'declared' or 'any'.")
-        costs, rows = self._costs(unit, rows_per_user), self._rows
-        coalitions = Coalitions(rows, costs, *self._classes(), parties)
+        costs = self._costs(unit, rows_per_user)
+        return largest_total(
+            [self._worst_total(parties, paid, unit, delta, against) for paid in self._paid_by_cell(costs, unit)]
+        )
+
+    def _worst_total(
+        self,
+        parties: Sequence[str],
+        costs: Sequence[PrivacyProfile | float | None],
+        unit: str,
+        delta: float,
+        against: str,
+    ) -> Total:
+        """As `worst_total`, of a record that the rows cost so much."""
+        coalitions = Coalitions(self._rows, costs, *self._classes(), parties)
         if against == "any":
             name, reached = self._against_any(coalitions, costs, delta)
             asked: _Answers = {"colluders": coalitions.most_colluders}
@@ -375,6 +416,26 @@ class Ledger:
 
     def _costs(self, unit: str, rows_per_user: int | None) -> list[PrivacyProfile | float | None]:
         return [event.cost(unit, rows_per_user) for event in self._rows]
+
+    def _paid_by_cell(
+        self, costs: Sequence[PrivacyProfile | float | None], unit: str
+    ) -> list[Sequence[PrivacyProfile | float | None]]:
+        """What the rows cost a record of each cell that some row names: of two disjoint sets it pays one.
+
+        Replacing a record of cell c leaves a release as it was, law and all, that read other cells alone. So the
+        releases that read c compose to what the record pays, and the largest such composition holds for every record;
+        one in no named cell pays part of each. A person may have records in several cells and pays all rows.
+        """
+        named = () if unit in OF_PERSONS else (row.cells for row in self._rows if row.cells)
+        cells = sorted({cell for some in named for cell in some})
+        paid = [
+            [
+                0.0 if row.cells and _elsewhere(cell, row.cells) else cost
+                for row, cost in zip(self._rows, costs, strict=True)
+            ]
+            for cell in cells
+        ]
+        return [*paid] or [costs]
 
     def _total(
         self,
@@ -605,6 +666,11 @@ class Ledger:
         if digest is not None:
             ledger.verify(digest)
         return ledger
+
+
+def _elsewhere(cell: str, cells: Sequence[str]) -> bool:
+    """Whether a record of a cell is in none of some others: they are of the same partition."""
+    return cell not in cells and partition_of(cell) == partition_of(cells[0])
 
 
 def _link(last: str, line: str) -> str:

@@ -8,8 +8,12 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+
+# Any: a call that declares a field has the type of the field.
 from typing import Any
+
+import numpy as np
 
 from ...checks import Scalar
 from ..accountants import Accountant, accountants
@@ -18,6 +22,7 @@ from ..accounting.calibration import rho_from_mu
 from ..accounting.compose import Composition, compose
 from ..accounting.privacy_profile import PrivacyProfile
 from ..accounting.tradeoff import mu_upper, power
+from ..rounding import upward
 from .event import Event
 from .frames import Frame, frame_of
 from .parallel import by_partition, joint_cells
@@ -52,6 +57,13 @@ class Total:
         an accountant has no rule for a profile.
     compositions : tuple of Composition
         What was composed: one for each choice of cells of the partitions.
+    seed : str
+        Of an estimator's fit: ``"given"``, or ``"none"`` where the operating system drew everything.
+    fits, epsilon_of_fits, epsilon_of_choice
+        Of a fit that shares a budget with earlier ones: how many there are with it, the epsilon of all of them at the
+        delta of the budget, and that of a choice among them by scores of records, which is infinite.
+    verified : bool
+        False where the rows are the word of a file that nobody has signed.
     """
 
     epsilons: Mapping[str, float]
@@ -73,13 +85,20 @@ class Total:
     relation: str = _number("neighbouring relation")
     trust_model: str = _number("who is trusted with raw values, over the releases that count")
     sampler: str = _number("random source of the noise")
-    trust: str = _number("who must not join what they know for the certified epsilon to hold", default="nobody")
+    trust: str = _number(
+        "who must not join what they know, and what must stay closed, for it to hold", default="nobody"
+    )
     colluders: int = _number("parties with data that may join what they know: against these it is certified", default=0)
     epsilon_public: float = _number("epsilon against those who see what is published alone", default=math.nan)
     epsilon_any: float = _number(
         "epsilon against any parties but the record's own holder, whoever joins", default=math.nan
     )
     compositions: tuple[Composition, ...] = field(default=(), repr=False)
+    seed: str = ""
+    fits: int = 0
+    epsilon_of_fits: float = math.nan
+    epsilon_of_choice: float = math.nan
+    verified: bool = field(default=True, compare=False)
 
     @property
     def epsilon_certified(self) -> float:
@@ -100,10 +119,32 @@ class Total:
         return frame_of([self.to_row()], list(MEANINGS))
 
     def __repr__(self) -> str:
-        spent = f"epsilon {self.epsilon_certified:.4g} at delta {self.delta:.4g} for one {self.unit} ({self.relation})"
+        spent = (
+            f"epsilon {upward(self.epsilon_certified)} at delta {self.delta:.4g} for one {self.unit} ({self.relation})"
+        )
         seen = f"{self.n_releases} release{'s' * (self.n_releases != 1)} seen by {self.view_worst}"
-        proved = "" if self.certified else ", not all proved"
-        return f"{spent}, mu {self.mu_upper:.4g}: {seen}{proved}; trust: {self.trust}"
+        proved = ("" if self.certified else ", not all proved") + ("" if self.verified else ", not verified")
+        more = "; seed: none" * (self.seed == "none") + (f"; {self.search}" if self.fits else "")
+        return f"{spent}, mu {self.mu_upper:.4g}: {seen}{proved}; trust: {self.trust}{more}"
+
+    @property
+    def search(self) -> str:
+        """What the fits of a shared budget cost together, as a part of a sentence."""
+        together = f"the {self.fits} fits of its budget cost epsilon {upward(self.epsilon_of_fits)} together"
+        return f"{together}, and a choice among them by exact scores epsilon {upward(self.epsilon_of_choice)}"
+
+
+# Fields of a total that grow with what was learnt.
+_NUMBERS = (
+    "epsilon_certified_part",
+    "mu_total",
+    "mu_upper",
+    "tpr_at_1_percent",
+    "tpr_at_0_1_percent",
+    "rho_total",
+    "epsilon_public",
+    "epsilon_any",
+)
 
 
 def _meanings() -> dict[str, str]:
@@ -219,6 +260,21 @@ def total_of(name: str, found: ViewSum, unit: str, delta: float) -> Total:
         trust_model=";".join(sorted({event.trust_model for event in found.counted_rows})) or "none",
         sampler=";".join(sorted({event.sampler for event in found.counted_rows})) or "none",
         compositions=found.strata,
+    )
+
+
+def largest_total(totals: Sequence[Total]) -> Total:
+    """The `Total` of the record that has paid most, each of its numbers the largest of all records."""
+    worst = max(totals, key=lambda total: (not total.certified, total.epsilon_certified))
+    if len(totals) == 1:
+        return worst
+    numbers: dict[str, Any] = {name: float(np.max([getattr(total, name) for total in totals])) for name in _NUMBERS}
+    return replace(
+        worst,
+        epsilons={name: max(total.epsilons[name] for total in totals) for name in worst.epsilons},
+        colluders=min(total.colluders for total in totals),
+        compositions=tuple(dict.fromkeys(part for total in totals for part in total.compositions)),
+        **numbers,
     )
 
 

@@ -5,6 +5,8 @@ that editing one mechanism reruns what uses it and nothing else.
 """
 
 from importlib import import_module
+
+# Any: whatever stands under a name of the face.
 from typing import Any
 
 _HOME = {

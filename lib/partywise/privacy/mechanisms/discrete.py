@@ -174,7 +174,8 @@ class DiscreteGaussian:
         Returns
         -------
         Release
-            Of what ``add`` returned.
+            Of what ``add`` returned. Data of others in the ciphertexts are among its parts, in the clear: the
+            certificate is about the data of ``owner``, and others have its word for nothing.
 
         Raises
         ------
@@ -231,9 +232,10 @@ class DiscreteGaussian:
         name = f"encrypted_{self.distribution}_gaussian"
         preset = self.mu is not None
         closed = replace(closed, add=add)
-        return charge_and_draw(
+        release = charge_and_draw(
             closed, profile, name, draw, owner, terms, rng, preset=preset, digest=lambda _: digest_of(salt)
         )
+        return replace(release, made_of=closed.foreign_parts(owner))
 
     def _scale(self, lengths: "_Lengths") -> tuple[float, float, float]:
         """Deviation of the noise, grid and sensitivity after rounding, all in whitened units."""

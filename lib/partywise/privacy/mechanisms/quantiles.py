@@ -1,7 +1,7 @@
 """Private quantiles: by the exponential mechanism on a public interval, or by noisy counts on a public grid."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Unpack
 
@@ -18,7 +18,7 @@ from ..statistics.records import count_at_most
 from ..statistics.whole import least_deviation
 from .integer import IntegerGaussian
 from .random import RandomSource
-from .release import Release, Terms, certificate_of, charge_and_draw, digest_of, generator, pure_profile, resting_on
+from .release import Release, Terms, certificate_of, charge_and_draw, generator, pure_profile, resting_on
 
 # Beyond the roundings of three products.
 ROUNDED_UP = 1 + 2.0**-50
@@ -178,12 +178,9 @@ class QuantileRadius:
 
         # Every count has the same certificate, so any of them stands for the six.
         first = resting_on(count_at_most(norms, _limit(grid[0])), self.smallest)
-        release = charge_and_draw(
+        return charge_and_draw(
             first, self.privacy_profile(first.certificate), "quantile_radius", search, owner, terms, rng, preset=True
         )
-        digest = digest_of(np.array(counts))
-        given = terms.get("release_id", f"quantile_radius-{digest}")
-        return Release(release.value, replace(release.event, noise_digest=digest, release_id=given))
 
 
 def _limit(radius: float) -> Public:

@@ -5,6 +5,8 @@ import math
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+
+# Any: values that a mechanism releases, the user's included.
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack
 
 import numpy as np
@@ -53,9 +55,14 @@ class Observer(Protocol):
     """Follows the releases of a run (`partywise.audits.replay`)."""
 
     def draw(
-        self, bounded: Bounded | EncryptedIntegers | Whole, mechanism: str, owner: str, draw: Callable[[], Any]
+        self,
+        bounded: Bounded | EncryptedIntegers | Whole,
+        mechanism: str,
+        owner: str,
+        draw: Callable[[], Any],
+        rng: object = None,
     ) -> Any:
-        """What is released; ``draw`` gives the value of the mechanism."""
+        """What is released; ``draw`` gives the value of the mechanism, from ``rng`` if one source draws all of it."""
 
     def add_key(self, key: object) -> None:
         """A private key that was made, or what somebody opened with one: what is closed to the parties is open to
@@ -88,7 +95,8 @@ class Release(AccountedValue):
     event : Event
         What it cost.
     made_of : sequence of AccountedValue
-        What a free release was computed from (see `derive`); a mechanism's own has none.
+        What a free release was computed from (see `derive`). A mechanism's own has the data of others that are in it,
+        in the clear, where its owner noised ciphertexts of theirs: whoever else sees it costs them everything.
     """
 
     value: Any
@@ -269,7 +277,7 @@ def charge_and_draw(
     observer = OBSERVER.get()
     # Before the draw: how much of its source a draw takes may depend on the data.
     salt = salt_of(rng) if digest is None else b""
-    value = draw() if observer is None else observer.draw(bounded, mechanism, owner, draw)
+    value = draw() if observer is None else observer.draw(bounded, mechanism, owner, draw, rng)
     mark = digest_of(value, salt) if digest is None else digest(value)
     event = Event(release_id=terms.get("release_id", f"{mechanism}-{mark}"), noise_digest=mark, **stated)
     if observer is not None:

@@ -98,7 +98,11 @@ def whole_records(records: np.ndarray, length: float, step: float, *, slack: flo
     free where errors of lengths need less.
     """
     cap = length * (1 - max(slack, (records.shape[1] + 8) * 2.0**-51))
-    clipped, share = clip_curves(records, None, cap)
+    clipped, _ = clip_curves(records, None, cap)
+    # Records that are as long as the clip lose a rounding, which is not counted.
+    with np.errstate(over="ignore"):
+        long = np.linalg.norm(records, axis=1) > length * (1 + 2.0**-40)
+    share = float(np.mean(long)) if len(long) else 0.0
     steps = clipped / step
     nearest = np.rint(steps)
     inside = np.linalg.norm(nearest, axis=1) * step <= cap

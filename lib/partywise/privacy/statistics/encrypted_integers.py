@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+# Any: ciphertexts and keys of whatever scheme the owner has.
 from typing import Any
 
 import numpy as np
 
+from ..accounted_values import Clear, open_charges
 from ..strata import check_stratum
 from .bounded import Bounded, SensitivityCertificate
 
@@ -56,6 +59,19 @@ class EncryptedIntegers:
         check_stratum(self.stratum)
         units.flags.writeable = False
         object.__setattr__(self, "units", units)
+
+    def foreign_parts(self, owner: str) -> tuple[Clear, ...]:
+        """Return the data of others in the ciphertexts, of which the certificate of ``owner`` says nothing.
+
+        Ciphertexts that do not say what they are made of hold whole records of whoever can open them.
+        """
+        holder = getattr(self.content, "key_holder", owner)
+        parts = getattr(self.content, "made_of", ()) or (Clear(None, ("row",), owner=holder),)
+        units = dict[str, tuple[str, ...]]()
+        for part in parts:
+            for name, own in open_charges(part, holder).items():
+                units[name] = tuple(dict.fromkeys((*units.get(name, ()), *own)))
+        return tuple(Clear(None, own, owner=name) for name, own in units.items() if name != owner)
 
     def decrypt(self, content: object, keys: Sequence[object]) -> Bounded:
         """What some ciphertexts hold, in the units of the certificate: for whoever checks a simulation."""

@@ -1,8 +1,10 @@
 """Tables of sums of gradients and hessians over public cells, with their sensitivity to one record's features.
 
 A record has a gradient and a hessian, which belong to whoever gets the tables, and one bin of every feature of a
-party. Its gradient is added to d cells, one for each feature; its hessian to the same d cells and to one cell for every
-pair of features. Another record in its place moves each of these sums in two cells.
+party. Against that receiver the certificates name features alone; to anybody else the tables show its labels and its
+own features without a bound, so that a release of them has these in the clear among its parts. Its gradient is added
+to d cells, one for each feature; its hessian to the same d cells and to one cell for every pair of features. Another
+record in its place moves each of these sums in two cells.
 """
 
 from __future__ import annotations
@@ -131,7 +133,7 @@ def newton_certificate(d: int, ratio: float) -> SensitivityCertificate:
     it is 2 d f(t), f(t) = t^2 (1 + kappa (1 - t)^2). f is stationary where kappa (1 - t)(2 t - 1) = 1; its inner
     maximum reaches f(1) = 1 where also kappa t^2 (1 - t) = 1 + t. Both hold at t^2 + t = 1 only, where kappa = phi^5.
     So f is at most 1 on [0, 1] if and only if kappa is at most phi^5, and integers with h at most t (1 - t) stay below
-    it. Source: document 003 has no such method; see the specification of vertical trees, section 5.
+    it. Source: document 003 has no such method; see docs/vertical_trees.md.
     """
     if not is_free(d, ratio):
         kappa = (d + 1) / (2 * ratio**2) if ratio > 0 else math.inf

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ...federation.parties import Party
-from ...survival.exact import CoxFit, EventTable, StepCurve, cox, events_of, kaplan_meier, nelson_aalen
+from ...survival.exact import CoxFit, EventTable, NoMaximum, StepCurve, cox, events_of, kaplan_meier, nelson_aalen
 from ...survival.model import PublicFacts
 from ...survival.records import Records
 
@@ -79,7 +79,7 @@ class SurvivalData:
         """Cox regression of all records until the horizon, ties by Efron; None where the likelihood has no maximum."""
         try:
             return cox(self.follow_up)
-        except ValueError:
+        except NoMaximum:
             return None
 
     def n_persons(self, sizes: Sequence[int], rows_per_user: int | None) -> list[int]:

@@ -12,6 +12,7 @@ from ...audits.worlds import World
 from ...privacy.accounting.calibration import gaussian_epsilon
 from ...privacy.mechanisms.integer import IntegerGaussian
 from ...privacy.statistics.bounded import Bounded, sum_certificate
+from ...privacy.statistics.whole import Whole
 from ...randomness import mersenne_twister
 from ...survival.certified.scores import Model, Terms, contributions
 from ...survival.certified.whole import whole_cells, whole_scores
@@ -68,18 +69,21 @@ def cells(task: Task[FollowUpSettings]) -> Exposure:
 
 
 def scores(task: Task[FollowUpSettings]) -> Exposure:
-    """The corrected scores, at a model that drives follow-up to its stop: noise of sensitivity 2 Gamma."""
+    """The corrected scores, at a model that drives follow-up to its stop: noise of their sensitivity."""
     terms = terms_of(task.settings, task.mu)
     bins = len(terms.edges) - 1
     model = Model(np.full(bins, 2.0), np.zeros(task.settings.p))
 
-    def sums(world: World) -> np.ndarray:
-        return whole_scores(contributions(records_of(world), model, terms), terms.bound).value
+    def statistic(world: World) -> Whole:
+        return whole_scores(contributions(records_of(world), model, terms), terms.bound, terms.sensitivity)
 
-    statistic = whole_scores(contributions(records_of(task.worst[0]), model, terms), terms.bound)
-    release = IntegerGaussian(mu=task.mu)(statistic, task.noise(), owner=task.owner)
-    noise = 2 * terms.bound / task.mu
-    return Exposure({0: release}, task.pairs(lambda one, other: GaussianPair(sums(one), sums(other), noise)))
+    release = IntegerGaussian(mu=task.mu)(statistic(task.worst[0]), task.noise(), owner=task.owner)
+    noise = terms.sensitivity / task.mu
+
+    def pair_of(one: World, other: World) -> GaussianPair:
+        return GaussianPair(statistic(one).value, statistic(other).value, noise)
+
+    return Exposure({0: release}, task.pairs(pair_of))
 
 
 @dataclass(frozen=True, eq=False)

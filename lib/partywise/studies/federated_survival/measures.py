@@ -44,7 +44,8 @@ class SurvivalMeasures(Measures):
         "1 if the log-rank test of two groups rejects equal hazards at 5 %", heading="log-rank rejects", summary=True
     )
     records_read: float | None = measure(
-        "share of records whose covariates or exact time somebody can compute from what crosses",
+        "share of records whose covariates or exact time somebody can compute from what crosses; 0 of noisy sums by "
+        "their certificate, without an attack",
         heading="records read",
         better="lower",
         summary=True,

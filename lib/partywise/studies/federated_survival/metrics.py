@@ -88,9 +88,11 @@ def _curve_errors(estimate: Estimate, data: SurvivalData) -> SurvivalMeasures:
         survival = max(survival, float(np.abs(own - pooled.at(times)).max()))
         with np.errstate(divide="ignore"):
             hazard = max(hazard, float(np.abs(-np.log(own) - cumulative.at(times)).max()))
-        mean = max(mean, abs(curve.restricted_mean(data.horizon) - pooled.restricted_mean(data.horizon)))
+        mean = np.maximum(mean, abs(curve.restricted_mean(data.horizon) - pooled.restricted_mean(data.horizon)))
     return SurvivalMeasures(
-        km_error=survival, cumulative_hazard_error=hazard if np.isfinite(hazard) else None, rmst_error=mean
+        km_error=survival,
+        cumulative_hazard_error=hazard if np.isfinite(hazard) else None,
+        rmst_error=float(mean) if np.isfinite(mean) else None,
     )
 
 
@@ -136,7 +138,7 @@ def _stopped_share(estimate: Estimate, data: SurvivalData) -> float | None:
     model, terms = estimate.model, estimate.terms
     if model is None or terms is None:
         return None
-    _, hazards = stopped_residuals(data.records, model, terms)
+    _, hazards = stopped_residuals(data.follow_up, model, terms)
     return float(np.mean(hazards >= terms.stopped_at))
 
 
@@ -151,9 +153,9 @@ def _records_read(clients: int, data: SurvivalData, options: object) -> float | 
         return sum(len(read_sums(times, one.zeroth, one.first).covariates) for one in sums) / len(data.times)
     if isinstance(options, RiskSetsOptions):
         # Event times and tables: every event's time, and of censored records between which two events they end.
-        return float(np.mean(data.events))
+        return float(np.mean(data.follow_up.events))
     if isinstance(options, EncryptedHistogramOptions) and clients > 1:
-        bins = int(np.ceil(data.times.max() / options.width))
+        bins = int(np.ceil(data.follow_up.times.max() / options.width))
         own = np.array([histograms(part, options.width, bins) for part in parts])
         return float(alone(own).sum() / ((clients - 1) * len(data.times)))
     return None
@@ -161,7 +163,7 @@ def _records_read(clients: int, data: SurvivalData, options: object) -> float | 
 
 def _client_records(clients: int, data: SurvivalData) -> list[Records]:
     rows = np.split(np.arange(len(data.times)), np.cumsum(data.public().sizes(clients))[:-1])
-    return [data.records.take(own) for own in rows]
+    return [data.follow_up.take(rows_of_client) for rows_of_client in rows]
 
 
 def example_fits(
@@ -187,13 +189,14 @@ def estimate_examples(
         found |= SurvivalExamples(curve_survival=np.stack([curve.at(times) for curve in estimate.curves]))
     bands = estimate.bands(together=True)
     if bands and estimate.table is not None:
-        edges = estimate.table.edges
+        shown = [band.at(times, estimate.table.edges) for band in bands]
         found |= SurvivalExamples(
-            curve_lower=np.stack([np.interp(times, edges, np.append(1.0, band.lower)) for band in bands]),
-            curve_upper=np.stack([np.interp(times, edges, np.append(1.0, band.upper)) for band in bands]),
+            curve_lower=np.stack([band.lower for band in shown]), curve_upper=np.stack([band.upper for band in shown])
         )
-    if estimate.coefficients is not None and estimate.standard_errors is not None:
-        found |= SurvivalExamples(ratio=estimate.coefficients, ratio_error=estimate.standard_errors)
+    if estimate.coefficients is not None and (estimate.standard_errors is not None or estimate.reason):
+        missing = np.full(len(estimate.coefficients), np.nan)
+        errors = missing if estimate.standard_errors is None else estimate.standard_errors
+        found |= SurvivalExamples(ratio=estimate.coefficients, ratio_error=errors)
     if estimate.coefficients is not None and estimate.path is not None:
         found |= SurvivalExamples(ratio_path=estimate.path)
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
@@ -18,8 +17,9 @@ from ...datasets.own.records.load import contents
 from ...datasets.own.records.original import feature_rows, scale_of
 from ...datasets.own.records.scale import features
 from ...errors import DataMissing
-from ...experiment.owner_outputs import OwnerReport
+from ...experiment.owner_outputs import NO_INTERVALS, OwnerReport
 from ...models.intervals import Intervals
+from ...notes import cached_reader
 from ...survival.bands import log_survival_covariance
 from ...survival.curves import Curve
 from ...survival.model import Estimate
@@ -53,7 +53,7 @@ def table(settings: OwnSettings, drawn: OwnDraw) -> SurvivalData:
     return _read(settings, contents(settings.files.values()))
 
 
-@lru_cache(maxsize=1)
+@cached_reader
 def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> SurvivalData:
     """The records of all clients, one client after another."""
     clients = client_rows(settings, dict(files))
@@ -110,9 +110,14 @@ def model(estimate: Estimate, spec: MethodSpec[object, object, OwnSettings]) -> 
     settings = spec.settings
     found: dict[str, object] = {"kind": "survival analysis", "horizon": settings.end, "unit": settings.unit}
     found["curves"] = [
-        {"name": name, **_summary(curve, settings.end), "survival": list(points)}
-        for name, curve, points in zip(
-            settings.groups or ("all records",), estimate.curves, _points(estimate), strict=False
+        {"name": name, **_summary(curve, settings.end, mean_error, median_error), "survival": list(points)}
+        for name, curve, mean_error, median_error, points in zip(
+            settings.groups or ("all records",),
+            estimate.curves,
+            estimate.restricted_mean_errors(settings.end),
+            estimate.median_errors(),
+            _points(estimate),
+            strict=False,
         )
         if isinstance(curve, Curve)
     ]
@@ -122,11 +127,11 @@ def model(estimate: Estimate, spec: MethodSpec[object, object, OwnSettings]) -> 
     return found if estimate.coefficients is None else found | _ratios(estimate, settings)
 
 
-def _summary(curve: Curve, end: float) -> dict[str, object]:
+def _summary(curve: Curve, end: float, mean_error: float, median_error: float) -> dict[str, object]:
     half = curve.median
     return {
-        f"restricted mean to {end:g}": {"estimate": curve.restricted_mean(end)},
-        "median": {"estimate": np.nan if half is None else half},
+        f"restricted mean to {end:g}": {"estimate": curve.restricted_mean(end), "standard_error": mean_error},
+        "median": {"estimate": np.nan if half is None else half, "standard_error": median_error},
     }
 
 
@@ -159,6 +164,9 @@ def _ratios(estimate: Estimate, settings: OwnSettings) -> dict[str, object]:
         assert ends is not None
         for row, error, both in zip(rows, errors * slope, ends, strict=True):
             row |= {"standard_error": error, "interval": both}
+    elif estimate.reason:
+        for row in rows:
+            row[NO_INTERVALS] = estimate.reason
     found: dict[str, object] = {"scale": SCALE, "log_hazard_ratios": rows}
     if estimate.model is not None and estimate.terms is not None:
         edges, hazards = estimate.terms.edges, np.exp(estimate.model.log_hazards)

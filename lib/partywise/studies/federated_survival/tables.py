@@ -6,6 +6,8 @@ Standard library only: settings are checked by it before any job starts.
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+# Any: blocks of a TOML file.
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...datasets.catalogue import ENTRIES

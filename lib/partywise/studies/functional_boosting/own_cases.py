@@ -6,7 +6,6 @@ import hashlib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from ...datasets.own.curves.load import OwnCurve, load
 from ...datasets.own.records.load import contents
 from ...errors import DataMissing
 from ...functional.bases import BSplineBasis, FourierBasis, make_basis
+from ...notes import cached_reader
 from .data import FunctionalData
 from .own_settings import TableSettings
 
@@ -38,7 +38,7 @@ def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> Functiona
     return replace(_common_data(settings, contents(settings.files.values())), block=drawn["block"])
 
 
-@lru_cache(maxsize=1)
+@cached_reader
 def _common_data(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> FunctionalData:
     """What all replicates share, with groups of records in the order of their names."""
     for file, content in files:

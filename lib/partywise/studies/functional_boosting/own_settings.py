@@ -98,9 +98,7 @@ class TableSettings(OwnFiles, CurveSettings):
                 "out."
             )
         names = {"response": RESERVED[0]} | {f"predictors[{j}]": one.party for j, one in enumerate(self.predictors)}
-        holder: dict[str, str] = {}
-        for key, curve in self.curves.items():
-            check_apart({holder.setdefault(curve.file, names[key]): curve.file, names[key]: curve.file}, self.match)
+        check_apart(self.match)
         if self.missing != "refuse":
             raise ValueError(
                 f"missing is {self.missing!r}: where parties run apart, none knows which records another drops; leave "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
@@ -21,6 +20,7 @@ from ...datasets.own.records.persons import bounded, training_persons
 from ...datasets.own.records.scale import feature_names, features
 from ...datasets.own.rows import Rows
 from ...errors import DataMissing
+from ...notes import cached_reader
 from .cases import draw_key, replicate
 from .data import LabelData
 from .own_settings import OwnSettings
@@ -65,7 +65,7 @@ def table(settings: OwnSettings, drawn: Split) -> LabelData:
     return replace(data, ids=np.array(read.ids), party_names=settings.party_names, person=person)
 
 
-@lru_cache(maxsize=1)
+@cached_reader
 def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> Read:
     held, labels = _one_file(settings, dict(files)) if settings.file is not None else _two_files(settings, dict(files))
     check_count(len(held.rows), settings)

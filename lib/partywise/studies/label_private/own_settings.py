@@ -69,7 +69,7 @@ class OwnSettings(OwnRecords, CaseSettings):
                 f"file is {self.file!r}, which holds features and labels: where parties run apart, each reads its own "
                 "file alone; give tables, one with the features and one with the labels."
             )
-        check_apart({one.party: one.file for one in self.tables}, self.match)
+        check_apart(self.match)
         if self.missing != "refuse":
             raise ValueError(
                 f"missing is {self.missing!r}: where parties run apart, none knows which rows the other drops; leave "

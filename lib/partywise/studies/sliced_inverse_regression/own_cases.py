@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
@@ -22,6 +21,7 @@ from ...errors import DataMissing
 from ...experiment.owner_outputs import OwnerReport
 from ...inverse_regression.model import Estimate
 from ...inverse_regression.subspace import loss_bound
+from ...notes import cached_reader
 from .cases import KEYS, of_records
 from .data import SlicingData
 from .own_settings import OwnSettings
@@ -56,7 +56,7 @@ def table(settings: OwnSettings, drawn: OwnDraw) -> SlicingData:
     return replace(shared, key=drawn["key"], shown_rows=drawn["shown_rows"])
 
 
-@lru_cache(maxsize=1)
+@cached_reader
 def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> SlicingData:
     """What all replicates share, without addresses and shown records of one."""
     clients = _clients(settings, dict(files))

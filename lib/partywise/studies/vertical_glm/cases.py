@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypedDict
 
@@ -9,8 +10,8 @@ import numpy as np
 
 from ...datasets.division import fewer
 from ...datasets.loaders.read import read_table
-from ...glm.options import Family
 from ...models.families import FAMILIES
+from ...models.family_facts import FACTS, ByFamily, FamilyName
 from ...randomness import Rng
 from .data import Constants, GlmData
 from .settings import DatasetSettings, GeneratedSettings, PartialOverlap
@@ -50,7 +51,7 @@ def coefficients(settings: GeneratedSettings) -> tuple[np.ndarray, float]:
     """Slopes (p,) that give the linear predictor its standard deviation, and the intercept."""
     j, rho = np.arange(settings.p), settings.rho
     slopes = (-1.0) ** j * (1 + j % 3)
-    logarithmic = settings.family not in ("gaussian", "binomial")
+    logarithmic = FACTS[settings.family].link == "log"
     spread = 0.5 if logarithmic else 1.0
     slopes *= spread / np.sqrt((1 - rho) * slopes @ slopes + rho * slopes.sum() ** 2)
     # E exp(eta) is the mean where eta is normal with this intercept and spread.
@@ -58,16 +59,20 @@ def coefficients(settings: GeneratedSettings) -> tuple[np.ndarray, float]:
     return slopes, float(intercept)
 
 
-def responses(family: Family, eta: np.ndarray, mean: float, rng: np.random.Generator) -> np.ndarray:
+def responses(family: FamilyName, eta: np.ndarray, mean: float, rng: np.random.Generator) -> np.ndarray:
     """(n,) responses at linear predictors."""
     mu = FAMILIES[family].mean(eta)
-    if family == "gaussian":
-        return mu + rng.standard_normal(len(mu))
-    if family == "binomial":
-        return (rng.random(len(mu)) < mu).astype(float)
-    if family == "poisson":
-        return rng.poisson(mu).astype(float)
-    return rng.gamma(SHAPE, mu / SHAPE) if family == "gamma" else rng.wald(mu, 2 * mean)
+    draws: ByFamily[Callable[[], np.ndarray]] = ByFamily(
+        "draw of responses",
+        {
+            "gaussian": lambda: mu + rng.standard_normal(len(mu)),
+            "binomial": lambda: (rng.random(len(mu)) < mu).astype(float),
+            "poisson": lambda: rng.poisson(mu).astype(float),
+            "gamma": lambda: rng.gamma(SHAPE, mu / SHAPE),
+            "inverse_gaussian": lambda: rng.wald(mu, 2 * mean),
+        },
+    )
+    return draws[family]()
 
 
 def constants(settings: GeneratedSettings) -> Constants:

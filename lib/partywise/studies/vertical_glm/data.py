@@ -13,8 +13,8 @@ from ...datasets.columns.replicate import split_columns
 from ...datasets.division import cut
 from ...federation.parties import Party
 from ...glm.model import PublicFacts
-from ...glm.options import Family
 from ...models.families import FAMILIES
+from ...models.family_facts import FamilyName
 from ...privacy.accounted_values import Public
 from .settings import CaseSettings
 
@@ -72,7 +72,7 @@ class GlmData:
     X: np.ndarray
     order: np.ndarray
     names: np.ndarray
-    family: Family
+    family: FamilyName
     weights: np.ndarray | None = None
     offset: np.ndarray | None = None
     constants: Constants | None = None
@@ -117,7 +117,7 @@ class GlmData:
         )
 
     def public(self) -> PublicFacts:
-        """Family, names and declared constants."""
+        """FamilyName, names and declared constants."""
         known, names = self.constants, tuple(map(str, self.names))
         if known is None:
             return PublicFacts(self.family, names, self.aligned)

@@ -31,6 +31,9 @@ class GlmMeasures(Measures):
         better="lower",
         summary=True,
     )
+    score_clip_share: float | None = measure(
+        "share of the scores of all steps that the public bound clipped", heading="clipped scores", summary=True
+    )
     record_clip_share: float | None = measure(
         "share of training records with a scaled block that was clipped to its party's radius",
         heading="clipped share",

@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...federation.parties import Party
 from ...glm.diagnostics import Sums, aic, aic_published, deviance_r2, sums_of
 from ...glm.model import Estimate as GlmEstimate
 from ...glm.model import PublicFacts
-from ...glm.noisy_statistics.scaling import constant, radius_of
 from ...models.families import FAMILIES, Family
 from ...pca.components import components as decomposed
 from ...pca.components import loading_angle
-from ...privacy.statistics.geometry import lengths
 from .data import GlmData
 from .evaluation.exact_fits import ExactFit, exact_fit, response_at
 from .evaluation.persons import alignment_measures, used_persons
@@ -65,10 +62,12 @@ def fit_measures(estimate: GlmEstimate | PcaEstimate) -> GlmMeasures:
     """Size and course of a fit, as it says itself."""
     if not isinstance(estimate, GlmEstimate):
         return GlmMeasures(n_features=len(estimate.matrix))
-    return GlmMeasures(
+    diverged = estimate.status == "ok" and not np.all(np.isfinite(estimate.coefficients))
+    found = GlmMeasures(status="diverged") if diverged else GlmMeasures()
+    return found | GlmMeasures(
         n_features=len(estimate.coefficients) - 1,
-        status=estimate.status if np.all(np.isfinite(estimate.coefficients)) else "diverged",
         iterations=estimate.iterations,
+        reason=estimate.reason,
         objective_rises=rises(estimate.objective),
     )
 
@@ -110,7 +109,7 @@ def regression(
             return found
         found |= distance(estimate, exact, spec.options)
         value = excess(exact, estimate.coefficients, data, persons)
-        found |= GlmMeasures(excess_deviance=value, record_clip_share=clip_share(data, persons, spec))
+        found |= GlmMeasures(excess_deviance=value)
         test = np.flatnonzero(~train)
         held_out = data.aligned and len(test) > 0
         if held_out:
@@ -118,23 +117,6 @@ def regression(
             found |= GlmMeasures(excess_deviance_test=value)
         worse = None if value is None else value > 1
         return found | GlmMeasures(in_sample=not held_out, worse_than_null=worse)
-
-
-def clip_share(data: GlmData, persons: np.ndarray, spec: GlmMethodSpec) -> float | None:
-    """Share of the records that trained of which some party's scaled block was clipped to its public radius.
-
-    None where a protocol has no target of epsilon: it clips nothing.
-    """
-    if not spec.options.uses_epsilon:
-        return None
-    public, clipped = data.public(), np.zeros(len(persons), dtype=bool)
-    groups = zip(spec.settings.party_names(spec.n_parties), spec.settings.groups(spec.n_parties), strict=True)
-    for name, columns in groups:
-        party = Party(name, "passive", {}, tuple(columns))
-        location, scale = (constant(public, key)[list(columns)] for key in ("location", "scale"))
-        z = (data.X[np.ix_(persons, np.array(columns, dtype=int))] - location) / scale
-        clipped |= lengths(z) > radius_of(public, party).value
-    return float(clipped.mean())
 
 
 def ridge_of(options: object) -> float:
@@ -161,7 +143,7 @@ def explanation_measures(estimate: GlmEstimate, family: Family, sums: Sums | Non
         deviance = sums.deviance if deviance is None else deviance
         null = sums.null_deviance if null is None else null
         likelihood = sums.log_likelihood if likelihood is None else likelihood
-    if dispersion is None and not family.estimates_dispersion:
+    if dispersion is None and not family.facts.estimates_dispersion:
         dispersion = 1.0
     elif dispersion is None and sums is not None:
         dispersion = sums.pearson / (sums.n_observations - q)

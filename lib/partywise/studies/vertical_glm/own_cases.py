@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from ...alignment.identifiers import prepare_identifiers
 from ...alignment.options import IdentifierRules
-from ...datasets.descriptions import LOGARITHMIC
 from ...datasets.division import fold_order
 from ...datasets.own.csv import TextTable
 from ...datasets.own.rows import (
@@ -27,6 +26,8 @@ from ...datasets.own.rows import (
 from ...datasets.own.table_files import TableFile
 from ...errors import DataMissing
 from ...models.families import FAMILIES
+from ...models.family_facts import FACTS
+from ...notes import cached_reader
 from ...randomness import Rng
 from .data import Constants, GlmData
 from .own_settings import TableSettings
@@ -56,7 +57,7 @@ def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> GlmData:
     )
 
 
-@lru_cache(maxsize=1)
+@cached_reader
 def _read(settings: TableSettings, contents: tuple[tuple[str, bytes], ...]) -> Records:
     """What all replicates share: the records of all files, or of any where a protocol aligns them."""
     files = read_files(settings, dict(contents), None if settings.aligned else partial(_identify, settings))
@@ -123,7 +124,7 @@ def constants(settings: TableSettings) -> Constants:
             moments.append(of_range)
     location, scale = map(np.array, zip(*moments, strict=True))
     ends = np.array(settings.response_bounds or (0.0, 1.0))
-    statistic = np.log(ends) if settings.family in LOGARITHMIC else ends
+    statistic = np.log(ends) if FACTS[settings.family].is_positive else ends
     middle = float(np.mean(statistic))
     if settings.eta_start is not None:
         middle = settings.eta_start

@@ -7,10 +7,9 @@ from math import inf
 
 from ...alignment.options import IdentifierRules
 from ...checks import Positive
-from ...datasets.descriptions import LOGARITHMIC
 from ...datasets.own.grammar import increasing
 from ...datasets.own.table_files import OwnTables, TableFile
-from ...glm.options import Family
+from ...models.family_facts import FACTS, FamilyName
 from .settings import CaseSettings, Records
 
 # What stands between names where a view of several parties is told.
@@ -22,7 +21,7 @@ class GlmFile(TableFile):
     """The file of one party.
 
     weights, offset : columns of the active party: prior weights, and what is added to the linear predictor
-    radius : to which private methods clip a scaled record of the party, by default 1.4 times the root of its columns
+    radius : to which private methods clip a scaled record of the party, by default what 0.3 % of normal records exceed
     """
 
     weights: str | None = None
@@ -53,7 +52,7 @@ class TableSettings(CaseSettings, OwnTables):
     """
 
     tables: tuple[GlmFile, ...]
-    family: Family
+    family: FamilyName
     records: Records = "unaligned"
     identifiers: IdentifierRules = field(default_factory=IdentifierRules)
     response_bounds: tuple[float, float] | None = None
@@ -67,7 +66,7 @@ class TableSettings(CaseSettings, OwnTables):
         self._check_weights()
         increasing("response_bounds", self.response_bounds)
         low = -inf if self.response_bounds is None else self.response_bounds[0]
-        if self.family in LOGARITHMIC and self.response_bounds is not None and low <= 0:
+        if FACTS[self.family].is_positive and self.response_bounds is not None and low <= 0:
             raise ValueError(
                 f"response_bounds is {list(self.response_bounds)}: responses of {self.family} are above 0."
             )

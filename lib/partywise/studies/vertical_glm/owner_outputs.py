@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...datasets.own.records.original import feature_rows
-from ...experiment.owner_outputs import OwnerReport
+from ...experiment.owner_outputs import NO_INTERVALS, OwnerReport
 from ...glm.model import Estimate as GlmEstimate
 from ...glm.model import PublicFacts as GlmFacts
 from ...models.families import FAMILIES
+from ...models.family_facts import FACTS
 from ...pca.model import PublicFacts as PcaFacts
 from .data import GlmData
 from .evaluation.persons import used_persons
@@ -26,8 +27,6 @@ SCALE = (
     "linear predictor = intercept + sum of coefficient times the column in its own units (+ offset, where there is "
     "one); a level counts as 1 where the record has it"
 )
-
-LINKS = {"gaussian": "identity", "binomial": "logit", "poisson": "log", "gamma": "log", "inverse_gaussian": "log"}
 
 
 def owner_outputs(
@@ -69,12 +68,15 @@ def regression(estimate: GlmEstimate, settings: TableSettings) -> dict[str, obje
     """
     b, errors = estimate.coefficients, estimate.standard_errors
     told = [{**one, "coefficient": value} for one, value in zip(feature_rows(settings.columns), b[1:], strict=True)]
-    about = {"kind": f"generalised linear model, {settings.family}", "link": LINKS[settings.family], "scale": SCALE}
+    link = FACTS[settings.family].link
+    about = {"kind": f"generalised linear model, {settings.family}", "link": link, "scale": SCALE}
     found = about | {"intercept": b[0], "coefficients": told}
     if (noise := estimate.noise_errors) is not None:
         found["intercept_noise_sd"] = noise[0]
         for entry, value in zip(told, noise[1:], strict=True):
             entry["noise_sd"] = value
+    elif estimate.noise_errors_reason:
+        found["no_noise_sd"] = estimate.noise_errors_reason
     if errors is not None:
         found["intercept_standard_error"] = errors[0]
         for entry, value in zip(told, errors[1:], strict=True):
@@ -84,5 +86,5 @@ def regression(estimate: GlmEstimate, settings: TableSettings) -> dict[str, obje
         for entry, ends in zip(told, bounds[1:], strict=True):
             entry["interval"] = ends
     elif estimate.intervals.reason and errors is None:
-        found["no_intervals"] = estimate.intervals.reason
+        found[NO_INTERVALS] = estimate.intervals.reason
     return found

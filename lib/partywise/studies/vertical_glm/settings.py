@@ -7,11 +7,12 @@ from typing import Annotated, Literal
 
 from ...checks import Natural, Positive, Range, check_unread_options
 from ...datasets.columns.settings import ColumnSettings, ShippedColumns
-from ...glm.options import Family
+from ...models.family_facts import FACTS, FamilyName
 
 Records = Literal["aligned", "unaligned"]
 # Families whose generator has a mean of its own.
-WITH_MEAN = ("poisson", "gamma", "inverse_gaussian")
+# The mean is the level of a logarithmic link.
+WITH_MEAN = tuple(name for name, facts in FACTS.items() if facts.link == "log")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +26,7 @@ class CaseSettings(ColumnSettings):
     """
 
     active: Literal["last", "first"] = "first"
-    family: Family | None
+    family: FamilyName | None
     records: Records = "aligned"
 
     @property
@@ -34,8 +35,8 @@ class CaseSettings(ColumnSettings):
         return self.records == "aligned"
 
     @property
-    def model(self) -> Family:
-        """Family of the response."""
+    def model(self) -> FamilyName:
+        """FamilyName of the response."""
         assert self.family is not None
         return self.family
 
@@ -74,7 +75,7 @@ class GeneratedSettings(PartialOverlap):
     scales : whether columns have the standard deviation 1 (``unit``), or from 1e-6 to 1e6 (``uneven``)
     """
 
-    family: Family = "gaussian"
+    family: FamilyName = "gaussian"
     n: Annotated[int, Range(4)] = 2000
     p: Annotated[int, Range(2)] = 10
     rho: Annotated[float, Range(0, 1, "[)")] = 0.3
@@ -106,7 +107,7 @@ class DatasetSettings(PartialOverlap, ShippedColumns):
     family : by default its usual one; rows : so many random records; 0 for all
     """
 
-    family: Family | None = None
+    family: FamilyName | None = None
     rows: Natural = 0
 
     def __post_init__(self) -> None:

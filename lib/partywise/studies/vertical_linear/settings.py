@@ -49,8 +49,3 @@ class ScaledDatasetSettings(DatasetSettings):
                 f"dataset is {self.dataset!r}: its column {self.column_names[lacking[0]]!r} has no public range, by "
                 "which a linear model would scale it; take another table."
             )
-
-    @property
-    def response_bounds(self) -> tuple[float, float] | None:
-        """Public range of a label that is a number, which becomes [-1, 1]; also where 0 and 1 are fitted as numbers."""
-        return self.response_facts.response_bounds

@@ -90,4 +90,5 @@ def select_rows(table: Table, settings: RowSettings, drawn: Mapping[str, np.ndar
         column_facts=table.column_facts,
         criterion=settings.loss_in_force,
         classes=len(getattr(settings, "class_names", ())) or 2,
+        response_bounds=getattr(settings, "response_bounds", None) if settings.loss_in_force == NUMBERS else None,
     )

@@ -16,6 +16,7 @@ from ...trees.options import (
     TablesOptions,
     TreeOptions,
     require_classes,
+    require_start,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ def _check_method(case: CasePlan, method: MethodPlan, where: str) -> None:
         _check_bound(options, at)
     if isinstance(options, TreeOptions):
         try:
-            require_classes(options, method.protocol_name, len(getattr(case.settings, "class_names", ())))
+            classes = len(getattr(case.settings, "class_names", ()))
+            require_classes(options, method.protocol_name, classes)
+            require_start(options, case.settings.loss_in_force, classes)
         except ValueError as error:
             raise ConfigError(f"{at}: {error}") from None
     _check_declared(case.settings, case.parties, options, at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ...checks import Count, KeySize, Range, check_key_size
+from ...checks import Count, KeySize, Range, check_key_length
 from ...experiment.claims import Claim, ClaimSettings, Document, Mechanism
 from ...experiment.study import Lazy
 
@@ -53,7 +53,7 @@ class KeySettings(ClaimSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_key_size(self.key_size)
+        check_key_length(self.key_size)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ class TreeData:
     order : (N,) int, a random permutation that is cut into folds where there are several; a person has one place
     names : (d,) str; column_facts : of each column
     criterion : loss of the task; classes : number of classes
+    response_bounds : public range of a response that is a number
     ids : (N,) str, names of the records, of own tables
     """
 
@@ -38,6 +39,7 @@ class TreeData:
     criterion: Criterion
     ids: np.ndarray | None = None
     classes: int = 2
+    response_bounds: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         check_values(self.X, self.y, self.criterion, self.classes)
@@ -45,7 +47,7 @@ class TreeData:
     def public(self) -> PublicFacts:
         """The part that everyone may know: names, what is declared of the columns, the loss."""
         columns = tuple(map(_column, self.names, self.column_facts))
-        return PublicFacts(columns, self.criterion, self.classes)
+        return PublicFacts(columns, self.criterion, self.classes, self.response_bounds)
 
 
 def _column(name: str, column_facts: ColumnFacts) -> Column:

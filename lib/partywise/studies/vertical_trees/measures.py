@@ -33,7 +33,7 @@ class TreeMeasures(Measures):
     mse: float | None = measure(MSE, summary=True, headline=2)
     worse_than_mean: bool | None = measure(WORSE_THAN_MEAN, summary=True)
     residual_clip_share: float | None = measure(
-        "share of training residuals of the returned fit that the public bound clips",
+        "share of the residuals of the active party's own trees that the public bound clips",
         heading="clipped share",
         summary=True,
     )

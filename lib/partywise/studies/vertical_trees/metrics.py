@@ -32,11 +32,9 @@ def metrics(
     scores, numbers = kept.scores(X), TreeMeasures.of(estimate.numbers)
     if not np.isfinite(scores).all():
         return found | numbers | TreeMeasures(diverged=True)
-    found |= quality(scores, y, options, data.criterion) | numbers
-    found |= TreeMeasures(
-        worse_than_mean=worse_than_mean(scores, y, data.y[train], options, data.criterion),
-        residual_clip_share=clip_share(kept, data, train, spec.options),
-    )
+    # What clips reports its share among the numbers of the estimate.
+    found |= quality(scores, y, options, data.criterion) | TreeMeasures(residual_clip_share=None) | numbers
+    found |= TreeMeasures(worse_than_mean=worse_than_mean(scores, y, data.y[train], options, data.criterion))
     if estimate.scores is not None:
         found |= _deployment_measures(estimate.scores, estimate.ensemble.scores(X), y, options, data.criterion)
     return found
@@ -118,17 +116,6 @@ def worse_than_mean(
     with np.errstate(divide="ignore"):
         surprise = -np.log(np.where(y == 1, constant, 1 - constant))
     return loss(scores, y, options, criterion) > float(surprise.mean())
-
-
-def clip_share(ensemble: Ensemble, data: TreeData, train: np.ndarray, options: object) -> float | None:
-    """Share of training residuals of the returned fit beyond their public bound; None where nothing is clipped.
-
-    Gradients of classes are at most 1 and need no clip.
-    """
-    bound = getattr(options, "residual_bound", None)
-    if bound is None or data.criterion == CLASSES:
-        return None
-    return float(np.mean(np.abs(ensemble.scores(data.X[train]) - data.y[train]) > bound))
 
 
 def select_trees(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...datasets.columns.settings import RowSettings
+from ...datasets.own.grammar import increasing
 from ...datasets.own.table_files import OwnTables
+from ...models.criteria import CLASSES, NUMBERS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,15 +15,23 @@ class TableSettings(OwnTables, RowSettings):
     """Own data: a file of each party, whose rows carry ids.
 
     classes : entries of the response, where it has more than two; which ones there are is public
+    response_bounds : public range of the response in regression, in whose middle private methods start
     """
 
     classes: tuple[str, ...] | None = None
+    response_bounds: tuple[float, float] | None = None
 
     reserved_names = ("dealer",)
     indicators = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        increasing("response_bounds", self.response_bounds)
+        if self.response_bounds is not None and self.loss_in_force == CLASSES:
+            raise ValueError(
+                f"response_bounds is {self.response_bounds!r}: classes have no range; leave it out, or give loss "
+                f"{NUMBERS!r}."
+            )
         if self.classes is None:
             return
         if not self.binary_labels or self.positive is not None:

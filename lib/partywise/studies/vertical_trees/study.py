@@ -58,10 +58,10 @@ STUDY = Study(
     methods={
         "pooled": Protocol(PooledOptions, release=NO_NOISE),
         "active_only": Protocol(ActiveOnlyOptions, release=NO_NOISE),
-        "feature_gathering": Protocol(GatheringOptions, extra=("dealer",)),
+        "feature_gathering": Protocol(GatheringOptions, extra=("dealer",), reads_training_records=True),
         "label_scattering": Protocol(ScatteringOptions, extra=("dealer",), release=NO_NOISE),
-        "local_tables": Protocol(LocalTablesOptions, extra=("dealer",)),
-        "tables": Protocol(TablesOptions, extra=("dealer",)),
+        "local_tables": Protocol(LocalTablesOptions, extra=("dealer",), reads_training_records=True),
+        "tables": Protocol(TablesOptions, extra=("dealer",), reads_training_records=True),
     },
     measures=TreeMeasures,
     examples=TreeExamples,

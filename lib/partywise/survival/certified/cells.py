@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..exact import Likelihood, WeightedSums, maximise, partial_likelihood
+from ..exact import Likelihood, WeightedSums, begin_ascent, maximise, partial_likelihood
 from ..records import Records
 from ..tables import Table
 
@@ -46,6 +46,6 @@ def piecewise_fit(table: Table, p: int) -> np.ndarray | None:
         return partial_likelihood(coefficients, counts, total, at_risk)
 
     try:
-        return maximise(likelihood, p).coefficients
+        return maximise(likelihood, begin_ascent(p, counts)).coefficients
     except ValueError:
         return None

@@ -21,7 +21,7 @@ def public_rate(radius: float, momentum: float) -> float:
 
 def model_at(place: np.ndarray, found: Baseline, terms: Terms) -> Model:
     """The model with a level and coefficients (1 + p,)."""
-    return Model(log_hazards(found, 0.0, float(place[0]), terms), place[1:])
+    return Model(log_hazards(found, found.cumulative, float(place[0]), terms), place[1:])
 
 
 def ascend(

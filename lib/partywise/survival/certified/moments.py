@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ..records import Records
+from ..records import Records, shrink
 from ..tables import Table, cells_of, correct_sum
 from .scores import FEWEST_AT_RISK, pack, unpack
 
@@ -23,14 +23,34 @@ def bound(radius: float) -> float:
     return math.sqrt(1 + radius**2 * (1 + FIRST**2) + (SECOND * radius**2) ** 2)
 
 
+def largest_distance(radius: float) -> float:
+    """Largest distance of two contributions, whatever the records.
+
+    Notes
+    -----
+    At a given product s of their covariates the squared distance does not fall in their lengths: these are R.  In
+    different classes of exit it is largest for two events with opposite covariates.  In the same class two events are
+    in one cell, and an event and another record in two, with the covariates of the event alone in the sum of these:
+    either way it is concave in s, and its vertex counts where it is between -R^2 and R^2.
+    """
+    square, first, second = radius**2, FIRST**2, SECOND**2
+    apart = 2 + 4 * square + 2 * first * square + 2 * second * square**2
+
+    def together(events: float) -> float:
+        s = max(-(events + first) / (2 * second), -square)
+        return 2 * (events + first) * (square - s) + 2 * second * (square**2 - s**2)
+
+    return math.sqrt(max(apart, together(1.0), 2 + square + together(0.0)))
+
+
 def length(p: int, bins: int) -> int:
     """P, entries of a contribution: cells, covariates of an event, moments by class of exit."""
     return 2 * bins + 1 + p + (bins + 1) * (p + p * (p + 1) // 2)
 
 
-def contributions(records: Records, edges: np.ndarray) -> np.ndarray:
-    """What each record adds to the release (n, P): of length at most `bound`."""
-    bins, cells, z = len(edges) - 1, cells_of(records, edges), records.covariates
+def contributions(records: Records, edges: np.ndarray, radius: float) -> np.ndarray:
+    """What each record adds to the release (n, P): of length at most `bound`, no two beyond `largest_distance`."""
+    bins, cells, z = len(edges) - 1, cells_of(records, edges), shrink(records.covariates, radius)
     classes = np.where(cells == 2 * bins, bins, cells % bins)
     moments = np.column_stack([FIRST * z, SECOND * pack(z[:, :, None] * z[:, None, :])])
     by_class = np.eye(bins + 1)[classes][:, :, None] * moments[:, None, :]

@@ -18,22 +18,34 @@ import numpy as np
 
 from ..exact import exposure_times
 from ..options import MERGED
-from ..records import Records
+from ..records import Records, shrink
 from ..tables import Table, equal_edges, merge
+from .selection import RoundValues, Selection, length_variance, select
+from .whole import largest_distance
 
-# Linear predictors beyond this are taken for it; the exponent of a frailty, and the frailty, likewise.
+# Linear predictors beyond this are taken for it.
 LARGEST_PREDICTOR = 30.0
-LARGEST_SPREAD = 5.0
-LARGEST_FRAILTY = 2.0
 # Shares of all records: the fewest at risk at the start of a merged bin, the fewest events, the least exposure.
 FEWEST_AT_RISK = 0.02
 LEAST_EXPOSURE = 0.01
-# The frailty follows the spread of the predictors for so many rounds, and is kept then.
-FRAILTY_ROUNDS = 2
+# Predictors are modelled where the longest is at least this.
+LEAST_REACH = 0.05
+# From this number of records in units of the noise on, the cells of the table are the bins of the scores.
+FINE_FROM = 4000.0
+# By how much the last round may lengthen or shorten the coefficients, and how much of the start at 0 may be left in
+# them in any direction: beyond, there are no intervals.
+LAST_FACTOR = 1.3
+LARGEST_MEMORY = 0.5
+# By how much of its noise the released information is taken to be too large.
+INFLATION = 0.3
+# The least step of a cumulative hazard.
+LEAST_STEP = 1e-12
 # How far a round may move the coefficients, in units of 1 / radius.
 STEP_LIMITS = (3.0, 2.0, 1.0)
-# Below this many records in units of the noise, C is 1, and above it 1.5.
-LOOSE_FROM = 4000.0
+# Follow-up is ended at C = 1 below the first of these values of mu sqrt(n / K'), at 1.5 below the second, else at 2:
+# events that are no longer stopped tell more of the coefficients, and ask for more noise.
+LOOSER_FROM = (70.0, 150.0)
+STOPS = (1.0, 1.5, 2.0)
 
 
 @dataclass(frozen=True)
@@ -44,9 +56,10 @@ class Terms:
     mu : Gaussian-DP parameter of table and scores together; inf without noise
     noise_factor : K', variance of the noise in units of that of one release for all
     shares : of mu^2, what the table and each of the T rounds take; they sum to 1
-    bins, merge_count : J cells of the table, and how many of them make a bin of the scores
+    bins, merge_count : J cells of the table, and how many make a bin of the scores; None: 1 where n mu / sqrt(K') is
+        4,000 or more, else 3
     level : kappa, the weight of the residual; curvature : eta, that of the curvature, 0 where none is released
-    stop : C; None: 1, or 1.5 where n mu / sqrt(K') is 4,000 or more
+    stop : C; None: 1, 1.5 where mu sqrt(n / K') is 70 or more, 2 from 150 on
     """
 
     horizon: float
@@ -57,7 +70,7 @@ class Terms:
     noise_factor: float = 1.0
     shares: tuple[float, ...] = (0.2, 0.13, 0.22, 0.45)
     bins: int = 24
-    merge_count: int = MERGED
+    merge_count: int | None = None
     level: float = 1.0
     curvature: float = 0.25
     stop: float | None = None
@@ -67,23 +80,29 @@ class Terms:
         """T."""
         return len(self.shares) - 1
 
+    @property
+    def cells_per_bin(self) -> int:
+        """How many cells make a bin of the scores."""
+        if self.merge_count is not None:
+            return self.merge_count
+        return 1 if self.records * self.mu >= FINE_FROM * np.sqrt(self.noise_factor) else MERGED
+
     @cached_property
     def edges(self) -> np.ndarray:
         """Edges (B + 1,) of the bins of the scores."""
-        return equal_edges(self.horizon, self.bins // self.merge_count)
+        return equal_edges(self.horizon, self.bins // self.cells_per_bin)
 
     @property
     def width(self) -> float:
         """Width w of a bin."""
-        return self.horizon / (self.bins // self.merge_count)
+        return self.horizon / (self.bins // self.cells_per_bin)
 
     @property
     def stopped_at(self) -> float:
-        """C; 1 without noise."""
+        """C."""
         if self.stop is not None:
             return self.stop
-        loose = np.isfinite(self.mu) and self.records * self.mu / np.sqrt(self.noise_factor) >= LOOSE_FROM
-        return 1.5 if loose else 1.0
+        return STOPS[int(np.searchsorted(LOOSER_FROM, self.mu * np.sqrt(self.records / self.noise_factor), "right"))]
 
     @property
     def length(self) -> int:
@@ -97,13 +116,18 @@ class Terms:
         residual = max(1.0, self.stopped_at) ** 2 * (self.level**2 + self.radius**2)
         return float(np.sqrt(residual + (self.curvature * self.stopped_at * (1 + self.radius**2)) ** 2))
 
+    @cached_property
+    def sensitivity(self) -> float:
+        """Largest distance of two contributions: at most 2 Gamma."""
+        return largest_distance(self.radius, self.stopped_at, self.curvature, self.level)
+
     def mu_of(self, release: int) -> float:
         """Gaussian-DP parameter of the table (0) or of a round (1 to T)."""
         return self.mu * float(np.sqrt(self.shares[release]))
 
     def sd_of(self, release: int) -> float:
         """Standard deviation of the noise of all clients together in an entry of the table (0) or of a round."""
-        sensitivity = np.sqrt(2) if release == 0 else 2 * self.bound
+        sensitivity = np.sqrt(2) if release == 0 else self.sensitivity
         return float(sensitivity / self.mu_of(release) * np.sqrt(self.noise_factor))
 
 
@@ -141,19 +165,22 @@ def stopped_residuals(records: Records, model: Model, terms: Terms) -> tuple[np.
         raise ValueError(
             "the model that was sent holds a number that is not finite: nothing was computed from records."
         )
-    predictors = np.clip(records.covariates @ model.coefficients, -LARGEST_PREDICTOR, LARGEST_PREDICTOR)
+    z = shrink(records.covariates, terms.radius)
+    predictors = np.clip(z @ model.coefficients, -LARGEST_PREDICTOR, LARGEST_PREDICTOR)
     exposure = exposure_times(np.minimum(records.times, terms.horizon), terms.edges)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         hazards = exposure @ np.exp(model.log_hazards) * np.exp(predictors)
-    stopped = np.minimum(hazards, terms.stopped_at)
+    # Of records that hold anything at all the hazard is between 0 and C: the sensitivity rests on it.
+    stopped = np.where(hazards <= terms.stopped_at, np.maximum(hazards, 0), terms.stopped_at)
     seen = records.events & (records.times <= terms.horizon) & (hazards <= terms.stopped_at)
     return seen - stopped, stopped
 
 
 def contributions(records: Records, model: Model, terms: Terms) -> np.ndarray:
-    """What each record adds to a release (n, P): of length at most `Terms.bound`."""
+    """What each record adds to a release (n, P): of length at most `Terms.bound`, no two further apart than the
+    `Terms.sensitivity`."""
     residuals, stopped = stopped_residuals(records, model, terms)
-    z = records.covariates
+    z = shrink(records.covariates, terms.radius)
     scores = np.column_stack([terms.level * residuals, residuals[:, None] * z])
     if not terms.curvature:
         return scores
@@ -166,11 +193,13 @@ class Baseline:
     """What the released table says of the baseline.
 
     events : d (B,), at least a small share of the records; hazards : m (B,); cumulative : M (B + 1,)
+    follow_up : (B + 1,) share of records that are not censored before each edge
     """
 
     events: np.ndarray
     hazards: np.ndarray
     cumulative: np.ndarray
+    follow_up: np.ndarray
 
     @property
     def total(self) -> float:
@@ -181,12 +210,14 @@ class Baseline:
 def baseline(table: Table, terms: Terms) -> Baseline:
     """Hazards of merged bins, floored by public shares of n so that each is positive."""
     n, width = terms.records, terms.width
-    events, censored = merge(table, terms.merge_count)
-    at_start = np.maximum(table.at_start[0, :: terms.merge_count], FEWEST_AT_RISK * n)
+    events, censored = merge(table, terms.cells_per_bin)
+    at_start = np.maximum(table.at_start[0, :: terms.cells_per_bin], FEWEST_AT_RISK * n)
     floored = np.maximum(events, FEWEST_AT_RISK * n / len(events))
     exposure = np.maximum(width * (at_start - (events + censored) / 2), LEAST_EXPOSURE * n * width)
     hazards = floored / exposure
-    return Baseline(floored, hazards, np.concatenate([[0.0], np.cumsum(width * hazards)]))
+    leaving = np.cumsum(np.clip(width * censored / exposure, 0, 5))
+    cumulative = np.concatenate([[0.0], np.cumsum(width * hazards)])
+    return Baseline(floored, hazards, cumulative, np.exp(-np.append(0.0, leaving)))
 
 
 def estimable(table: Table) -> bool:
@@ -200,7 +231,8 @@ class Fit:
 
     level : log factor of the baseline; curvature, weight : sum of the released curvatures (p + 1, p + 1) and of their
     weights; inverse : (p, p) of the ridged information; memory : (p, p) what damped and ridged rounds leave of an error
-    in the start; spread : (p, p) covariance by noise; frailty : c
+    in the start; spread : (p, p) covariance by noise; along : variance of a factor of the coefficients beyond that of
+    a known baseline; factor : by which the last round lengthened them
     """
 
     model: Model
@@ -210,14 +242,36 @@ class Fit:
     inverse: np.ndarray
     memory: np.ndarray
     spread: np.ndarray
-    frailty: float
+    along: float
+    factor: float
     rounds: int
 
     @property
+    def reason(self) -> str:
+        """Why there are no intervals, by released numbers alone; empty where there are."""
+        left = float(np.linalg.norm(self.memory, 2))
+        if not 1 / LAST_FACTOR <= self.factor <= LAST_FACTOR:
+            return (
+                "intervals are not estimable at this size of effect: the last round changed the coefficients by a "
+                f"factor of {self.factor:.2g}; give more rounds, a larger epsilon or a smaller scale."
+            )
+        if left > LARGEST_MEMORY:
+            return (
+                f"intervals are not estimable at this noise: {left:.2g} of the start at 0 is left in the coefficients, "
+                f"more than {LARGEST_MEMORY:g}; give a larger epsilon, more records or fewer covariates."
+            )
+        return ""
+
+    @property
     def covariance(self) -> np.ndarray:
-        """Of the coefficients (p, p), over records and noise, and by what is left of the start at 0."""
-        left = self.memory @ self.model.coefficients
-        return self.inverse + self.spread + np.outer(left, left)
+        """Of the coefficients (p, p), over records and noise, and by what is left of the start at 0.
+
+        What is left is estimated as well: by coefficients without it, whose noise is larger.
+        """
+        undone = self.memory @ np.linalg.pinv(np.eye(len(self.memory)) - self.memory)
+        b = self.model.coefficients
+        left = np.outer(undone @ b, undone @ b) + undone @ self.spread @ undone.T
+        return self.inverse + self.spread + left + self.along * np.outer(b, b)
 
 
 def start(found: Baseline, terms: Terms) -> Fit:
@@ -225,7 +279,7 @@ def start(found: Baseline, terms: Terms) -> Fit:
     p = terms.covariates
     nothing = np.zeros((p, p))
     model = Model(np.log(found.hazards), np.zeros(p))
-    return Fit(model, 0.0, np.zeros((p + 1, p + 1)), 0.0, nothing, np.eye(p), nothing, 0.0, 0)
+    return Fit(model, 0.0, np.zeros((p + 1, p + 1)), 0.0, nothing, np.eye(p), nothing, 0.0, 1.0, 0)
 
 
 def update(fit: Fit, sums: np.ndarray, found: Baseline, terms: Terms) -> Fit:
@@ -241,36 +295,75 @@ def update(fit: Fit, sums: np.ndarray, found: Baseline, terms: Terms) -> Fit:
     values, vectors = np.linalg.eigh(mean[1:, 1:] - total * np.outer(centre, centre))
     values = np.maximum(values, 0)
     released = sum(terms.shares[1 : number + 1])
-    noise = 2 * terms.bound / (terms.curvature * terms.mu * np.sqrt(released)) * np.sqrt(terms.noise_factor)
+    noise = terms.sensitivity / (terms.curvature * terms.mu * np.sqrt(released)) * np.sqrt(terms.noise_factor)
     ridge = np.sqrt(p / 2) * noise + 1e-9 * max(float(values.max(initial=0.0)), 1.0)
     inverse = (vectors / (values + ridge)) @ vectors.T
     step = inverse @ (score - residual * centre)
     size = terms.radius * float(np.linalg.norm(step))
     limit = STEP_LIMITS[min(number, len(STEP_LIMITS)) - 1]
     damping = min(1.0, limit / size) if size > 0 else 1.0
-    coefficients = fit.model.coefficients + damping * step
     level = fit.level + float(np.clip(damping * (residual / total - centre @ step), -1, 1))
-    frailty = fit.frailty
-    if number <= FRAILTY_ROUNDS:
-        spread = float(np.sum(values * (vectors.T @ coefficients) ** 2)) / total
-        largest = min(LARGEST_FRAILTY, LARGEST_PREDICTOR / found.cumulative[-1])
-        frailty = min(float(np.expm1(min(spread, LARGEST_SPREAD))), largest)
-    left = np.eye(p) - damping * (vectors * (values / (values + ridge))) @ vectors.T
-    noisy = inverse @ (np.eye(p) + np.outer(centre, centre) / terms.level**2) @ inverse
-    spread_by_noise = left @ fit.spread @ left.T + (damping * terms.sd_of(number)) ** 2 * noisy
-    model = Model(log_hazards(found, frailty, level, terms), coefficients)
-    return Fit(model, level, curvature, weight, inverse, left @ fit.memory, spread_by_noise, frailty, number)
+    information = Information((vectors * values) @ vectors.T, centre, total, ridge)
+    coefficients, selection = lengthen(fit.model, damping * step, limit, information, found, terms)
+    along = excess(selection, coefficients, information, found, terms) if selection is not None else 0.0
+    # The noise of the information makes its largest directions larger: of these less is undone than it looks.
+    undone = np.maximum(values - INFLATION * noise, 0) / (values + ridge)
+    left = np.eye(p) - damping * (vectors * undone) @ vectors.T
+    noisy = terms.sd_of(number) ** 2 * (np.eye(p) + np.outer(centre, centre) / terms.level**2)
+    # The noise of the information makes a step too long or too short by as much as it is long.
+    noisy = noisy + noise**2 / 2 * (float(step @ step) * np.eye(p) + np.diag(step**2))
+    spread_by_noise = left @ fit.spread @ left.T + damping**2 * inverse @ noisy @ inverse
+    cumulative, factor = (found.cumulative, 1.0) if selection is None else (selection.cumulative, selection.factor)
+    model = Model(log_hazards(found, cumulative, level, terms), coefficients)
+    memory = left @ fit.memory
+    return Fit(model, level, curvature, weight, inverse, memory, spread_by_noise, along, factor, number)
 
 
-def log_hazards(found: Baseline, frailty: float, level: float, terms: Terms) -> np.ndarray:
-    """Baseline (B,) of a record with covariates 0, from the marginal hazards of the table.
+@dataclass(frozen=True, eq=False)
+class Information:
+    """Released information V (p, p) of the coefficients, mean covariates (p,) weighted by hazard, total, and ridge."""
 
-    The marginal hazard falls as those at high risk leave; a gamma frailty of variance c undoes that.
+    matrix: np.ndarray
+    centre: np.ndarray
+    total: float
+    ridge: float
+
+
+def lengthen(
+    model: Model, step: np.ndarray, limit: float, information: Information, found: Baseline, terms: Terms
+) -> tuple[np.ndarray, Selection | None]:
+    """Coefficients after a step, as long as the working model says; None where predictors are too small to model it.
+
+    Where the ridge outweighs the information along them the length stays: it would follow the noise.
     """
-    cumulative = found.cumulative
-    if frailty >= 1e-9:
-        cumulative = np.expm1(frailty * cumulative) / frailty
-    shape = np.log(np.diff(cumulative) / terms.width)
+    b, matrix = model.coefficients + step, information.matrix
+    reach = min(float(np.abs(b).sum()), terms.radius * float(np.linalg.norm(b)))
+    known = float(b @ matrix @ b)
+    if reach < LEAST_REACH or known <= information.ridge * float(b @ b):
+        return b, None
+    overlap = float(model.coefficients @ matrix @ b) / known
+    mean, score = float(information.centre @ b), float(step @ matrix @ b) / terms.records
+    released = RoundValues(reach, mean, known / information.total, score, model.log_hazards, overlap)
+    selection = select(found.cumulative, found.follow_up, released, terms.width, terms.stopped_at)
+    move = selection.factor * b - model.coefficients
+    size = terms.radius * float(np.linalg.norm(move))
+    return model.coefficients + move * min(1.0, limit / max(size, limit)), selection
+
+
+def excess(selection: Selection, b: np.ndarray, information: Information, found: Baseline, terms: Terms) -> float:
+    """Variance of a factor of the coefficients beyond that of a known baseline."""
+    exposure = found.events / (found.hazards * terms.width)
+    noise = terms.cells_per_bin * terms.sd_of(0) ** 2
+    mean = float(information.centre @ b)
+    variance = length_variance(
+        selection, found.events, exposure, found.follow_up, mean, terms.stopped_at, terms.records, noise
+    )
+    return max(variance - 1 / max(float(b @ information.matrix @ b), 1e-9), 0.0)
+
+
+def log_hazards(found: Baseline, cumulative: np.ndarray, level: float, terms: Terms) -> np.ndarray:
+    """Baseline (B,) of a record with covariates 0: its shape by cumulative hazards (B + 1,), at a level."""
+    shape = np.log(np.maximum(np.diff(cumulative), LEAST_STEP) / terms.width)
     weights = found.events / found.total
     return shape + level + float(weights @ (np.log(found.hazards) - shape))
 

@@ -43,6 +43,7 @@ class Plan:
 
     options: DpPropensityOptions
     training: Training
+    horizon: float
     epsilon: float
     delta: float
 
@@ -57,7 +58,7 @@ class Plan:
 
 def local_model(client: Party, at: np.ndarray, plan: Plan, number: int, rng_for: Rng) -> Payload:
     """The client's coefficients after its steps of a round."""
-    records, training = local_rows(client), plan.training
+    records, training = local_rows(client, plan.horizon), plan.training
     X, y = propensity_table(records.covariates, plan.options.treatment)
     size = len(records)
     sd, steps, batches = plan.sd(size), plan.steps(size), rng_for("batches", client.name, number)
@@ -100,7 +101,8 @@ def fit(run: Run) -> Estimate:
     treatment = run.spec.options.treatment
     if not treatment < facts.covariates:
         raise ValueError(f"treatment is {treatment}: it must number one of the {facts.covariates} covariates, from 0.")
-    plan, sizes = Plan(run.spec.options, Training(), run.epsilon, run.spec.study.delta), sizes_of(run)
+    plan = Plan(run.spec.options, Training(), facts.horizon, run.epsilon, run.spec.study.delta)
+    sizes = sizes_of(run)
     at = np.zeros(facts.covariates)
     models = run.gather(run.parties, SERVER, "model 0", local_model, at, plan, 0, run.rng_for)
     for number in range(1, plan.training.rounds):

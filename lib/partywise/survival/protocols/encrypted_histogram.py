@@ -24,20 +24,20 @@ from ...federation.roles import parts_of
 from ...federation.run import Run
 from ...privacy.accounted_values import AccountedValue, Clear
 from ...privacy.mechanisms.release import derive
-from ..model import Estimate
+from ..model import Estimate, PublicFacts
 from ..options import EncryptedHistogramOptions
 from ..published.histograms import histograms, largest_bin, tables_of
 from .common import SERVER, curves_of, local_rows
 
 
-def local_largest(client: Party, width: float) -> Clear:
+def local_largest(client: Party, width: float, horizon: float) -> Clear:
     """The client's largest bin, as it is."""
-    return Clear(np.array([largest_bin(local_rows(client), width)]), units=("row",), owner=client.name)
+    return Clear(np.array([largest_bin(local_rows(client, horizon), width)]), units=("row",), owner=client.name)
 
 
-def local_histograms(client: Party, bins: np.ndarray, width: float, groups: int) -> np.ndarray:
+def local_histograms(client: Party, bins: np.ndarray, width: float, groups: int, horizon: float) -> np.ndarray:
     """Events and censored records by bin (A, 2, m), which stay closed."""
-    records = local_rows(client)
+    records = local_rows(client, horizon)
     return np.stack([histograms(records.of_group(group), width, int(bins[0])) for group in range(groups)])
 
 
@@ -59,12 +59,12 @@ def server_total(opened: Sequence[np.ndarray], made_of: Sequence[AccountedValue]
 
 def fit(run: Run) -> Estimate:
     """Largest bins, histograms, and their sum."""
+    facts: PublicFacts = run.spec.public
     options: EncryptedHistogramOptions = run.spec.options
-    largest = run.gather(run.parties, SERVER, "largest bin", local_largest, options.width)
+    largest = run.gather(run.parties, SERVER, "largest bin", local_largest, options.width, facts.horizon)
     heard = run.received(SERVER, "largest bin")
     bins = run.broadcast(SERVER, run.parties, "bins", server_bins, largest, heard)
-    groups = run.spec.public.groups
-    given = bins, options.width, groups
+    given = bins, options.width, facts.groups, facts.horizon
     shares = shared_once(run, [(run.parties, "histograms", local_histograms, given)])
     first, *others = run.parties
     made_of, names = parts_of(run.parties), ("sum",)

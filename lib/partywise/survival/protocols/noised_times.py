@@ -21,22 +21,22 @@ from ...federation.payloads import Payload
 from ...federation.run import Run
 from ...privacy.accounted_values import AccountedValue, Clear
 from ...privacy.mechanisms.release import derive
-from ..model import Estimate
+from ..model import Estimate, PublicFacts
 from ..options import NoisedTimesOptions
 from ..published.noised_times import add_noise, distinct_times, table_at, tables_of
 from ..records import Records
 from .common import SERVER, curves_of, local_rows
 
 
-def local_times(client: Party, options: NoisedTimesOptions) -> Clear:
+def local_times(client: Party, options: NoisedTimesOptions, horizon: float) -> Clear:
     """Distinct noised times, as they are."""
-    drawn = distinct_times(local_rows(client), options.noise, options.seed, options.snr)
+    drawn = distinct_times(local_rows(client, horizon), options.noise, options.seed, options.snr)
     return Clear(drawn, units=("row",), owner=client.name)
 
 
-def local_tables(client: Party, union: np.ndarray, options: NoisedTimesOptions, groups: int) -> Clear:
+def local_tables(client: Party, union: np.ndarray, options: NoisedTimesOptions, groups: int, horizon: float) -> Clear:
     """Tables (A, 4, U) of the client at the times of all: times, events, censored, at risk."""
-    records = local_rows(client)
+    records = local_rows(client, horizon)
     times = add_noise(records.times, options.noise, options.seed, options.snr)
     own = Records(times, records.events, records.covariates, records.groups)
     parts = (own.of_group(group) for group in range(groups))
@@ -56,9 +56,11 @@ def server_curves(tables: Sequence[np.ndarray], union: np.ndarray, clients: int)
 
 def fit(run: Run) -> Estimate:
     """Two calls: times, then tables."""
+    facts: PublicFacts = run.spec.public
     options: NoisedTimesOptions = run.spec.options
-    sent = run.gather(run.parties, SERVER, "times", local_times, options)
+    sent = run.gather(run.parties, SERVER, "times", local_times, options, facts.horizon)
     parts = run.received(SERVER, "times")
     union = run.broadcast(SERVER, run.parties, "all times", server_union, sent, parts)
-    tables = run.gather(run.parties, SERVER, "tables", local_tables, union, options, run.spec.public.groups)
+    given = union, options, facts.groups, facts.horizon
+    tables = run.gather(run.parties, SERVER, "tables", local_tables, *given)
     return run.at(SERVER, server_curves, tables, union, len(run.parties))

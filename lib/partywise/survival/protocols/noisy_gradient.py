@@ -75,7 +75,7 @@ class Plan:
     @property
     def cutoff(self) -> float:
         """Events up to and including it count."""
-        return self.facts.horizon if self.options.cutoff is None else self.options.cutoff
+        return self.facts.cutoff(self.options.cutoff)
 
     @cached_property
     def steps(self) -> int:
@@ -144,7 +144,7 @@ def batches_of(records: Records, plan: Plan) -> list[SortedRecords]:
 
 def local_batches(client: Party, plan: Plan) -> list[SortedRecords]:
     """The client's records, which stay with it."""
-    return batches_of(local_rows(client), plan)
+    return batches_of(local_rows(client, plan.facts.horizon), plan)
 
 
 def local_gradient(
@@ -158,10 +158,10 @@ def local_gradient(
     return Gaussian(sigma=plan.sd(size, norm))(bounded, rng, owner=client.name, release_id=name)
 
 
-def local_matrix(client: Party) -> np.ndarray:
+def local_matrix(client: Party, horizon: float) -> np.ndarray:
     """The client's records as one matrix (n, 2 + p)."""
-    own = local_rows(client)
-    return np.column_stack([own.times, own.events, own.covariates])
+    records = local_rows(client, horizon)
+    return np.column_stack([records.times, records.events, records.covariates])
 
 
 def central_records(matrices: Sequence[np.ndarray], plan: Plan) -> SortedRecords:
@@ -208,12 +208,19 @@ def server_step(trail: Trail, gradients: ArrayLike, parts: Sequence[AccountedVal
 def server_answer(trail: Trail, plan: Plan) -> Estimate:
     """Coefficients of the scaled covariates; the package gives no standard errors."""
     size = sum(plan.sizes) if plan.options.variant == "central" else plan.sizes[-1]
+    longest = plan.options.c_beta
+    at_end = float(np.linalg.norm(trail.coefficients[-1])) >= longest * (1 - 1e-12)
+    reason = f"the last step ends at the longest coefficients that are allowed, c_beta={longest:g}: " + (
+        "noise or separated events drive them on; give a larger epsilon, more records, or a larger c_beta"
+    )
     return Estimate(
         plan.epsilon,
         len(plan.sizes),
         coefficients=trail.coefficients[-1] * plan.scale,
         path=trail.coefficients * plan.scale,
         numbers={"steps": plan.steps, "noise_sd": plan.sd(size, 0.0), "times_sent": 0},
+        status="not_converged" if at_end else "ok",
+        reason=reason if at_end else "",
     )
 
 
@@ -226,12 +233,17 @@ def fit(run: Run) -> Estimate:
         )
     sizes = facts.sizes(len(run.parties))
     plan = Plan(run.spec.options, facts, sizes, run.epsilon, run.spec.study.delta)
+    if plan.options.variant == "federated" and plan.steps > min(sizes):
+        raise ValueError(
+            f"steps={plan.steps} of variant='federated' take a new batch each, and a client has {min(sizes)} "
+            f"records: give at most as many steps, steps={min(sizes)}."
+        )
     central = plan.options.variant == "central"
     trail, at = run.at(SERVER, server_start, facts.covariates), np.zeros(facts.covariates)
     senders: tuple[Party | str, ...] = (AGGREGATOR,) if central else run.parties
     if central:
         run.charge(run.parties, *plan.announcements())
-        shares = shared_once(run, [(run.parties, "records in shares", local_matrix, ())])
+        shares = shared_once(run, [(run.parties, "records in shares", local_matrix, (facts.horizon,))])
         kept = prepared_once(run, shares, central_records, plan)
     else:
         batches = run.each(run.parties, local_batches, plan)

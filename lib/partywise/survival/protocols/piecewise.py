@@ -27,7 +27,7 @@ from .newton_sums import newton, server_answer
 
 def local_counts(client: Party, edges: np.ndarray, groups: int) -> Clear:
     """Counts of the client's records by cell, as they are."""
-    return Clear(cell_counts(local_rows(client), edges, groups), units=("row",), owner=client.name)
+    return Clear(cell_counts(local_rows(client, edges[-1]), edges, groups), units=("row",), owner=client.name)
 
 
 def server_table(counts: Sequence[np.ndarray], edges: np.ndarray) -> Table:
@@ -56,5 +56,5 @@ def fit(run: Run) -> Estimate:
     estimate = run.at(SERVER, server_curves, table, len(run.parties))
     if facts.covariates == 0:
         return estimate
-    state = newton(run, edges, run.at(SERVER, server_events, table), (exposure_sums,), ("counts",))
-    return run.at(SERVER, server_answer, estimate, state, 0)
+    fitted = newton(run, edges, run.at(SERVER, server_events, table), (exposure_sums,), ("counts",))
+    return run.at(SERVER, server_answer, estimate, fitted, 0, facts.names)

@@ -17,17 +17,18 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted_values import Clear
-from ..exact import Ties, cox, event_table, event_times
+from ..exact import NoMaximum, Ties, cox, event_table, event_times
 from ..model import Estimate, PublicFacts
 from ..options import ReferenceOptions
 from ..records import Records, pool
 from .common import SERVER, curves_of, local_rows
 
 
-def local_records(client: Party) -> Clear:
-    """The client's records as they are."""
-    own = local_rows(client)
-    return Clear([own.times, own.events, own.covariates, own.groups], units=("row",), owner=client.name)
+def local_records(client: Party, horizon: float) -> Clear:
+    """The client's records until the horizon as they are."""
+    records = local_rows(client, horizon)
+    values = [records.times, records.events, records.covariates, records.groups]
+    return Clear(values, units=("row",), owner=client.name)
 
 
 def server_fit(sent: Sequence[Sequence[np.ndarray]], facts: PublicFacts, ties: Ties) -> Estimate:
@@ -38,7 +39,10 @@ def server_fit(sent: Sequence[Sequence[np.ndarray]], facts: PublicFacts, ties: T
     found = curves_of(tables, len(sent), times_sent=len(all_))
     if facts.covariates == 0:
         return found
-    fitted = cox(all_.until(facts.horizon), ties)
+    try:
+        fitted = cox(all_, ties, facts.names)
+    except NoMaximum as error:
+        return replace(found, status=error.status, reason=error.reason)
     numbers = found.numbers | {"steps": fitted.steps}
     return replace(found, coefficients=fitted.coefficients, covariance=fitted.covariance, numbers=numbers)
 
@@ -46,5 +50,5 @@ def server_fit(sent: Sequence[Sequence[np.ndarray]], facts: PublicFacts, ties: T
 def fit(run: Run) -> Estimate:
     """Records in the clear."""
     options: ReferenceOptions = run.spec.options
-    sent = run.gather(run.parties, SERVER, "records", local_records)
+    sent = run.gather(run.parties, SERVER, "records", local_records, run.spec.public.horizon)
     return run.at(SERVER, server_fit, sent, run.spec.public, options.ties)

@@ -1,6 +1,6 @@
 """Protocol: exact Cox regression and Kaplan-Meier by sums over risk sets at every event time, as published.
 
-Source: Lu et al., WebDISCO (JAMIA 2015), whose sums dsSurvival and FedECA open as well.  Nothing is protected: every
+Source: Lu et al., WebDISCO (JAMIA 2015), whose sums FedECA opens as well.  Nothing is protected: every
 client tells its event times, and the differences of its sums between neighbouring times are its records.
 
 Message              from, to          payload, bytes
@@ -27,16 +27,16 @@ from .common import SERVER, curves_of, local_rows
 from .newton_sums import newton, server_answer
 
 
-def local_event_times(client: Party) -> Clear:
-    """The client's distinct event times, and how many events each has."""
-    records = local_rows(client)
+def local_event_times(client: Party, horizon: float) -> Clear:
+    """The client's distinct event times until the horizon, and how many events each has."""
+    records = local_rows(client, horizon)
     times = event_times(records)
     return Clear(np.stack([times, event_table(records, times).events]), units=("row",), owner=client.name)
 
 
-def local_tables(client: Party, times: np.ndarray, groups: int) -> Clear:
+def local_tables(client: Party, times: np.ndarray, groups: int, horizon: float) -> Clear:
     """At risk and events (A, 2, U) of the client at the times of all."""
-    records = local_rows(client)
+    records = local_rows(client, horizon)
     own = (event_table(records.of_group(group), times) for group in range(groups))
     return Clear(np.stack([[one.at_risk, one.events] for one in own]), units=("row",), owner=client.name)
 
@@ -52,24 +52,23 @@ def server_curves(tables: Sequence[np.ndarray], times: np.ndarray, clients: int)
     return curves_of(of_groups, clients, times_sent=len(times))
 
 
-def server_events(tables: Sequence[np.ndarray], seen: np.ndarray) -> np.ndarray:
-    """Events (U,) of all groups at the times until the horizon."""
-    return np.sum(tables, axis=(0, 1))[1][seen].astype(int)
+def server_events(tables: Sequence[np.ndarray]) -> np.ndarray:
+    """Events (U,) of all groups at the times of all."""
+    return np.sum(tables, axis=(0, 1))[1].astype(int)
 
 
 def fit(run: Run) -> Estimate:
     """Event times, tables, and sums over risk sets at each Newton step."""
     facts: PublicFacts = run.spec.public
     options: RiskSetsOptions = run.spec.options
-    sent = run.gather(run.parties, SERVER, "event times", local_event_times)
+    sent = run.gather(run.parties, SERVER, "event times", local_event_times, facts.horizon)
     parts = run.received(SERVER, "event times")
     times = run.agreed(run.broadcast(SERVER, run.parties, "all times", server_union, sent, parts))
-    tables = run.gather(run.parties, SERVER, "tables", local_tables, times, facts.groups)
+    tables = run.gather(run.parties, SERVER, "tables", local_tables, times, facts.groups, facts.horizon)
     estimate = run.at(SERVER, server_curves, tables, times, len(run.parties))
     if facts.covariates == 0:
         return estimate
-    seen = times <= facts.horizon
-    events = run.at(SERVER, server_events, tables, seen)
+    events = run.at(SERVER, server_events, tables)
     functions = (risk_sums, tied_sums) if options.ties == "efron" else (risk_sums,)
-    state = newton(run, times[seen], events, functions, ("event times", "tables"))
-    return run.at(SERVER, server_answer, estimate, state, len(times))
+    fitted = newton(run, times, events, functions, ("event times", "tables"))
+    return run.at(SERVER, server_answer, estimate, fitted, len(times), facts.names)

@@ -18,6 +18,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from ...federation.exchanges.noisy_sums import ReleasedSum, largest_entry, released_sum
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted_values import Public
@@ -28,20 +29,19 @@ from ..model import Estimate, PublicFacts
 from ..tables import Table, equal_edges
 from .common import (
     SERVER,
-    ReleasedSum,
     agree_on_noise,
-    largest_entry,
     local_rows,
     mu_of,
     released_cells,
-    released_sum,
     server_estimate,
+    with_coefficients,
 )
 
 AFTER = "follows from what was released"
 State = TypeVar("State")
-# A model with the coefficients (T + 1, p) on the way to it, and their covariance (p, p) where there is one.
-Answer = tuple[Model, np.ndarray, np.ndarray | None]
+# A model with the coefficients (T + 1, p) on the way to it, and their covariance (p, p) where there is one, or the
+# reason why it is missing, where that is not the method.
+Answer = tuple[Model, np.ndarray, np.ndarray | None, str]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,9 @@ class NoisyRounds(Generic[State]):
 def local_sums(client: Party, sent: np.ndarray, terms: Terms) -> Whole:
     """The client's sums at the model that was sent, which stay with it."""
     bins = len(sent) - terms.covariates
-    return whole_scores(contributions(local_rows(client), Model(sent[:bins], sent[bins:]), terms), terms.bound)
+    records = local_rows(client, terms.horizon)
+    rows = contributions(records, Model(sent[:bins], sent[bins:]), terms)
+    return whole_scores(rows, terms.bound, terms.sensitivity)
 
 
 def server_model(
@@ -85,16 +87,12 @@ def server_answer(
 ) -> Estimate:
     """Coefficients, where the released events stand out of their noise; the table's curve."""
     estimate, known = server_estimate(table, epsilon, clients), estimable(table)
-    model, path, covariance = method.answer(kept, found, terms)
-    return replace(
-        estimate,
-        coefficients=model.coefficients if known else None,
-        covariance=covariance if known else None,
-        path=path,
-        model=model if known else None,
-        terms=terms,
-        numbers=estimate.numbers | {"steps": terms.rounds, "stopped_at": terms.stopped_at, "not_estimable": not known},
-    )
+    model, path, covariance, reason = method.answer(kept, found, terms)
+    numbers = estimate.numbers | {"steps": terms.rounds, "stopped_at": terms.stopped_at}
+    estimate = replace(estimate, path=path, model=model if known else None, terms=terms, numbers=numbers)
+    estimate = with_coefficients(estimate, model.coefficients if known else None, covariance)
+    # Coefficients may be known where their intervals would miss.
+    return replace(estimate, status="not_estimable", reason=reason) if known and reason else estimate
 
 
 def fit_rounds(run: Run, method: NoisyRounds[State]) -> Estimate:
@@ -108,7 +106,7 @@ def fit_rounds(run: Run, method: NoisyRounds[State]) -> Estimate:
     released: tuple[ReleasedSum, ...] = (cells,)
     found = run.at(SERVER, baseline, table, terms)
     kept = run.at(SERVER, method.start, found, terms)
-    total = whole_scores(np.zeros((1, terms.length)), terms.bound)
+    total = whole_scores(np.zeros((1, terms.length)), terms.bound, terms.sensitivity)
     largest = largest_entry(total, sums.records)
     for number in range(1, terms.rounds + 1):
         given = method, kept, found, terms, released

@@ -1,8 +1,8 @@
 """Protocol: Cox regression by noisy scores of the piecewise-exponential model, with the table that it starts from.
 
 Formal guarantee: (epsilon_certified, delta)-DP for replacing one record, by exact composition of Gaussian releases: the
-table (sensitivity sqrt(2)) and T rounds of sums whose contributions are of length Gamma at most, whatever the model
-that was sent (sensitivity 2 Gamma).  Trust as of `table`, messages as of `rounds`, public facts likewise.
+table (sensitivity sqrt(2)) and T rounds of sums, whose sensitivity is the largest distance of two contributions,
+whatever the model that was sent.  Trust as of `table`, messages as of `rounds`, public facts likewise.
 """
 
 from __future__ import annotations
@@ -37,8 +37,10 @@ def server_fits(fits: Fits, sums: np.ndarray, found: Baseline, terms: Terms) -> 
 
 
 def server_answer(fits: Fits, found: Baseline, terms: Terms) -> Answer:
-    """The last model, with its covariance over records and noise."""
-    return fits[-1].model, np.stack([one.model.coefficients for one in fits]), fits[-1].covariance
+    """The last model, with its covariance over records and noise, or the reason why there is none."""
+    last = fits[-1]
+    covariance = None if last.reason else last.covariance
+    return last.model, np.stack([one.model.coefficients for one in fits]), covariance, last.reason
 
 
 def fit(run: Run) -> Estimate:

@@ -53,6 +53,7 @@ class Plan:
 
     options: TreeBreslowOptions
     sizes: tuple[int, ...]
+    horizon: float
     cutoff: float
     epsilon: float
     delta: float
@@ -71,9 +72,11 @@ class Plan:
 
 def local_share(client: Party, plan: Plan, rng_for: Rng) -> Release:
     """The client's share of records at risk after the cutoff."""
-    times = local_rows(client).times
+    times = local_rows(client, plan.horizon).times
     certificate = sum_certificate(1 / len(times), "share of n records", "row", {"label"})
-    bounded = Bounded(np.array([np.mean(times > plan.cutoff)]), certificate, cell_of("clients", client.name))
+    # At the horizon, where follow-up ends, those who reach it are at risk after it.
+    at_risk = (times > plan.cutoff) | (times == plan.horizon)
+    bounded = Bounded(np.array([np.mean(at_risk)]), certificate, cell_of("clients", client.name))
     sigma = 0.0 if math.isinf(plan.epsilon) else share_sd(len(times), plan.epsilon, plan.delta)
     rng = rng_for("share at risk", client.name)
     return Gaussian(sigma=sigma)(bounded, rng, owner=client.name, release_id=f"share at risk of {client.name}")
@@ -81,7 +84,7 @@ def local_share(client: Party, plan: Plan, rng_for: Rng) -> Release:
 
 def local_tree(client: Party, floor_share: np.ndarray, plan: Plan, rng_for: Rng) -> Clear:
     """All nodes of the client's tree, with noise that proves nothing."""
-    records, share = local_rows(client), float(floor_share[0])
+    records, share = local_rows(client, plan.horizon), float(floor_share[0])
     leaves = leaf_sums(records, np.zeros(0), plan.cutoff, plan.levels, share, plan.options.range)
     nodes = noisy_nodes(leaves, plan.sd(len(records), share), rng_for("tree", client.name))
     return Clear(nodes, units=("row",), owner=client.name)
@@ -108,8 +111,8 @@ def fit(run: Run) -> Estimate:
     if facts.groups > 1:
         raise ValueError(f"groups is {facts.groups}: a tree is of all records together; take another protocol.")
     options: TreeBreslowOptions = run.spec.options
-    cutoff = facts.horizon if options.cutoff is None else options.cutoff
-    plan = Plan(options, tuple(sizes_of(run)), cutoff, run.epsilon, run.spec.study.delta)
+    cutoff = facts.cutoff(options.cutoff)
+    plan = Plan(options, tuple(sizes_of(run)), facts.horizon, cutoff, run.epsilon, run.spec.study.delta)
     shares = run.gather(run.parties, SERVER, "share at risk", local_share, plan, run.rng_for)
     heard = run.received(SERVER, "share at risk")
     floor_share = run.broadcast(SERVER, run.parties, "floor", server_floor, shares, heard)

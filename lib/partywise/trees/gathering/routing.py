@@ -34,11 +34,13 @@ def pooled_difference(
     criterion: Criterion,
     draws: Sequence[Draws],
     step: float | None = None,
+    unit: float = 1.0,
+    bounds: tuple[float, float] | None = None,
 ) -> float:
     """Largest difference of a score to that of `grow_trees` in one place from raw values, same thresholds.
 
     ``thresholds`` are all cuts of each column, whether they split or not.
     """
     codes = public_bins(X, thresholds)
-    pooled = grow_trees(codes, y, options, criterion, draws, step, ensemble.outputs)
+    pooled = grow_trees(codes, y, options, criterion, draws, step, ensemble.outputs, unit, bounds)
     return float(np.max(np.abs(pooled.scores(X) - ensemble.scores(X)), initial=0.0))

@@ -1,6 +1,6 @@
 """Gradient and Hessian histograms from codes that their owners randomised: by the inverse of the noise.
 
-Source: the method is the project's own (specification, section 5).
+Source: the method is the project's own, "Noisy gradient and Hessian histograms" in docs/vertical_trees.md.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from ...privacy.statistics.newton import (
     residual_certificate,
     softmax_certificate,
 )
+from ..leaves import unit_of
 from ..model import ColumnGroups, PublicFacts, TreeSpec
 from ..options import TableOptions, TablesOptions
 
@@ -64,10 +65,11 @@ class HistogramPlan:
 
     shares : of the passive parties, in their order
     sigma : standard deviation of the noise on gradients, of all parties; 0 without noise
-    bound : largest absolute gradient; hessian : that of all records, None where it is t (1 - t)
+    bound : largest absolute gradient, in the unit; hessian : that of all records, None where it is t (1 - t)
     bits : of a slot; per_margin, per_pair : cells in one ciphertext
     outputs : how many gradients and hessians a record has: one of each, or one for each of more than two classes, whose
         cells follow each other and are one release
+    unit : power of 2 in which gradients are released: 1, or what a smaller bound needs; sigma is in it too
     """
 
     shares: tuple[Share, ...]
@@ -78,6 +80,7 @@ class HistogramPlan:
     per_margin: int
     per_pair: int
     outputs: int = 1
+    unit: float = 1.0
 
     def share(self, party: str) -> Share:
         """The part of a party."""
@@ -126,9 +129,11 @@ def histogram_plan(spec: TreeSpec[TablesOptions], groups: ColumnGroups, n: int, 
     options, facts, delta = spec.options, spec.public, float(spec.study.delta)
     require_public(facts, [column for _, columns in groups for column in columns], options)
     regression = facts.criterion == "RegressionMSELoss"
-    bound = float(options.residual_bound) if regression and options.residual_bound is not None else 1.0
+    declared = float(options.residual_bound) if regression and options.residual_bound is not None else 1.0
+    unit = unit_of(declared)
+    bound = declared / unit
     # No bound of its size leaves a slot for one record.
-    _require_integers(math.log2(bound) + 34, 0.0, bound, n, epsilon)
+    _require_integers(math.log2(bound) + 34, 0.0, declared, n, epsilon)
     hessian = 1.0 if regression else QUARTER if options.algo == "gbdt" else None
     ratios = _ratios([len(columns) for _, columns in groups], bound, hessian, options.hessian_share, facts.classes)
     group = records_together(spec)
@@ -139,7 +144,7 @@ def histogram_plan(spec: TreeSpec[TablesOptions], groups: ColumnGroups, n: int, 
     # Slots must hold the noise too, and it depends on their masks: half of delta is more than these may need.
     widest = REACH * max(1.0, *ratios) * _sigma(certificates, epsilon, delta / 2)
     bits = slot_bits(n + math.ceil(widest / bound), bound)
-    _require_integers(bits, widest / REACH / GRID, bound, n, epsilon)
+    _require_integers(bits, widest / REACH / GRID, declared, n, epsilon)
     shares = tuple(
         # Gradients of more than two classes sum to 2 in absolute value.
         _share(facts, party, columns, ratio, certificate, bound * min(facts.outputs, 2), bits, group)
@@ -153,17 +158,16 @@ def histogram_plan(spec: TreeSpec[TablesOptions], groups: ColumnGroups, n: int, 
     room = options.key_size - 2
     per = per_cipher(room, 2 * bits), per_cipher(room, 2 * bits + MASK_BITS + 1)
     sigma = _sigma(certificates, epsilon, delta - masks)
-    return HistogramPlan(shares, sigma, bound, hessian, bits, *per, outputs=facts.outputs)
+    return HistogramPlan(shares, sigma, bound, hessian, bits, *per, outputs=facts.outputs, unit=unit)
 
 
 def _require_integers(bits: float, sigma: float, bound: float, n: int, epsilon: float) -> None:
     """bits : of a slot; sigma : of the widest noise, in steps."""
     if bits > LARGEST_SLOT or sigma > LARGEST_SIGMA:
-        # Hessians of regression are 1: beside residuals that are much smaller their noise fills the slots.
-        remedy = "a larger residual_bound" if bound < 1 else "units in which residual_bound is smaller"
+        remedy = "units in which residual_bound is smaller, or " if bound > 1 else ""
         raise OverflowError(
             f"residual_bound={bound:g} with epsilon={epsilon:g} and {n} records: sums and their noise exceed 64 bits "
-            f"in steps of 2^-32; use {remedy}, or a larger epsilon."
+            f"in steps of 2^-32; use {remedy}a larger epsilon."
         )
 
 

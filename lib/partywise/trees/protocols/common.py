@@ -56,8 +56,15 @@ def local_own_ensemble(
     y = active.block["y"][train]
     places = ((active.name, tuple(range(len(active.columns)))),)
     draws = draws_of(places, len(y), options, rng_for)
-    ensemble = grow_trees(data, y, options, facts.criterion, draws, outputs=facts.outputs)
+    ensemble = grow_trees(data, y, options, facts.criterion, draws, outputs=facts.outputs, bounds=facts.response_bounds)
     return renumber(ensemble, active.columns)
+
+
+def local_residual_clip_share(active: Party, gradients: np.ndarray, bound: float) -> float:
+    """Return the share of gradients (n,) beyond their public bound, which the estimator reports."""
+    beyond = int(np.count_nonzero(np.abs(gradients) > bound))
+    active.clips.add("residual_bound", beyond, len(gradients))
+    return beyond / len(gradients)
 
 
 def draws_of(groups: ColumnGroups, n: int, options: TreeOptions, rng_for: Callable) -> tuple[Draws, ...]:

@@ -28,26 +28,25 @@ from ...federation.exchanges.homomorphic.paillier import decrypt, encrypt, pack,
 from ...federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey
 from ...federation.exchanges.homomorphic.slots import per_cipher, split_slots
 from ...federation.parties import Party
-from ...federation.roles import parts_of
+from ...federation.roles import UNITS, parts_of, unprotected_value
 from ...federation.run import PerPlace, Run
 from ...privacy.accounted_values import Clear
 from ..leaves import Layout, Skeleton
 from .common import active_of, passive_of
 from .indicators import forms_of, local_open, local_own_left
 
-# A slot holds multiples of 2^-48 between -2^46 and 2^46: wider than any score, and few bytes of all that cross.
+# A slot holds multiples of 2^-48 between -2^46 and 2^46: wider than any score, and few bytes of all that cross.  Where
+# all scores are below 1, they count in a unit that the active party alone knows.
 SLOT_BITS, FRACTION_BITS = 96, 48
 FREE_KEY = "a public key, drawn without a look at data"
 
 
 def fixed_weights(form: Skeleton, weight: np.ndarray) -> np.ndarray:
-    """Weights of leaves as multiples of 2^-48, Python integers."""
-    largest = form.largest(weight)
-    if not largest * 2.0**FRACTION_BITS < 2.0 ** (SLOT_BITS - 2):
-        raise OverflowError(
-            f"scores up to {largest:g} do not fit into slots of {SLOT_BITS} bits: scale the response down."
-        )
-    return np.array([int(step) for step in np.rint(weight * 2.0**FRACTION_BITS)], dtype=object)
+    """Weights of leaves as multiples of 2^-48 of their unit, Python integers."""
+    unit = form.unit(weight)
+    if not form.largest(weight) / unit * 2.0**FRACTION_BITS < 2.0 ** (SLOT_BITS - 2):
+        raise OverflowError(f"scores of the model do not fit into slots of {SLOT_BITS} bits: scale the response down.")
+    return np.array([int(step) for step in np.rint(weight / unit * 2.0**FRACTION_BITS)], dtype=object)
 
 
 def zero_dropped(public: PublicKey, cipher: Cipher, kept: np.ndarray) -> Cipher:
@@ -84,24 +83,29 @@ def local_sums(
     cipher: Cipher,
     open_leaves: np.ndarray,
     owners: Sequence[str],
+    holder: str,
     rng_for: Callable,
 ) -> Clear:
     """What the last passive party returns: the sums of the rows, several in a ciphertext.
 
-    owners : everybody whose features the scores depend on
+    owners : everybody but the active party whose features the scores depend on
+    holder : of the labels, which the weights depend on
     """
     n = open_leaves.shape[1]
     groups = np.where(open_leaves, np.arange(n), -1).T.ravel()
     slots = pack(public, sums(public, cipher, groups, n), per_cipher(public.plaintext_bits, SLOT_BITS), SLOT_BITS)
     closed = rerandomise(public, slots, rng_for("inference masks", party.name))
-    return Clear(closed, ("features",), made_of=[Clear(None, ("features",), owner=owner) for owner in owners])
+    parts = [Clear(None, UNITS["passive"], owner=owner) for owner in owners]
+    return unprotected_value(closed, [*parts, Clear(None, UNITS["active"], owner=holder)])
 
 
-def local_opened(active: Party, key: PrivateKey, slots: Cipher, n: int) -> list[np.ndarray]:
+def local_opened(
+    active: Party, key: PrivateKey, form: Skeleton, layout: Layout, slots: Cipher, n: int
+) -> list[np.ndarray]:
     """What all trees and tables that cross add to each score."""
     per = per_cipher(key.public.plaintext_bits, SLOT_BITS)
     opened = split_slots(decrypt(key, slots), SLOT_BITS, per).ravel()[:n]
-    return [np.array([steps / 2**FRACTION_BITS for steps in opened])]
+    return [np.array([steps / 2**FRACTION_BITS for steps in opened]) * form.unit(layout.weight)]
 
 
 def encrypted_scores(
@@ -122,6 +126,6 @@ def encrypted_scores(
     cipher = run.send(active, passive[0], "leaf weights", local_weights, key, forms, layout, rows, run.rng_for)
     for party, following in pairwise(passive):
         cipher = run.send(party, following, "leaf weights", local_kept, public, cipher, open_leaves, run.rng_for)
-    given = (public, cipher, open_leaves, owners, run.rng_for)
+    given = (public, cipher, open_leaves, owners, active.name, run.rng_for)
     slots = run.send(passive[-1], active, "scores in slots", local_sums, *given)
-    return run.at(active, local_opened, key, slots, len(rows))
+    return run.at(active, local_opened, key, forms, layout, slots, len(rows))

@@ -91,8 +91,10 @@ def local_ensemble(
 ) -> Ensemble:
     """Trees on all columns; cuts of passive columns are codes whose raw values the active party does not know."""
     y = active.block["y"][train]
-    outputs = spec.public.outputs
-    return grow_trees(_by_tree(data), y, spec.options, spec.public.criterion, draws, outputs=outputs)
+    facts = spec.public
+    return grow_trees(
+        _by_tree(data), y, spec.options, facts.criterion, draws, outputs=facts.outputs, bounds=facts.response_bounds
+    )
 
 
 def local_rows(party: Party, train: np.ndarray) -> dict[str, np.ndarray]:
@@ -157,7 +159,7 @@ def to_estimate(
         cuts = [raw.get(column, own) for column, own in enumerate(data[0].thresholds)]
         y = next(own["y"] for own in rows.values() if "y" in own)
         given = (whole, cuts, X, y, spec.options, spec.public.criterion, draws)
-        numbers["max_prediction_difference"] = pooled_difference(*given)
+        numbers["max_prediction_difference"] = pooled_difference(*given, bounds=spec.public.response_bounds)
     return replace(estimate, ensemble=whole, numbers=numbers)
 
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...federation.parties import Party
+from ...federation.roles import parts_with_labels, unprotected_value
 from ...federation.run import PerPlace, Run, by_place, per_place
 from ...privacy.accounted_values import Clear
 from ..leaves import Layout, crosses
@@ -30,12 +31,17 @@ from .shared_inference import shared_scores
 BLOCK = 1024
 
 
-def local_indicators(party: Party, splits: np.ndarray, thresholds: tuple[np.ndarray, ...], rows: np.ndarray) -> Clear:
-    """(m, n_test / 8) uint8, which rows go left of each split of a passive party, a bit a row."""
+def local_indicators(
+    party: Party, splits: np.ndarray, thresholds: tuple[np.ndarray, ...], rows: np.ndarray, holder: str
+) -> Clear:
+    """(m, n_test / 8) uint8, which rows go left of each split of a passive party, a bit a row.
+
+    holder : of the labels, which the splits depend on
+    """
     bits = np.empty((len(splits), -(-len(rows) // 8)), dtype=np.uint8)
     for i in range(len(splits)):
         bits[i] = np.packbits(local_left(party, splits[i : i + 1], thresholds, rows))
-    return Clear(bits, units=("features",))
+    return unprotected_value(bits, parts_with_labels(party, holder))
 
 
 def local_chosen(
@@ -85,7 +91,8 @@ def shown_scores(
 ) -> list[np.ndarray]:
     """What every tree and table that crosses adds to each score, at the active party, from indicators in the clear."""
     active, passive = active_of(run.parties), passive_of(run.parties)
-    indicators = run.gather(passive, active, "left indicators", local_indicators, splits, thresholds, rows)
+    given = splits, thresholds, rows, active.name
+    indicators = run.gather(passive, active, "left indicators", local_indicators, *given)
     sent = [by_place(splits)[party.name] for party in passive]
     return run.at(active, local_chosen, layout, sent, indicators, rows)
 

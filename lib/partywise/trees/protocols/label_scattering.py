@@ -20,7 +20,7 @@ from ...federation.exchanges.homomorphic.paillier_keys import PrivateKey, Public
 from ...federation.parties import Party
 from ...federation.run import PerPlace, Run, per_place
 from ..codes import CodedColumns
-from ..ensemble import begin
+from ..ensemble import base_of, begin
 from ..model import ColumnGroups, Estimate, TreeSpec
 from ..options import ScatteringOptions
 from ..scattering.active import (
@@ -59,11 +59,14 @@ FREE_KEY = "drawn for this run, without data"
 
 
 def local_training(
-    active: Party, train: np.ndarray, groups: ColumnGroups, options: ScatteringOptions, rng_for: Callable
+    active: Party, train: np.ndarray, groups: ColumnGroups, spec: TreeSpec[ScatteringOptions], rng_for: Callable
 ) -> Training:
     """No tree yet."""
-    n = int(train.sum())
-    return Training(local_codes(active, train, options), draws_of(groups, n, options, rng_for), begin(n))
+    y, options = active.block["y"][train], spec.options
+    base = base_of(y, options, spec.public.criterion, bounds=spec.public.response_bounds)
+    return Training(
+        local_codes(active, train, options), draws_of(groups, len(y), options, rng_for), begin(len(y), base)
+    )
 
 
 def local_all_codes(party: Party, train: np.ndarray, spec: TreeSpec[ScatteringOptions]) -> CodedColumns:
@@ -115,12 +118,13 @@ def one_tree(
             gradients = run.broadcast(active, passive, "gradients", local_gradients, *given)
         if depth and not options.hide_instances:
             marks = run.broadcast(active, passive, "nodes", local_nodes, tree, plan, names)
-        sums = run.each(passive, local_sums, codes, gradients, marks, drawn, public, plan, place, run.rng_for)
+        by_owner = codes, gradients, marks, drawn, public, plan, place, active.name, run.rng_for
+        sums = run.each(passive, local_sums, *by_owner)
         work = run.each(passive, local_worked, work, sums, gradients, options)
         answers = run.gather(passive, active, "sums", local_answer, sums)
         chosen = run.at(active, local_chosen, tree, answers, groups, private, plan, options)
         sent = {party.name: run.send(active, party, "splits", local_splits, chosen, party.columns) for party in passive}
-        indicators = run.gather(passive, active, "left indicators", local_left, codes, per_place(sent))
+        indicators = run.gather(passive, active, "left indicators", local_left, codes, per_place(sent), active.name)
         tree = run.at(active, local_parted, chosen, indicators, groups)
     return tree, work
 
@@ -134,7 +138,7 @@ def fit(run: Run) -> Estimate:
     )
     keys = keys_of(run, active, passive)
     codes, work = run.each(passive, local_bins, train, spec), run.each(passive, local_work)
-    training = run.at(active, local_training, train, groups, spec.options, run.rng_for)
+    training = run.at(active, local_training, train, groups, spec, run.rng_for)
     for number in range(spec.options.num_of_trees):
         tree, work = one_tree(run, number, training, (codes, work), plan, keys)
         training = run.at(active, local_grown, training, tree, plan, spec)

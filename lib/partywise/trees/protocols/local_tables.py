@@ -3,7 +3,7 @@
 A public random set of features of each record is released by randomised response over declared bins.  The active party
 grows trees on its own columns, sums gradients and hessians at them over the randomised-response codes, inverts the
 distribution of the noise and boosts stumps on what it gets (`gradient_histograms`).  Source: the project's
-own (specification of vertical trees, section 5); seed 003 has no certified method.
+own, docs/vertical_trees.md; seed 003 has no certified method.
 
 What is protected: the features of each record at all passive parties together (unit ``features``, replace one), against
 everybody, by noise that each owner draws (``local``).  A record moves as many codes as its set has features; records
@@ -23,6 +23,7 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.payloads import Payload
 from ...federation.run import Run
+from ...models.criteria import CLASSES
 from ...models.losses import class_derivatives, derivatives
 from ...privacy.accounted_values import Clear, Public
 from ...privacy.mechanisms.mixed_response import MixedResponse
@@ -32,9 +33,9 @@ from ..codes import public_bins
 from ..gradient_histograms import cut_count, fit_outputs
 from ..histograms.debias import debias_histograms
 from ..histograms.feature_sets import FeatureSets, feature_sets
-from ..model import ColumnGroups, Ensemble, Estimate, TreeSpec
+from ..model import ColumnGroups, Ensemble, Estimate, PublicFacts, TreeSpec
 from ..options import LocalTablesOptions
-from .common import active_of, columns_of, local_codes, local_own_ensemble, passive_of
+from .common import active_of, columns_of, local_codes, local_own_ensemble, local_residual_clip_share, passive_of
 from .inference import score_held_out
 
 # Of the number of codes that a record moves.
@@ -75,9 +76,7 @@ def local_statistics(
     active: Party, train: np.ndarray, ensemble: Ensemble, spec: TreeSpec[LocalTablesOptions]
 ) -> tuple[tuple[np.ndarray, ...], ...]:
     """For each output gradients, hessians and quarters (n,) of the trees' scores; they stay at the active party."""
-    X = np.full((int(train.sum()), len(spec.public.columns)), np.nan)
-    X[:, active.columns] = active.block["X"][train]
-    scores, y = ensemble.scores(X), active.block["y"][train]
+    scores, y = local_scores(active, train, ensemble, spec.public), active.block["y"][train]
     if spec.public.outputs > 1:
         g, h = class_derivatives(scores, y)
         h = np.full(g.shape, 2 * QUARTER) if spec.options.algo == "gbdt" else h
@@ -88,6 +87,24 @@ def local_statistics(
     # Gradients of classes are at most 1.
     bound = spec.options.residual_bound if spec.public.criterion == "RegressionMSELoss" else None
     return ((g if bound is None else np.clip(g, -bound, bound), h, _quarters(scores)),)
+
+
+def local_numbers(
+    active: Party, train: np.ndarray, ensemble: Ensemble, spec: TreeSpec[LocalTablesOptions]
+) -> dict[str, float]:
+    """Return the share of residuals that the public bound clips; nothing where none is clipped."""
+    bound, facts = spec.options.residual_bound, spec.public
+    if bound is None or facts.criterion == CLASSES:
+        return {}
+    gradients = derivatives(local_scores(active, train, ensemble, facts), active.block["y"][train], facts.criterion)[0]
+    return {"residual_clip_share": local_residual_clip_share(active, gradients, bound)}
+
+
+def local_scores(active: Party, train: np.ndarray, ensemble: Ensemble, facts: PublicFacts) -> np.ndarray:
+    """Scores of the training records by the active party's own trees."""
+    X = np.full((int(train.sum()), len(facts.columns)), np.nan)
+    X[:, active.columns] = active.block["X"][train]
+    return ensemble.scores(X)
 
 
 def _quarters(scores: np.ndarray) -> np.ndarray:
@@ -132,7 +149,11 @@ def active_model(
 
 
 def active_estimate(
-    model: tuple[Ensemble, dict[str, float]], scores: np.ndarray | None, plan: FeatureSets, epsilon: float
+    model: tuple[Ensemble, dict[str, float]],
+    clips: dict[str, float],
+    scores: np.ndarray | None,
+    plan: FeatureSets,
+    epsilon: float,
 ) -> Estimate:
     """The estimate: the target is what it claims."""
     ensemble, numbers = model
@@ -141,7 +162,7 @@ def active_estimate(
         "epsilon_per_index": plan.epsilon,
         "bytes_formula": int(plan.released_features.sum()) * plan.code_type.itemsize,
     }
-    return Estimate(ensemble, epsilon, scores, {**numbers, **told})
+    return Estimate(ensemble, epsilon, scores, {**numbers, **told, **clips})
 
 
 def active_ensemble(model: tuple[Ensemble, dict[str, float]]) -> Ensemble:
@@ -162,4 +183,5 @@ def fit(run: Run) -> Estimate:
     statistics = run.at(active, local_statistics, train, trees, spec)
     model = run.at(active.name, active_model, trees, statistics, messages, plan, groups, spec)
     scores = score_held_out(run, run.at(active.name, active_ensemble, model), run.each(passive, local_cuts, plan))
-    return run.at(active.name, active_estimate, model, scores, plan, run.epsilon)
+    clips = run.at(active, local_numbers, train, trees, spec)
+    return run.at(active.name, active_estimate, model, clips, scores, plan, run.epsilon)

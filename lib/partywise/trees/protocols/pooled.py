@@ -42,7 +42,8 @@ def local_estimate(
     parts = [own if name == active.name else dense_ranks(next(shown), options.ties) for name, _ in groups]
     data, y = side_by_side(parts, [columns for _, columns in groups]), active.block["y"][train]
     draws = draws_of(groups, len(y), options, rng_for)
-    ensemble = grow_trees(data, y, options, spec.public.criterion, draws, outputs=spec.public.outputs)
+    facts = spec.public
+    ensemble = grow_trees(data, y, options, facts.criterion, draws, outputs=facts.outputs, bounds=facts.response_bounds)
     return Estimate(ensemble, float("inf"))
 
 

@@ -2,8 +2,8 @@
 
 Leaf weights and left indicators are shared between all parties as words of Z_2^64 (`sharing`).  The product of the
 indicators along a path is 1 at the leaf where a row ends, level by level; the scores are the sums of weights times
-these.  Weights are multiples of 2^-32 and indicators integers, so nothing is ever truncated: scores of T trees are
-exact to T 2^-33.
+these.  Weights are multiples of 2^-32, of a unit that the active party alone knows where they are below 1, and
+indicators integers, so nothing is ever truncated: scores of T trees are exact to T 2^-33 units.
 
 What is protected: a party learns how trees branch, its own splits and, the active party, the sums; not which leaf a row
 ends in, nor whose split stands where.  **The dealer of triples must do not collude** (`sharing`); it is told how
@@ -20,6 +20,7 @@ import numpy as np
 
 from ...federation.exchanges.sharing import decode_words, encode_words, multiply_words, share_words
 from ...federation.parties import Party
+from ...federation.roles import parts_with_labels, unprotected_value
 from ...federation.run import PerPlace, Run
 from ...privacy.accounted_values import Clear
 from ...privacy.ledger.event import UNNAMED
@@ -59,8 +60,9 @@ def local_own_indicator_words(active: Party, form: Skeleton, layout: Layout, row
 
 def local_weight_words(active: Party, form: Skeleton, layout: Layout) -> np.ndarray:
     """(leaves,) weights of all leaves as words."""
-    encode_words(np.array(form.largest(layout.weight)), FRACTION_BITS)
-    return encode_words(layout.weight, FRACTION_BITS)
+    unit = form.unit(layout.weight)
+    encode_words(np.array(form.largest(layout.weight) / unit), FRACTION_BITS)
+    return encode_words(layout.weight / unit, FRACTION_BITS)
 
 
 def local_sizes(active: Party, layout: Layout, audience: tuple[str, ...]) -> Clear:
@@ -107,14 +109,17 @@ def local_score_share(holder: Party, terms: np.ndarray) -> np.ndarray:
     return terms.sum(axis=0, dtype=np.uint64)
 
 
-def local_opened_share(passive: Party, terms: np.ndarray) -> Clear:
-    """The same, sent to the active party, which opens the sum."""
-    return Clear(local_score_share(passive, terms), units=("features",))
+def local_opened_share(passive: Party, terms: np.ndarray, holder: str) -> Clear:
+    """The same, sent to the active party, the holder of the labels, which opens the sum."""
+    return unprotected_value(local_score_share(passive, terms), parts_with_labels(passive, holder))
 
 
-def local_opened_scores(active: Party, terms: np.ndarray, others: Sequence[np.ndarray]) -> list[np.ndarray]:
+def local_opened_scores(
+    active: Party, form: Skeleton, layout: Layout, terms: np.ndarray, others: Sequence[np.ndarray]
+) -> list[np.ndarray]:
     """What all trees and tables that cross add to each score."""
-    return [decode_words(local_score_share(active, terms) + np.sum(others, axis=0, dtype=np.uint64), FRACTION_BITS)]
+    words = local_score_share(active, terms) + np.sum(others, axis=0, dtype=np.uint64)
+    return [decode_words(words, FRACTION_BITS) * form.unit(layout.weight)]
 
 
 def reached_ends(
@@ -160,5 +165,5 @@ def shared_scores(
     ends = run.each(holders, local_ends, reached, indicators, forms)
     every = run.each(holders, local_repeated, weights, n)
     terms = multiply_words(run, holders, "weights", every, ends, (leaves, n), run.rng_for)
-    opened = run.gather(passive, active, "scores in shares", local_opened_share, terms)
-    return run.at(active, local_opened_scores, terms, opened)
+    opened = run.gather(passive, active, "scores in shares", local_opened_share, terms, active.name)
+    return run.at(active, local_opened_scores, forms, layout, terms, opened)

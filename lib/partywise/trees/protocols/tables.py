@@ -4,12 +4,13 @@ The active party grows trees on its own columns and sends gradients and hessians
 whatever the number of trees.  A passive party adds them up over its public bins and pairs of bins, adds integer
 Gaussian noise without seeing what it adds it to, masks what is not asked for, and returns every cell, empty ones too,
 re-randomised.  The rest is post-processing at the active party (`gradient_histograms`).  Pairs of columns of
-two passive parties are products of their margins: no message.  Source: the project's own (specification of vertical
-trees, section 5); seed 003 has no certified method.
+two passive parties are products of their margins: no message.  Source: the project's own,
+docs/vertical_trees.md; seed 003 has no certified method.
 
 What is protected: the features of each record at all passive parties together (unit ``features``, replace one, trust
 model ``local``), against the active party and whoever gets the model.  Labels leave the active party encrypted only, so
-they cost nothing as long as the cipher is not broken and the model is not deployed.  Both hold for parties that follow
+they cost nothing as long as the cipher is not broken, the model is not deployed and the tables stay with the active
+party: to others they are sums of its labels and features without noise of its own.  Both hold for parties that follow
 the protocol: the certificate is about gradients of at most 1 (or the declared bound) with their hessians, and an owner
 cannot see what it adds up; a forged gradient is outside of the claim.  Re-randomising hides the sums that a ciphertext
 came from as far as short powers look random (less is assumed with ``full_exponents``).  Not protected: n, the edges.
@@ -30,8 +31,9 @@ from ...federation.exchanges.homomorphic.keys import shared_key
 from ...federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey
 from ...federation.exchanges.homomorphic.slots import merge_slots
 from ...federation.parties import Party
-from ...federation.roles import parts_of
+from ...federation.roles import parts_of, parts_with_labels, unprotected_value
 from ...federation.run import Run
+from ...models.criteria import CLASSES
 from ...models.losses import class_derivatives, derivatives
 from ...privacy.accounted_values import Clear
 from ...privacy.mechanisms.discrete import DiscreteGaussian
@@ -44,7 +46,7 @@ from ..histograms.plan import HistogramPlan, histogram_plan
 from ..histograms.slots import add_noise, drawn_masks, packed_sums, read, reveal, table_sums
 from ..model import ColumnGroups, Ensemble, Estimate, PublicFacts, TreeSpec
 from ..options import TablesOptions
-from .common import active_of, columns_of, local_codes, local_own_ensemble, passive_of
+from .common import active_of, columns_of, local_codes, local_own_ensemble, local_residual_clip_share, passive_of
 from .inference import score_held_out
 
 FREE_KEY = "a public key, drawn before any data were read"
@@ -60,12 +62,29 @@ def local_gradients(
     active: Party, train: np.ndarray, ensemble: Ensemble, facts: PublicFacts, plan: HistogramPlan
 ) -> tuple[np.ndarray, np.ndarray]:
     """Gradients and hessians (outputs * n,) at the scores of the trees, class by class, as integers."""
+    return integers_of(local_exact_gradients(active, train, ensemble, facts, plan), plan)
+
+
+def local_numbers(
+    active: Party, train: np.ndarray, ensemble: Ensemble, facts: PublicFacts, plan: HistogramPlan
+) -> dict[str, float]:
+    """Return the share of residuals that the public bound clips; nothing for classes, whose gradients are at most 1."""
+    if facts.criterion == CLASSES:
+        return {}
+    gradients = local_exact_gradients(active, train, ensemble, facts, plan)
+    return {"residual_clip_share": local_residual_clip_share(active, gradients, plan.bound)}
+
+
+def local_exact_gradients(
+    active: Party, train: np.ndarray, ensemble: Ensemble, facts: PublicFacts, plan: HistogramPlan
+) -> np.ndarray:
+    """Gradients (outputs * n,) at the scores of the trees, class by class, in the unit of the plan."""
     X = np.full((int(train.sum()), len(facts.columns)), np.nan)
     X[:, active.columns] = active.block["X"][train]
     scores, y = ensemble.scores(X), active.block["y"][train]
     if plan.outputs > 1:
-        return integers_of(class_derivatives(scores, y)[0].T.ravel(), plan)
-    return integers_of(derivatives(scores, y, facts.criterion)[0], plan)
+        return np.asarray(class_derivatives(scores, y)[0].T.ravel())
+    return derivatives(scores, y, facts.criterion)[0] / plan.unit
 
 
 def local_records(
@@ -119,7 +138,8 @@ def local_histograms(
 
     units, rng = plan.units(share), rng_for("table noise", passive.name)
     if not plan.sigma:
-        return Clear(add(np.zeros(len(units), dtype=np.int64)), units=("features",), owner=passive.name)
+        open_sums = add(np.zeros(len(units), dtype=np.int64))
+        return unprotected_value(open_sums, parts_with_labels(passive, receiver))
     parents = tuple(dict.fromkeys(name for edges in share.edges for name in edges.parents))
     closed = EncryptedIntegers(share.certificate, units, packed, partial(reveal, public, share, plan), parents=parents)
     release = DiscreteGaussian(sigma=plan.sigma).under_encryption(
@@ -132,9 +152,7 @@ def local_histograms(
         audience=(receiver,),
         trust_model="local",
     )
-    if masked:
-        return release
-    return Clear(release.value, units=("features",), owner=passive.name)
+    return release if masked else unprotected_value(release.value, parts_with_labels(passive, receiver))
 
 
 def local_model(
@@ -157,7 +175,7 @@ def local_model(
     tables, numbers = fit_outputs(
         class_histograms(released, *records, plan), options, tuple(edges), tuple(edges.values())
     )
-    return replace(ensemble, tables=tables), numbers
+    return replace(ensemble, tables=tuple(table.times(plan.unit) for table in tables)), numbers
 
 
 def local_cuts(passive: Party, plan: HistogramPlan) -> tuple[np.ndarray, ...]:
@@ -178,6 +196,7 @@ def local_ensemble(active: Party, model: tuple[Ensemble, dict[str, float]]) -> E
 
 def active_estimate(
     model: tuple[Ensemble, dict[str, float]],
+    clips: dict[str, float],
     scores: np.ndarray | None,
     n: int,
     plan: HistogramPlan,
@@ -188,12 +207,12 @@ def active_estimate(
     ensemble, numbers = model
     returned = plan.outputs * sum(sum(plan.ciphertexts(share)) for share in plan.shares)
     told = {
-        "sigma": plan.sigma,
+        "sigma": plan.sigma * plan.unit,
         "encryptions": n * plan.outputs,
         "decryptions": returned,
         "bytes_formula": (n * plan.outputs * len(plan.shares) + returned) * options.key_size // 4,
     }
-    return Estimate(ensemble, epsilon, scores, {**numbers, **told})
+    return Estimate(ensemble, epsilon, scores, {**numbers, **told, **clips})
 
 
 def active_plan(spec: TreeSpec[TablesOptions], groups: ColumnGroups, n: int, epsilon: float) -> HistogramPlan:
@@ -216,5 +235,6 @@ def fit(run: Run) -> Estimate:
     replies = run.gather(passive, active, "noisy histograms", local_histograms, *given)
     model = run.at(active, local_model, ensemble, records, key, replies, plan, options)
     scores = score_held_out(run, run.at(active, local_ensemble, model), run.each(passive, local_cuts, plan))
-    estimate = run.at(active.name, active_estimate, model, scores, n, plan, run.epsilon, options)
+    clips = run.at(active, local_numbers, train, ensemble, spec.public, plan)
+    estimate = run.at(active.name, active_estimate, model, clips, scores, n, plan, run.epsilon, options)
     return run.assemble(with_additions, estimate, sums)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+
+# Any: what crosses is a cipher or, without encryption, an array: the key tells which.
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,7 @@ from ..model import ColumnGroups, Ensemble, TreeSpec
 from ..options import ScatteringOptions
 from .branches import Branches, own_bins
 from .cells import by_column, integers_of, marks_of
-from .plan import STEP, Plan
+from .plan import STEP, Plan, gradient_unit
 
 LABELS = ("label", "features")
 
@@ -52,7 +54,8 @@ def local_root(
     """A tree of no splits: gradients and hessians on the grid of the slots."""
     drawn, times = training.draws[number]
     y, scores = active.block["y"][train], training.growing.scores
-    sums = round_to_grid(*statistics(y, scores, spec.options, spec.public.criterion, times), STEP)
+    unit = gradient_unit(spec.options, spec.public)
+    sums = round_to_grid(*statistics(y, scores, spec.options, spec.public.criterion, times), STEP, unit)
     rows = None if times is None else times > 0
     return Branches.at_root(sums, rows, own_bins(training.codes, active.columns), drawn)
 
@@ -69,17 +72,17 @@ def local_gradients(
 ) -> Cipher | Clear:
     """Gradients and hessians of all rows, or once for every node that is summed, with zeros outside it.
 
-    place : tree and level
+    place : tree and level; all but the first gradients follow from the columns of all parties as well as from labels
     """
-    numbers = integers_of(branches.a, branches.w, training.draws[place[0]][1], plan.bound)
+    numbers = integers_of(branches.a, branches.w, training.draws[place[0]][1], plan.bound, plan.unit)
     if hidden:
         inside = branches.node_positions == np.arange(len(branches.level.summed_nodes))[:, None]
         numbers = np.where(inside[..., None], numbers, 0).reshape(-1, 2)
     if key is None:
-        return Clear(numbers, units=("label",))
+        return Clear(numbers, units=LABELS, owner=UNNAMED)
     pairs = slots.merge_slots((numbers[:, 0], numbers[:, 1]), plan.bits)
     rng = rng_for("encryption", active.name, "gradients", *place)
-    return paillier.encrypt(key, pairs, rng, key_holder=active.name, made_of=parts_of((active,), ("label",)))
+    return paillier.encrypt(key, pairs, rng, key_holder=active.name, made_of=parts_of((active,)))
 
 
 def local_nodes(active: Party, branches: Branches, plan: Plan, audience: tuple[str, ...]) -> Clear:
@@ -109,7 +112,7 @@ def local_chosen(
             integers = paillier.decrypt(key, answer)
             # The lower slot holds the hessian.
             pairs = slots.split_slots(integers, plan.bits, 2 * plan.per).reshape(-1, 2)[: nodes * sum(sizes), ::-1]
-        found |= dict(zip(own, by_column(pairs, sizes, nodes), strict=True))
+        found |= dict(zip(own, by_column(pairs, sizes, nodes, plan.unit), strict=True))
     return branches.choose_splits(found, rule_of(options))
 
 
@@ -148,7 +151,7 @@ def local_grown(
 
 def local_ensemble(active: Party, training: Training, options: ScatteringOptions) -> Ensemble:
     """All trees; thresholds of own columns only."""
-    return ensemble_of(training.growing.trees, options)
+    return ensemble_of(training.growing.trees, options, training.growing.base)
 
 
 def _positions(splits: Splits, columns: Sequence[int]) -> np.ndarray:

@@ -64,16 +64,16 @@ def guessed_labels(gradients: Cipher | np.ndarray, forest: bool) -> np.ndarray |
     return ciphertext_bytes(gradients)[:, 0] >= 128 if gradients.scheme == "paillier" else None
 
 
-def by_column(pairs: np.ndarray, sizes: Sequence[int], nodes: int) -> list[np.ndarray]:
-    """For each column the sums (2, nodes, size) of its cells, from (cells, 2) integers."""
-    values = np.ldexp(np.asarray(pairs, dtype=float), -slots.FRACTION_BITS)
+def by_column(pairs: np.ndarray, sizes: Sequence[int], nodes: int, unit: float) -> list[np.ndarray]:
+    """For each column the sums (2, nodes, size) of its cells, from (cells, 2) integers; gradients are in a unit."""
+    values = np.ldexp(np.asarray(pairs, dtype=float), -slots.FRACTION_BITS) * [unit, 1.0]
     ends = pairwise(np.cumsum([0, *(nodes * size for size in sizes)]).tolist())
     return [values[a:b].T.reshape(2, nodes, size) for size, (a, b) in zip(sizes, ends, strict=True)]
 
 
-def integers_of(a: np.ndarray, w: np.ndarray, times: np.ndarray | None, bound: float) -> np.ndarray:
-    """(n, 2) int64 of numbers on the grid, of rows that count ``times`` (n,)."""
+def integers_of(a: np.ndarray, w: np.ndarray, times: np.ndarray | None, bound: float, unit: float = 1.0) -> np.ndarray:
+    """(n, 2) int64 of numbers on the grid, gradients in a unit, of rows that count ``times`` (n,)."""
     most = float(np.max(np.abs(a) / (1 if times is None else np.maximum(times, 1)), initial=0.0))
     if most > bound:
-        raise OverflowError(f"residual_bound is {bound:g}, and there is a residual of {most!r}: declare a larger one.")
-    return np.stack([slots.to_fixed_point(a), slots.to_fixed_point(w)], axis=1)
+        raise OverflowError(f"residual_bound is {bound:g}, and there is a residual beyond it: declare a larger one.")
+    return np.stack([slots.to_fixed_point(a / unit), slots.to_fixed_point(w)], axis=1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+# Any: what crosses is a cipher or, without encryption, an array: the key tells which.
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy as np
 from ...federation.exchanges.homomorphic import paillier
 from ...federation.exchanges.homomorphic.paillier_keys import PublicKey
 from ...federation.parties import Party
+from ...federation.roles import parts_with_labels, unprotected_value
 from ...privacy.accounted_values import Clear
 from ..codes import CodedColumns
 from ..model import TreeSpec
@@ -48,11 +51,13 @@ def local_sums(
     key: PublicKey | None,
     plan: Plan,
     place: tuple[int, int],
+    holder: str,
     rng_for: Callable,
 ) -> Sums:
     """Sums over nodes and bins of a passive party's columns, packed and re-randomised.
 
     marks : node of every row; None where each node comes with gradients of its own
+    holder : of the labels, which the gradients depend on
     """
     rows = gradients.shape[0]
     node = np.arange(rows) // max(plan.n, 1) if marks is None else nodes_of(marks)
@@ -62,12 +67,13 @@ def local_sums(
         # No node is open: nothing is summed.
         node = np.full(rows, -1)
     cells, counts = group_rows(codes, own, node, nodes)
+    parts = parts_with_labels(passive, holder)
     if key is None:
-        return Sums(Clear(open_sums(gradients, cells, counts), units=("features",)), 0)
+        return Sums(unprotected_value(open_sums(gradients, cells, counts), parts), 0)
     sums = paillier.sums(key, gradients, cells, counts)
     packed = paillier.pack(key, sums, plan.per, 2 * plan.bits)
     rng = rng_for("encryption", passive.name, "sums", *place)
-    return Sums(Clear(paillier.rerandomise(key, packed, rng), units=("features",)), paillier.additions(cells))
+    return Sums(unprotected_value(paillier.rerandomise(key, packed, rng), parts), paillier.additions(cells))
 
 
 def local_answer(passive: Party, sums: Sums) -> Clear:
@@ -75,12 +81,15 @@ def local_answer(passive: Party, sums: Sums) -> Clear:
     return sums.answer
 
 
-def local_left(passive: Party, codes: CodedColumns, splits: np.ndarray) -> Clear:
-    """(m, n / 8) uint8, which rows go left of each split of a passive party: the order bit of every row."""
+def local_left(passive: Party, codes: CodedColumns, splits: np.ndarray, holder: str) -> Clear:
+    """(m, n / 8) uint8, which rows go left of each split of a passive party: the order bit of every row.
+
+    holder : of the labels, which the splits depend on
+    """
     place = {column: k for k, column in enumerate(passive.columns)}
     left = [codes.codes[:, place[column]] <= cut for _, column, cut in splits.tolist()]
     rows = np.array(left, dtype=bool).reshape(len(splits), len(codes.codes))
-    return Clear(np.packbits(rows, axis=1), units=("features",))
+    return unprotected_value(np.packbits(rows, axis=1), parts_with_labels(passive, holder))
 
 
 def local_work(passive: Party) -> Work:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...federation.exchanges.homomorphic import slots
 from ..codes import CodedColumns, public_bins, quantile_bins
+from ..leaves import unit_of
 from ..model import LEAF, Column, Ensemble, PublicFacts, Tree
 from ..options import LARGEST_SUM, ScatteringOptions
 
@@ -23,6 +24,7 @@ class Plan:
 
     n : rows that train
     bound : of a gradient's magnitude; inf where none is declared, which no slot holds
+    unit : power of 2 in which gradients cross: 1, or what a smaller bound needs
     bits : of a slot; per : pairs in one ciphertext; width : bytes of a ciphertext; all 0 without encryption
     sizes : cells of every passive column
     node_bytes : of the mark that says in which node a row is; four hold as many nodes as there may be rows
@@ -35,6 +37,7 @@ class Plan:
     width: int
     sizes: Mapping[int, int]
     node_bytes: int
+    unit: float = 1.0
 
     def answer_bytes(self, cells: int) -> int:
         """Bytes of the sums of so many cells."""
@@ -53,22 +56,30 @@ def plan_of(options: ScatteringOptions, public: PublicFacts, n_train: int, passi
     """What everyone knows before anything crosses."""
     regression = public.criterion == "RegressionMSELoss"
     rows = max(n_train, options.batch_size or 0)
-    bound = (options.residual_bound or math.inf) if regression else 1.0
+    bound, unit = (options.residual_bound or math.inf) if regression else 1.0, gradient_unit(options, public)
     sizes = {column: _size(public.columns[column], options) for column in passive_columns}
     node_bytes = min(max(1, -(-options.max_tree_depth // 8)), 4)
+    if math.isfinite(bound) and rows * max(bound, 1.0) > LARGEST_SUM:
+        named = f"residual_bound={bound:g}" if regression else "gradients up to 1"
+        raise OverflowError(
+            f"{named} with {rows} rows: sums above {LARGEST_SUM:g} are not exact on a grid of 2^-32; use fewer rows, "
+            "or units in which residual_bound is smaller."
+        )
     if options.cipher == "identity":
-        return Plan(n_train, bound, 0, 0, 0, sizes, node_bytes)
+        return Plan(n_train, bound, 0, 0, 0, sizes, node_bytes, unit)
     if math.isinf(bound):
         raise ValueError("residual_bound is None: the slots of a cipher need one in regression; give a public one.")
-    if rows * max(bound, 1.0) > LARGEST_SUM:
-        raise OverflowError(
-            f"{rows} rows of numbers up to {bound:g}: sums above {LARGEST_SUM:g} are not exact on a grid of 2^-32; "
-            "use fewer rows, or units in which residual_bound is smaller."
-        )
-    bits = slots.slot_bits(rows, bound)
+    bits = slots.slot_bits(rows, bound / unit)
     slots.require_room(bits, rows, max(bound, 1.0), "gradients or hessians")
     per = slots.per_cipher(options.key_size - 2, 2 * bits)
-    return Plan(n_train, bound, bits, per, options.key_size // 4, sizes, node_bytes)
+    return Plan(n_train, bound, bits, per, options.key_size // 4, sizes, node_bytes, unit)
+
+
+def gradient_unit(options: ScatteringOptions, public: PublicFacts) -> float:
+    """Return the power of 2 in which gradients are whole steps of the grid: 1, or at least a smaller bound."""
+    if public.criterion != "RegressionMSELoss" or not options.residual_bound:
+        return 1.0
+    return unit_of(options.residual_bound)
 
 
 def passive_bins(X: np.ndarray, facts: Sequence[Column], options: ScatteringOptions) -> CodedColumns:

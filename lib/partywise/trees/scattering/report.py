@@ -52,7 +52,7 @@ def to_estimate(
         "additions": sum(one.additions for one in work.values()),
         "rows_rerouted": rows_rerouted(whole, data, X),
         "max_prediction_difference": pooled_difference(
-            whole, data.thresholds, X, labels, options, criterion, draws, STEP
+            whole, data.thresholds, X, labels, options, criterion, draws, STEP, plan.unit, spec.public.response_bounds
         ),
     }
     guess = next((one.guess for one in work.values()), None)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
+
+# Any: keys of a configuration that somebody else wrote.
 from typing import Any, TypeVar, overload
 
 V = TypeVar("V")

@@ -9,6 +9,8 @@ from __future__ import annotations
 import io
 import lzma
 import pickle
+
+# Any: what a pickle holds.
 from typing import Any, Literal
 
 import numpy as np

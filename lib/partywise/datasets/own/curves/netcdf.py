@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+# Any: variables of a file that somebody else wrote.
 from typing import TYPE_CHECKING, Any
 
 import numpy as np

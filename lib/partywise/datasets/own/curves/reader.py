@@ -11,7 +11,7 @@ import numpy as np
 
 from ....errors import DataMissing
 from ..csv import TextTable, numbers, read_table
-from ..entries import hour_of, is_number, split_stamp, trouble
+from ..entries import hour_of, is_number, on_one_clock, split_stamp, trouble
 from ..grammar import TextForm
 from ..matching import Measurements
 from .netcdf import read_variable
@@ -112,7 +112,7 @@ class Reader:
             if stamp is None:
                 raise DataMissing(f"{what} is {text!r} in {place}, {trouble(text, table.form, False)}.")
         name_of, time_in = PERIODS[curve.period]
-        known = [stamp for stamp in stamps if stamp is not None]
+        known = [stamp for stamp in on_one_clock(stamps, table.form, what) if stamp is not None]
         ids = [known_id.strftime(name_of) for known_id in known] if own == curve.time else table.ids(own)
         return ids, np.array([time_in(stamp) for stamp in known])
 

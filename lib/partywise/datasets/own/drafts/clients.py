@@ -13,10 +13,13 @@ from .parts import (
     Needs,
     NotSuited,
     Remark,
+    Roles,
     column_blocks,
     file_keys,
     gap_keys,
+    id_of,
     levels_key,
+    other_entry,
     party_names,
     person_keys,
     response_key,
@@ -25,7 +28,12 @@ from .parts import (
 from .survey import ColumnSurvey, TableSurvey
 
 # Names of columns that say where a row is from.
-PLACES = re.compile(r"(?i)clinic|hospital|site|cent(re|er)|klinik|spital|party|client|bank|branch|filiale|region|land")
+PLACES = re.compile(
+    r"(?i)(.*[\W_])?(clinic|hospital|site|cent(re|er)|zentrum|klinik|spital|krankenhaus|party|client|bank|branch|filiale"
+    r"|region|land)s?([\W_]*(id|nr|no|name|key|code))?"
+)
+# Clients of a file at most.
+MOST = 100
 LEAST = "public: every client has at least so many records; it sets delta"
 
 
@@ -39,34 +47,47 @@ class Clients:
     column: str = ""
 
 
-def clients_of(tables: Sequence[TableSurvey], wanted: Sequence[str] = ()) -> Clients:
+def clients_of(tables: Sequence[TableSurvey], roles: Roles, wanted: Sequence[str] = ()) -> Clients:
     """A file each, or one with a column of clients, where the file has all wanted columns; NotSuited for others."""
+    if roles.me is not None:
+        entry = {"party": roles.me, "file": tables[0].file, **file_keys(tables[0])}
+        return Clients(tables[0], {"tables": [entry, other_entry("file")], **gap_keys(tables)}, (roles.me,))
     alike = [one for one in tables if {c.name for c in one.columns} == {c.name for c in tables[0].columns}]
-    if len(tables) > 1 and len(alike) == len(tables):
+    if roles.party is None and len(tables) > 1 and len(alike) == len(tables):
         names = party_names(tables)
         blocks = [{"party": name, "file": one.file, **file_keys(one)} for name, one in zip(names, tables, strict=True)]
         return Clients(tables[0], {"tables": blocks, **gap_keys(tables)}, tuple(names))
-    suited = [one for one in tables if _clients(one, wanted) is not None and len(column_blocks(one, ())) > 2]
+    suited = [one for one in tables if _clients(one, wanted, roles) is not None and len(column_blocks(one, ())) > 2]
     suited = [one for one in suited if all(one.column(name) is not None for name in wanted)]
     if not suited:
-        raise NotSuited("it needs files with the same columns, or one with a column that names the client of a row")
+        raise NotSuited(
+            "it needs files with the same columns, or one with a column that names the client of a row (--party)"
+        )
     whole = max(suited, key=lambda one: len(column_blocks(one, ())))
-    column = _clients(whole, wanted)
+    column = _clients(whole, wanted, roles)
     assert column is not None
-    settings: dict[str, object] = {"file": whole.file}
-    settings |= {"party": Remark(column.name, "a guess: the column that names the client of a row")}
-    settings |= {
-        "parties": Remark(list(column.levels), "its entries, which are public"),
-        **file_keys(whole),
-        **gap_keys((whole,)),
-    }
-    ids = [one.name for one in whole.columns if one.is_id]
-    return Clients(whole, settings | ({"id": ids[0]} if ids else {}), tuple(column.levels), column.name)
+    names = sorted(set(column.values))
+    settings: dict[str, object] = {"file": whole.file, **_party_keys(column, names, roles)}
+    settings |= {**file_keys(whole), **gap_keys((whole,))}
+    ids = id_of(whole, roles)
+    return Clients(whole, settings | ({"id": ids} if ids else {}), tuple(names), column.name)
 
 
-def draft(tables: Sequence[TableSurvey], response: str | None, needs: Needs) -> Draft:
+def _party_keys(column: ColumnSurvey, names: Sequence[str], roles: Roles) -> dict[str, object]:
+    """The column of clients and its entries: questions where neither a person nor its name says so."""
+    parties = Remark(list(names), "its entries, which are public")
+    if roles.party:
+        return {"party": column.name, "parties": parties}
+    if PLACES.fullmatch(column.name):
+        return {"party": Remark(column.name, "by its name: the client of a row"), "parties": parties}
+    asked = f"the column that names the client of a row: {column.name}? --party NAME drafts another"
+    return {"party": Ask(asked), "parties": Ask(f"its entries, which are public; {column.name} has {list(names)}")}
+
+
+def draft(tables: Sequence[TableSurvey], roles: Roles, needs: Needs) -> Draft:
     """Directions of clients who hold different rows of the same columns: a file each, or one with a column of them."""
-    found = clients_of(tables, [] if response is None else [response])
+    response = roles.response
+    found = clients_of(tables, roles, [] if response is None else [response])
     whole, settings = found.whole, found.settings
     _, target = response_of((whole,), response, classes=None if response else False)
     settings["response"] = response_key(target, response)
@@ -74,13 +95,20 @@ def draft(tables: Sequence[TableSurvey], response: str | None, needs: Needs) -> 
         settings |= {"response_bounds": Ask(BOUNDS), "n_slices": 5}
     else:
         settings["levels"] = levels_key(target)
-    settings |= person_keys(whole)
+    settings |= person_keys(whole, roles)
     settings |= {"least": Ask(LEAST), "columns": column_blocks(whole, (target.name, found.column))}
     return Draft(settings, len(found.names))
 
 
-def _clients(table: TableSurvey, but: Sequence[str]) -> ColumnSurvey | None:
-    """The column that may name clients: of the categories without gaps one with such a name, else the evenest one."""
+def _clients(table: TableSurvey, but: Sequence[str], roles: Roles) -> ColumnSurvey | None:
+    """The column of clients: the named one, or of the categories without gaps one with such a name or the evenest."""
+    if roles.party is not None:
+        named = table.column(roles.party)
+        if named is not None and (named.kind in ("constant", "empty", "time stamps") or len(set(named.values)) > MOST):
+            raise NotSuited(
+                f"--party names {named.name!r}, which is {named.kind}: a client has a name, of {MOST} at most"
+            )
+        return named
     found = [one for one in table.columns if one.kind == "levels" and not one.missing and len(one.levels) > 1]
     found = [one for one in found if one.name not in but]
-    return max(found, key=lambda one: (bool(PLACES.search(one.name)), min(one.levels.values())), default=None)
+    return max(found, key=lambda one: (bool(PLACES.fullmatch(one.name)), min(one.levels.values())), default=None)

@@ -10,26 +10,33 @@ from .parts import (
     Draft,
     Needs,
     NotSuited,
+    Remark,
+    Roles,
     column_blocks,
     file_keys,
     gap_keys,
+    other_entry,
     party_names,
     positive_key,
     response_key,
     response_of,
+    response_part,
     shared_ids,
 )
 from .survey import TableSurvey
 
 
-def draft(tables: Sequence[TableSurvey], named: str | None, needs: Needs) -> Draft:
+def draft(tables: Sequence[TableSurvey], roles: Roles, needs: Needs) -> Draft:
     """Every file that has the records of the one with the response is a party.
 
     Numbers of passive parties are asked for ``edges`` where the study wants cuts, else all for ``bounds``.
     """
+    if roles.me is not None:
+        return _part(tables[0], roles, roles.me, needs)
+    named = roles.response
     holder, response = response_of(tables, named)
-    tables = [one for one in tables if one is tables[holder] or shared_ids((tables[holder], one))]
-    if len(tables) < 2 or (shared := shared_ids(tables)) is None:
+    tables = [one for one in tables if one is tables[holder] or shared_ids((tables[holder], one), roles.id)]
+    if len(tables) < 2 or (shared := shared_ids(tables, roles.id)) is None:
         raise NotSuited("it needs the files of two parties at least, with unique ids by which their rows are matched")
     holder = next(k for k, one in enumerate(tables) if response in one.columns)
     names, blocks = party_names(tables), list[dict[str, object]]()
@@ -46,6 +53,25 @@ def draft(tables: Sequence[TableSurvey], named: str | None, needs: Needs) -> Dra
     settings |= positive_key(response) if response.two_entries else {}
     settings |= questions(needs.for_classes if response.two_entries else needs.for_numbers)
     return Draft(settings | {"tables": blocks}, len(tables), not response.two_entries)
+
+
+def _part(table: TableSurvey, roles: Roles, me: str, needs: Needs) -> Draft:
+    """The entry of one party from its own file; a response that --response does not name is of another party."""
+    ids = roles.column(table, "id") or next((one for one in table.columns if one.is_id), None)
+    if ids is None:
+        raise NotSuited("it needs a column of unique ids by which rows are matched (name it with --id)")
+    response = None if roles.response is None else response_of((table,), roles.response)[1]
+    question = "bounds" if not needs.edges else None if response else "edges"
+    columns = column_blocks(table, (ids.name, response.name if response else ""), question)
+    if not columns:
+        raise NotSuited(f"{table.file} has no column of numbers or levels beside the ids and the response")
+    entry = {"party": me, "file": table.file, **file_keys(table), "columns": columns}
+    settings: dict[str, object] = {"id": Remark(ids.name, "a party that calls it otherwise has an id in its entry")}
+    settings |= gap_keys((table,)) | response_part(response, roles, me)
+    if response is not None:
+        settings |= questions(needs.for_classes if response.two_entries else needs.for_numbers)
+    settings |= {"tables": [entry, other_entry("file", "columns")]}
+    return Draft(settings, 2, response is not None and not response.two_entries)
 
 
 def questions(keys: Mapping[str, object]) -> dict[str, object]:

@@ -8,7 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..entries import split_stamp
-from .parts import Ask, Draft, Needs, NotSuited, Remark, file_keys, gap_keys, party_name, period_of
+from ..grammar import JOINED
+from .parts import (
+    Ask,
+    Draft,
+    Needs,
+    NotSuited,
+    Remark,
+    Roles,
+    file_keys,
+    gap_keys,
+    other_entry,
+    party_name,
+    period_of,
+)
 from .survey import CLOCK, TableSurvey
 
 # Length of a period, in the unit of the time in it.
@@ -19,9 +32,9 @@ Curve = tuple[TableSurvey, str, Mapping[str, object]]
 OTHER = "who holds it: not the holder of the response"
 
 
-def draft(tables: Sequence[TableSurvey], response: str | None, needs: Needs) -> Draft:
+def draft(tables: Sequence[TableSurvey], roles: Roles, needs: Needs) -> Draft:
     """Every column of numbers of a file in long form is a curve, and columns that are numbered together are one."""
-    curves = list[Curve]()
+    response, curves = roles.response, list[Curve]()
     for table in tables:
         if (axis := _axis(table)) is not None:
             used = (axis["id"], axis["time"])
@@ -32,20 +45,14 @@ def draft(tables: Sequence[TableSurvey], response: str | None, needs: Needs) -> 
     named = [k for k, (_, name, _) in enumerate(curves) if name == response]
     if response is not None and not named and curves:
         raise NotSuited(f"no curve is called {response!r}")
-    if len(curves) < 2:
+    if len(curves) < (2 if roles.me is None else 1):
         raise NotSuited(
             "it needs two curves: numbers beside time stamps, or beside ids and times, or numbered columns beside ids"
         )
     first = curves.pop(named[0] if named else 0)
-    block = _block(*first)
-    if not named:
-        key = "value" if "value" in block else "columns"
-        block[key] = Remark(block[key], "a guess of what is explained; say which with --response NAME")
-    predictors = []
-    for one in curves:
-        apart = one[0] is not first[0]
-        party = party_name(one[0]) if apart else Remark(f"holder of {one[1]}", OTHER)
-        predictors.append({"name": one[1], "party": party, **{k: v for k, v in _block(*one).items() if k != "party"}})
+    block, predictors = (
+        _entries(first, curves, bool(named)) if roles.me is None else _part(first, curves, named, roles.me)
+    )
     stamped = first[2]["id"] == first[2].get("time")
     length = LENGTH[str(first[2].get("period", "day"))] if stamped else None
     settings: dict[str, object] = {"id": first[2]["id"], **gap_keys([table for table, *_ in (first, *curves)])}
@@ -65,6 +72,32 @@ def draft(tables: Sequence[TableSurvey], response: str | None, needs: Needs) -> 
     return Draft(settings, holders)
 
 
+def _entries(
+    first: Curve, others: Sequence[Curve], is_named: bool
+) -> tuple[dict[str, object], list[dict[str, object]]]:
+    """The entries of the response and of the predictors, where the files of all parties are there."""
+    block = _block(*first)
+    if not is_named:
+        key = "value" if "value" in block else "columns"
+        block[key] = Remark(block[key], "by its place: what is explained; name another with --response")
+    predictors = []
+    for one in others:
+        apart = one[0] is not first[0]
+        party = party_name(one[0]) if apart else Remark(f"holder of {one[1]}", OTHER)
+        predictors.append({"name": one[1], "party": party, **{k: v for k, v in _block(*one).items() if k != "party"}})
+    return block, predictors
+
+
+def _part(
+    first: Curve, others: Sequence[Curve], named: Sequence[int], me: str
+) -> tuple[dict[str, object], list[dict[str, object]]]:
+    """The entries of one party: the response, where --response names it, else predictors; others are questions."""
+    if named:
+        return _block(*first) | {"party": me}, [other_entry("name", "file")]
+    curves = [{"name": one[1], **_block(*one), "party": me} for one in (first, *others)]
+    return other_entry("file"), [*curves, other_entry("name", "file")]
+
+
 def _axis(table: TableSurvey) -> dict[str, object] | None:
     """Columns of the id and the time of a file in long form; of time stamps that are both, and their period."""
     repeated = [one for one in table.columns if not one.missing and 1 < 4 * len(set(one.entries)) <= table.n_rows]
@@ -77,8 +110,13 @@ def _axis(table: TableSurvey) -> dict[str, object] | None:
         return None
     form = replace(table.form, time_format=stamps.time_format)
     known = [split_stamp(text, form) for text in stamps.values]
-    period = period_of([one for one in known if one is not None])
-    keys = {"id": stamps.name, "time": stamps.name, "time_format": stamps.time_format}
+    period = period_of([one.replace(tzinfo=None) for one in known if one is not None])
+    clock = next((one for one in table.columns if one.time_format in CLOCK), None)
+    name, time_format = stamps.name, stamps.time_format
+    if clock is not None and period != "day":
+        # The date and the time of a measurement are in two columns.
+        name, time_format, period = JOINED.join([name, clock.name]), f"{time_format} {clock.time_format}", "day"
+    keys = {"id": name, "time": name, "time_format": time_format}
     return {**keys, **({} if period == "day" else {"period": period})}
 
 

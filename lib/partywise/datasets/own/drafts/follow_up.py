@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from .clients import clients_of
-from .parts import Ask, Draft, Needs, NotSuited, Remark, column_blocks, person_keys, response_key
+from .parts import Ask, Draft, Needs, NotSuited, Remark, Roles, column_blocks, person_keys
 from .survey import ColumnSurvey, TableSurvey
 
 # Names of columns that tell how long somebody was followed, and how that ended.
@@ -15,37 +15,54 @@ EVENTS = re.compile(r"(?i).*(event|status|death|dead|died|relapse|censor|delta|t
 HORIZON = "public end of follow-up, in the unit of the times: from the plan of the study, never the largest time"
 
 
-def draft(tables: Sequence[TableSurvey], response: str | None, needs: Needs) -> Draft:
+def draft(tables: Sequence[TableSurvey], roles: Roles, needs: Needs) -> Draft:
     """Curves and hazard ratios of a file for each client, or of one with a column of them; a response is the time."""
-    time, event = _time(tables, response), _event(tables)
-    found = clients_of(tables, [time.name, event.name])
-    entries = f"the file has {list(event.levels or event.whole)}"
+    times, events = _times(tables, roles.response), _events(tables, roles.event)
+    time, event = times[0], events[0]
+    found = clients_of(tables, roles, [time.name, event.name])
+    entries = f"; the file has {sorted(set(event.values))}"
     settings = found.settings | {
-        "time": response_key(time, response),
-        "event": Remark(event.name, "a guess: how follow-up ended"),
-        "events": Ask(f"public: the entries of the event, in quotes; {entries}"),
+        "time": _role(times, roles.response, "how long a record was followed", "--response"),
+        "event": _role(events, roles.event, "how follow-up ended", "--event"),
+        "events": Ask("public: the entries of the event, in quotes", entries),
         "censoring": Ask("public: all other entries"),
         "horizon": Ask(HORIZON),
         "because": Ask("where the horizon comes from"),
-        **person_keys(found.whole),
+        **person_keys(found.whole, roles),
     }
     columns = column_blocks(found.whole, (time.name, event.name, found.column))
     return Draft(settings | {"columns": columns}, len(found.names))
 
 
-def _time(tables: Sequence[TableSurvey], named: str | None) -> ColumnSurvey:
-    numbers = [one for table in tables for one in table.columns if one.kind == "numbers" and not one.is_id]
+def _role(columns: Sequence[ColumnSurvey], named: str | None, what: str, word: str) -> object:
+    """The value of a key: the named column, the only one whose name says so, or a question where several do."""
+    if named is not None:
+        return named
+    names = list(dict.fromkeys(one.name for one in columns))
+    if len(names) == 1:
+        return Remark(names[0], f"by its name: {what}")
+    return Ask(f"{what}: {names[0]}? Alike are {', '.join(names[1:])}; {word} NAME drafts another")
+
+
+def _times(tables: Sequence[TableSurvey], named: str | None) -> list[ColumnSurvey]:
+    numbers = [one for table in tables for one in table.columns if one.kind == "numbers" and not one.likely_id]
     found = [one for one in numbers if (TIMES.fullmatch(one.name) if named is None else one.name == named)]
     if not found:
         raise NotSuited(
             "it needs a column of numbers that says how long a record was followed (name it with --response)"
         )
-    return found[0]
+    return found
 
 
-def _event(tables: Sequence[TableSurvey]) -> ColumnSurvey:
-    columns = [one for table in tables for one in table.columns if EVENTS.fullmatch(one.name)]
+def _events(tables: Sequence[TableSurvey], named: str | None) -> list[ColumnSurvey]:
+    columns = [one for table in tables for one in table.columns if _ends(one.name, named)]
     found = [one for one in columns if one.two_entries or one.kind == "levels"]
     if not found:
-        raise NotSuited("it needs a column, such as event or status, that says how follow-up ended")
-    return found[0]
+        raise NotSuited(
+            "it needs a column, such as event or status, that says how follow-up ended (name it with --event)"
+        )
+    return found
+
+
+def _ends(name: str, named: str | None) -> bool:
+    return name == named if named else EVENTS.fullmatch(name) is not None

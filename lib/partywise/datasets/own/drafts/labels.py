@@ -5,31 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .parts import (
+    Ask,
     Draft,
     Needs,
     NotSuited,
+    Roles,
     column_blocks,
     file_keys,
     gap_keys,
+    id_of,
+    other_entry,
     party_names,
     person_keys,
     positive_key,
     response_key,
     response_of,
+    response_part,
     shared_ids,
 )
 from .survey import TableSurvey
 
 
-def draft(tables: Sequence[TableSurvey], response: str | None, needs: Needs) -> Draft:
+def draft(tables: Sequence[TableSurvey], roles: Roles, needs: Needs) -> Draft:
     """A model of labels that are private: in one file with the features, or matched with those of another."""
+    if roles.me is not None:
+        return _part(tables[0], roles, roles.me)
+    response = roles.response
     place, label = response_of(tables, response, classes=True)
     held = tables[place]
-    others = [one for k, one in enumerate(tables) if k != place and shared_ids((one, held)) is not None]
+    others = [one for k, one in enumerate(tables) if k != place and shared_ids((one, held), roles.id) is not None]
     settings: dict[str, object] = {"response": response_key(label, response), **positive_key(label)}
     if others:
         features = max(others, key=lambda one: len(column_blocks(one, ())))
-        shared = shared_ids((features, held))
+        shared = shared_ids((features, held), roles.id)
         assert shared is not None
         names, pair = party_names((features, held)), (features, held)
         settings |= {"id": shared.ids[0], **shared.keys, **gap_keys(pair), "response_party": names[1]}
@@ -38,12 +46,27 @@ def draft(tables: Sequence[TableSurvey], response: str | None, needs: Needs) -> 
             for name, one, own in zip(names, pair, shared.ids, strict=True)
         ]
         settings["columns"] = column_blocks(features, (shared.ids[0],))
-        settings |= person_keys(features)
+        settings |= person_keys(features, roles)
     else:
-        ids = [one.name for one in held.columns if one.is_id]
-        settings |= {"file": held.file, **({"id": ids[0]} if ids else {}), **file_keys(held), **gap_keys((held,))}
-        settings["columns"] = column_blocks(held, (label.name, *ids))
-        settings |= person_keys(held)
+        ids = id_of(held, roles)
+        settings |= {"file": held.file, **({"id": ids} if ids else {}), **file_keys(held), **gap_keys((held,))}
+        persons = person_keys(held, roles)
+        named = (label.name, *([ids] if ids else []), *([roles.person] if roles.person else []))
+        settings["columns"] = column_blocks(held, named)
+        settings |= persons
     if not settings["columns"]:
         raise NotSuited("no column of numbers or levels stands beside the labels")
     return Draft(settings, 2)
+
+
+def _part(table: TableSurvey, roles: Roles, me: str) -> Draft:
+    """The entry of one party from its own file: of the labels, where --response names them, or of the features."""
+    ids = id_of(table, roles)
+    if ids is None:
+        raise NotSuited("it needs a column of ids by which rows are matched (name it with --id)")
+    label = None if roles.response is None else response_of((table,), roles.response, classes=True)[1]
+    settings: dict[str, object] = {"id": ids, **response_part(label, roles, me), **gap_keys((table,))}
+    settings["tables"] = [{"party": me, "file": table.file, **file_keys(table)}, other_entry("file")]
+    if label is not None:
+        return Draft(settings | {"columns": Ask("the columns of the party with the features")}, 2)
+    return Draft(settings | {"columns": column_blocks(table, (ids,)), **person_keys(table, roles)}, 2)

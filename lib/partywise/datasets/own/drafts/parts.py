@@ -8,33 +8,49 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, time
 from itertools import pairwise
 from pathlib import PurePath
 from typing import Protocol
 
 from ..grammar import TextForm
-from .survey import CLOCK, ColumnSurvey, TableSurvey, canonical
+from .survey import CLOCK, READ, ColumnSurvey, TableSurvey, canonical
 
 BOUNDS = "the public range [low, high]: from the meaning of the column, never from these data"
-LEVELS = "public: all that may occur, from the meaning of the column; the file has"
+CUTS = "public cuts, such as [10, 20, 50], from the meaning"
+LEVELS = "public: all that may occur, from the meaning of the column"
 LABELS = ("1", "ja", "j", "yes", "y", "true", "wahr", "oui", "si", "sí", "sim")
 PLAIN_TEXT = re.compile(r"[A-Za-z_äöüÄÖÜß][\w äöüÄÖÜß/.-]*[\wäöüÄÖÜß]|[A-Za-z_]")
+# Names of columns that are explained, and of those that name a person.
+RESPONSES = re.compile(r"(?i)y|label|class|klasse|target|outcome|response|ziel|zielvariable|event|default|verzug|churn")
+PERSONS = re.compile(
+    r"(?i)(.*[\W_])?(person|patient|user|customer|client|kunde|nutzer|subject|participant|teilnehmer|member)(in)?"
+    r"([\W_]*(id|nr|no|number|nummer|name|key|code))?"
+)
+# Share of the rows of a file that may lack an entry before a draft asks what becomes of them.
+FEW_GAPS = 0.05
+# Columns of numbers whose names begin alike, and share a block of the draft from so many on.
+FAMILY = 3
 RESERVED = {"yes", "no", "on", "off", "true", "false", "null", "y", "n"}
 
 
 @dataclass(frozen=True)
 class Ask:
-    """A question: written as `?` with a comment, and refused until it is answered."""
+    """A question: written as `?` with a comment, and refused until it is answered.
+
+    of_data : end of the comment that only the owner of the data may read
+    """
 
     comment: str
+    of_data: str = ""
 
 
 @dataclass(frozen=True)
 class Remark:
-    """A value with a comment."""
+    """A value with a comment, which may tell of the data."""
 
     value: object
     comment: str
@@ -50,6 +66,37 @@ class Draft:
     settings: Mapping[str, object]
     n_parties: int
     numeric: bool = False
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Columns that a person names: what is explained, and those of parties, of events, of ids and of persons.
+
+    me : name of the party whose part is drafted, from its file alone; None where the files of all parties are there
+    """
+
+    response: str | None = None
+    party: str | None = None
+    event: str | None = None
+    id: str | None = None
+    person: str | None = None
+    me: str | None = None
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns that are named, by their roles."""
+        names = {role: name for role, name in asdict(self).items() if role != "me"}
+        return {role: name for role, name in names.items() if name is not None}
+
+    def column(self, table: TableSurvey, role: str) -> ColumnSurvey | None:
+        """The column of a role in a table; None where the role is not named, or the table lacks it."""
+        name = getattr(self, role)
+        return None if name is None else table.column(name)
+
+
+def other_entry(*keys: str) -> dict[str, object]:
+    """The entry of each other party in the part of one: a question, which that party answers by its own part."""
+    return {"party": Ask("another party: its entry is in its own part"), **{key: Ask("of that party") for key in keys}}
 
 
 class Needs(Protocol):
@@ -75,14 +122,22 @@ class CommonIds:
     keys: Mapping[str, object]
 
 
-def shared_ids(tables: Sequence[TableSurvey]) -> CommonIds | None:
-    """The columns of ids by which the rows of these files are matched; None where no two fit."""
+def shared_ids(tables: Sequence[TableSurvey], named: str | None = None) -> CommonIds | None:
+    """The columns of ids by which the rows of these files are matched; None where no two fit.
+
+    named : column of ids of the files that have it
+    """
     first, rest = tables[0], tables[1:]
     best: tuple[float, tuple[str, ...]] = (0.0, ())
-    for anchor in (one for one in first.columns if one.is_id):
+
+    def ids_of(table: TableSurvey) -> list[ColumnSurvey]:
+        own = None if named is None else table.column(named)
+        return [one for one in table.columns if one.is_id] if own is None else [own]
+
+    for anchor in ids_of(first):
         names, share = [anchor.name], 1.0
         for other in rest:
-            overlaps = [(len(anchor.whole & one.whole), one.name) for one in other.columns if one.is_id]
+            overlaps = [(len(anchor.whole & one.whole), one.name) for one in ids_of(other)]
             count, name = max(overlaps, default=(0, ""))
             share = min(share, count / max(1, min(len(anchor.whole), other.n_rows)))
             names.append(name)
@@ -107,16 +162,33 @@ def _id_keys(columns: Sequence[ColumnSurvey]) -> Iterator[tuple[str, object]]:
 
 def file_keys(table: TableSurvey, but: TextForm = TextForm()) -> dict[str, object]:  # noqa: B008
     """Keys of the text of a file that are not the defaults."""
-    names = ("delimiter", "encoding", "decimal", "thousands", "time_format")
-    return {name: getattr(table.form, name) for name in names if getattr(table.form, name) != getattr(but, name)}
+    names = ["delimiter", "encoding", "decimal", "thousands", "time_format"]
+    names += ["lines_above", "lines_below", "header_rows", "equal_names"]
+    keys: dict[str, object] = {
+        name: getattr(table.form, name) for name in names if getattr(table.form, name) != getattr(but, name)
+    }
+    if table.form.percent != "refuse":
+        keys["percent"] = Remark(table.form.percent, "12 % is 12; share makes 0.12 of it")
+    if limits := {text: count for one in table.columns for text, count in one.limits.items()}:
+        told = f"{next(iter(limits))!r} and alike, {sum(limits.values())} entries, are no missing values"
+        keys["below"] = Remark(table.form.below, f"{told}: half of the limit counts (or limit, or zero)")
+    if any(one.zones for one in table.columns):
+        keys["time_zone"] = Ask("UTC or an offset, such as +01:00: the zone of time stamps that name none")
+    return keys
 
 
 def gap_keys(tables: Sequence[TableSurvey]) -> dict[str, object]:
     """What entries stand for missing values, and that their rows are left out."""
     marks = list(dict.fromkeys(mark for one in tables for mark in one.marks))
     found: dict[str, object] = {"marks": Remark(marks, "entries that stand for a missing value")} if marks else {}
-    if any(one.has_gaps for one in tables):
-        found["missing"] = Remark("drop", "rows without an entry are left out; the log counts them")
+    gaps = [one for one in tables if one.incomplete]
+    told = "; ".join(one.gaps_text for one in gaps)
+    if any(one.incomplete > FEW_GAPS * one.n_rows for one in gaps):
+        found["missing"] = Ask(
+            "drop leaves out what lacks an entry; or refuse, without the columns with gaps", f": {told}"
+        )
+    elif gaps:
+        found["missing"] = Remark("drop", f"rows without an entry are left out, {told}")
     return found
 
 
@@ -126,8 +198,17 @@ def column_blocks(table: TableSurvey, but: Sequence[str], question: str | None =
     but : names of columns with another role; question : key of what is asked of numbers, None for nothing
     """
     blocks: list[dict[str, object]] = []
-    for one in table.columns:
-        if one.name in but or one.is_id or one.kind in ("text", "constant", "empty"):
+    read = [one for one in table.columns if one.name not in but and not one.likely_id and one.kind in READ]
+    families = Counter(family_of(one) for one in read)
+    for one in read:
+        family = family_of(one)
+        if question is not None and family and families[family] >= FAMILY:
+            if not any(block["name"] == family for block in blocks):
+                asked = BOUNDS if question == "bounds" else CUTS
+                blocks.append(
+                    {"name": family, question: Ask(f"{asked}; of {families[family]} columns, unless one has its own")}
+                )
+            blocks.append({"name": one.name})
             continue
         other = one.time_format not in ("", table.form.time_format)
         block: dict[str, object] = {"name": one.name, **({"time_format": one.time_format} if other else {})}
@@ -135,15 +216,21 @@ def column_blocks(table: TableSurvey, but: Sequence[str], question: str | None =
             block["levels"] = levels_key(one)
         elif question is not None:
             unit = "" if not one.time_format else ", in hours" if one.time_format in CLOCK else ", in years"
-            asked = BOUNDS if question == "bounds" else "public cuts, such as [10, 20, 50], from the meaning"
+            asked = BOUNDS if question == "bounds" else CUTS
             block[question] = Ask(asked + unit)
         blocks.append(block)
     return blocks
 
 
+def family_of(column: ColumnSurvey) -> str:
+    """The pattern of columns of numbers whose names begin alike, such as ``lab_*``; empty for other names."""
+    stem = column.name.rpartition("_")[0]
+    return f"{stem}_*" if stem and column.kind == "numbers" else ""
+
+
 def levels_key(column: ColumnSurvey) -> Ask:
     """The value of ``levels``: what stands in a file is not what everybody knows, and is told to its owner alone."""
-    return Ask(f"{LEVELS} {_scalar(list(column.levels))}")
+    return Ask(LEVELS, f"; the file has {_scalar(list(column.levels))}")
 
 
 def response_of(
@@ -156,18 +243,35 @@ def response_of(
         if not found:
             raise NotSuited(f"no file has the column {named!r}, which --response names")
     else:
-        labels = [(k, one) for k, one in every if one.two_entries and not one.time_format]
+        labels = [
+            (k, one) for k, one in every if (one.kind == "levels" and one.two_entries) or set(one.values) == {"0", "1"}
+        ]
+        # One whose name says so comes before the others, which are a question.
+        labels.sort(key=lambda pair: RESPONSES.fullmatch(pair[1].name) is not None)
         found = labels if classes is not False else []
         if not found and classes is not True:
-            found = [(k, one) for k, one in every if one.kind == "numbers" and not one.is_id]
+            found = [(k, one) for k, one in every if one.kind == "numbers" and not one.likely_id]
     if not found or (classes and not found[-1][1].two_entries) or (classes is False and found[-1][1].kind != "numbers"):
         raise NotSuited(f"it needs a response with {'two entries' if classes else 'numbers'} (name it with --response)")
     return found[-1]
 
 
 def response_key(column: ColumnSurvey, named: str | None) -> object:
-    """The value of ``response``, with a note where it was guessed."""
-    return column.name if named else Remark(column.name, "a guess; say which with --response NAME")
+    """The value of ``response``: a question where neither a person nor its name says so."""
+    if named:
+        return column.name
+    if RESPONSES.fullmatch(column.name):
+        return Remark(column.name, "by its name; name another with --response")
+    return Ask(f"what is explained: {column.name}? The rest of this draft holds for it; --response NAME drafts another")
+
+
+def response_part(column: ColumnSurvey | None, roles: Roles, me: str) -> dict[str, object]:
+    """Keys of the response in the part of one party: questions where another one has it."""
+    if column is None:
+        asked = "what is explained; where this file has it, draft this part again with --response COLUMN"
+        return {"response": Ask(asked), "response_party": Ask("who has it")}
+    positive = positive_key(column) if column.two_entries else {}
+    return {"response": response_key(column, roles.response), "response_party": me, **positive}
 
 
 def positive_key(column: ColumnSurvey) -> dict[str, object]:
@@ -175,7 +279,9 @@ def positive_key(column: ColumnSurvey) -> dict[str, object]:
     entries = sorted(set(column.values))
     if set(entries) == {"0", "1"}:
         return {}
-    positive = next((one for one in entries if one.lower() in LABELS), entries[-1])
+    positive = next((one for one in entries if one.lower() in LABELS), None)
+    if positive is None:
+        return {"positive": Ask("the entry that counts as 1, in quotes", f": one of {_scalar(entries)}")}
     return {
         "positive": Remark(
             QuotedText(positive), f"counts as 1, and {next(one for one in entries if one != positive)!r} as 0"
@@ -183,13 +289,28 @@ def positive_key(column: ColumnSurvey) -> dict[str, object]:
     }
 
 
-def person_keys(table: TableSurvey) -> dict[str, object]:
-    """The column that may name the persons behind rows, text that stands more than once, and how many rows count."""
+def id_of(table: TableSurvey, roles: Roles) -> str | None:
+    """The column that says which record a row is, named or by its name; None where rows are called by their number."""
+    named = roles.column(table, "id")
+    return named.name if named else next((one.name for one in table.columns if one.likely_id), None)
+
+
+def person_keys(table: TableSurvey, roles: Roles) -> dict[str, object]:
+    """The column that names the persons behind rows, and how many rows of one count."""
+    asked = Ask("public bound on the rows of one person; those after the first ones are left out")
+    if named := roles.column(table, "person"):
+        return {"user": named.name, "rows_per_user": asked}
     found = [one for one in table.columns if one.kind == "text" and not one.missing and not one.unique]
+    likely = [one for one in found if PERSONS.fullmatch(one.name)]
+    if likely:
+        return {"user": Remark(likely[0].name, "by its name: whose rows they are"), "rows_per_user": asked}
     if not found:
         return {}
-    asked = Ask("public bound on the rows of one person; those after the first ones are left out")
-    return {"user": Remark(found[0].name, "a guess: whose rows they are"), "rows_per_user": asked}
+    names = ", ".join(one.name for one in found)
+    return {
+        "user": Ask(f"the column of persons, if {names} is one (--person); else delete two lines"),
+        "rows_per_user": asked,
+    }
 
 
 def party_name(table: TableSurvey) -> str:
@@ -210,6 +331,15 @@ class QuotedText:
     text: str
 
 
+def without_comments_of_data(value: object) -> object:
+    """Return a draft that others may read: no comment counts rows or lists what a file has."""
+    if isinstance(value, Mapping):
+        return {key: without_comments_of_data(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [without_comments_of_data(one) for one in value]
+    return Ask(value.comment) if isinstance(value, Ask) else value.value if isinstance(value, Remark) else value
+
+
 def yaml_lines(value: object, indent: int = 0) -> Iterator[str]:
     """Lines of YAML of blocks, lists and values, with their comments."""
     pad = " " * indent
@@ -227,7 +357,7 @@ def yaml_lines(value: object, indent: int = 0) -> Iterator[str]:
 
 def _entry(head: str, value: object, indent: int) -> Iterator[str]:
     if isinstance(value, Ask):
-        yield f"{head} ?  # {value.comment}"
+        yield f"{head} ?  # {value.comment}{value.of_data}"
     elif isinstance(value, Remark):
         yield f"{head} {_scalar(value.value)}  # {value.comment}"
     elif (isinstance(value, Mapping) and value) or (

@@ -5,45 +5,31 @@ Everything here is for the eyes of who owns the file. Nothing of it is a public 
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from ..arrow import read_columns
-from ..entries import LOOKS, is_number, plain_number, split_stamp
+from ..entries import LIMIT, LOOKS, PERCENT, is_number, plain_number, split_stamp
 from ..foreign import foreign
-from ..grammar import ISO, MARKS, TextForm, is_typed
+from ..grammar import EITHER, ISO, MARKS, TextForm, is_typed
 from ..plausible import MARKS as NUMBER_MARKS
+from .layout import LISTED, WORDS, delimiter_of, encoding_of, header_faults, layout, rows_text
 
 Kind = Literal["numbers", "levels", "time stamps", "text", "constant", "empty"]
-# Words that stand for a missing value in files of others.
-WORDS = {
-    "k.a.",
-    "k. a.",
-    "ka",
-    "n/a",
-    "n.a.",
-    "#n/a",
-    "#na",
-    "none",
-    "-",
-    "--",
-    ".",
-    "?",
-    "missing",
-    "unknown",
-    "fehlt",
-}
-WORDS |= {"keine angabe", "unbekannt", "nicht bekannt", "not available", "#value!", "#wert!", "#div/0!", "inf", "-inf"}
 WHOLE = re.compile(r"[-+]?\d+")
-LIMIT = re.compile(r"[<>]=? ?[-+]?[\d.,]+")
+# Names of columns that say which record a row is.
+IDS = re.compile(
+    r"(?i)(.*[\W_])?(ids?|nr|no|number|nummer|key|code|case|fall|record|visit|patient|kunde|name|index)|.*(nr|nummer)"
+    r"|.*[a-z](?-i:I[dD])"
+)
+# Kinds of columns that a draft reads.
+READ = ("numbers", "levels", "time stamps")
 CLOCK = ("%H:%M", "%H:%M:%S")
 TIME_FORMATS = (
     *(f"{date}{time}" for date in ("%Y-%m-%d", "%d.%m.%Y", "%d.%m.%y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y")
@@ -52,7 +38,6 @@ TIME_FORMATS = (
     ISO,
 )  # fmt: skip
 MOST_LEVELS = 20
-LISTED = 3
 
 
 @dataclass(frozen=True)
@@ -60,7 +45,10 @@ class ColumnSurvey:
     """A column of a table.
 
     name, kind : of it; entries : text of every row; missing : how often each entry that stands for none does
-    levels : how often every entry of a category stands; time_format : of time stamps; faults : sentences, all of them
+    levels : how often every entry of a category stands; time_format : of time stamps
+    limits : how often each entry under or above a limit of detection does; percents : number of percentages
+    zones : number of time stamps that name a time zone, where these do not agree
+    faults : sentences, by what is wrong
     """
 
     name: str
@@ -69,7 +57,10 @@ class ColumnSurvey:
     missing: Mapping[str, int]
     levels: Mapping[str, int]
     time_format: str = ""
-    faults: tuple[str, ...] = ()
+    limits: Mapping[str, int] = field(default_factory=dict)
+    percents: int = 0
+    zones: int = 0
+    faults: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def values(self) -> list[str]:
@@ -90,6 +81,11 @@ class ColumnSurvey:
     def is_id(self) -> bool:
         """Whether it may say which record a row is."""
         return self.unique and (self.kind == "text" or all(text.isdecimal() for text in self.entries))
+
+    @property
+    def likely_id(self) -> bool:
+        """Whether it may say which record a row is, and its name says so or it is text."""
+        return self.is_id and (self.kind == "text" or IDS.fullmatch(self.name) is not None)
 
     @property
     def two_entries(self) -> bool:
@@ -116,10 +112,21 @@ class TableSurvey:
         """Entries that stand for a missing value, and that nobody knows without being told."""
         return [text for text in dict.fromkeys(m for one in self.columns for m in one.missing) if text not in MARKS]
 
+    @cached_property
+    def incomplete(self) -> int:
+        """Number of rows that lack an entry of a column that a draft reads."""
+        gaps = [one for one in self.columns if one.missing and one.kind in READ]
+        return sum(
+            any(text in one.missing for one, text in zip(gaps, row, strict=True))
+            for row in zip(*(one.entries for one in gaps), strict=True)
+        )
+
     @property
-    def has_gaps(self) -> bool:
-        """Whether an entry is missing."""
-        return any(one.missing for one in self.columns)
+    def gaps_text(self) -> str:
+        """How many rows lack an entry, and of which columns."""
+        counts = [f"{one.name} {sum(one.missing.values())}" for one in self.columns if one.missing and one.kind in READ]
+        share = self.incomplete / max(1, self.n_rows)
+        return f"{self.file}: {self.incomplete} of {self.n_rows} rows ({share:.1%}: {', '.join(counts)})"
 
 
 def canonical(text: str) -> str:
@@ -139,11 +146,11 @@ def survey(content: bytes, file: str) -> TableSurvey:
         why = "holds zero bytes and is no CSV text: save it as CSV in UTF-8" if text.strip() else "is empty"
         return TableSurvey(file, TextForm(), (), 0, (f"{file} {why}.",))
     delimiter = delimiter_of(text)
-    header, rows, lines, faults = _rows(text, delimiter, file)
-    columns = {name: [row[k] for row in rows] for k, name in enumerate(header) if name}
-    decimal, thousands = number_form(columns, faults, file)
-    form = TextForm(delimiter=delimiter, encoding=encoding, decimal=decimal, thousands=thousands)
-    return _columns_survey(columns, lines, form, faults, file)
+    found = layout(text, delimiter, file)
+    columns = {name: [row[k] for row in found.rows] for k, name in enumerate(found.header) if name}
+    decimal, thousands = number_form(columns, found.faults, file)
+    form = replace(found.form, delimiter=delimiter, encoding=encoding, decimal=decimal, thousands=thousands)
+    return _columns_survey(columns, found.lines, form, found.faults, file)
 
 
 def _typed_survey(content: bytes, file: str) -> TableSurvey:
@@ -151,7 +158,7 @@ def _typed_survey(content: bytes, file: str) -> TableSurvey:
     typed, faults = read_columns(content, file, TextForm()), list[str]()
     rows = max(map(len, typed.texts), default=0)
     faults += [f"{file}: {name} {why}, or leave the column out." for name, why in typed.refusals.items()]
-    faults += _header_faults(typed.header, rows, file)
+    faults += header_faults(typed.header, rows, file)
     named = zip(typed.header, typed.texts, strict=True)
     columns = {name: [text.strip() for text in texts] for name, texts in named if name and name not in typed.refusals}
     for name, texts in columns.items():
@@ -167,10 +174,25 @@ def _columns_survey(
 ) -> TableSurvey:
     """What the columns of a file are; ``lines`` are those of its rows, ``form`` is that of its numbers."""
     notes = _notes(columns, lines, faults, file)
-    found = tuple(_column(name, entries, lines, notes, form, file) for name, entries in columns.items())
+    read = replace(form, percent="number", below="half")
+    found = tuple(_column(name, entries, lines, notes, read, file) for name, entries in columns.items())
     stamps = Counter(one.time_format for one in found if one.time_format)
-    form = replace(form, time_format=stamps.most_common(1)[0][0] if stamps else "")
-    return TableSurvey(file, form, found, len(lines), (*faults, *(fault for one in found for fault in one.faults)))
+    form = replace(
+        form,
+        time_format=stamps.most_common(1)[0][0] if stamps else "",
+        percent="number" if any(one.percents for one in found) else "refuse",
+        below="half" if any(one.limits for one in found) else "refuse",
+    )
+    return TableSurvey(file, form, found, len(lines), (*faults, *_by_kind(found)))
+
+
+def _by_kind(columns: Sequence[ColumnSurvey]) -> Iterator[str]:
+    """One sentence for each kind of fault: of its first column in full, and the names of the others."""
+    for kind in dict.fromkeys(kind for one in columns for kind in one.faults):
+        first, *others = (one for one in columns if kind in one.faults)
+        names = ", ".join(one.name for one in others[:LISTED]) + (", ..." if len(others) > LISTED else "")
+        more = f" Alike in {len(others)} more ({names})." if others else ""
+        yield f"{first.faults[kind]}{more}"
 
 
 def _notes(columns: Mapping[str, Sequence[str]], lines: Sequence[int], faults: list[str], file: str) -> set[str]:
@@ -187,103 +209,11 @@ def _notes(columns: Mapping[str, Sequence[str]], lines: Sequence[int], faults: l
     return found
 
 
-def encoding_of(content: bytes) -> str:
-    """The encoding of a text, by its bytes: UTF-8 where it can be read so, else one byte a letter."""
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    try:
-        content.decode("utf-8")
-        return "utf-8"
-    except UnicodeDecodeError:
-        return "cp1252" if any(0x80 <= byte < 0xA0 for byte in content) else "latin-1"
-
-
-def delimiter_of(text: str) -> str:
-    """What stands between the names of the first row that is no comment and has something between."""
-    marks = ";\t|,"
-    rows = (row for row in text.splitlines() if not row.startswith("#") and any(mark in row for mark in marks))
-    header = next(rows, "")
-    return max(marks, key=lambda mark: len(next(csv.reader([header], delimiter=mark), [])))
-
-
-def _rows(text: str, delimiter: str, file: str) -> tuple[list[str], list[list[str]], list[int], list[str]]:
-    """Header, rows of its length, their lines, and what is wrong with others."""
-    reader, faults, rows = (
-        csv.reader(io.StringIO(text, newline=""), delimiter=delimiter),
-        list[str](),
-        list[list[str]](),
-    )
-    lines = list[int]()
-    try:
-        for row in reader:
-            if row:
-                rows.append([entry.strip() for entry in row])
-                lines.append(reader.line_num)
-    except csv.Error as error:
-        faults.append(f"{file} cannot be read as CSV (row {reader.line_num}: {error}): correct that row.")
-    start = _start(rows)
-    if start:
-        faults.append(
-            f"{file} has {_rows_text(lines[:start])} above the names of its columns, such as "
-            f"{delimiter.join(rows[0])!r}: take {'it' if start == 1 else 'them'} out."
-        )
-    header, rows, lines = rows[start] if rows else [], rows[start + 1 :], lines[start + 1 :]
-    lengths: dict[int, list[int]] = {}
-    for row, line in zip(rows, lines, strict=True):
-        if len(row) != len(header):
-            lengths.setdefault(len(row), []).append(line)
-    for length, places in lengths.items():
-        if length == len(header) + 1 and len(places) == len(rows) and not any(row[-1] for row in rows):
-            faults.append(
-                f"{file} has rows that all end in {delimiter!r}: take it off, or end the header with one too."
-            )
-            header, lengths = [*header, ""], {}
-            break
-        faults.append(
-            f"{file} has {length} fields in {_rows_text(places)} where the header names {len(header)} columns: correct "
-            "them (a quote or a delimiter inside a value, an open quote?)."
-        )
-    kept = [k for k, row in enumerate(rows) if len(row) == len(header)]
-    rows, lines = [rows[k] for k in kept], [lines[k] for k in kept]
-    # What a delimiter at the end of every row leaves is no column.
-    width = len(header) - (bool(header) and not header[-1] and not any(row[-1] for row in rows))
-    return (
-        header[:width],
-        [row[:width] for row in rows],
-        lines,
-        faults + _header_faults(header[:width], len(rows), file),
-    )
-
-
-def _start(rows: Sequence[Sequence[str]]) -> int:
-    """Number of rows above the header: comments, and titles shorter than all that follows."""
-    start = next((k for k, row in enumerate(rows) if not row[0].startswith("#")), 0)
-    usual = Counter(map(len, rows[start:])).most_common(1)[0][0] if rows else 0
-    titles = next((k for k, row in enumerate(rows[start:]) if len(row) >= usual - 1 and sum(map(bool, row)) > 1), 0)
-    return start + (titles if usual > 2 else 0)
-
-
-def _rows_text(lines: Sequence[int]) -> str:
-    shown = ", ".join(map(str, lines[:LISTED])) + (", ..." if len(lines) > LISTED else "")
-    return f"row {shown}" if len(lines) == 1 else f"{len(lines)} rows ({shown})"
-
-
-def _header_faults(header: Sequence[str], n_rows: int, file: str) -> list[str]:
-    faults = list[str]()
-    for name, count in Counter(header).items():
-        if not name:
-            faults.append(f"{file} has {count} columns without a name: name them, or leave them out.")
-        elif count > 1:
-            faults.append(f"{file} has {count} columns called {name!r}: give each its own name.")
-    if not n_rows:
-        faults.append(f"{file} has a header and no rows: nothing was measured.")
-    return faults
-
-
 def number_form(columns: Mapping[str, Sequence[str]], faults: list[str], file: str) -> tuple[str, str]:
     """Decimal mark and what stands between thousands, by the columns whose entries are mostly numbers."""
     forms = [TextForm(), TextForm(decimal=","), *(TextForm(decimal=",", thousands=mark) for mark in ". '")]
     forms += [TextForm(thousands=mark) for mark in ", '"]
+    forms = [replace(form, percent="number", below="half") for form in forms]
     looks, unsure = dict[str, TextForm](), dict[str, TextForm]()
     for name, entries in columns.items():
         texts = [text for text in entries if any(letter.isdigit() for letter in text)]
@@ -314,66 +244,87 @@ def number_form(columns: Mapping[str, Sequence[str]], faults: list[str], file: s
 def _column(
     name: str, entries: Sequence[str], lines: Sequence[int], notes: set[str], form: TextForm, file: str
 ) -> ColumnSurvey:
-    faults = list[str]()
+    faults = dict[str, str]()
 
-    def lines_of(text: str) -> str:
-        return _rows_text([line for line, entry in zip(lines, entries, strict=True) if entry == text])
+    def lines_of(*texts: str) -> str:
+        return rows_text([line for line, entry in zip(lines, entries, strict=True) if entry in texts])
 
-    missing = Counter(
-        text for text in entries if text in (*MARKS, *notes) or text.lower() in WORDS or LIMIT.fullmatch(text)
-    )
+    missing = Counter(text for text in entries if text in (*MARKS, *notes) or text.lower() in WORDS)
     known = [text for text in entries if text not in missing]
     numeric = [text for text in known if is_number(plain_number(text, form))]
     odd = Counter(text for text in known if not is_number(plain_number(text, form)))
     if known and numeric and len(numeric) >= 0.8 * len(known) and len(odd) <= LISTED:
         for text in odd:
-            unit = " (a row of units beneath the header?)" if entries[0] == text and odd[text] == 1 else ""
-            faults.append(
-                f"{file}: {name} is {text!r} in {lines_of(text)}, and a number elsewhere{unit}: correct it, or list it "
-                "under marks (the draft does)."
+            faults[f"odd {text}"] = (
+                f"{file}: {name} is {text!r} in {lines_of(text)}, and a number elsewhere: correct it, or list it under "
+                "marks (the draft does)."
             )
         missing.update(odd)
         values = np.array([float(plain_number(text, form)) for text in numeric])
         missing.update(_number_marks(numeric, values))
         known = [text for text in entries if text not in missing]
     kind, time_format, levels = _kind(known, (ISO, *TIME_FORMATS) if is_typed(file) else TIME_FORMATS, form)
+    limits = Counter(text for text in known if kind == "numbers" and LIMIT.fullmatch(text))
+    percents = sum(kind == "numbers" and PERCENT.fullmatch(text) is not None for text in known)
+    if limits:
+        faults["limit"] = (
+            f"{file}: {name} is under or above a limit in {lines_of(*limits)}, such as {next(iter(limits))!r}: the "
+            "draft counts half of a lower limit (below); look whether that suits."
+        )
     if kind == "levels":
-        faults += _level_faults(name, levels, file)
+        faults |= _level_faults(name, levels, file)
     if kind == "text" and len(set(known)) < len(entries):
-        faults += _look_faults(name, known, lines_of, file)
+        faults |= _look_faults(name, known, lines_of, file)
     gaps = sum(missing.values())
     if kind not in ("empty", "constant") and 4 * gaps > len(entries):
         words = [text for text in missing if text not in MARKS] if kind == "levels" else []
         level = f", or make {words[0]!r} one of its levels and no mark" if words else ""
-        faults.append(
-            f"{file}: {name} is missing in {gaps} of {len(entries)} rows, which the draft leaves out whole: take the "
-            f"column out{level}."
+        faults["missing"] = (
+            f"{file}: {name} is missing in {gaps} of {len(entries)} rows, which are left out whole if missing is drop: "
+            f"take the column out{level}."
         )
     if kind == "constant" and known:
-        faults.append(
+        faults["constant"] = (
             f"{file}: {name} is {known[0]!r} wherever it is known: it tells nothing; the draft leaves it out."
         )
     if kind in ("text", "numbers") and 0.9 * len(known) < len(set(known)) < len(known) and not _decimals(known):
         twice = [text for text, count in Counter(known).items() if count > 1]
-        faults.append(
+        faults["twice"] = (
             f"{file}: {name} is {twice[0]!r} in {lines_of(twice[0])}, and {len(twice)} of its entries stand more than "
             "once: as an id each may stand once."
         )
-    if kind == "time stamps" and (other := _second_format(known, time_format)):
-        faults.append(
-            f"{file}: {name} can be read as {time_format!r} and as {other!r}: the draft takes the first; look "
-            "whether the day or the month comes first."
-        )
-    return ColumnSurvey(name, kind, tuple(entries), missing, levels, time_format, tuple(faults))
+    zones = 0
+    if kind == "time stamps":
+        if other := _second_format(known, time_format):
+            faults["order"] = (
+                f"{file}: {name} can be read as {time_format!r} and as {other!r}: the draft takes the first; look "
+                "whether the day or the month comes first."
+            )
+        zones = _zone_count(known, time_format)
+        if zones:
+            faults["zones"] = (
+                f"{file}: {name} names a time zone in {zones} of {len(known)} time stamps and none in "
+                f"{len(known) - zones}, or several zones: state time_zone (the draft asks for it)."
+            )
+    return ColumnSurvey(name, kind, tuple(entries), missing, levels, time_format, limits, percents, zones, faults)
 
 
-def _look_faults(name: str, known: Sequence[str], lines_of: Callable[[str], str], file: str) -> list[str]:
+def _zone_count(known: Sequence[str], time_format: str) -> int:
+    """Number of time stamps that name a zone, where others name another one or none; else 0."""
+    stamps = [split_stamp(text, TextForm(time_format=time_format)) for text in known]
+    offsets = [stamp.utcoffset() for stamp in stamps if stamp is not None]
+    return sum(offset is not None for offset in offsets) if len(set(offsets)) > 1 else 0
+
+
+def _look_faults(name: str, known: Sequence[str], lines_of: Callable[..., str], file: str) -> dict[str, str]:
     """What most entries of a column of text look like, if somebody meant them as numbers."""
     for look, what, remedy in LOOKS:
         alike = [text for text in known if look.match(text)]
         if len(alike) >= 0.8 * len(known):
-            return [f"{file}: {name} is {alike[0]!r} in {lines_of(alike[0])}, {what}: {remedy}."]
-    return []
+            return {
+                f"look {what}": f"{file}: {name} is {alike[0]!r} and alike in {lines_of(*alike)}, {what}: {remedy}."
+            }
+    return {}
 
 
 def _decimals(texts: Sequence[str]) -> bool:
@@ -398,29 +349,51 @@ def _kind(known: Sequence[str], time_formats: Sequence[str], form: TextForm) -> 
         return "constant", "", {}
     if all(is_number(plain_number(text, form)) for text in known):
         return "numbers", "", {}
-    for time_format in time_formats:
-        if all(split_stamp(text, TextForm(time_format=time_format)) for text in known):
-            return "time stamps", time_format, {}
+    if time_format := _time_format(list(counts), time_formats):
+        return "time stamps", time_format, {}
     if len(counts) <= min(MOST_LEVELS, max(2, len(known) // 2)):
         return "levels", "", dict(sorted(counts.items()))
     return "text", "", {}
 
 
+def _time_format(known: Sequence[str], time_formats: Sequence[str]) -> str:
+    """The form of all time stamps, or up to three dates that together fit all; empty where other text is among them."""
+
+    def fitting(texts: Sequence[str], form: str) -> list[str]:
+        return [text for text in texts if split_stamp(text, TextForm(time_format=form))]
+
+    for one in time_formats:
+        if split_stamp(known[0], TextForm(time_format=one)) and len(fitting(known, one)) == len(known):
+            return one
+    left, chosen = list(known), list[str]()
+    if not all(LOOKS[2][0].match(text) for text in left):
+        return ""
+    dates = [one for one in time_formats if one not in CLOCK]
+    while left and len(chosen) < LISTED:
+        best = max(dates, key=lambda one: len(fitting(left, one)))
+        read = set(fitting(left, best))
+        if not read:
+            return ""
+        chosen.append(best)
+        left = [text for text in left if text not in read]
+    return "" if left else EITHER.join(chosen)
+
+
 def _second_format(known: Sequence[str], first: str) -> str:
-    later = () if first == ISO else TIME_FORMATS[TIME_FORMATS.index(first) + 1 :]
+    later = () if first == ISO or EITHER in first else TIME_FORMATS[TIME_FORMATS.index(first) + 1 : -1]
     return next((one for one in later if all(split_stamp(text, TextForm(time_format=one)) for text in known)), "")
 
 
-def _level_faults(name: str, levels: Mapping[str, int], file: str) -> list[str]:
+def _level_faults(name: str, levels: Mapping[str, int], file: str) -> dict[str, str]:
     """Levels that differ by blanks or case alone."""
     alike: dict[str, list[str]] = {}
     for level in levels:
         alike.setdefault("".join(level.casefold().split()), []).append(level)
-    return [
-        f"{file}: {name} has the levels {' and '.join(map(repr, same))}: write them alike if they are one."
-        for same in alike.values()
-        if len(same) > 1
-    ]
+    several = {key: " and ".join(map(repr, same)) for key, same in alike.items() if len(same) > 1}
+    return {
+        f"alike {key}": f"{file}: {name} has the levels {same}: write them alike if they are one."
+        for key, same in several.items()
+    }
 
 
 def description(table: TableSurvey) -> list[str]:
@@ -441,7 +414,11 @@ def description(table: TableSurvey) -> list[str]:
         elif one.kind == "levels" or (one.kind == "numbers" and one.two_entries):
             counts = one.levels or Counter(one.values)
             parts.append(", ".join(f"{level!r} {count}" for level, count in counts.items()))
+        if one.limits:
+            parts.append("under or above a limit: " + ", ".join(f"{text!r} {n}" for text, n in one.limits.items()))
         if one.missing:
             parts.append("missing: " + ", ".join(f"{text!r} {count}" for text, count in one.missing.items()))
         lines.append(f"  {one.name}: {'; '.join(parts)}")
+    if table.incomplete:
+        lines.append(f"  rows that lack an entry: {table.gaps_text.partition(': ')[2]}; the other rows are complete")
     return lines

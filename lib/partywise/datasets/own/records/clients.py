@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from ....errors import DataMissing
 from ..csv import TextTable, nearest
+from ..grammar import twice
 from .load import check_count, complete, open_table, record_names, select_rows
 from .persons import bounded, one_client_each
 from .settings import OwnClients
@@ -15,7 +16,12 @@ LOG = logging.getLogger("partywise")
 
 
 def client_rows(settings: OwnClients, texts: Mapping[str, bytes]) -> list[TextTable]:
-    """Complete rows of every client, at most so many a person."""
+    """Complete rows of every client, at most so many a person.
+
+    DataMissing for a file of two clients: at machines of their own they may have files of one name.
+    """
+    if (file := twice([one.file for one in settings.tables])) is not None:
+        raise DataMissing(f"tables has the file {file!r} twice: its records would count at two clients.")
     whole = []
     for block in settings.tables or (None,):
         id = settings.id_of(block)

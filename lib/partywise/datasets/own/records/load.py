@@ -5,19 +5,17 @@ Nothing is guessed: what cannot be read as described ends in one sentence with t
 
 from __future__ import annotations
 
-import hashlib
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from ....errors import DataMissing
+from ....notes import note_left_out
 from ..csv import TextTable, read_bytes, read_table
 from ..grammar import FileBlock, OwnFiles
 
 LISTED = 3
-LOG = logging.getLogger("partywise")
 
 
 def contents(files: Iterable[str]) -> tuple[tuple[str, bytes], ...]:
@@ -28,9 +26,8 @@ def contents(files: Iterable[str]) -> tuple[tuple[str, bytes], ...]:
 def open_table(
     settings: OwnFiles, block: FileBlock | None, texts: Mapping[str, bytes], file: str | None = None
 ) -> TextTable:
-    """Header and rows of the file of a block, or of one without, whose SHA-256 goes to the log."""
+    """Header and rows of the file of a block, or of one without; a log, which is passed on, has no digest of it."""
     name = file or (block.file if block else "")
-    LOG.info("%s: sha256 %s", name, hashlib.sha256(texts[name]).hexdigest())
     return read_table(texts[name], name, settings.text_of(block))
 
 
@@ -47,15 +44,13 @@ def complete(table: TextTable, names: Sequence[str], settings: OwnFiles) -> Text
                     f"{table.file}: {name} is missing in {len(rows)} of {len(gaps)} rows (row {shown}): fill it in, "
                     "set missing to drop to leave these rows out, or take the column out."
                 )
-    for name, gaps in absent.items():
-        if gaps.any():
-            LOG.info("%s: %s is missing in %d of %d rows", table.file, name, int(gaps.sum()), len(gaps))
     kept = np.flatnonzero(~np.any(list(absent.values()), axis=0)).tolist()
     if not kept:
         raise DataMissing(
             f"{table.file} has no row with an entry in all of {', '.join(names)}: take out the column that is empty."
         )
-    LOG.info("%s: %d of %d rows are complete", table.file, len(kept), len(table.rows))
+    counts = ", ".join(f"{name} {int(gaps.sum())}" for name, gaps in absent.items() if gaps.any())
+    note_left_out(table.file, len(table.rows), len(table.rows) - len(kept), f"which lack an entry ({counts})")
     return select_rows(table, kept)
 
 

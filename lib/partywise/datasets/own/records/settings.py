@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ....checks import Count, check_name
-from ..grammar import ColumnBlock, FileBlock, OwnFiles, check_party_names, check_persons, increasing, twice
+from ..grammar import (
+    ColumnBlock,
+    FileBlock,
+    OwnFiles,
+    check_party_names,
+    check_persons,
+    increasing,
+    twice,
+    without_patterns,
+)
 
 # Places without data, whose names no client may have.
 RESERVED = ("server", "aggregator")
@@ -42,6 +51,7 @@ class OwnRecords(OwnFiles):
 
     def check_records(self, **taken: str | None) -> None:
         """Raise a named error for files and columns that contradict each other; ``taken`` are other columns."""
+        object.__setattr__(self, "columns", without_patterns(self.columns))
         self.check_files(self.tables, self.file)
         if (self.file is None) == (not self.tables):
             raise ValueError(
@@ -103,8 +113,6 @@ class OwnClients(OwnRecords):
                 if getattr(self, key):
                     given = getattr(self, key)
                     raise ValueError(f"{key} is {given!r}: every table has its own party; leave it out.")
-            if (file := twice([one.file for one in self.tables])) is not None:
-                raise ValueError(f"tables has the file {file!r} twice: its records would count at two clients.")
         elif self.party is None or not self.parties:
             raise ValueError(
                 f"party is {self.party!r} and parties is {list(self.parties)}: name the column of the client, and "

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+
+# Any: settings of a study, which the data sets do not know.
 from typing import Any
 
 from ....errors import DataMissing

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
+
+# Any: settings of a study, which the data sets do not know.
 from typing import Any
 
 import numpy as np

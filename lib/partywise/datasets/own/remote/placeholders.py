@@ -76,15 +76,19 @@ def text_of(columns: Mapping[str, Sequence[str]]) -> bytes:
 
 def ascending(ids: Sequence[str], file: str, column: str) -> None:
     """DataMissing for ids that do not ascend, as whole numbers where all are: their order would tell of the data."""
-    whole = all(text.isdecimal() for text in ids)
-    # Numbers by their size, texts by their letters.
-    keys = [(int(text), "") if whole else (0, text) for text in ids]
+    keys, whole = order_keys(ids), all(text.isdecimal() for text in ids)
     for place in range(1, len(keys)):
         if keys[place] <= keys[place - 1]:
             raise DataMissing(
                 f"{file}: {column} {ids[place]!r} stands behind {ids[place - 1]!r}: where parties run apart, the ids "
                 f"of every file ascend, as {'whole numbers' if whole else 'text'}, so that all have one order; sort it."
             )
+
+
+def order_keys(ids: Sequence[str]) -> list[tuple[int, str]]:
+    """Keys by which ids ascend: whole numbers, where all are, by their size, and texts by their letters."""
+    whole = all(text.isdecimal() for text in ids)
+    return [(int(text), "") if whole else (0, text) for text in ids]
 
 
 def in_turn(entries: Sequence[object], n: int) -> list[str]:

@@ -6,9 +6,11 @@ import argparse
 import json
 import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from ....errors import ConfigError
+from ....federation.publication.files import TIME, is_time
 from ....federation.transport.tls import site_name
 from ...plans import FILE, plans, read_file
 from ..settings import Deployment
@@ -20,9 +22,14 @@ SITE = "partywise.experiment.deployment.nvflare.site"
 
 def nvflare_job(config: Mapping[str, object], given: argparse.Namespace) -> int:
     """Write a job for NVFlare."""
-    sites = write_job(deployments_in_file(config, plans(config), given.config)[0], given.config, given.into)
+    if not given.days > 0:
+        raise ConfigError(f"--days is {given.days:g}: give the days, above 0, in which the job may run.")
+    not_after = (datetime.now(UTC) + timedelta(days=given.days)).strftime(TIME)
+    deployment = deployments_in_file(config, plans(config), given.config)[0]
+    sites = write_job(deployment, given.config, given.into, not_after=not_after, again=given.again)
     print(
-        f"{given.into}: a job for the sites {', '.join(sites.values())}. Submit it: nvflare job submit -j {given.into}"
+        f"{given.into}: a job for the sites {', '.join(sites.values())}, which refuse it after {not_after}. Submit it: "
+        f"nvflare job submit -j {given.into}"
     )
     for name, site in sites.items():
         if name != site:
@@ -30,8 +37,21 @@ def nvflare_job(config: Mapping[str, object], given: argparse.Namespace) -> int:
     return 0
 
 
-def write_job(deployment: Deployment, file: Path, into: Path) -> dict[str, str]:
+def lateness(not_after: str, time: str) -> str:
+    """Why a job is refused at a time, as a sentence; empty where it may run."""
+    if is_time(not_after) and time <= not_after:
+        return ""
+    return (
+        f"the job may run until {not_after or 'no time that it states'}, and it is {time} here: a job that waited runs "
+        "and pays unattended; let whoever submitted it write a new one (python -m partywise nvflare-job)"
+    )
+
+
+def write_job(deployment: Deployment, file: Path, into: Path, *, not_after: str, again: bool = False) -> dict[str, str]:
     """Write a job into a new folder; the site of every party.
+
+    not_after : time after which every site refuses it
+    again : whether a new run is begun where one of this configuration has ended
 
     ConfigError if the folder is there, or the configuration names files of studies, which a job would not bring.
     """
@@ -42,7 +62,8 @@ def write_job(deployment: Deployment, file: Path, into: Path) -> dict[str, str]:
     if into.exists():
         raise ConfigError(f"--into is {into}, which is there already: name a new folder.")
     sites = {name: site_name(name) for name in deployment.names}
-    executor = {"path": f"{SITE}.PartyExecutor", "args": {"configuration": file.name}}
+    told = {"configuration": file.name, "not_after": not_after, "again": again}
+    executor = {"path": f"{SITE}.PartyExecutor", "args": told}
     config = write_files(into, re.sub(r"[^A-Za-z0-9_-]", "-", file.stem), list(sites.values()), executor)
     (config / file.name).write_bytes(file.read_bytes())
     return sites

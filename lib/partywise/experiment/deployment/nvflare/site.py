@@ -45,6 +45,7 @@ from ...results.folder import result_name
 from ..settings import KEY, Network, digest
 from ..site.policy import NAME as POLICY
 from ..verbs import party, tell_others
+from .job import lateness
 
 SETTINGS, OUTPUT, TASK = "partywise.yaml", "partywise.log", "party"
 # Seconds between two looks at who has ended; that the others have when one has not ended well.
@@ -75,11 +76,15 @@ class PartyExecutor(Executor):  # type: ignore[misc]
     ----------
     configuration : str
         Name of the file of the shared configuration, beside the job's own.
+    not_after : str
+        Time after which the site refuses the job.
+    again : bool
+        Whether a new run is begun where one of this configuration has ended.
     """
 
-    def __init__(self, configuration: str) -> None:
+    def __init__(self, configuration: str, not_after: str = "", again: bool = False) -> None:
         super().__init__()
-        self._configuration = configuration
+        self._configuration, self._not_after, self._again = configuration, not_after, again
 
     def execute(self, task_name: str, shareable: Shareable, fl_ctx: FLContext, abort_signal: Signal) -> Shareable:
         """Run the party to its end; whether it went well is all that is told.
@@ -129,8 +134,13 @@ class PartyExecutor(Executor):  # type: ignore[misc]
                 into=root / own.into / result_name(config, file),
                 account=None,
                 dry_run=False,
+                again=self._again,
                 verbose=False,
             )
+            if late := lateness(self._not_after, now()):
+                print(f"party: {late}.")
+                tell_others(config, words, refusal(me), connect)
+                return 1
             if not words.site.is_file():
                 # Jobs come by themselves: without a policy nothing is run.
                 print(f"party: {words.site} is missing: write there what this site consents to (docs/network.md).")

@@ -49,13 +49,11 @@ class KeptRun:
 
 
 def runs_in(folders: Iterable[Path]) -> list[list[Path]]:
-    """Folders of parties by the fits that they ran; each that is given is of one fit, or holds those of a session."""
-    found: dict[tuple[object, ...], list[Path]] = {}
+    """Folders of parties by the runs that they made; each that is given is of one run, or holds those of several."""
+    found: dict[str, list[Path]] = {}
     for folder in folders:
         for path in fit_folders(folder) or [folder]:
-            record = read_record(path)
-            fit = record.study, record.case, record.method, record.epsilon, record.fold, record.n_parties
-            found.setdefault(fit, []).append(path)
+            found.setdefault(read_record(path).run, []).append(path)
     return list(found.values())
 
 

@@ -8,8 +8,11 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
+
+# Any: JSON of a statement that somebody else wrote.
 from typing import Any
 
 from ....federation.deployment.session import library_digest
@@ -17,9 +20,9 @@ from ....federation.publication import files
 from ....federation.publication.formulas import is_printed, sensitivity
 from ....federation.publication.measurements import COLUMNS, values_in
 from ....federation.publication.statement import FORMAT, facts_of, text_of
-from ....federation.transport.credential import Credential, signature_problem, validity_problem
+from ....federation.transport.credential import Credential, signature_problem
 from .comparison import deployment_in, first_difference
-from .release_folder import rebuild
+from .release_folder import rebuild, unnamed_units
 
 # How far a deviation may be from what it must be.
 DEVIATION = 1e-12
@@ -46,10 +49,21 @@ class Published:
         return self.files[f"{files.CERTIFICATES}/{name}.pem"].decode("ascii", "replace")
 
     @property
-    def hosts(self) -> dict[str, str]:
-        """Where the parties were, as the configuration says."""
-        parties = files.decode_json(files.CONFIGURATION, self.files[files.CONFIGURATION])["network"]["parties"]
-        return {name: block["host"] for name, block in parties.items()}
+    def names(self) -> dict[str, str]:
+        """All parties, each known by its name: the hosts of a folder are the word of whoever made it."""
+        network = files.decode_json(files.CONFIGURATION, self.files[files.CONFIGURATION])["network"]
+        return {name: name for name in network["parties"]}
+
+    @property
+    def pins(self) -> dict[str, str]:
+        """SHA-256 of certificates by name, as the configuration names them."""
+        network = files.decode_json(files.CONFIGURATION, self.files[files.CONFIGURATION])["network"]
+        return dict(network.get("certificates") or {})
+
+    @property
+    def end(self) -> datetime:
+        """When certificates must hold."""
+        return files.checked_at(self.statement["began"], self.statement["end_day"])
 
     @property
     def authority(self) -> str:
@@ -100,18 +114,23 @@ def _signatures(published: Published) -> str:
     signatures = files.decode_json(files.SIGNATURES, published.files[files.SIGNATURES])
     if set(signatures) != set(published.owners):
         raise Failure(f"{files.SIGNATURES} is of {sorted(signatures)}, the data of {sorted(published.owners)}")
-    at = files.checked_at(published.statement["began"], published.statement["end_day"])
-    words = files.statement_words(published.files[files.STATEMENT])
     for name in published.owners:
-        certificate = published.certificate(name)
-        head = {"certificate": certificate, "signature": signatures[name]}
-        problem = signature_problem(name, words, head, published.hosts, published.authority)
-        problem = problem or validity_problem(certificate, at)
-        if problem:
-            raise Failure(f"the statement of {name!r} {problem}")
-        if Credential.fingerprint(certificate) != published.statement["fingerprints"].get(name):
+        _check_signer(published, name, published.authority)
+        printed = Credential.fingerprint(published.certificate(name))
+        if printed != published.statement["fingerprints"].get(name):
             raise Failure(f"the certificate of {name!r} is not that of the statement")
+        if printed != published.pins.get(name, printed):
+            raise Failure(f"the certificate of {name!r} is not the one that network.certificates names")
     return f"{files.STATEMENT} is signed by {', '.join(published.owners)}"
+
+
+def _check_signer(published: Published, name: str, authority: str) -> None:
+    """Failure unless an owner has signed the statement, by a certificate of an authority that held at the end."""
+    signatures = files.decode_json(files.SIGNATURES, published.files[files.SIGNATURES])
+    head = {"certificate": published.certificate(name), "signature": signatures[name]}
+    words = files.statement_words(published.files[files.STATEMENT])
+    if problem := signature_problem(name, words, head, published.names, authority, published.end):
+        raise Failure(f"the statement of {name!r} {problem}")
 
 
 def _digests(published: Published) -> str:
@@ -131,7 +150,7 @@ def _registrations(published: Published) -> str:
     for name in told["registrations"]:
         file = f"{files.REGISTRATION}/{name}.json"
         given = (published.files[file], name, registered_digest(published.files), told["code"])
-        if problem := files.registration_problem(file, *given, published.authority, published.hosts):
+        if problem := files.registration_problem(file, *given, published.authority, published.names):
             raise Failure(problem)
         if files.decode_json(file, published.files[file])["time"] > told["began"]:
             raise Failure(f"{file} is later than the first data were opened, {told['began']}")
@@ -207,6 +226,8 @@ def _program(published: Published) -> str:
         raise Failure(f"{files.MEASUREMENTS} is not what the program releases: {error}") from None
     if problem := first_difference(given, made):
         raise Failure(problem)
+    if problem := unnamed_units(deployment, made):
+        raise Failure(f"what is published should not be: {problem}")
     same = told["code"] == library_digest()
     return "estimate, costs and statement follow from the measurements" + (
         "" if same else f" (made by other code, {told['code'][:12]})"
@@ -235,13 +256,11 @@ CHECKS: Mapping[str, Callable[[Published], str]] = {
 def signer_line(published: Published, authority: Path | None, fingerprints: Sequence[str]) -> str:
     """Who vouches for the certificates."""
     if authority is not None:
-        text = authority.read_text(encoding="ascii")
         for name in published.owners:
-            signed = files.decode_json(files.SIGNATURES, published.files[files.SIGNATURES])[name]
-            head = {"certificate": published.certificate(name), "signature": signed}
-            words = files.statement_words(published.files[files.STATEMENT])
-            if problem := signature_problem(name, words, head, published.hosts, text):
-                raise Failure(f"the statement of {name!r} {problem.replace(files.AUTHORITY, str(authority))}")
+            try:
+                _check_signer(published, name, authority.read_text(encoding="ascii"))
+            except Failure as failure:
+                raise Failure(str(failure).replace(files.AUTHORITY, str(authority))) from None
         return f"signers: certificates of the authority in {authority}"
     given = dict(one.partition("=")[::2] for one in fingerprints)
     for name, digest in given.items():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping
+
+# Any: JSON of a statement that somebody else wrote.
 from typing import Any
 
 from ....errors import ConfigError

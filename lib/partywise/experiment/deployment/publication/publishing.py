@@ -15,7 +15,10 @@ import secrets
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
+
+# Any: what an owner says in a frame, checked against what it signs.
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,16 +31,18 @@ from ....federation.codec import decode, encode
 from ....federation.deployment.outcome import Outcome
 from ....federation.deployment.session import SessionRun, library_digest
 from ....federation.publication import files
-from ....federation.publication.gate import publish
+from ....federation.publication.gate import ROW, open_rows, publish
 from ....federation.publication.measurements import Recorder, values_in
 from ....federation.publication.statement import RunFacts, facts_of
 from ....federation.transport.credential import Credential
+from ....federation.transport.tls import file_name_refusal
 from ....files import replacing
 from ....privacy.ledger.event import Event
 from ..result import estimate_table
+from ..run_files import run_folder
 from ..settings import Deployment
 from .comparison import estimate_differs, first_difference
-from .release_folder import ROW, Rebuilt, publisher_of, rebuild, terms_of
+from .release_folder import Rebuilt, publisher_of, rebuild, terms_of
 
 if TYPE_CHECKING:
     from ...study import MethodSpec
@@ -53,6 +58,7 @@ class Publication:
     spec : of the method, as its program has it
     start_time : when this process began
     registrations : files of all owners by name, none where the block asks for none
+    charges : units, by owner, that publishing leaves unprotected, as made-up records showed before the run
     """
 
     deployment: Deployment
@@ -64,6 +70,7 @@ class Publication:
     spec: MethodSpec[object, object, object]
     start_time: str
     registrations: Mapping[str, bytes]
+    charges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     recorder: Recorder = field(default_factory=Recorder)
     summary: str = ""
 
@@ -98,7 +105,9 @@ class Publication:
             self.summary = f"signed what {publisher} writes"
 
     def _account_facts(self, run: SessionRun) -> dict[str, Any]:
-        """What an owner says of its account, in which the row of publishing stands first."""
+        """What an owner says of its account, in which the rows of publishing stand first."""
+        if own := open_rows(self.charges, self.me):
+            self.account.charge(*own)
         rows = self.account.rows()
         nonce = bytes.fromhex(run.choose("nonce of the account", lambda: secrets.token_hex(32)))
         events = [event for name, event in paid_events(rows) if name == run.id and event.mechanism != "none"]
@@ -107,9 +116,10 @@ class Publication:
         delta, group = self.deployment.delta, plan.rows_per_user(network.case)
         same = {row.run for row in rows if row.kind == "began" and row.fields.get("study") == network.study}
 
-        def total_paid(chosen: set[str]) -> float:
+        def total_paid(chosen: set[str]) -> float | str:
             payments = [(name, event) for name, event in paid_events(rows) if name in chosen]
-            return spent_of(payments, delta, group, party=self.me)[plan.spec.unit].epsilon
+            epsilon = spent_of(payments, delta, group, party=self.me)[plan.spec.unit].epsilon
+            return epsilon if isfinite(epsilon) else str(epsilon)
 
         return {
             "account": {"commitment": files.commitment(nonce, self.account.head[1]), "paid": total_paid({run.id})},
@@ -164,8 +174,15 @@ class Publication:
         self._write(run, made, signatures)
 
     def _rebuild(self, values: Mapping[str, np.ndarray], facts: RunFacts, estimate: bytes) -> Rebuilt:
+        """Make the files; PartyError where they would cost this party more than it has paid."""
         beside = {f"{files.REGISTRATION}/{n}.json": files.digest_of(data) for n, data in self.registrations.items()}
-        return rebuild(self.deployment, self.configuration, values, facts, beside, self.n, estimate)
+        made = rebuild(self.deployment, self.configuration, values, facts, beside, self.n, estimate)
+        if unpaid := set(made.charges.get(self.me, ())) - set(self.charges.get(self.me, ())):
+            raise PartyError(
+                f"{self.me!r} does not sign: the files leave the unit {min(unpaid)} of its data unprotected, which it "
+                "has not paid."
+            )
+        return made
 
     def _sign(self, run: SessionRun, sent: Mapping[str, bytes], own: Mapping[str, Any]) -> dict[str, str]:
         """Sign files that are those that this party makes itself; PartyError for others."""
@@ -193,7 +210,7 @@ class Publication:
 
     def _write(self, run: SessionRun, made: Rebuilt, signatures: Mapping[str, Mapping[str, str]]) -> None:
         """All files; those that are made of data by the gate alone."""
-        folder, unprotected = self.into / FOLDER, self.deployment.network.unprotected_units
+        folder, unprotected = run_folder(self.into, run.id) / FOLDER, self.deployment.network.unprotected_units
         if folder.exists():
             shutil.rmtree(folder)
         for name, value in made.files.items():
@@ -228,6 +245,18 @@ def registrations_of(deployment: Deployment, configuration: str, certificates: P
         if problem := files.registration_problem(str(path), found[name], *given):
             raise ConfigError(f"{problem}: register again (python -m partywise register).")
     return found
+
+
+def check_signer(deployment: Deployment, certificates: Path, me: str) -> None:
+    """ConfigError where the certificate of an owner does not bear its name: readers of a publication know no hosts."""
+    path = certificates / f"{me}.pem"
+    if me not in deployment.holders or not path.is_file():
+        return
+    if why := file_name_refusal(path.read_bytes(), me, {name: name for name in deployment.names}):
+        raise ConfigError(
+            f"{path} cannot sign what is published: {why}; ask for one with that name (python -m partywise "
+            f"certificates --request {me})."
+        )
 
 
 def publication_row(owner: str, events: list[Event]) -> Event | None:

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from pathlib import Path
+
+# Any: values of whatever a protocol returns, and JSON of them.
 from typing import Any
 
 import numpy as np
@@ -24,19 +26,22 @@ from ....federation.identity import Identity
 from ....federation.place_checks import PlacedRun
 from ....federation.publication import files
 from ....federation.publication.formulas import formula_of
+from ....federation.publication.gate import ROW, charges_of, open_rows
 from ....federation.publication.measurements import MeasurementReplay, table_of
 from ....federation.publication.statement import RunFacts, Statement, text_of
 from ....federation.roles import UNITS
 from ....privacy.accounted_values import AccountedValue, Clear, Public
-from ....privacy.ledger.event import FIELDS, QUESTIONS, Event, clear_event
+from ....privacy.ledger.event import FIELDS, QUESTIONS, Event
 from ....privacy.ledger.ledger import Ledger
 from ....privacy.ledger.total import Total
 from ....privacy.mechanisms.release import Release, derive, derived_event
+from ...owner_outputs import NO_INTERVALS
 from ..part import whole
-from ..result import estimate_table
+from ..result import estimate_table, held_estimate
 from ..settings import Deployment
 
-NOBODY, ROW = "", "publication"
+NOBODY = ""
+INTERVALS = "estimate.csv has the noise in each number and its interval where the method gives them"
 # Names of which all coalitions are listed; of more only how many join.
 FEW = 6
 
@@ -47,11 +52,13 @@ class Rebuilt:
 
     files : bytes by name, each with all that it is made of, but for signatures and certificates
     statement : as it stands in the JSON
+    charges : units that nothing protects once the files are out, by the owner of the data
     """
 
     files: Mapping[str, AccountedValue]
     statement: Mapping[str, Any]
     events: Mapping[str, Event]
+    charges: Mapping[str, tuple[str, ...]]
 
 
 def publisher_of(deployment: Deployment) -> str:
@@ -71,34 +78,57 @@ def rebuild(
     """All files but signatures and certificates; ``beside`` are digests of registrations, ``n`` records of everybody.
 
     An estimate that is also made of the publisher's own data nobody else can make: it is as the publisher states it.
-    LookupError where a value is missing that the program needs.
+    What a release told one receiver for nothing it may tell everybody at the cost of everything: data of others that
+    are in it have rows of their own. LookupError where a value is missing that the program needs.
     """
     publisher, planted = publisher_of(deployment), MeasurementReplay(values)
     placed, returned = _replay(deployment, planted, facts.run, n)
     if spare := sorted(values.keys() - planted.values.keys()):
         raise LookupError(f"{spare[0]!r} is no release of this program")
     rows = [event for event in placed.channel.ledger.rows if event.certified]
-    drawn = [Release(planted.values[name], event) for name, event in planted.events.items()]
+    drawn = [
+        Release(planted.values[name], event, planted.foreign_parts(name)) for name, event in planted.events.items()
+    ]
     table, published = table_of(planted), dict[str, AccountedValue]()
     published[files.MEASUREMENTS] = derive(table, drawn, name=ROW, owner=publisher)
     estimate = estimate_table(deployment, returned, publisher, placed.spec)
-    parts = _parts(deployment, placed, publisher, drawn)
-    open_units = sorted({unit for part in parts if isinstance(part, Clear) for unit in part.units})
-    shown = not set(open_units) - set(deployment.network.unprotected_units)
+    model = held_estimate(deployment, returned, publisher, placed.spec).model
+    charges = charges_of((publisher, part) for part in drawn)
+    parts = [*((publisher, part) for part in drawn), *_estimate_parts(deployment, placed, publisher)]
+    of_estimate = charges_of(parts)
+    shown = _units(of_estimate) <= set(deployment.network.unprotected_units)
     if shown:
-        published[files.ESTIMATE] = derive(
-            stated_estimate if open_units else estimate, parts, name=ROW, owner=publisher
-        )
+        content = stated_estimate if of_estimate else estimate
+        published[files.ESTIMATE] = derive(content, [part for _, part in parts], name=ROW, owner=publisher)
+        charges = of_estimate
     ledger = Ledger(event for event in (*placed.channel.ledger.rows, *planted.events.values()))
-    ledger.append(derived_event(ROW, publisher, drawn, "*"))
+    for row in (derived_event(ROW, publisher, drawn, "*"), *open_rows(charges)):
+        ledger.append(row)
     digests = {name: files.digest_of(one.value) for name, one in published.items()}
     digests |= {files.CONFIGURATION: files.digest_of(configuration), **beside}
-    stated = _statement(deployment, ledger, planted, facts, digests, open_units if shown else [], n)
+    why = str(model.get(NO_INTERVALS, ""))
+    stated = _statement(deployment, ledger, planted, facts, digests, sorted(_units(charges)), n, why)
     told = json.loads(stated.encode())
     published[files.CONFIGURATION] = Public(configuration, because="all parties share it before data are opened")
     published[files.STATEMENT] = derive(stated.encode(), drawn, name=ROW, owner=publisher)
     published[files.TEXT] = derive(text_of(told), drawn, name=ROW, owner=publisher)
-    return Rebuilt(published, told, {event.release_id: event for event in rows})
+    return Rebuilt(published, told, {event.release_id: event for event in rows}, charges)
+
+
+def unnamed_units(deployment: Deployment, made: Rebuilt) -> str:
+    """Return why a publication costs owners what nobody agreed to, as the middle of a sentence; empty if all did."""
+    named = deployment.network.unprotected_units
+    for owner, units in made.charges.items():
+        if missing := [unit for unit in units if unit not in named]:
+            return (
+                f"it is made of {' and '.join(units)} of {owner}, which nothing protects against everybody, and "
+                f"network.unprotected_units does not name {' and '.join(missing)}"
+            )
+    return ""
+
+
+def _units(charges: Mapping[str, tuple[str, ...]]) -> set[str]:
+    return {unit for units in charges.values() for unit in units}
 
 
 def terms_of(event: Event | None) -> tuple[Any, ...]:
@@ -122,15 +152,14 @@ def _replay(deployment: Deployment, planted: MeasurementReplay, run: str, n: int
             return placed, deployment.plan.methods[deployment.network.method].protocol.fit(placed)
 
 
-def _parts(
-    deployment: Deployment, placed: PlacedRun, publisher: str, drawn: Sequence[Release]
-) -> tuple[AccountedValue, ...]:
-    """All that the publisher's estimate can be a function of: what was released, what reached it, and its own data."""
+def _estimate_parts(deployment: Deployment, placed: PlacedRun, publisher: str) -> Iterator[tuple[str, AccountedValue]]:
+    """Yield what the publisher's estimate can be a function of besides its draws: what it heard, and its own data."""
     heard = placed.payloads_of(publisher)
-    own = publisher in deployment.holders or any(isinstance(p, Cipher) and p.key_holder == publisher for p in heard)
-    units = next((UNITS.get(party.role, FIELDS) for party in placed.parties if party.name == publisher), FIELDS)
-    clear = [Clear(None, units, owner=publisher)] if own else []
-    return (*drawn, *(part for part in heard if isinstance(part, AccountedValue)), *clear)
+    yield from ((sender, part) for sender, part in heard if isinstance(part, AccountedValue))
+    opens = any(isinstance(part, Cipher) and part.key_holder == publisher for _, part in heard)
+    if publisher in deployment.holders or opens:
+        units = next((UNITS.get(party.role, FIELDS) for party in placed.parties if party.name == publisher), FIELDS)
+        yield publisher, Clear(None, units, owner=publisher)
 
 
 def _statement(
@@ -141,13 +170,11 @@ def _statement(
     digests: Mapping[str, str],
     unprotected: Sequence[str],
     n: int,
+    why_no_intervals: str,
 ) -> Statement:
     network, plan = deployment.network, deployment.plan
     delta, group = deployment.delta, plan.rows_per_user(network.case)
     method, unit = plan.methods[network.method], plan.spec.unit
-    # An estimate that is made of data in the clear costs those who are in them everything.
-    for one in unprotected:
-        ledger.append(clear_event(f"{ROW} in the clear: {one}", publisher_of(deployment), (one,), "*"))
     questions = [one for one in QUESTIONS if group is not None or not one.startswith("user")]
     totals = {one: ledger.worst_total(deployment.names, one, delta, rows_per_user=group) for one in questions}
     # Clients have records of their own; columns are of the same ones.
@@ -167,6 +194,15 @@ def _statement(
         colluders=total.colluders,
         unprotected_units=unprotected,
         epsilon={one: found.epsilon_certified for one, found in totals.items()},
+        owners={
+            owner: {
+                one: ledger.of_owner(owner)
+                .worst_total(deployment.names, one, delta, rows_per_user=group)
+                .epsilon_certified
+                for one in questions
+            }
+            for owner in deployment.holders
+        },
         epsilon_public=total.epsilon_public,
         epsilon_any=total.epsilon_any,
         true_positives={one: found.tpr_at_1_percent for one, found in totals.items()},
@@ -180,7 +216,7 @@ def _statement(
             "version": __version__,
             "computed again": "no: it is made of the publisher's own data too" if unprotected else "yes",
         },
-        intervals="estimate.csv has the noise in each number and its interval where the method gives them",
+        intervals=f"none: {why_no_intervals}" if why_no_intervals else INTERVALS,
     )
 
 

@@ -43,19 +43,25 @@ class SiteAccount(Account):
 
 def cap_spendings(site: Site, rows: Sequence[Row], party: str) -> list[Spending]:
     """What the rows of an account have spent of each cap of a site."""
-    budgets = [Budget(cap.epsilon, cap.delta, cap.unit, cap.rows_per_user) for cap in site.epsilon]
+    budgets = [
+        Budget(cap.epsilon, cap.delta, cap.unit, cap.rows_per_user, numeric_reserve=cap.numeric_reserve)
+        for cap in site.epsilon
+    ]
     pairs = zip(site.epsilon, budgets, strict=True)
     return [Spending(budget, _payments_within(cap.days, rows), party=party) for cap, budget in pairs]
 
 
 def _payments_within(days: float | None, rows: Sequence[Row]) -> Iterator[tuple[str, Event]]:
-    """Payments of so many days, or ever; what was paid before times were written counts."""
+    """Payments of so many days, or ever; of a run that wrote no time when it began, or went on, all count."""
     since = "" if days is None else (datetime.now(UTC) - timedelta(days=days)).strftime(TIME)
-    time, mode = since, EXPERIMENT
+    # An account that was begun with an earlier version has times of some runs only.
+    time, mode = "", EXPERIMENT
     for row in rows:
         if row.kind == "time":
             time = row.fields["time"]
         elif row.kind == "began":
             mode = mode_of(row)
-        elif row.kind == "paid" and time >= since:
+        elif row.kind == "ended":
+            time = ""
+        elif row.kind == "paid" and (not time or time >= since):
             yield row.run, charged_event(event_of(row), mode)

@@ -14,6 +14,8 @@ import numpy as np
 
 from ....errors import ConfigError, PolicyError
 from ....federation.deployment.account import EXPERIMENT
+from ....federation.parties import Party
+from ....federation.run import Run
 from ....files import READ_POLICY, ReadPolicy, bin_names
 from ...configuration.build import build
 from ...plans import FILE, read_file
@@ -110,9 +112,7 @@ class SitePolicy(ReadPolicy):
         party = next((one for one in part.run.parties if one.name == me), None)
         if party is None:
             return
-        tables = {key: party.block[key].reshape(len(party.block[key]), -1) for key in RECORDS if key in party.block}
-        train = part.run.fold.train
-        rows = {key: table[train] if len(train) == len(table) else table for key, table in tables.items()}
+        rows = training_rows(part.run, party)
         n = min(map(len, rows.values()), default=0)
         if n < self.site.min_records:
             raise self._error(
@@ -142,12 +142,10 @@ class SitePolicy(ReadPolicy):
     def _require_cells(self, what: str, values: np.ndarray, levels: Sequence[str] = ()) -> None:
         """Records at each level, or beside the commonest value, are none or enough: one could be read off a sum."""
         asked = f"min_cell asks for {self._least}"
-        if not levels:
-            few = len(values) - int(np.unique(values, return_counts=True)[1].max(initial=0))
-            if 0 < few < self._least:
-                raise self._error(
-                    f"{what} has one value in all records but {few}, and {asked}", "leave it out, or widen bounds"
-                )
+        if not levels and 0 < (few := rows_apart(values)) < self._least:
+            raise self._error(
+                f"{what} has one value in all records but {few}, and {asked}", "leave it out, or widen bounds"
+            )
         for number, level in enumerate(levels):
             if 0 < (few := int(np.count_nonzero(values == number))) < self._least:
                 raise self._error(f"{what} is {level!r} in {few} records, and {asked}", "join levels or bins")
@@ -161,6 +159,36 @@ class SitePolicy(ReadPolicy):
                 raise self._error(f"{what} of the configuration is {file!r}, which leads out of {folder}")
 
 
+def training_rows(run: Run, party: Party) -> dict[str, np.ndarray]:
+    """Return the tables (n, columns) of a party's own block by name, as they train."""
+    tables = {key: party.block[key].reshape(len(party.block[key]), -1) for key in RECORDS if key in party.block}
+    train = run.fold.train
+    return {key: table[train] if len(train) == len(table) else table for key, table in tables.items()}
+
+
+def rows_apart(values: np.ndarray) -> int:
+    """Return how many rows differ from the most frequent value: a sum over few of them tells these rows."""
+    return len(values) - int(np.unique(values, return_counts=True)[1].max(initial=0))
+
+
+def check_exact_sums(run: Run, me: str, least: int) -> None:
+    """Refuse own columns in which fewer rows than ``least`` differ from all others, before an exact sum leaves."""
+    party = next((one for one in run.parties if one.name == me), None)
+    if party is None:
+        return
+    names = getattr(run.spec.public, "names", ())
+    for key, table in training_rows(run, party).items():
+        for j, values in enumerate(table.T):
+            if 0 < (few := rows_apart(values)) < least:
+                place = party.columns[j] if key == "X" and j < len(party.columns) else None
+                column = repr(names[place]) if place is not None and place < len(names) else f"{j} of {key}"
+                raise PolicyError(
+                    f"party {me!r}: column {column} has one value in all records but {few}, and the sums of this "
+                    f"method, which have no noise, need {least} others: leave the column out or join levels, or set "
+                    f"min_cell in {NAME}."
+                )
+
+
 def policy_of(file: Path | None, data: Path | None, account: Path | None) -> SitePolicy | None:
     """The policy of a site: the file that is given, or ``site.yaml`` in the folder of the data; None without one."""
     path = file or (data or Path()) / NAME
@@ -171,7 +199,8 @@ def policy_of(file: Path | None, data: Path | None, account: Path | None) -> Sit
         raise ConfigError(f"--data is {data}: the data folder of {path} is {policy.folder}; leave --data out.")
     if account is not None and policy.site.epsilon:
         raise ConfigError(
-            f"--account is {account}: the caps epsilon of {path} are those of the account with the data; leave it out."
+            f"--account is {account}: the caps epsilon of {path} are those of the account with the data; leave it out, "
+            "or give records that are scored a folder of their own (--data) with its own site.yaml."
         )
     return policy
 

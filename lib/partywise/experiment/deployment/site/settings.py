@@ -46,6 +46,7 @@ class SiteCap:
     epsilon, delta, unit : what may be spent, and of what
     days : so many before today count; by default all ever
     rows_per_user : of a unit of persons, the most rows of one
+    numeric_reserve : part of delta for what profiles do not cover, such as masks of ciphertexts
     """
 
     epsilon: Positive
@@ -53,14 +54,21 @@ class SiteCap:
     unit: Questions
     days: Positive | None = None
     rows_per_user: Count | None = None
+    numeric_reserve: Annotated[float, Range(0, 1)] = 0.0
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.numeric_reserve >= self.delta:
+            raise ValueError(f"numeric_reserve is {self.numeric_reserve:g}: it must be below delta ({self.delta:g}).")
         if self.unit.startswith("user") != (self.rows_per_user is not None):
             raise ValueError(
                 f"rows_per_user is {self.rows_per_user!r} with unit {self.unit!r}: give the most rows of a person for "
                 "the units user and user_label, and for no other."
             )
+
+
+# Of a site, and of a party without one whose method opens sums without noise.
+MIN_CELL = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +93,7 @@ class Site:
     listen: str | None = None
     epsilon: tuple[SiteCap, ...] = ()
     min_records: Annotated[int, Range(1)] = 20
-    min_cell: Annotated[int, Range(1)] = 3
+    min_cell: Annotated[int, Range(1)] = MIN_CELL
     largest_p_over_n: Positive = 0.33
 
     def __post_init__(self) -> None:

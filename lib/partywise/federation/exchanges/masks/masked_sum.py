@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+
+# Any: arguments at a receiver, which is a party or none.
 from typing import Any
 
 import numpy as np

@@ -18,6 +18,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+# Any: arguments at a receiver, which is a party or none.
 from typing import TYPE_CHECKING, Any
 
 import numpy as np

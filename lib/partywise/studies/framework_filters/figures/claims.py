@@ -6,11 +6,10 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from ....experiment.plotting.select import having, title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of, series
-from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, RED, empty, heading, legend_of, panels
+from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, RED, Marks, empty, heading, legend_of_signs, panels
 from ..claims import Line, all_lines
 from ..judgements import Judgement, Status
 
@@ -22,6 +21,14 @@ COLORS: dict[Status, str] = {
     "not composed": ORANGE,
     "refuted": RED,
     "no claim": GREY,
+}
+# What the signs mean, in the order of the legend; of dots by their colour.
+SAID, CERTIFIED, ZERO_OUT = "said", "certified, by the ledger", "by zero-out"
+OUTCOMES = {
+    BLUE: "holds",
+    ORANGE: "not proved, or not composed",
+    RED: "refuted",
+    GREY: "nothing is said of it",
 }
 # Powers of ten: where the axis ends, and the columns beside it.
 LEAST, MOST, NOTHING, INFINITE = -1.2, 10.2, -2.4, 11.2
@@ -64,7 +71,7 @@ def claimed_and_held(cube: xr.Dataset) -> Figure:
     certified = _certified(cube)
     for place, (words, (epsilon, own, share)) in enumerate(certified.items(), len(lines)):
         ax.plot(_place(epsilon), place, "o", markerfacecolor="white", markeredgecolor=BLACK, markersize=9)
-        ax.plot(_place(own), place, "D", color=BLUE, markersize=4.5)
+        ax.plot(_place(own), place, "D", label=CERTIFIED, color=BLUE, markersize=4.5)
         ax.text(INFINITE + 1.0, place, share, va="center", fontsize=8)
         names.append(words)
     ax.set_yticks(range(len(names)), names, fontsize=8)
@@ -72,7 +79,7 @@ def claimed_and_held(cube: xr.Dataset) -> Figure:
     powers = range(-1, 11, 2)
     ax.set_xticks([NOTHING, *powers, INFINITE], ["none", *(f"$10^{{{power}}}$" for power in powers), "∞"])
     _bits(beside, cube, shown[0], method)
-    _legend(figure)
+    legend_of_signs(figure, [SAID, *OUTCOMES.values(), CERTIFIED, ZERO_OUT], 3)
     heading(figure, "What privacy layers say, and what holds for one client")
     return figure
 
@@ -87,11 +94,13 @@ def _place(epsilon: float) -> float:
 def _draw_line(ax: Axes, place: int, line: Judgement, status: Status) -> None:
     color = COLORS[status]
     ax.plot([_place(line.claim), _place(line.epsilon)], [place, place], color=color, linewidth=1.0)
-    ax.plot(_place(line.claim), place, "o", markerfacecolor="white", markeredgecolor=BLACK, markersize=7)
+    ring: Marks = {"markerfacecolor": "white", "markeredgecolor": BLACK, "markersize": 7}
+    ax.plot(_place(line.claim), place, "o", label=SAID, **ring)
     # A claim of zero-out is not one of replacement.
-    ax.plot(_place(line.epsilon), place, "o", color=GREY if status == "zero-out only" else color, markersize=5)
+    shade = GREY if status == "zero-out only" else color
+    ax.plot(_place(line.epsilon), place, "o", label=OUTCOMES[shade], color=shade, markersize=5)
     if np.isfinite(line.zero_out):
-        ax.plot(_place(line.zero_out), place, "|", color=color, markersize=11, markeredgewidth=2)
+        ax.plot(_place(line.zero_out), place, "|", label=ZERO_OUT, color=color, markersize=11, markeredgewidth=2)
 
 
 def _certified(cube: xr.Dataset) -> dict[str, tuple[float, float, str]]:
@@ -139,21 +148,3 @@ def _bits(ax: Axes, cube: xr.Dataset, case: str, method: str) -> None:
         ax.text(place, value + 4, f"{value:g}", ha="center", fontsize=8)
     ax.set_xticks(range(3), [words for words, _ in KEYS], fontsize=8)
     ax.set(ylabel="bits of secrecy", ylim=(0, 285), title="mask of a pair,\nFlower 1.42.0")
-
-
-def _legend(figure: Figure) -> None:
-    ring = Line2D([], [], marker="o", markerfacecolor="white", markeredgecolor=BLACK, linestyle="none", markersize=7)
-    marks = [ring]
-    words = ["said"]
-    for label, color in (
-        ("holds", BLUE),
-        ("not proved, or not composed", ORANGE),
-        ("refuted", RED),
-        ("nothing is said of it", GREY),
-    ):
-        marks.append(Line2D([], [], marker="o", color=color, linestyle="none"))
-        words.append(label)
-    marks.append(Line2D([], [], marker="D", color=BLUE, linestyle="none", markersize=4.5))
-    words.append("certified, by the ledger")
-    marks.append(Line2D([], [], marker="|", color=BLACK, linestyle="none", markersize=11, markeredgewidth=2))
-    legend_of(figure, marks, [*words, "by zero-out"], 3)

@@ -17,7 +17,7 @@ from ....experiment.plotting.series import (
     series,
     spread,
 )
-from ....experiment.plotting.style import BLACK, GREY, empty, heading, legend_below, look, panels
+from ....experiment.plotting.style import GREY, Marks, empty, heading, legend_below, look, panels
 
 # Where what has no finite epsilon stands, as a factor beyond the largest.
 BEYOND = 30.0
@@ -96,10 +96,10 @@ def clip_path(cube: xr.Dataset) -> Figure:
             path, norms = (found[name].values[place] for name in ("clip_path", "norm_path"))
             style, end = look(cube, method), len(path) - 1
             ax.plot(path, color=style.color, marker=style.marker, markevery=5, label=style.label)
-            ax.plot(np.arange(1, len(path)), norms, color=style.color, linewidth=0.6, linestyle=":")
+            dots: Marks = {"label": "median length of an update", "linewidth": 0.6, "linestyle": ":"}
+            ax.plot(np.arange(1, len(path)), norms, color=style.color, **dots)
             accuracy = float(series(cube, "accuracy", case, method, "epsilon").mean[0])
             ax.text(end + 0.5, path[-1], f"{accuracy:.3f}", color=style.color, va="center", fontsize=8)
-        ax.plot([], [], color=BLACK, linewidth=0.6, linestyle=":", label="median length of an update")
         ax.set(yscale="log", xlabel="round", title=title(cube, "case", case))
         ax.set_xlim(-0.5, end + 3.5)
     axes[0].set_ylabel("clip")

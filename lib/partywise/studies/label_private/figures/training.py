@@ -48,6 +48,8 @@ from .utility import data_cases, data_title, protected_unit, size_of, sized_case
 MARKS = (("o", "-"), ("s", "--"), ("^", "-."), ("D", ":"), ("v", "-"))
 SHADES = (BLUE, ORANGE, GREEN, PURPLE, RED)
 NEWTON_PASSES = 2
+# What matplotlib leaves out of a legend.
+UNNAMED = "_nolegend_"
 # Gaps below are rounding; the exact solver is drawn here.
 SMALLEST_GAP = 1e-10
 # Factor between the places of lines that would lie on each other.
@@ -130,10 +132,12 @@ def _plot_shares(
     **options: Unpack[Marks],
 ) -> None:
     """Shares that are known as points; of the others a bar from what is proved to 1, which may be any of it."""
-    _plot_line(ax, x, np.where(decided, shares, np.nan), index, label, **options)
+    # The legend names what is drawn: where no share is known, a bar.
+    _plot_line(ax, x, np.where(decided, shares, np.nan), index, label if decided.any() else UNNAMED, **options)
     color = options.get("color", SHADES[index % len(SHADES)])
-    for at, low in zip(x[~decided], shares[~decided], strict=True):
-        ax.plot((at, at), (low, 1), color=color, linewidth=2.5, solid_capstyle="butt")
+    for place, (at, low) in enumerate(zip(x[~decided], shares[~decided], strict=True)):
+        name = UNNAMED if decided.any() or place else label
+        ax.plot((at, at), (low, 1), color=color, label=name, linewidth=2.5, solid_capstyle="butt")
 
 
 def _draws(cube: xr.Dataset, cases: list[str]) -> str:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Unpack
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from ....experiment.plotting.select import having
-from ....experiment.plotting.style import BLUE, GREEN, GREY, ORANGE, RED, Marks, empty, heading, legend_of, panels
+from ....experiment.plotting.style import BLUE, GREEN, GREY, ORANGE, RED, Marks, empty, heading, legend_of_signs, panels
 from ....experiment.results.attributes import meanings
+from ....privacy.rounding import upward
 
 ROW_HEIGHT = 0.21
 WORST = 6
@@ -24,6 +23,9 @@ LOW, HIGH = -2.3, 4.4
 # Width in inches, and points from the axis to the right ends of the columns of numbers.
 WIDTH, COLUMNS = 12.0, (40.0, 82.0, 138.0, 200.0, 268.0)
 HEADS = ("claimed", "δ", "certified", "audited ≥", "recovered")
+# What the signs mean.
+CLAIMED, CERTIFIED, AUDITED = "claimed", "certified by the ledger", "audited: at least"
+LIMIT, CORRECTED = "limit of the sample", "certified when corrected"
 ROOM = 1 - (COLUMNS[-1] + 6) / (72 * WIDTH)
 
 
@@ -91,9 +93,8 @@ def claims(cube: xr.Dataset) -> Figure:
             place += 1.0
             ticks.append((place, line))
             draw_line(ax, place, line)
-            claimed, certified, audited = (
-                _digits(v) for v in (line.epsilon_claimed, line.epsilon_certified, line.epsilon_audited)
-            )
+            claimed, audited = _digits(line.epsilon_claimed), _digits(line.epsilon_audited)
+            certified = _rounded_upward(line.epsilon_certified)
             _figures(ax, place, [claimed, _delta(line.delta), certified, audited, _shares(*line.recovered_shares)])
         place += 0.4
     _figures(ax, 0.9, HEADS)
@@ -124,10 +125,8 @@ def worst_claims(cube: xr.Dataset) -> Figure:
     figure, (ax,) = panels(1, 1, 9.0, 0.5 * len(lines) + 1.6)
     for place, line in enumerate(lines, 1):
         draw_line(ax, place, line)
-        claimed, certified, audited = (
-            _digits(v) for v in (line.epsilon_claimed, line.epsilon_certified, line.epsilon_audited)
-        )
-        text = f"claimed {claimed}, attacked: at least {audited}, certified {certified}"
+        claimed, audited = _digits(line.epsilon_claimed), _digits(line.epsilon_audited)
+        text = f"claimed {claimed}, attacked: at least {audited}, certified {_rounded_upward(line.epsilon_certified)}"
         ax.text(LOW - 0.2, place - 0.2, text, va="bottom", fontsize=9)
     _axis(ax, list(enumerate(lines, 1)), len(lines))
     ax.set_yticks(range(1, len(lines) + 1), [f"{line.label}\n{line.document}" for line in lines])
@@ -220,14 +219,14 @@ def draw_line(ax: Axes, y: float, line: Line) -> None:
     if line.epsilon_audited > 0:
         end = position(line.epsilon_audited)
         ax.plot([LOW - 0.2, end], [y, y], color=color, linewidth=1.2, solid_capstyle="butt", zorder=2)
-        ax.plot(end, y, marker=5 if line.at_limit else "|", color=color, markersize=7, markeredgewidth=1.8, zorder=3)
+        sign: Marks = {"marker": 5, "label": LIMIT} if line.at_limit else {"marker": "|", "label": AUDITED}
+        ax.plot(end, y, color=color, markersize=7, markeredgewidth=1.8, zorder=3, **sign)
     if not np.isnan(line.epsilon_corrected):
-        ax.plot(
-            position(line.epsilon_corrected), y, marker="D", color=GREEN, markersize=3.6, linestyle="none", zorder=6
-        )
+        mended = position(line.epsilon_corrected)
+        ax.plot(mended, y, "D", label=CORRECTED, color=GREEN, markersize=3.6, zorder=6)
     if not np.isnan(line.epsilon_claimed):
-        ax.plot(position(line.epsilon_claimed), y, linestyle="none", zorder=4, **_hollow(color))
-    ax.plot(position(line.epsilon_certified), y, marker="o", color=color, markersize=5, linestyle="none", zorder=5)
+        ax.plot(position(line.epsilon_claimed), y, label=CLAIMED, linestyle="none", zorder=4, **_hollow(color))
+    ax.plot(position(line.epsilon_certified), y, "o", label=CERTIFIED, color=color, markersize=5, zorder=5)
 
 
 def _hollow(color: str) -> Marks:
@@ -250,6 +249,14 @@ def _figures(ax: Axes, y: float, words: Sequence[str]) -> None:
             # The rectangle of the layout leaves them room.
             in_layout=False,
         )
+
+
+def _rounded_upward(value: float) -> str:
+    """The digits of a certified epsilon."""
+    if not np.isfinite(value):
+        return _digits(value)
+    printed = upward(value)
+    return f"{float(printed):,.0f}" if 1e3 <= value < 1e6 else printed.replace("e+0", "e")
 
 
 def _digits(value: float) -> str:
@@ -297,20 +304,9 @@ def _axis(ax: Axes, ticks: list[tuple[float, Line]], last: float) -> None:
 
 
 def _legend(figure: Figure, confidence: str, controls: bool = True) -> None:
-    def mark(label: str, /, **look: Unpack[Marks]) -> Line2D:
-        line = Line2D([], [], label=label, linestyle="none")
-        line.set(**look)
-        return line
-
-    bar: Marks = {"color": BLUE, "linestyle": "-", "linewidth": 1.2, "marker": "|", "markeredgewidth": 1.8}
-    entries = [
-        mark("claimed", **_hollow(BLUE)),
-        mark("certified by the ledger", marker="o", color=BLUE, markersize=5),
-        mark(f"audited: at least{confidence}", **bar),
-        mark("limit of the sample", marker=5, color=BLUE, markersize=7),
-        mark("certified when corrected", marker="D", color=GREEN, markersize=3.6),
-        mark("claim refuted", marker="s", color=RED),
-        mark("claim not proved", marker="s", color=ORANGE),
-        mark("control: keeps its claim", marker="s", color=GREY),
-    ][: None if controls else 5]
-    legend_of(figure, entries, [str(entry.get_label()) for entry in entries], 4 if controls else 3)
+    """The legend of signs and, where panels have ``controls``, of colours; ``confidence`` is that of the bars."""
+    for line in (line for ax in figure.axes for line in ax.lines if line.get_label() == AUDITED):
+        line.set_label(AUDITED + confidence)
+    signs = (CLAIMED, CERTIFIED, AUDITED + confidence, LIMIT, CORRECTED)
+    colors = {"claim refuted": RED, "claim not proved": ORANGE, "control: keeps its claim": GREY}
+    legend_of_signs(figure, signs, 4 if controls else 3, colors if controls else {})

@@ -12,6 +12,7 @@ from ....experiment.plotting.lines import Lines
 from ....experiment.plotting.select import having, plan_behind
 from ....experiment.plotting.series import methods_of
 from ....experiment.plotting.style import look
+from ....privacy.rounding import upward
 from ..settings import SimulatedSettings
 
 
@@ -57,7 +58,7 @@ def _budgets(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
     """Methods at their own claims; certified ones at one total, beside the published one that keeps no such claim."""
     (own, equal), total = methods_by_calibration(cube, case), having(cube, "method", calibrate="claims")
     certified = [price(cube, case, method, "epsilon_certified") for method in equal if method in total]
-    words = f"certified methods at ε = {certified[0]:.3g}" if certified else "without privacy"
+    words = f"certified methods at ε = {upward(certified[0])}" if certified else "without privacy"
     return {"each method at its own claim": own, words: [*equal, *published_methods(cube, case)]}
 
 

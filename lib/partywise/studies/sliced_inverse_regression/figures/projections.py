@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
 from ....experiment.plotting.select import having, plan_behind
@@ -22,13 +19,15 @@ from ....experiment.plotting.style import (
     PURPLE,
     RED,
     SKY,
+    Marks,
     empty,
     heading,
     legend_below,
-    legend_of,
+    legend_of_signs,
     look,
     panels,
 )
+from ....privacy.rounding import upward
 from .angles import claim_label, methods_by_calibration, price, published_methods
 
 INKS = (BLACK, ORANGE, SKY, GREEN, BLUE, RED, PURPLE)
@@ -48,12 +47,14 @@ def activity(cube: xr.Dataset) -> Figure:
         for number, name in enumerate(exercises):
             kept = response == number
             color, marker = INKS[number], SIGNS[number]
-            ax.scatter(points[kept, 0], points[kept, 1], label=name, color=color, marker=marker, s=6, linewidths=0)
+            if kept.any():
+                marks: Marks = {"color": color, "marker": marker, "markersize": 6**0.5, "markeredgewidth": 0}
+                ax.plot(points[kept, 0], points[kept, 1], label=name, linestyle="none", **marks)
         ax.set_axisbelow(True)
         _title(ax, cube, case, method)
         ax.set(xlabel="first direction, standard deviation 1", xlim=(-4, 4), ylim=(-4, 4))
     axes[0].set_ylabel("second direction, standard deviation 1")
-    legend_of(figure, *signs(exercises), 7)
+    legend_of_signs(figure, exercises, 7)
     heading(figure, f"Windows of exercises of {planned.parties[0]} persons in the estimated subspace: one replicate")
     return figure
 
@@ -94,12 +95,6 @@ def flights(cube: xr.Dataset) -> Figure:
     return figure
 
 
-def signs(names: Sequence[str]) -> tuple[list[Line2D], list[str]]:
-    """Signs of groups of records, larger than the records, with their names."""
-    inks = zip(range(len(names)), INKS * len(names), SIGNS * len(names), strict=False)
-    return [Line2D([], [], linestyle="none", markersize=5, color=ink, marker=sign) for _, ink, sign in inks], [*names]
-
-
 def _first_case(cube: xr.Dataset, dataset: str) -> tuple[str, list[str]]:
     """The first case of a shipped table with its methods, empty where there is none."""
     for case in having(cube, "case", dataset=dataset) if "record_coordinates" in cube else []:
@@ -138,7 +133,7 @@ def _title(ax: Axes, cube: xr.Dataset, case: str, method: str) -> None:
     claimed = price(cube, case, method, "epsilon_claimed")
     cost = "ε = ∞"
     if np.isfinite(claimed):
-        cost = f"certified ε = {'∞' if np.isinf(certified) else format(certified, '.3g')}, claimed {claimed:.3g}"
+        cost = f"certified ε = {upward(certified, '∞')}, claimed {claimed:.3g}"
     person = price(cube, case, method, "epsilon_user") if "epsilon_user" in cube else np.nan
     if np.isfinite(person):
         cost += f"; for a person {person:,.0f}".replace(",", " ")

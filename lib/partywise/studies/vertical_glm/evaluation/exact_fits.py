@@ -100,6 +100,6 @@ def _nested_deviances(exact: ExactFit) -> tuple[np.ndarray, np.ndarray]:
     deviance = np.array([response.deviance(eta) for eta in etas])
     likelihood = []
     for eta, value in zip(etas, deviance, strict=True):
-        dispersion = value / len(response.y) if family.estimates_dispersion else 1.0
-        likelihood.append(family.log_likelihood(response.y, family.mean(eta), dispersion, response.weights))
+        dispersion = value / len(response.y) if family.facts.estimates_dispersion else 1.0
+        likelihood.append(response.log_likelihood(family.mean(eta), dispersion))
     return deviance, np.array(likelihood)

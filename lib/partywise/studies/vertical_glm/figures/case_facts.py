@@ -1,4 +1,4 @@
-"""What figures of vertical GLM share: words for families, columns of a case, a few cases of each sweep."""
+"""What figures of vertical GLM share: columns of a case, a few cases of each sweep."""
 
 from __future__ import annotations
 
@@ -8,14 +8,6 @@ import numpy as np
 import xarray as xr
 
 from ....experiment.plotting.select import coordinate_of, plan_behind
-
-FAMILIES = {
-    "gaussian": "Gaussian",
-    "binomial": "binomial",
-    "poisson": "Poisson",
-    "gamma": "Gamma",
-    "inverse_gaussian": "inverse Gaussian",
-}
 
 
 def columns_of(cube: xr.Dataset, case: str, p: int) -> list[str]:

@@ -10,12 +10,13 @@ import xarray as xr
 from matplotlib.axes import Axes
 from scipy.special import ndtri
 
-from ....experiment.cells import RUN_APART, STATUS
+from ....experiment.cells import RUN_APART
 from ....experiment.plotting.layout import Panels
 from ....experiment.plotting.select import coordinate_of
 from ....experiment.plotting.series import example_fit, example_fits_of, methods_of
 from ....experiment.plotting.shade import shade
 from ....experiment.plotting.style import Marks
+from ....experiment.results.attributes import meanings
 from ....plot.intervals import CoefficientRows, coefficients
 from .case_facts import columns_of, has_names
 
@@ -23,12 +24,11 @@ LEVEL = 0.95
 PANELS = 3
 
 
-def _is_converged(cube: xr.Dataset, case: str, method: str) -> bool:
-    """Whether the fit that is shown ended at its tolerance: first replicate and fold, fewest parties, last target."""
-    cells = cube["status"].sel(case=case, method_label=method).isel(replicate=0, fold=0)
-    codes = cells.transpose("parties", "epsilon").values
-    (row, *_), _ = np.nonzero(codes > 0)
-    return bool(codes[row][codes[row] > 0][-1] == STATUS.index("ok"))
+def _status(cube: xr.Dataset, case: str, method: str) -> str:
+    """Verdict on the fit that is shown: first replicate and fold, fewest parties, last target."""
+    cells = cube["status"].sel(case=case, method_label=method).isel(replicate=0, fold=0).transpose("parties", "epsilon")
+    (row, *_), _ = np.nonzero(cells.values > 0)
+    return str(meanings(cells)[row][cells.values[row] > 0][-1].item())
 
 
 def _fits(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, np.ndarray]]:
@@ -89,8 +89,8 @@ def _panel(ax: Axes, cube: xr.Dataset, case: str) -> None:
         target = max(_targets(cube, case, method))
         label = f"{style.label}, ε = {target:g}" if isfinite(target) else style.label
         marks[method] = {"color": style.color, "marker": style.marker, "label": label}
-        if not _is_converged(cube, case, method):
-            marks[method] |= {"markerfacecolor": "white", "label": f"{label} (not converged)"}
+        if (status := _status(cube, case, method)) != "ok":
+            marks[method] |= {"markerfacecolor": "white", "label": f"{label} ({status.replace('_', ' ')})"}
         rows[method] = CoefficientRows(columns_of(cube, case, len(values)), values, half * errors)
     coefficients(rows, marks=marks, ax=ax)
     whose = {"pooled_errors": "of the pooled fit", "coefficient_errors": "of the method"}[_unit(cube, case)]
@@ -109,6 +109,6 @@ coefficient_intervals = Panels(
     caption="Coefficients and 95 % intervals of each method, in standard errors of the pooled fit (where parties ran "
     "apart, in those of the method): one panel per case. First replicate and fold, fewest parties; of a private "
     "method at its largest target. Intervals of private methods count their noise and are about coefficients without "
-    "shrinkage. A mark without a bar is of a method that gives no interval; a hollow one is of a fit that did not "
-    "converge.",
+    "shrinkage. A mark without a bar is of a method that gives no interval; a hollow one is of a fit whose status, "
+    "in brackets, is not ok.",
 )

@@ -9,12 +9,13 @@ import xarray as xr
 from ....experiment.plotting.layout import Axis
 from ....experiment.plotting.lines import Lines
 from ....experiment.plotting.shade import shade
-from .case_facts import FAMILIES, ends, setting_of
+from ....models.family_facts import FACTS
+from .case_facts import ends, setting_of
 
 
 def _family(cube: xr.Dataset, case: str) -> str:
     """The family of the response in words."""
-    return FAMILIES[str(setting_of(cube, case, "model"))]
+    return FACTS[str(setting_of(cube, case, "model"))].title
 
 
 iterations_by_correlation = Lines(

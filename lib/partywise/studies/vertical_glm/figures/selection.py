@@ -12,22 +12,21 @@ from matplotlib.ticker import MaxNLocator
 from ....experiment.plotting.layout import Panels
 from ....experiment.plotting.series import example_fits_of
 from ....experiment.plotting.style import BLUE, RED
+from ....models.family_facts import FACTS
 from .case_facts import setting_of
 
 PANELS = 4
 UNITS = np.geomspace(1e-3, 1e3, 61)
-# y -> c y multiplies the deviance by c to this power; counts and labels have no unit.
-POWERS = {"gaussian": 2.0, "gamma": 0.0, "inverse_gaussian": -1.0}
 
 
 def _nested_models(cube: xr.Dataset, case: str) -> tuple[float, np.ndarray, np.ndarray] | None:
     """Power of the unit, and deviance and log-likelihood of models with 0, 1, ... columns."""
-    family = setting_of(cube, case, "model")
+    family = str(setting_of(cube, case, "model"))
     shown = example_fits_of(cube, case)
     for deviance, likelihood in zip(shown["nested_deviance"].values, shown["nested_likelihood"].values, strict=True):
         kept = np.isfinite(deviance) & np.isfinite(likelihood)
-        if kept.sum() > 1 and family in POWERS:
-            return POWERS[family], deviance[kept], likelihood[kept]
+        if kept.sum() > 1 and family in FACTS and (power := FACTS[family].deviance_power) is not None:
+            return float(power), deviance[kept], likelihood[kept]
     return None
 
 

@@ -24,7 +24,9 @@ def _trust(cube: xr.Dataset, case: str, method: str) -> str:
         return ""
     values = meanings(cube["trust"].sel(case=case, method_label=method)).values.ravel()
     stated = {str(value).replace("_", " ") for value in values} - {"not in design"}
-    words = sorted({part for value in stated for part in value.split("; ")})
+    # Whose keys these are depends on the number of parties, and is too much for a legend.
+    parts = {part for value in stated for part in value.split("; ")}
+    words = sorted({"encryption holds" if part.startswith("encryption") else part for part in parts})
     if words == ["nobody"]:
         return "; trusts nobody"
     return f"; if the {' and the '.join(words)}" if words else ""

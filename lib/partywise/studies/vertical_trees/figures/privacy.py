@@ -7,12 +7,26 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import plan_behind, title
-from ....experiment.plotting.style import BLACK, BLUE, GREY, RED, Marks, compact, empty, heading, legend_below, panels
+from ....experiment.plotting.style import (
+    BLACK,
+    BLUE,
+    GREY,
+    RED,
+    Marks,
+    compact,
+    empty,
+    heading,
+    legend_of_signs,
+    panels,
+)
 from ....experiment.plotting.ticks import ticks_at
 from ....plot.costs import costs_of
 from .utility import by_feature, loss_of
 
+PROVED: Marks = {"label": "certified for a record", "marker": "D", "color": BLUE}
+UNPROVED: Marks = {"label": "nothing is certified", "marker": ">", "color": RED}
 CLAIMED: Marks = {
+    "label": "claimed",
     "marker": "o",
     "markerfacecolor": "none",
     "color": BLACK,
@@ -36,16 +50,13 @@ def epsilon_by_method(cube: xr.Dataset) -> Figure:
         for claimed, certified in pairs:
             proved = np.isfinite(certified)
             ax.plot((claimed, min(certified, edge)), (place, place), color=GREY, linewidth=0.8, zorder=1)
-            ax.plot(min(certified, edge), place, marker="D" if proved else ">", color=BLUE if proved else RED, zorder=2)
+            marks = PROVED if proved else UNPROVED
+            ax.plot(min(certified, edge), place, linestyle="none", zorder=2, **marks)
             ax.plot(claimed, place, zorder=3, **CLAIMED)
-    ax.plot([], [], label="claimed", **CLAIMED)
-    ax.plot([], [], marker="D", color=BLUE, linestyle="none", label="certified for a record")
-    if any(np.isinf(pairs).any() for _, pairs in rows):
-        ax.plot([], [], marker=">", color=RED, linestyle="none", label="nothing is certified")
     ax.set(xlabel=f"ε of a record's features at δ = {_delta(cube)}", ylim=(len(rows) - 0.5, -0.5))
     ax.set_yticks(range(len(rows)), [words for words, _ in rows])
     ticks_at(ax, finite)
-    legend_below(figure, [ax], 3)
+    legend_of_signs(figure, [marks["label"] for marks in (CLAIMED, PROVED, UNPROVED)], 3)
     heading(figure, "What is claimed and what is certified at the fewest parties")
     return figure
 

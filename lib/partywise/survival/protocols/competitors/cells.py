@@ -12,15 +12,13 @@ cells     clients, server     2^p (2 J + 1) counts
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ....federation.run import Run
 from ...certified.cells import of_all_groups, piecewise_fit, sign_groups
 from ...certified.scores import estimable
 from ...model import Estimate, PublicFacts
 from ...options import MOST_SIGNS, OneReleaseOptions
 from ...tables import Table, equal_edges
-from ..common import SERVER, agree_on_noise, mu_of, released_cells, server_estimate
+from ..common import SERVER, agree_on_noise, mu_of, released_cells, server_estimate, with_coefficients
 
 
 def server_answer(table: Table, p: int, epsilon: float, clients: int) -> Estimate:
@@ -28,8 +26,7 @@ def server_answer(table: Table, p: int, epsilon: float, clients: int) -> Estimat
     pooled = of_all_groups(table)
     estimate = server_estimate(pooled, epsilon, clients)
     coefficients = piecewise_fit(table, p) if estimable(pooled) else None
-    numbers = estimate.numbers | {"not_estimable": coefficients is None}
-    return replace(estimate, coefficients=coefficients, numbers=numbers)
+    return with_coefficients(estimate, coefficients)
 
 
 def fit(run: Run) -> Estimate:

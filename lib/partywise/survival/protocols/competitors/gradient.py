@@ -1,8 +1,8 @@
 """Protocol: Cox regression by noisy gradient steps with momentum, after a table; a competitor of `scores`.
 
 Formal guarantee: (epsilon_certified, delta)-DP for replacing one record, by exact composition of Gaussian releases: the
-table (sensitivity sqrt(2)) and T gradients whose contributions are no longer than max(1, C) sqrt(1 + R^2), whatever the
-model that was sent.  Trust as of `table`; messages as of `rounds`, and public facts with the rate and momentum.
+table (sensitivity sqrt(2)) and T gradients, whose sensitivity is the largest distance of two contributions, whatever
+the model that was sent.  Trust as of `table`; messages as of `rounds`, and public facts with the rate and momentum.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def server_trail(
 
 def server_answer(trail: np.ndarray, found: Baseline, terms: Terms) -> Answer:
     """Mean coefficients, without a covariance."""
-    return model_at(average(trail), found, terms), trail[:, 1:], None
+    return model_at(average(trail), found, terms), trail[:, 1:], None, ""
 
 
 def fit(run: Run) -> Estimate:

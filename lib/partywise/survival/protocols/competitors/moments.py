@@ -3,7 +3,7 @@
 Public, fixed before data are seen: horizon, bins, centre and half width of every covariate, radius, sizes n_k.
 
 Formal guarantee: (epsilon_certified, delta)-DP for replacing one record, by the exact profile of one Gaussian release
-of sums whose contributions are of length Gamma at most (sensitivity 2 Gamma).  Trust as of `table`.
+of sums, whose sensitivity is the largest distance of two contributions.  Trust as of `table`.
 
 Message   from, to            payload
 moments   clients, server     P sums: cells, covariates of events, moments of the covariates by class of exit
@@ -12,14 +12,14 @@ moments   clients, server     P sums: cells, covariates of events, moments of th
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
+from ....federation.exchanges.noisy_sums import ReleasedSum, largest_entry, released_sum
 from ....federation.parties import Party
 from ....federation.run import Run
 from ....privacy.statistics.whole import Whole
-from ...certified.moments import bound, contributions, length, newton_step, released_table
+from ...certified.moments import bound, contributions, largest_distance, length, newton_step, released_table
 from ...certified.scores import estimable
 from ...certified.whole import whole_scores
 from ...model import Estimate, PublicFacts
@@ -27,19 +27,18 @@ from ...options import OneReleaseOptions
 from ...tables import equal_edges
 from ..common import (
     SERVER,
-    ReleasedSum,
     agree_on_noise,
-    largest_entry,
     local_rows,
     mu_of,
-    released_sum,
     server_estimate,
+    with_coefficients,
 )
 
 
-def local_moments(client: Party, edges: np.ndarray, longest: float) -> Whole:
+def local_moments(client: Party, edges: np.ndarray, radius: float) -> Whole:
     """The client's sums, which stay with it."""
-    return whole_scores(contributions(local_rows(client), edges), longest)
+    rows = contributions(local_rows(client, edges[-1]), edges, radius)
+    return whole_scores(rows, bound(radius), largest_distance(radius))
 
 
 def server_answer(
@@ -49,7 +48,7 @@ def server_answer(
     table = released_table(noisy.value, edges, sd, facts.records)
     estimate, known = server_estimate(table, epsilon, clients), estimable(table)
     coefficients = newton_step(noisy.value, table, facts.covariates) if known else None
-    return replace(estimate, coefficients=coefficients, numbers=estimate.numbers | {"not_estimable": not known})
+    return with_coefficients(estimate, coefficients)
 
 
 def fit(run: Run) -> Estimate:
@@ -57,10 +56,11 @@ def fit(run: Run) -> Estimate:
     facts: PublicFacts = run.spec.public
     options: OneReleaseOptions = run.spec.options
     facts.require_covariates("moments")
-    sums, mu, longest = agree_on_noise(run), mu_of(run), bound(facts.radius)
+    sums, mu, radius = agree_on_noise(run), mu_of(run), facts.radius
     edges = equal_edges(facts.horizon, options.bins)
-    statistics = run.each(sums.clients, local_moments, edges, longest)
-    total = whole_scores(np.zeros((1, length(facts.covariates, options.bins))), longest)
+    statistics = run.each(sums.clients, local_moments, edges, radius)
+    zeros = np.zeros((1, length(facts.covariates, options.bins)))
+    total = whole_scores(zeros, bound(radius), largest_distance(radius))
     noisy = released_sum(run, sums, "moments", statistics, total, mu, largest_entry(total, sums.records))
-    sd = 2 * longest / mu * math.sqrt(sums.noise_factor)
+    sd = largest_distance(radius) / mu * math.sqrt(sums.noise_factor)
     return run.at(SERVER, server_answer, noisy, edges, sd, facts, run.epsilon, len(run.parties))

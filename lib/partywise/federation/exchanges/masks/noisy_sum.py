@@ -16,20 +16,22 @@ a new payment.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+
+# Any: arguments at a receiver, which is a party or none.
 from typing import Any
 
 import numpy as np
 
-from ...privacy.ledger.event import Event
-from ...privacy.mechanisms.noise_shares import NoiseShares
-from ...privacy.mechanisms.release import Release, digest_of
-from ...privacy.statistics.whole import Whole
-from ...randomness import Rng
-from ..cipher import Cipher
-from ..parties import Party
-from ..run import PerPlace, Run
-from .masks.pair_keys import PairKeys, add_masks, sum_words
-from .sharing import NOBODY
+from ....privacy.ledger.event import Event
+from ....privacy.mechanisms.noise_shares import NoiseShares
+from ....privacy.mechanisms.release import Release, digest_of
+from ....privacy.statistics.whole import Whole
+from ....randomness import Rng
+from ...cipher import Cipher
+from ...parties import Party
+from ...run import PerPlace, Run
+from ..sharing import NOBODY
+from .pair_keys import PairKeys, add_masks, sum_words
 
 SCHEME = "masked"
 

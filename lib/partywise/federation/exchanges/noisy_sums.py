@@ -1,0 +1,137 @@
+"""Exchange: sums over the records of all clients, released with noise that all share, each adds, or nobody holds.
+
+noise     who is trusted                       messages
+shared    nobody, except some colluders        `noisy_sum`
+local     nobody                               each client's own release, to the receiver
+central   an assumed secure aggregation        integers in shares, `secure_sum`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import isqrt
+
+import numpy as np
+
+from ...checks import Noise
+from ...privacy.accounted_values import AccountedValue
+from ...privacy.mechanisms.integer import MECHANISM, IntegerGaussian
+from ...privacy.mechanisms.release import Release, announcement
+from ...privacy.statistics.whole import Whole
+from ...privacy.strata import cell_of
+from ...randomness import Rng
+from ..parties import Party
+from ..run import PerPlace, Run
+from .masks.noisy_sum import noisy_sum
+from .masks.pair_keys import PairKeys, agree_on_keys
+from .secure_sum import AGGREGATOR, shared_once, sums_of_shares
+
+
+def noise_factor(noise: Noise, clients: int, colluders: int) -> float:
+    """K', variance of the noise of a sum in units of that of one release for all of K clients."""
+    if noise == "central":
+        return 1.0
+    if noise == "local":
+        return float(clients)
+    return clients / (clients - min(colluders, clients - 1))
+
+
+@dataclass(frozen=True)
+class NoisySums:
+    """How the clients of a run release sums to a receiver: who they are, how noise is added, and with which keys.
+
+    records : of all clients, public; colluders : read where noise is shared; keys : of pairs, where noise is shared
+    """
+
+    noise: Noise
+    colluders: int
+    clients: tuple[Party, ...]
+    records: int
+    receiver: str
+    keys: PairKeys | None
+
+    @property
+    def noise_factor(self) -> float:
+        """K'."""
+        return noise_factor(self.noise, len(self.clients), self.colluders)
+
+
+def agree_on_sums(run: Run, noise: Noise, colluders: int, records: int, receiver: str) -> NoisySums:
+    """Return how the parties of a run release sums; where they share noise, every two agree on a key."""
+    keys = agree_on_keys(run, run.parties, receiver) if noise == "shared" else None
+    return NoisySums(noise, colluders, run.parties, records, receiver, keys)
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedSum:
+    """A noisy sum at the receiver, and the releases that it is made of."""
+
+    value: np.ndarray
+    releases: tuple[AccountedValue, ...]
+
+
+def released_sum(
+    run: Run, sums: NoisySums, name: str, statistics: PerPlace[Whole], total: Whole, mu: float, largest: int
+) -> ReleasedSum:
+    """Return the noisy sum of the statistics of all clients, at the receiver.
+
+    total : the sum as everybody knows it: its shape, steps and bound; largest : bounds every entry, in steps
+    """
+    receiver = sums.receiver
+    if sums.keys is not None:
+        release = noisy_sum(run, sums.keys, name, statistics, total, mu, colluders=sums.colluders, largest=largest)
+        return run.at(receiver, opened_sum, release)
+    if sums.noise == "local":
+        released = run.gather(sums.clients, receiver, name, local_release, statistics, name, mu, run.rng_for)
+        return run.at(receiver, sum_of_releases, released, run.received(receiver, name))
+    terms = announcement(
+        total.certificate, {"mu": float(mu)}, MECHANISM, name, total.parents, trust_model="central", knows=(AGGREGATOR,)
+    )
+    run.charge(sums.clients, terms)
+    shares = shared_once(run, [(sums.clients, f"{name} in shares", local_integers, (statistics,))])
+    aggregated = sums_of_shares(run, shares, receiver, (name,), central_release, total, mu, name, run.rng_for)
+    return run.at(receiver, aggregated_sum, aggregated, run.received(receiver, name))
+
+
+def largest_entry(total: Whole, records: int) -> int:
+    """Bound of every entry of a sum over so many records, in steps: none moves an entry further than all together."""
+    return records * (isqrt(int(total.squares)) + 1)
+
+
+def local_integers(client: Party, statistic: Whole) -> np.ndarray:
+    """What a client adds, which stays closed."""
+    return statistic.integers
+
+
+def local_release(client: Party, statistic: Whole, name: str, mu: float, rng_for: Rng) -> Release:
+    """A client's own sum with noise of its own: clients are disjoint, so that their number does not enter."""
+    stratified = replace(statistic, stratum=cell_of("clients", client.name))
+    rng = rng_for("noise", name, client.name)
+    return IntegerGaussian(mu=mu)(stratified, rng, owner=client.name, release_id=f"{name} of {client.name}")
+
+
+def central_release(
+    integers: Sequence[np.ndarray], total: Whole, mu: float, name: str, rng_for: Rng
+) -> tuple[Release, ...]:
+    """The sum with its noise: computed inside the aggregation."""
+    pooled = replace(total, integers=np.sum(integers, axis=0))
+    rng = rng_for("noise", name, AGGREGATOR)
+    mechanism = IntegerGaussian(mu=mu)
+    return (mechanism(pooled, rng, release_id=name, trust_model="central", knows=(AGGREGATOR,)),)
+
+
+def opened_sum(release: Release) -> ReleasedSum:
+    """The sum of all words, without their masks."""
+    return ReleasedSum(np.asarray(release.value), (release,))
+
+
+def sum_of_releases(released: Sequence[np.ndarray], releases: tuple[AccountedValue, ...]) -> ReleasedSum:
+    """The sum of what all clients released."""
+    return ReleasedSum(np.sum(released, axis=0), releases)
+
+
+def aggregated_sum(released: Sequence[Sequence[np.ndarray]], releases: tuple[AccountedValue, ...]) -> ReleasedSum:
+    """The one value of the one aggregation."""
+    ((value,),) = released
+    return ReleasedSum(value, releases)
