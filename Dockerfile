@@ -21,7 +21,7 @@ RUN python -m pip install --no-cache-dir --no-deps --no-index /tmp/wheel/*.whl &
 ENV OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 USER someone
 WORKDIR /home/someone
-CMD ["python", "-m", "partywise", "party", "--help"]
+CMD ["python", "-m", "partywise", "network", "party", "--help"]
 
 FROM ${BASE}
 RUN apt-get update && apt-get install --yes --no-install-recommends git && rm -rf /var/lib/apt/lists/* && useradd --create-home someone

@@ -4,11 +4,16 @@
 """
 
 import subprocess
+import sys
 from pathlib import Path
 from shutil import which
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "lib"))
+
+from partywise.verbs import VERBS
 
 PARTS = (
     "CITATION.cff",
@@ -21,8 +26,11 @@ PARTS = (
     "scripts",
     "workflow",
 )
-# What reads the documents of a clone.
-LEFT = ("workflow/artifact/", "workflow/verbs/pets.py")
+# What reads the documents of a clone, and programs of the verbs that are about one.
+LEFT = (
+    "workflow/artifact/",
+    *(f"workflow/{verb.function}" for verb in VERBS if verb.is_about_clone and verb.is_script),
+)
 TARGET = "partywise/pipeline"
 
 

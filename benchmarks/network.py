@@ -308,12 +308,23 @@ def whole_run(scratch: Path, fits: int = 1) -> tuple[float, float]:
     config = clinics(scratch, fits)
     names = list(json.loads(config.read_text())["network"]["parties"])
     command, environ = [sys.executable, "-m", "partywise"], os.environ | {"PYTHONPATH": str(ROOT / "lib")}
-    words = ["certificates", "--config", config, "--into", scratch / "certificates"]
+    words = ["network", "certificates", "--config", config, "--into", scratch / "certificates"]
     subprocess.run([*command, *words], env=environ, check=True, capture_output=True)
     begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     parties = []
     for name in names:
-        words = ["party", "--config", config, "--me", name, "--data", scratch, "--into", scratch / f"of {name}"]
+        words = [
+            "network",
+            "party",
+            "--config",
+            config,
+            "--me",
+            name,
+            "--data",
+            scratch,
+            "--into",
+            scratch / f"of {name}",
+        ]
         words += ["--certificates", scratch / "certificates", "--account", scratch / f"account of {name}.jsonl"]
         parties.append(
             subprocess.Popen(
@@ -390,7 +401,7 @@ def nvflare_whole_run(folder: Path, runs: int) -> list[float]:
             (scratch / name).rename(own / name)
         (own / "site.yaml").write_text(json.dumps(site))
         project.settle(name, own)
-    project.say("-m", "partywise", "nvflare-job", str(config), "--into", "job")
+    project.say("-m", "partywise", "network", "nvflare-job", str(config), "--into", "job")
     with project.running():
         for _ in range(runs + 1):
             begun = time.perf_counter()

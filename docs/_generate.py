@@ -1,4 +1,4 @@
-"""Pages of the site that come from the code: keys of the configuration, variables of the cubes, names in Python, verbs.
+"""Pages of the site that come from the code: keys of the configuration, variables of the cubes, names in Python.
 
 They are written where `conf.py` asks for them each time the site is built, and never committed.
 """
@@ -36,7 +36,7 @@ ENTRY = re.compile(rf"(?:^|; |\. )\s*({WORD}(?:(?:,\s+| and ){WORD})*) : ", re.M
 def write(folder: Path) -> None:
     """Write all pages into a folder that need not exist; a page that would not change is left alone."""
     folder.mkdir(exist_ok=True)
-    pages = {"keys": keys_page(), "variables": variables_page(), "api": api_page(), "verbs": verbs_page()}
+    pages = {"keys": keys_page(), "variables": variables_page(), "api": api_page()}
     for name, text in pages.items():
         path = folder / f"{name}.md"
         if not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -196,18 +196,6 @@ def api_page() -> str:
             lines += ["   :members:", "   :inherited-members: Exception, object"] if isclass(one) else []
             lines += ["```", ""]
     return "\n".join(lines)
-
-
-def verbs() -> dict[str, str]:
-    """The lines of ``./run help``: command and meaning."""
-    text = (ROOT / "run").read_text(encoding="utf-8").partition("cat <<'TEXT'\n")[2].partition("\nTEXT")[0]
-    return {line[:25].strip(): line[25:].strip() for line in text.splitlines()}
-
-
-def verbs_page() -> str:
-    """The verbs of ``./run``."""
-    rows = ((f"`{command}`", cell(words)) for command, words in verbs().items())
-    return f"# Verbs of `./run`\n\nWhat `./run help` prints.\n\n{pipe_table(('command', 'what'), rows)}\n"
 
 
 def _markdown(text: str) -> str:

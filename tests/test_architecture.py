@@ -241,7 +241,7 @@ def misplaced(name: str) -> set[str]:
     used = foreign_imports(MODULES[name])
     tops = {other.split(".")[0] for other in used}
     # The library knows no workflow; one file reads configurations, and the command prints one, as people write them.
-    readers = {"__main__", "check_data", "experiment.configuration.text"}
+    readers = {"check_data", "commands", "experiment.configuration.text"}
     wrong = tops & {"snakemake", "jsonschema", *(() if name in readers else ("yaml",))}
     # Results have names and tables by pandas, where that is installed and they are asked for.
     framed = (*TABLES, "glm.results", "privacy.ledger.frames")

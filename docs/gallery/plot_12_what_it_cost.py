@@ -4,7 +4,7 @@ What was sent, and what it cost
 
 The transcript and the ledger of a fit: every message with its bytes, and the total of the server's view after each
 release. The other hospitals hold other people, so that their releases add nothing for a record of the first. ``python
--m partywise ledger`` reads the account of parties that ran apart in the same way.
+-m partywise network ledger`` reads the account of parties that ran apart in the same way.
 """
 
 import matplotlib.pyplot as plt

@@ -8,22 +8,16 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .verbs import Verb
 
 PACKAGE = Path(__file__).resolve().parent
 # A wheel is built with it (setup.py).
 CARRIED = PACKAGE / "pipeline"
 IN_CLONE = not CARRIED.is_dir()
 ROOT = PACKAGE.parents[1] if IN_CLONE else CARRIED
-# Verbs that run in a process of their own, by their files in workflow/.
-VERBS = {
-    "run": "launch.py",
-    "report": "verbs/report.py",
-    "summary": "verbs/summary.py",
-    "clean": "verbs/clean.py",
-    "registry": "verbs/registry.py",
-    "crate": "verbs/crate.py",
-    "demo-network": "verbs/demo_network.py",
-}
 # One thread a process: results do not depend on the number of cores.
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -55,11 +49,14 @@ def exit_code(verb: Callable[[], int]) -> int:
         return 141
 
 
-def become(verb: str, words: Sequence[str]) -> int:
-    """Turn this process into a verb of the pipeline; 2 where the pipeline cannot run."""
-    missing = next((name for name in ("snakemake", "netCDF4", "matplotlib") if find_spec(name) is None), None)
+def become(verb: Verb, words: Sequence[str]) -> int:
+    """Turn this process into the program of a verb; 2 where the pipeline cannot run."""
+    needed = ("snakemake", "netCDF4", "matplotlib") if verb.needs_pipeline else ()
+    missing = next((name for name in needed if find_spec(name) is None), None)
     if missing is not None:
-        print(f"partywise {verb} needs {missing}: pip install 'partywise[pipeline]'.", file=sys.stderr)
+        print(f"partywise {verb.name} needs {missing}: pip install 'partywise[pipeline]'.", file=sys.stderr)
         return 2
     sys.stdout.flush()
-    os.execv(sys.executable, [sys.executable, str(ROOT / "workflow" / VERBS[verb]), *words])
+    if verb.is_about_clone:
+        os.chdir(ROOT)
+    os.execv(sys.executable, [sys.executable, str(ROOT / "workflow" / verb.function), *words])

@@ -100,7 +100,7 @@ def changed(before: dict[str, Block], after: dict[str, Block]) -> tuple[set[str]
     return set(new), sum(cell in known for block in new.values() for cell in cells(block))
 
 
-# The first, the last and every sixth place here, all in `./run long`.
+# The first, the last and every sixth place here, all in `./run test --long`.
 @pytest.mark.parametrize(
     "at",
     [pytest.param(n, marks=pytest.mark.statistical if n % 6 and n + 1 < len(NAMES) else ()) for n in range(len(NAMES))],

@@ -11,7 +11,7 @@ from invented import invented
 from legible import problems
 from shipped import SHIPPED, shipped_plans
 
-# Large configurations, whose figures take a minute, and those that draw what the default draws: part of `./run long`.
+# Large configurations, whose figures take a minute, and those that draw what the default draws: `./run test --long`.
 LARGE, ALIKE = ("paper", "sliced_inverse_regression"), ("claims", "smoke")
 # Figures that are being mended; each must fail until it is, and is then taken out:
 # (configuration, figure) -> who mends it.

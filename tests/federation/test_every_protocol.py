@@ -32,7 +32,7 @@ FITS = list(every_protocol.fits())
 
 
 def one_of_each_protocol() -> Iterator[Any]:
-    """The first method of every protocol of every case; the others are part of `./run long`."""
+    """The first method of every protocol of every case; the others are part of `./run test --long`."""
     seen = set()
     for study, case, method in FITS:
         kind = study, case, planned(study).methods[method].protocol.fit

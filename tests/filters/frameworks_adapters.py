@@ -1,7 +1,7 @@
 """The certified filter within Flower and NVFlare themselves: what leaves, what is refused, and that it stops.
 
-Run by ``./run frameworks``, in the environment of ``requirements-frameworks.lock``; a framework that is absent is a
-failure.
+Run by ``./run test --frameworks``, in the environment of ``requirements-frameworks.lock``; a framework that is absent
+is a failure.
 """
 
 from __future__ import annotations

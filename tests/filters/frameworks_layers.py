@@ -1,7 +1,7 @@
 """The real layers once more: what they compute equals what is stored, and what the restated layers compute.
 
-Run by ``./run frameworks``, in the environment of ``requirements-frameworks.lock``; a framework that is absent is a
-failure. In an environment with newer versions it says which layers compute something else.
+Run by ``./run test --frameworks``, in the environment of ``requirements-frameworks.lock``; a framework that is absent
+is a failure. In an environment with newer versions it says which layers compute something else.
 """
 
 from __future__ import annotations

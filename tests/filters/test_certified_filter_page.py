@@ -1,4 +1,4 @@
-"""docs/certified_filter.md: the example that needs no framework; ./run frameworks runs the others."""
+"""docs/certified_filter.md: the example that needs no framework; ./run test --frameworks runs the others."""
 
 from __future__ import annotations
 

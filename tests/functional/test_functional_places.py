@@ -41,7 +41,7 @@ def plain(name):
 
 def ways_to_run() -> Iterator[Any]:
     """All methods checked; with processes those that take a way of `WAYS` that none before took, the others in
-    `./run long`.
+    `./run test --long`.
     """
     taken: set[Any] = set()
     for name, (options, _, _) in METHODS.items():

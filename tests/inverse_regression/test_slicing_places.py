@@ -127,7 +127,7 @@ def table(case: str) -> SlicingData:
 CASES = SIMULATED | TABLES
 METHODS = methods()
 FITS = [(case, name) for name, (_, _, cases) in METHODS.items() for case in cases]
-# Every method on one case, each case with some of them; the others are part of `./run long`.
+# Every method on one case, each case with some of them; the others are part of `./run test --long`.
 CHOSEN = {(cases[number % len(cases)], name) for number, (name, (_, _, cases)) in enumerate(METHODS.items())}
 
 

@@ -76,7 +76,7 @@ CHECKED = [
 
 
 def one_of_each_protocol() -> Iterator[Any]:
-    """The first method of every protocol for every unit; the others are part of `./run long`."""
+    """The first method of every protocol for every unit; the others are part of `./run test --long`."""
     seen = set()
     for study, case, method, unit in CHECKED:
         kind = study, PLANS[study].methods[method].protocol.fit, unit

@@ -1,6 +1,6 @@
 """Long statistical checks of functional boosting: the table of claims, the ablations and the releases of moments.
 
-Not collected by the normal run (``./run long``).  Every number is the mean over replicates of the mean over five
+Part of ``./run test --long`` alone.  Every number is the mean over replicates of the mean over five
 folds, and is printed with its standard error over replicates: folds of a replicate are dependent.  One replicate
 has one data set and one draw of the noise for all settings, so settings are compared on common random numbers.
 """

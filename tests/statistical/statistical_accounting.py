@@ -1,4 +1,4 @@
-"""Long checks of the accountant: a thousand random compositions between two oracles (``./run long``).
+"""Long checks of the accountant: a thousand random compositions between two oracles (``./run test --long``).
 
 The optimistic loss distributions of dp-accounting bound the truth from below, the pessimistic ones from above. Prints
 how far the totals lie from both, as mean and largest value.

@@ -1,6 +1,6 @@
 """Long statistical checks of the audits and of the tracing attack: false alarms, power, areas with standard errors.
 
-Not collected by the normal run (``./run long``). The bounds are conservative: an alarm at confidence 99.9 % has
+Part of ``./run test --long`` alone. The bounds are conservative: an alarm at confidence 99.9 % has
 probability 0.1 % at most, so one in a thousand audits may be seen and none usually is.
 """
 

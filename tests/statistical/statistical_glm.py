@@ -1,6 +1,6 @@
 """Long statistical checks of private vertical GLM: the verdict of the specification, and the audit of the release.
 
-Not collected by the normal run (``./run long``): it downloads what is not yet in resources/ and fails, never skips,
+Part of ``./run test --long`` alone: it downloads what is not yet in resources/ and fails, never skips,
 where that cannot be done.
 """
 

@@ -1,4 +1,4 @@
-"""Private GLM protocols on real tables against the specification's medians, and audits (``./run long``).
+"""Private GLM protocols on real tables against the specification's medians, and audits (``./run test --long``).
 
 Excess deviance is 0 for the pooled fit and 1 for the null model.  Prints every median with its standard error.  The
 table of the specification was measured in a prototype: cells are asserted within 30 % of it, but where its own text

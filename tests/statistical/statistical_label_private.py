@@ -1,7 +1,7 @@
 """Long statistical checks of label-private logistic regression: utility, choice of the distribution, shares without
 minimiser.
 
-Not collected by the normal run (``./run long``).  Every number is a mean over replicates (another split or another
+Part of ``./run test --long`` alone.  Every number is a mean over replicates (another split or another
 data set, and another draw of the noise) and is printed with its standard error over replicates.  One replicate has
 one split for all methods and epsilons, so methods are compared on common data.  Adult is read from resources/adult;
 if it was not fetched the tests that need it fail with the remedy.

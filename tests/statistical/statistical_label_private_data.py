@@ -1,6 +1,6 @@
 """Real tables with labels, fetched as the pipeline fetches them: shape, share of positive labels, logistic fit.
 
-Not collected by the normal run (``./run long``): it downloads what is not yet in resources/ and fails, never skips,
+Part of ``./run test --long`` alone: it downloads what is not yet in resources/ and fails, never skips,
 where that cannot be done.
 """
 

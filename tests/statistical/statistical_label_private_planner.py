@@ -1,6 +1,6 @@
 """Long checks of the planner's rule: the old rule and the rule in force on the same splits and the same noise.
 
-Not collected by the normal run (``./run long``).  Every line gives the test log-loss of both rules, the mean over
+Part of ``./run test --long`` alone.  Every line gives the test log-loss of both rules, the mean over
 splits, and their paired difference with its standard error; each split's figure is the mean over draws of the noise.
 Tables come from resources/; where one was not fetched the test fails with the remedy.
 """

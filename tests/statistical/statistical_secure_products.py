@@ -1,6 +1,6 @@
 """Long checks of secure products and of the shared link: accuracy at full size, every family, every table.
 
-Not collected by the normal run (``./run long``). Lines 5 and 7 of section 16 of the specification.
+Part of ``./run test --long`` alone. Lines 5 and 7 of section 16 of the specification.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Long checks of sliced inverse regression against the acceptance numbers of its specification.
 
-Not collected by the normal run (``./run long``). Every loss is a mean over data sets and is printed with its standard
+Part of ``./run test --long`` alone. Every loss is a mean over data sets and is printed with its standard
 error. A: the documented reading of the source's tables; an implementation check, no evidence for the source. B: cells
 that this reading does not reproduce, and must not. C: numbers free of fitted constants. The numbers of A and B are
 those of the specification, from independent code with other seeds.

@@ -1,6 +1,6 @@
 """Long check of the ball behind the second moment of protocol ``whitened``: old beside new, in all cells.
 
-Not collected by the normal run (``./run long``).  Old: entries clipped to [-1, 1].  New: records clipped to the ball
+Part of ``./run test --long`` alone.  Old: entries clipped to [-1, 1].  New: records clipped to the ball
 that public numbers choose.  Both see the same records and the same standard normals, so that differences are paired.
 """
 

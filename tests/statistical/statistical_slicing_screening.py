@@ -1,6 +1,6 @@
 """Long checks of certified screening: the share of the true support that each way keeps, at one budget.
 
-Not collected by the normal run (``./run long``). n = 1000, delta = n^(-1.1) in total, T = 2 s columns. Every share is
+Part of ``./run test --long`` alone. n = 1000, delta = n^(-1.1) in total, T = 2 s columns. Every share is
 a mean over replicates and is printed with its standard error; all ways see the same clients. Ways: noisy votes; slice
 means of entries clipped to [-1, 1], and of signs, centred at their mean over the slices; contrasts of signs in one
 round, and in two (the default).

@@ -1,6 +1,6 @@
 """Long checks of certified survival analysis against the acceptance numbers of its specification.
 
-Not collected by the normal run (``./run long``): it downloads what is not yet in resources/ and fails, never skips,
+Part of ``./run test --long`` alone: it downloads what is not yet in resources/ and fails, never skips,
 where that cannot be done.  Distances of log hazard ratios from the pooled fit are in its standard errors: rms over the
 coefficients of a draw, or the largest.  Every number is printed beside its limits.  Noise is that of the protocols; of
 gradients and log-rank tests the integer law is drawn without the messages of a run.

@@ -1,6 +1,6 @@
 """Long checks of published survival systems: fdpcox as restated, and every attack with its number on shipped tables.
 
-Not collected by the normal run (``./run long``): it downloads what is not yet in resources/ and fails, never skips,
+Part of ``./run test --long`` alone: it downloads what is not yet in resources/ and fails, never skips,
 where that cannot be done.  Numbers of draws stand beside standard errors; exact attacks give whole numbers.
 """
 

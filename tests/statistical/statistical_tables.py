@@ -1,6 +1,6 @@
 """Long statistical checks of noisy histograms: as private as their certificate says, and hardly more.
 
-Not collected by the normal run (``./run long``). Noise is drawn by the mechanism's own sampler; the attacker knows both
+Part of ``./run test --long`` alone. Noise is drawn by the mechanism's own sampler; the attacker knows both
 tables and weighs every entry as its noise deserves.
 """
 

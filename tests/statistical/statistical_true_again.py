@@ -2,7 +2,7 @@
 
 The shared link beside the exact fit, fits in other units, certified slicing of columns away from 0; ties of the
 published trees stand in `statistical_vertical_orders`.  What was before is what the same replicates gave there, with
-the standard error of its last digits in brackets.  Not collected by the normal run (``./run long``).
+the standard error of its last digits in brackets.  Part of ``./run test --long`` alone.
 """
 
 from __future__ import annotations

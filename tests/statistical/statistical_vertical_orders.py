@@ -1,6 +1,6 @@
 """Orders of real tables: how many rows the published ties send another way, and what the source's example predicts.
 
-Not collected by the normal run (``./run long``): it downloads what is not yet in resources/ and fails, never skips,
+Part of ``./run test --long`` alone: it downloads what is not yet in resources/ and fails, never skips,
 where that cannot be done.
 """
 

@@ -1,6 +1,6 @@
 """Utility of vertical trees on the real tables, each method at its epsilon, with paired standard errors.
 
-Not collected by the normal run (``./run long``): it downloads what is not yet in resources/ and fails, never skips,
+Part of ``./run test --long`` alone: it downloads what is not yet in resources/ and fails, never skips,
 where that cannot be done.  A replicate is one split, which all methods share, and one noise.
 """
 

@@ -59,7 +59,7 @@ class Parties:
         _preload_study(self.case.study)
         for name in names or self.case.names:
             (self.folder / f"{name}.yaml").write_text(yaml.safe_dump(self.configs[name], sort_keys=False))
-            words = ["party", "--config", f"{name}.yaml", "--me", name, "--data", name]
+            words = ["network", "party", "--config", f"{name}.yaml", "--me", name, "--data", name]
             process = FORK.Process(
                 target=_party, args=(self.folder, [*words, "--into", f"{runs}/{name}", *more], name), daemon=True
             )

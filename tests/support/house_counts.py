@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from partywise.verbs import first_level
+
 ROOT = Path(__file__).resolve().parents[2]
 # Words of speech and participles, which say of a value where it came from and not what it is.
 PRIVATE_WORDS = {"found", "one", "own", "given", "told", "made", "held", "kept", "shown", "said"}
@@ -80,7 +82,6 @@ def house_counts(root: Path) -> dict[str, int]:
     names = Counter(name for tree in trees for name in local_names(tree))
     tracked = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True).stdout
     pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
-    verbs = re.findall(r"^\./run ([a-z][a-z-]*)", (root / "run").read_text(encoding="utf-8"), re.MULTILINE)
     return {
         "lines": count_lines(paths),
         "lines of code": sum(map(count_code, paths)),
@@ -91,7 +92,7 @@ def house_counts(root: Path) -> dict[str, int]:
         "docstrings without a verb": sum(bool(VERBLESS.match(text)) for tree in trees for text in docstrings(tree)),
         f"files above {LONG_FILE} lines": sum(count_lines([path]) > LONG_FILE for path in paths),
         "entries of the root": len({line.split("/")[0] for line in tracked.splitlines()}),
-        "verbs": len(set(verbs)),
+        "verbs of the first level": len(first_level(in_clone=True)),
         "words of pages": sum(len(page.read_text(encoding="utf-8").split()) for page in pages),
         "lines of tests": count_lines(source_files(root / "tests")),
     }

@@ -1,6 +1,6 @@
 """Parties that are killed around the last messages of a run, stay away until the others have given up, and come back.
 
-Each has a network with TLS, an account and a journal, as the verb `party` has.
+Each has a network with TLS, an account and a journal, as the verb `network party` has.
 """
 
 from __future__ import annotations

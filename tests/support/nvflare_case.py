@@ -36,7 +36,7 @@ class CaseProject(Project):
             write_site(folder / name, site_of(case, name))
             self.settle(name, folder / name)
         (folder / f"{CONFIGURATION}.yaml").write_text(yaml.safe_dump(case.config, sort_keys=False), encoding="utf-8")
-        self.say("-m", "partywise", "nvflare-job", f"{CONFIGURATION}.yaml", "--into", "job", "--again")
+        self.say("-m", "partywise", "network", "nvflare-job", f"{CONFIGURATION}.yaml", "--into", "job", "--again")
 
     def said(self, name: str) -> str:
         """What a party has said in all its jobs."""

@@ -1,4 +1,4 @@
-"""The report of config/tiny.yaml in headless Chromium, without network (``./run system``).
+"""The report of config/tiny.yaml in headless Chromium, without network (``./run test --system``).
 
 At three widths, that of a phone among them: nothing is cut off, every figure is there and has a size, its caption is in
 view, filters find a figure and a number, both epsilons stay in view, and the console has no error.

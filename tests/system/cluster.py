@@ -1,4 +1,4 @@
-"""config/tiny.yaml through a real Slurm on this machine (``./run system``): the bytes of a local run, kills included.
+"""config/tiny.yaml through a real Slurm here (``./run test --system``): the bytes of a local run, kills included.
 
 Not collected by the normal run: it starts Slurm's daemons, which needs root.  A machine where they cannot be started
 fails here with the reason; nothing is skipped.

@@ -2,7 +2,7 @@
 
 The parties of the compose file run as process 1 of a namespace in any case.
 
-Run by ``./run system``. The base image and packages come from the registry and index of the builder.
+Run by ``./run test --system``. The base image and packages come from the registry and index of the builder.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ import partywise.experiment.deployment.nvflare.site
 from partywise.__main__ import main
 assert nvflare.__version__ == "2.9.0" and os.getuid() != 0
 try:
-    main(["nvflare-job", "--help"])
+    main(["network", "nvflare-job", "--help"])
 except SystemExit as ended:
     assert ended.code == 0
 """
@@ -86,7 +86,7 @@ def test_the_parties_of_the_compose_file_run_as_process_1(tmp_path):
     shutil.copy(ROOT / "config" / "network_tables.example.yaml", shared)
     python = [sys.executable, "-m", "partywise"]
     names = tmp_path / "certificates"
-    made = said([*python, "certificates", "--config", str(shared), "--into", str(names)])
+    made = said([*python, "network", "certificates", "--config", str(shared), "--into", str(names)])
     assert made.returncode == 0, made.stderr
     processes = {}
     for name, service in services.items():
@@ -109,8 +109,8 @@ def test_the_parties_of_the_compose_file_run_as_process_1(tmp_path):
 
 
 def test_process_1_ends_the_run_for_all_when_it_is_told_to_stop(tmp_path):
-    words = ["-m", "partywise", "party", "--config", str(ROOT / "config" / "network_tables.example.yaml")]
-    made = said([sys.executable, *words[:2], "certificates", *words[3:], "--into", str(tmp_path / "certificates")])
+    words = ["-m", "partywise", "network", "party", "--config", str(ROOT / "config" / "network_tables.example.yaml")]
+    made = said([sys.executable, *words[:3], "certificates", *words[4:], "--into", str(tmp_path / "certificates")])
     assert made.returncode == 0, made.stderr
     words += ["--me", "dealer", "--certificates", str(tmp_path / "certificates"), "--into", str(tmp_path / "out")]
     space = ["unshare", "--pid", "--fork", "--mount-proc", "--"]

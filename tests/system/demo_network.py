@@ -1,4 +1,4 @@
-"""``./run demo-network`` as a person says it: both cases, equal to the simulation, and how long each takes."""
+"""``./run demo`` as a person says it: both cases, equal to the simulation, and how long each takes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECONDS, TURNS = 5.0, 3
 
 
 def test_real_data_of_two_studies_by_four_processes_each(tmp_path):
-    words = ["workflow/verbs/demo_network.py", "--folder", str(tmp_path), "--resources", "resources"]
+    words = ["workflow/verbs/demo.py", "--folder", str(tmp_path), "--resources", "resources"]
     least = [float("inf")] * 2
     for _ in range(TURNS):
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""A disk that fills up during a run, on a small file system of its own (``./run system``; mounting needs root)."""
+"""A disk that fills up during a run, on a small file system (``./run test --system``; mounting needs root)."""
 
 from __future__ import annotations
 

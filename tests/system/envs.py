@@ -1,8 +1,8 @@
 """The environments of the steps for real: their pins alone, in an empty environment, run the scripts of their rules.
 
 Every rule's script is given what Snakemake gave it in a run of config/tiny.yaml and must write the same bytes.  With
-``--sdm conda`` the same pins come from conda-forge; here they come from the package index (``./run system``, over the
-network), under the names of NAMES.
+``--sdm conda`` the same pins come from conda-forge; here they come from the package index (``./run test --system``,
+over the network), under the names of NAMES.
 """
 
 from __future__ import annotations

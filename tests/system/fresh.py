@@ -1,4 +1,4 @@
-"""From nothing: a fresh clone in an empty environment, with pip and with uv (``./run system``; over the network).
+"""From nothing: a fresh clone in an empty environment, with pip and with uv (``./run test --system``, by network).
 
 What the first command installs is measured, its results are those of any other environment, and a project that was
 moved sets itself up again.

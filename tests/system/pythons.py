@@ -1,6 +1,6 @@
 """The same seed on every other supported Python of this machine: the numbers of the cubes are equal bit for bit.
 
-Run by ``./run system``.  Interpreters are looked for on the path, where pyenv and uv keep them, and below
+Run by ``./run test --system``.  Interpreters are looked for on the path, where pyenv and uv keep them, and below
 PARTYWISE_PYTHONS, a list of folders like PATH.  Where there is none this is a skip that says where was looked (and an
 error if that list is set): no package of Debian 12 or of PyPI brings another Python, so no script here can install one.
 """

@@ -1,4 +1,4 @@
-"""The page on R for real: its blocks in R of Debian, on a run and on a folder that was published (``./run system``)."""
+"""The page on R: its blocks in R of Debian, on a run and on a folder that was published (``./run test --system``)."""
 
 from __future__ import annotations
 

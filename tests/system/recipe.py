@@ -1,6 +1,6 @@
 """The conda recipe, rendered and built by rattler-build from the package index, in an environment of its own.
 
-Run by ``./run system``.  It is built where conda-forge can be reached, which has the Python and the tools of a build.
+Run by ``./run test --system``.  It is built where conda-forge can be reached, which has Python and the build tools.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from partywise.experiment.tables.screen import screen_text
 from pipeline import ROOT
 from screen import screen
 from shipped import shipped
-from verbs.pets import PAGES, main
+from verbs.artifact import PAGES, main
 
 PARTS = (
     "README.md",
@@ -245,7 +245,7 @@ def test_screens_of_the_page_have_the_form_of_real_screens(tmp_path):
 
 
 def test_the_numbers_of_the_default_run_on_the_page_are_those_that_were_kept():
-    """`./run pets --measure results/default` keeps rows of the summary; `./run pets --write` writes the page."""
+    """`./run check --artifact` keeps rows of the summary with `--measure`, and writes the page with `--write`."""
     rows = default_run.read(ROOT)
     text = (ROOT / default_run.PAGE).read_text(encoding="utf-8")
     assert default_run.block(rows) in text and text == default_run.page(ROOT)
@@ -268,7 +268,9 @@ def test_the_rows_of_a_summary_that_the_page_shows_are_kept(tmp_path):
     default_run.keep(tmp_path, results)
     (kept,) = default_run.read(tmp_path)
     assert (kept["case"], kept["variable"], kept["mean"], kept["se"]) == ("sweep", "excess", "0.25", "0.01")
-    with pytest.raises(LookupError, match=r"has no excess of .*: take the numbers with \./run pets --measure"):
+    with pytest.raises(
+        LookupError, match=r"has no excess of .*: take the numbers with \./run check --artifact --measure"
+    ):
         default_run.row_of([kept], ("sweep", "moments", "", ""), "excess")
 
 
@@ -304,7 +306,7 @@ def test_no_name_of_a_machine_is_kept():
         columns = next(csv.reader(handle))
     assert not {"host", "hostname", "node"} & set(columns)
     missing = set(shipped()["studies"]) - {row.study for row in read(ROOT) if row.configuration == "default"}
-    assert missing == set(), "measure a finished default run: ./run pets --measure results/default"
+    assert missing == set(), "measure a finished default run: ./run check --artifact --measure results/default"
 
 
 def test_the_readme_shows_the_screen_as_it_is():
@@ -357,8 +359,7 @@ def test_the_container_runs_what_is_there(project):
 def test_commands_and_links_that_lead_nowhere_are_seen(project):
     page = "`./run fly` and\n./run --configfile config/none.yaml\n./run report\n./run results/default/x/cube.nc\n"
     found = list(facts.unknown_commands(project, "page", page))
-    assert len(found) == 2 and "no verb fly" in found[1] and "config/none.yaml is absent" in found[0]
-    assert {"pets", "clean", "claims", "summary", "test"} <= facts.verbs(project)
+    assert len(found) == 2 and "unknown command 'fly'" in found[1] and "config/none.yaml is absent" in found[0]
     saved = "Copy `config/tiny.yaml` to `config/none.yaml`.\n" + page
     assert [one for one in facts.unknown_commands(project, "page", saved) if "none" in one] == []
     (project / "page.md").write_text("[a](README.md), [b](docs/none.md#x), [c](https://example.org), ![d](no.png)")

@@ -162,7 +162,7 @@ def test_a_touch_makes_nothing_current_that_was_not(finished, tmp_path):
 @pytest.fixture
 def shared(finished: Path) -> Iterator[Path]:
     """A finished run that another user of a group made; a member of the group may write it, and date or own nothing."""
-    assert os.geteuid() == 0, "the tests of ./run system run as root"
+    assert os.geteuid() == 0, "the tests of ./run test --system run as root"
     place = Path(tempfile.mkdtemp(prefix="shared-"))
     place.chmod(0o755)
     try:

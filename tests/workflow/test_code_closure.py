@@ -26,7 +26,7 @@ from pipeline import ROOT, environment
 DRIVER = ROOT / "tests" / "support" / "module_driver.py"
 SEED = every_protocol.ROOT_SEED
 TOLD = "0" * 64
-# What `./run test` looks at; `./run system` looks at all methods of all studies.
+# What `./run test` looks at; `./run test --system` looks at all methods of all studies.
 FEW = ("functional_boosting", "vertical_linear")
 KINDS = {"image": ("svg", "pdf", "png"), "table": ("html", "csv")}
 

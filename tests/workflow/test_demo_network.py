@@ -1,4 +1,4 @@
-"""What ``./run demo-network`` deals: every record at one place, every file as the shared configuration says."""
+"""What ``./run demo`` deals: every record at one place, every file as the shared configuration says."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from partywise.experiment.deployment.settings import deployments_of, digest
 from partywise.experiment.plans import plans
 from partywise.federation.deployment.outcome import commitment_to
 from pipeline import ROOT
-from verbs.demo_network import CASES
+from verbs.demo import CASES
 
 RECORDS = {"clients": 252, "tables": 569}
 

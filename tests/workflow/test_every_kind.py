@@ -23,10 +23,10 @@ KINDS = ("inline", "file", "copied", "own")
 VERBS = {
     "report": ["workflow/verbs/report.py", "--configfile", "{configuration}"],
     "summary": ["workflow/verbs/summary.py", "--folder", "{results}"],
-    "verify": ["-m", "partywise", "verify", "{cube}", "--cells", "2"],
+    "verify": ["-m", "partywise", "compare", "--recompute", "{cube}", "--cells", "2"],
     "provenance": ["-m", "partywise", "provenance", "{cube}"],
     "compare": ["-m", "partywise", "compare", "{results}", "{results}"],
-    "diff": ["-m", "partywise", "diff", "{results}", "{results}"],
+    "diff": ["-m", "partywise", "compare", "--findings", "{results}", "{results}"],
     "crate": ["workflow/verbs/crate.py", "{results}", "--into", "run.crate.zip"],
     "clean": ["workflow/verbs/clean.py", "{name}", "--yes"],
 }

@@ -1,4 +1,4 @@
-"""The page on R names columns of ``tidy.csv`` and fields of a statement that exist; ``./run system`` runs it in R."""
+"""The page on R names columns and fields of a statement that exist; ``./run test --system`` runs it in R."""
 
 from __future__ import annotations
 

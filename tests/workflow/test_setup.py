@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from pipeline import ROOT
 # It makes environments that hold itself, and answers what the set-up and the verbs ask.
 PYTHON = """#!/bin/sh
 case "$*" in
+    "-m partywise.verbs"*) exec "$REAL" "$@" ;;
     *version_info*) exit 0 ;;
     *sysconfig*) echo "$PWD/.venv/site"; exit 0 ;;
     "-m venv .venv") [ ! -e "$STUB/no-ensurepip" ] || exit 1 ;;
@@ -42,6 +44,9 @@ class Machine:
         for folder in (self.stub, self.folder):
             folder.mkdir()
         shutil.copy2(ROOT / "run", self.folder / "run")
+        (self.folder / "lib" / "partywise").mkdir(parents=True)
+        for name in ("__init__", "project", "verbs"):
+            shutil.copy2(ROOT / "lib" / "partywise" / f"{name}.py", self.folder / "lib" / "partywise")
         for lock in ("", "-test", "-network", "-frameworks"):
             (self.folder / f"requirements{lock}.lock").write_text(f"requirements{lock}.lock\n")
         (self.stub / "python").write_text(PYTHON)
@@ -49,7 +54,7 @@ class Machine:
 
     def run(self, *words: str, code: int = 0) -> list[str]:
         """What the stand-in was asked by a verb."""
-        environ = {"PATH": "/usr/bin:/bin", "HOME": str(self.stub), "STUB": str(self.stub)}
+        environ = {"PATH": "/usr/bin:/bin", "HOME": str(self.stub), "STUB": str(self.stub), "REAL": sys.executable}
         environ["PYTHON"] = str(self.stub / "python")
         (self.stub / "calls").unlink(missing_ok=True)
         done = subprocess.run([self.folder / "run", *words], env=environ, capture_output=True, text=True)
@@ -70,14 +75,14 @@ def locks(calls: list[str]) -> list[str]:
 
 
 def test_a_run_installs_the_small_lock_once_and_tests_the_large_one(machine):
-    calls = machine.run("verify", "cube.nc")
+    calls = machine.run("compare", "--recompute", "cube.nc")
     pip = ".venv/bin/python -m pip --python .venv/bin/python install"
     options = "--quiet --disable-pip-version-check --no-deps --no-compile"
     assert calls == [
         "/python -m venv .venv",
         f"{pip} {options} --require-hashes -r requirements.lock",
         f"{pip} {options} --no-index --no-build-isolation -e .",
-        ".venv/bin/python -m partywise verify cube.nc",
+        ".venv/bin/python -m partywise compare --recompute cube.nc",
     ]
     site = machine.folder / ".venv" / "site" / "pandas"
     assert [path.name for path in site.iterdir()] == ["core"], "the tests of a package are no part of a run"
@@ -87,26 +92,25 @@ def test_a_run_installs_the_small_lock_once_and_tests_the_large_one(machine):
 
 
 def test_what_a_network_needs_is_added_to_a_run_and_is_there_in_tests(machine):
-    assert locks(machine.run("demo-network")) == ["requirements.lock", "requirements-network.lock"]
-    assert machine.run("demo-network", "clients") == [".venv/bin/python workflow/verbs/demo_network.py clients"]
+    assert locks(machine.run("demo")) == ["requirements.lock", "requirements-network.lock"]
+    assert machine.run("demo", "clients") == [".venv/bin/python -m partywise demo clients"]
     assert locks(machine.run()) == [], "a run needs nothing of it"
     (machine.folder / "requirements.lock").write_text("another\n")
     assert locks(machine.run()) == ["requirements.lock"]
-    assert locks(machine.run("demo-network")) == ["requirements-network.lock"]
+    assert locks(machine.run("demo")) == ["requirements-network.lock"]
     machine.run("test")
-    assert locks(machine.run("demo-network")) == []
+    assert locks(machine.run("demo")) == []
 
 
 def test_frameworks_have_an_environment_of_their_own_and_absent_ones_are_named(machine):
     (machine.stub / "fails").touch()
-    machine.run("frameworks", code=1)
+    machine.run("test", "--frameworks", code=1)
     assert "frameworks: the packages of requirements-frameworks.lock cannot be installed" in machine.errors
     (machine.stub / "fails").unlink()
-    calls = machine.run("frameworks")
+    calls = machine.run("test", "--frameworks")
     assert locks(calls) == ["requirements-frameworks.lock"]
-    assert calls[-1].startswith(".venv-frameworks/bin/python -m pytest")
-    assert locks(machine.run("frameworks")) == [] and not (machine.folder / ".venv" / "bin").exists()
-    assert machine.run("frameworks", "--write") == [".venv-frameworks/bin/python tests/support/framework_layers.py"]
+    assert calls[-1] == ".venv-frameworks/bin/python -m partywise test --frameworks"
+    assert locks(machine.run("test", "--frameworks")) == [] and not (machine.folder / ".venv" / "bin").exists()
 
 
 def test_a_lock_that_changed_is_installed_again(machine):
@@ -145,11 +149,33 @@ def test_a_project_behind_a_link_is_in_its_place(machine):
 
 def test_a_python_without_its_copy_of_pip_uses_the_one_it_has(machine):
     (machine.stub / "no-ensurepip").touch()
-    calls = machine.run("verify", "cube.nc")
+    calls = machine.run("compare", "--recompute", "cube.nc")
     assert calls[0] == "/python -m venv --clear --without-pip .venv"
     assert calls[1].startswith("/python -m pip --python .venv/bin/python install")
 
 
 def test_the_lock_needs_uv_and_says_so(machine):
-    assert machine.run("lock", code=2) == []
+    assert machine.run("lock") == ["/python -m partywise lock"], "without an environment"
+    (machine.folder / "bin").mkdir()
+    program = [sys.executable, ROOT / "workflow" / "verbs" / "lock.py"]
+    environ = {"PATH": str(machine.folder / "bin"), "PYTHONPATH": str(ROOT / "lib")}
+    done = subprocess.run(program, cwd=machine.folder, env=environ, capture_output=True, text=True)
+    assert (done.returncode, "needs uv on the path" in done.stderr) == (2, True)
     assert (machine.folder / "requirements.lock").read_text() == "requirements.lock\n"
+
+
+def test_help_and_mistakes_need_no_environment(machine):
+    assert machine.run("--help") == ["/python -m partywise --help"]
+    assert machine.run("--version") == ["/python -m partywise --version"]
+    assert machine.run("diff", "a", "b", code=2) == []
+    assert machine.errors == "'diff' is now 'compare --findings': type ./run compare --findings.\n"
+    assert machine.run("sumary", code=2) == [] and "did you mean ./run summary?" in machine.errors
+    assert machine.run("clean") == []
+    (machine.folder / "results").mkdir()
+    assert machine.run("clean", code=2) == [] and "there is no .venv" in machine.errors
+
+
+@pytest.mark.parametrize("words", [(), ("-n",), ("--configfile", "a.yaml"), ("results/default/x",), ("a_rule",)])
+def test_words_of_snakemake_are_those_of_a_run(machine, words):
+    assert machine.run(*words)[-1] == " ".join([".venv/bin/python -m partywise run", *words])
+    assert machine.run("run", *words) == [" ".join([".venv/bin/python -m partywise run", *words])]

@@ -83,7 +83,8 @@ def row_of(rows: Sequence[dict[str, str]], place: Place, *variables: str) -> dic
             if same and row["variable"] == variable:
                 return row
     raise LookupError(
-        f"{TABLE} has no {variables[0]} of {place}: take the numbers with ./run pets --measure results/default."
+        f"{TABLE} has no {variables[0]} of {place}: take the numbers with "
+        "./run check --artifact --measure results/default."
     )
 
 

@@ -26,7 +26,8 @@ END = (
 AFTER = """
 Numbers of a study move with its code and are in the CHANGELOG then; on one version they are the same on every machine
 with the same processor features, whatever the number of cores. What differs between two runs is the time in the last
-line. `./run diff` and `./run compare` say whether two runs agree, `./run reference` compares with stored results.
+line. `./run compare` and `./run compare --findings` say whether two runs agree, `./run compare --reference` compares
+with stored results.
 
 ## `./run test`
 
@@ -37,9 +38,10 @@ N passed in S s
 ```
 
 `skipped` are tests of what a machine does not have (its reason is printed above); `deselected` are the long statistical
-checks and those on system packages, which are `./run long` and `./run system`.
+checks and those on system packages, which are `./run test --long` and `./run test --system`.
 
-This page is written by `./run pets --write`; `./run pets --measure results/default` takes the screen of a finished run.
+This page is written by `./run check --artifact --write`; with `--measure results/default` it takes the screen of a
+finished run.
 """
 
 

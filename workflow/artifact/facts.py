@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
+from partywise.verbs import UnknownVerb, plan
+
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 COMMAND = re.compile(r"^\./run\b.*$", re.MULTILINE)
 INLINE = re.compile(r"`(\./run\b[^`]*)`")
@@ -54,21 +56,16 @@ def commands(page: str) -> list[str]:
     return [*COMMAND.findall(page), *INLINE.findall(page)]
 
 
-def verbs(root: Path) -> set[str]:
-    """The verbs that ``./run`` itself knows, of the usage and of the branch that accepts them."""
-    script = text(root, "run")
-    accepted = re.search(r"^    (test \| [^)]*)\) shift ;;$", script, re.MULTILINE)
-    return {"help", "clean", *(accepted[1].split(" | ") if accepted else [])}
-
-
 def unknown_commands(root: Path, path: str, page: str | None = None) -> Iterator[str]:
-    """Commands of a page whose verb ``./run`` does not know, or whose configuration nobody has or is told to write."""
+    """Commands of a page whose verb does not exist, or whose configuration nobody has or is told to write."""
     page = text(root, path) if page is None else page
-    known, told = verbs(root), INLINE.sub("", COMMAND.sub("", page))
+    told = INLINE.sub("", COMMAND.sub("", page))
     for command in commands(page):
         words = shlex.split(command.partition("#")[0])[1:]
-        if words and re.fullmatch(r"[a-z][a-z-]*", words[0]) and words[0] not in known:
-            yield f"{path} says {command!r}: ./run has no verb {words[0]}"
+        try:
+            plan(words if words and re.fullmatch(r"[a-z][a-z-]*", words[0]) else [])
+        except UnknownVerb as reason:
+            yield f"{path} says {command!r}: {reason}"
         for option, value in pairwise(words):
             if option == "--configfile" and value.startswith("config/") and not _configuration(root, value, told):
                 yield f"{path} says {command!r}: {value} is absent"

@@ -15,7 +15,7 @@ from partywise.experiment.plans import read_configuration
 from partywise.experiment.register import table
 from partywise.experiment.study import available
 
-from . import appendix, citation, codemeta, container, default_run, expected, requirements, sources
+from . import appendix, citation, codemeta, commands, container, default_run, expected, requirements, sources
 from .bibliography import cases, documents
 from .facts import absent, dead_links, pins, section, text, unhashed, unknown_commands, without
 from .measured import DATA, read
@@ -81,7 +81,7 @@ def reference(root: Path) -> Iterator[str]:
     if changes is None or changes[1] != released:
         yield f"{sources.CITATION} cites version {released}, CHANGELOG.md begins with {changes and changes[1]}"
     if text(root, codemeta.PAGE) != codemeta.page(root):
-        yield f"{codemeta.PAGE} is not what {sources.CITATION} and pyproject.toml say: ./run pets --write"
+        yield f"{codemeta.PAGE} is not what {sources.CITATION} and pyproject.toml say: ./run check --artifact --write"
     if "git_commit" not in text(root, "lib/partywise/experiment/results/provenance.py"):
         yield "cubes do not hold the commit that made them"
 
@@ -89,17 +89,17 @@ def reference(root: Path) -> Iterator[str]:
 def origins(root: Path) -> Iterator[str]:
     """Documents and data sets with licences and hashes, on the page and in the citation."""
     if text(root, sources.PAGE) != sources.page(root):
-        yield f"{sources.PAGE} is not what the catalogue and the bibliography say: ./run pets --write"
+        yield f"{sources.PAGE} is not what the catalogue and the bibliography say: ./run check --artifact --write"
     held = text(root, sources.CITATION)
     if yaml.safe_load(held or "{}").get("references") != sources.references():
-        yield f"{sources.CITATION} has other references than the bibliography: ./run pets --write"
+        yield f"{sources.CITATION} has other references than the bibliography: ./run check --artifact --write"
     yield from (f"the data set {name} has no licence" for name, one in RESOURCES.items() if not one.licence.strip())
 
 
 def hardware(root: Path) -> Iterator[str]:
     """A kind of machine, and the memory and disk of every study of the default."""
     if text(root, requirements.PAGE) != requirements.page(root):
-        yield f"{requirements.PAGE} is not what was measured: ./run pets --write"
+        yield f"{requirements.PAGE} is not what was measured: ./run check --artifact --write"
     rows = [row for row in read(root) if row.configuration == "default"]
     lacking = set(available()) - {row.study for row in rows}
     yield from (f"memory and disk of {name} were not measured" for name in sorted(lacking))
@@ -153,6 +153,8 @@ def one_command(root: Path) -> Iterator[str]:
     for path, heading in ((README, "Two commands"), (appendix.PAGE, "Set-up")):
         if not re.search(r"^\./run\b", section(text(root, path), heading), re.MULTILINE):
             yield f"{path} does not set up by ./run below {heading!r}"
+    if text(root, commands.PAGE) != commands.page(root):
+        yield f"{commands.PAGE} is not what the table of verbs says: ./run check --artifact --write"
     for path in (README, *sorted(str(page.relative_to(root)) for page in root.glob("docs/*.md"))):
         yield from unknown_commands(root, path)
 
@@ -162,7 +164,7 @@ def environment_test(root: Path) -> Iterator[str]:
     smoke = yaml.safe_load(text(root, "config/smoke.yaml") or "{}").get("studies", {})
     yield from (f"config/smoke.yaml leaves out {name}" for name in available() if name not in smoke)
     if text(root, expected.PAGE) != expected.page(root):
-        yield f"{expected.PAGE} is not the screen that was kept: ./run pets --write"
+        yield f"{expected.PAGE} is not the screen that was kept: ./run check --artifact --write"
         return
     shown = expected.screens(text(root, expected.PAGE))
     if "./run --configfile config/smoke.yaml" not in shown:
@@ -173,7 +175,7 @@ def environment_test(root: Path) -> Iterator[str]:
                 yield f"{expected.PAGE}: the screen of {command} ends with {lines[-1]!r}"
             yield from (f"{expected.PAGE}: {odd}" for odd in expected.oddities(lines[:-1], root / path, name))
     if text(root, default_run.PAGE) != default_run.page(root):
-        yield f"{default_run.PAGE} does not hold the numbers that were kept: ./run pets --write"
+        yield f"{default_run.PAGE} does not hold the numbers that were kept: ./run check --artifact --write"
 
 
 def times(root: Path) -> Iterator[str]:
@@ -196,7 +198,7 @@ def claims(root: Path) -> Iterator[str]:
     bare = [row.id for row in rows if row.status in ("differs", "not reproducible") and not row.because]
     yield from (f"{name} has no reason" for name in bare)
     if text(root, appendix.PAGE) != appendix.page(root):
-        yield f"{appendix.PAGE} is not what the register says: ./run pets --write"
+        yield f"{appendix.PAGE} is not what the register says: ./run check --artifact --write"
     listed = section(text(root, appendix.PAGE), "Main results and claims")
     for place in range(1, len(documents()) + 2):
         if f"- **C{place}**" not in listed:

@@ -23,7 +23,7 @@ SETUP = """
 |---|---|---|
 | `.venv` of `./run` | at most 450 MB (tested) | under a minute with pip, seconds with uv |
 | the same with the tools of tests, after `./run test` | 1.2 GB | not measured: about three times as many packages |
-| `.venv-frameworks` of `./run frameworks` | 320 MB | half a minute with pip |
+| `.venv-frameworks` of `./run test --frameworks` | 320 MB | half a minute with pip |
 | `config/claims.yaml`, all that the claims register reads | not measured | {minutes:.0f} CPU minutes of fits |
 | `config/paper.yaml`, the sources' own settings | not measured | hours: a night, or a cluster ([page](cluster.md)) |
 
@@ -48,7 +48,8 @@ def page(root: Path) -> str:
     rows = read(root)
     names = sorted({row.configuration for row in rows})
     parts = [line for name in names for line in _table(name, [row for row in rows if row.configuration == name])]
-    end = f"The numbers are in `{TABLE}`; `./run pets --measure results/default` puts those of a finished run there."
+    measure = "`./run check --artifact --measure results/default`"
+    end = f"The numbers are in `{TABLE}`; {measure} puts those of a finished run there."
     return "\n".join(
         [
             "# Requirements",

@@ -15,7 +15,7 @@ from .bibliography import documents, literature, originals, studies_of_datasets,
 PAGE = "docs/sources.md"
 CITATION = "CITATION.cff"
 PAPER = "paper/paper.bib"
-MARK = "# References: written by ./run pets --write from workflow/artifact/bibliography.toml."
+MARK = "# References: written by ./run check --artifact --write from workflow/artifact/bibliography.toml."
 
 
 def page(root: Path) -> str:
@@ -83,7 +83,7 @@ def _pins() -> list[str]:
         pipe_table(("data set", "package", "file", "SHA-256"), rows),
         "",
         "The first line of a data set is the file of the package index, the others are what is taken out of it.",
-        "The page is written by `./run pets --write` from `lib/partywise/datasets/catalogue.toml` and",
+        "The page is written by `./run check --artifact --write` from `lib/partywise/datasets/catalogue.toml` and",
         "`workflow/artifact/bibliography.toml`.",
     ]
 
@@ -140,7 +140,7 @@ def bibtex(root: Path) -> str:
         }
         for number, one in documents().items()
     }
-    parts = ["% Written by ./run pets --write from workflow/artifact/bibliography.toml."]
+    parts = ["% Written by ./run check --artifact --write from workflow/artifact/bibliography.toml."]
     for key, entry in (entries | literature()).items():
         rows = [f"  {name} = {{{value}}}" for name, value in entry.items() if name != "type"]
         parts.append(",\n".join([f"@{entry['type']}{{{key}", *rows]) + "\n}")

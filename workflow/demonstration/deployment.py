@@ -68,7 +68,7 @@ def run(case: Deployment, folder: Path) -> tuple[dict[str, Process], float]:
 
     What they import was compiled once before (`WARM`), and not by all of them at the same time.
     """
-    words = [sys.executable, "-m", "partywise", "party", "--config", SHARED, "--into", "out"]
+    words = [sys.executable, "-m", "partywise", "network", "party", "--config", SHARED, "--into", "out"]
     begun, processes = time.monotonic(), dict[str, subprocess.Popen[str]]()
     try:
         for name in case.names:

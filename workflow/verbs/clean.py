@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import sys
 from collections.abc import Sequence
@@ -11,7 +10,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from guard import Occupied, refuse_foreign, take
-from partywise.project import command, exit_code
+from partywise.project import exit_code
+from partywise.verbs import new_parser
 from place import RECORD, RESULTS, read_record
 
 # Of a party that runs apart (`partywise.federation.account`).
@@ -22,7 +22,7 @@ GUIDE = "README.md"
 
 def main(words: Sequence[str]) -> int:
     """Name what goes, ask, and remove it; 0 when it is gone, 1 after a no, 2 when nobody can answer."""
-    parser = argparse.ArgumentParser(prog=command("clean"), description="remove results (the data in resources/ stay)")
+    parser = new_parser("clean")
     parser.add_argument("name", nargs="?", help="the results of one configuration only, such as default")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     given = parser.parse_args(words)

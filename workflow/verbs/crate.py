@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import shutil
@@ -22,13 +21,14 @@ from partywise.errors import AccountError, ConfigError, PartyError
 from partywise.experiment.plan import Plan
 from partywise.files import replacing
 from partywise.project import command
+from partywise.verbs import new_parser
 from place import RECORD, RESULTS, ROOT, read_record, shipped
 from verbs.report import in_force, with_configuration
 
 
 def main(words: Sequence[str]) -> int:
     """Write the crate; 0, or 2 with the reason."""
-    parser = argparse.ArgumentParser(prog=command("crate"), description=__doc__)
+    parser = new_parser("crate")
     parser.add_argument("name", nargs="?", help="name of the results or their folder; by default those of the last run")
     parser.add_argument("--into", type=Path, help="FILE.zip or a folder; by default results/NAME/NAME.crate.zip")
     parser.add_argument("--release", type=Path, help="a published folder of a run of parties apart, to be part of it")

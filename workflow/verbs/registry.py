@@ -1,8 +1,7 @@
-"""``./run registry FOLDER``: a published folder as a draft for the public registry of deployments, in YAML."""
+"""``./run publish registry FOLDER``: a published folder as a draft for the public registry of deployments, in YAML."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ import yaml
 
 from partywise.privacy.rounding import upward
 from partywise.project import command, exit_code
+from partywise.verbs import new_parser
 
 # What an entry may hold, with the commit of the registry that says so.
 SCHEMA, OPEN = Path(__file__).with_name("registry_schema.yaml"), "to be filled in"
@@ -104,7 +104,7 @@ def left_open(value: object, path: tuple[str, ...] = ()) -> Iterator[str]:
 
 def main() -> int:
     """Print the draft, and what is left to people on standard error; 2 for a folder that is none."""
-    parser = argparse.ArgumentParser(prog=command("registry"), description=__doc__)
+    parser = new_parser("publish registry")
     parser.add_argument("folder", type=Path, help="a folder release that check-release accepts")
     parser.add_argument(
         "--curator-type", choices=CURATORS, required=True, help="who publishes, in the registry's words"

@@ -27,6 +27,7 @@ from partywise.experiment.plan import Plan
 from partywise.experiment.plans import plans
 from partywise.experiment.results.provenance import config_json
 from partywise.project import command, exit_code
+from partywise.verbs import new_parser
 from place import Place, shipped
 
 # Of figures that show single records of own data.
@@ -36,11 +37,10 @@ RECORDS = "--records"
 def main(words: Sequence[str]) -> int:
     """Write the report of one configuration into the folder of its results; Snakemake's exit code, or 2."""
     if HELP & set(words):
-        print(
-            f"usage: {command('report')} [--configfile FILE] [{RECORDS}]\n\nWrite results/NAME/report.html of the last "
-            "run, or of the configuration that --configfile names.\n"
-            f"{RECORDS}  show figures of single records of your own data, too"
-        )
+        parser = new_parser("report")
+        parser.add_argument("--configfile", metavar="FILE", help="report of this configuration's run")
+        parser.add_argument(RECORDS, action="store_true", help="with figures of single records of your own data")
+        parser.print_help()
         return 0
     records = ["--report-partywise-records"] if RECORDS in words else []
     words = [word for word in words if word != RECORDS]

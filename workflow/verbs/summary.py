@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from last_run import read
 from partywise.project import command, exit_code
+from partywise.verbs import new_parser
 from place import RESULTS
 
 TABLE = "summary.txt"
@@ -18,7 +18,7 @@ TABLE = "summary.txt"
 
 def main(words: Sequence[str]) -> int:
     """Print the table of one study, or of all of them; 2 when there is none."""
-    parser = argparse.ArgumentParser(prog=command("summary"), description="The full tables of the last run.")
+    parser = new_parser("summary")
     parser.add_argument("study", nargs="?", help="one of its studies; all of them by default")
     parser.add_argument("--folder", type=Path, help="results of another run, such as results/default")
     given = parser.parse_args(words)

@@ -53,7 +53,7 @@ def told(capsys, *words: str) -> str:
 
 
 def party(me: str = "north", config: str = "mine.yaml", *more: str) -> tuple[str, ...]:
-    return "party", "--config", config, "--me", me, "--data", "north", "--into", "out", *more
+    return "network", "party", "--config", config, "--me", me, "--data", "north", "--into", "out", *more
 
 
 def test_what_is_wrong_with_a_configuration(case, capsys):
@@ -72,7 +72,7 @@ def test_what_is_wrong_with_a_configuration(case, capsys):
     without = case.config
     del without["network"]
     Path("wrong.yaml").write_text(yaml.safe_dump(without))
-    for words in (party(config="wrong.yaml"), ("certificates", "--config", "wrong.yaml")):
+    for words in (party(config="wrong.yaml"), ("network", "certificates", "--config", "wrong.yaml")):
         assert "wrong.yaml has no block network: say there which fits are run" in told(capsys, *words)
 
 
@@ -105,9 +105,9 @@ def test_who_is_nobody_has_no_certificate_or_no_place_to_listen(case, capsys):
 
 
 def test_certificates_are_made_once(case, capsys):
-    assert main(["certificates", "--config", "mine.yaml"]) == 0
+    assert main(["network", "certificates", "--config", "mine.yaml"]) == 0
     assert "certificates: authority.pem, and NAME.pem with NAME.key of north, south, server." in capsys.readouterr().out
-    assert "holds authority.pem already" in told(capsys, "certificates", "--config", "mine.yaml")
+    assert "holds authority.pem already" in told(capsys, "network", "certificates", "--config", "mine.yaml")
 
 
 @pytest.mark.parametrize(("name", "folder"), [(None, "mine"), ("pilot", "pilot")])
@@ -121,7 +121,7 @@ def test_files_go_to_the_results_of_the_configuration(case, monkeypatch, capsys,
         raise PartyRunError("stopped here.")
 
     monkeypatch.setattr(running, "run", stop)
-    assert told(capsys, "party", "--config", "mine.yaml", "--me", "north") == "party: stopped here."
+    assert told(capsys, "network", "party", "--config", "mine.yaml", "--me", "north") == "party: stopped here."
     [start] = starts
     assert start.into == Path("results", folder, "parties", "north") and start.configuration == digest(config)
     assert (start.data, start.certificates) == (Path(), Path("certificates"))
@@ -130,10 +130,10 @@ def test_files_go_to_the_results_of_the_configuration(case, monkeypatch, capsys,
 def test_keys_are_made_where_they_stay_and_an_authority_signs_for_the_parties_alone(case, capsys):
     """Requests of all, signed at an office that makes its authority with the first; only their parties ask."""
     for name in case.names:
-        assert main(["certificates", "--config", "mine.yaml", "--into", name, "--request", name]) == 0
+        assert main(["network", "certificates", "--config", "mine.yaml", "--into", name, "--request", name]) == 0
         assert f"{name}.key, stays here and is shown to nobody" in capsys.readouterr().out
     requests = [f"{name}/{name}.csr" for name in case.names]
-    sign = ["certificates", "--config", "mine.yaml", "--into", "office", "--days", "90", "--sign", *requests]
+    sign = ["network", "certificates", "--config", "mine.yaml", "--into", "office", "--days", "90", "--sign", *requests]
     assert main(sign) == 0
     printed = capsys.readouterr().out
     for name in case.names:
@@ -143,7 +143,7 @@ def test_keys_are_made_where_they_stay_and_an_authority_signs_for_the_parties_al
     left = x509.load_pem_x509_certificate(Path("office/north.pem").read_bytes()).not_valid_after_utc - datetime.now(UTC)
     assert timedelta(days=89) < left < timedelta(days=90)
     assert "--request is 'nord': did you mean north?" in told(
-        capsys, "certificates", "--config", "mine.yaml", "--request", "nord"
+        capsys, "network", "certificates", "--config", "mine.yaml", "--request", "nord"
     )
     Path("mallory.csr").write_text("nothing")
     assert "certificates: mallory.csr is not a request for a certificate" in told(capsys, *sign[:-3], "mallory.csr")

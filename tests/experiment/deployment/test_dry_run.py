@@ -29,7 +29,7 @@ def dry_run(case: Apart, me: str, folder: Path, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(socket, name, lambda *_, **__: pytest.fail("a dry run connects"))
     Path(me).mkdir(exist_ok=True)
     before = sorted(folder.rglob("*"))
-    code = main(["party", "--config", "mine.yaml", "--me", me, "--data", me, "--into", "out", "--dry-run"])
+    code = main(["network", "party", "--config", "mine.yaml", "--me", me, "--data", me, "--into", "out", "--dry-run"])
     assert sorted(folder.rglob("*")) == before
     return code
 
@@ -97,7 +97,7 @@ def test_what_is_refused_changes_no_budget_of_the_account(tmp_path, monkeypatch,
     assert "REFUSES this run" in capsys.readouterr().out
     monkeypatch.setattr(verbs, "tell_others", lambda *_: None)
     before = (tmp_path / "shop" / "ledger.jsonl").read_bytes()
-    assert main(["party", "--config", "mine.yaml", "--me", "shop", "--data", "shop", "--into", "out"]) == 1
+    assert main(["network", "party", "--config", "mine.yaml", "--me", "shop", "--data", "shop", "--into", "out"]) == 1
     assert "REFUSES this run" in capsys.readouterr().err
     assert (tmp_path / "shop" / "ledger.jsonl").read_bytes() == before and not Path("out").exists()
 

@@ -32,7 +32,7 @@ def case(tmp_path, monkeypatch):
 
 
 def test_a_job_holds_the_configuration_and_names_every_site(case, capsys):
-    assert main(("nvflare-job", "mine.yaml", "--into", "job")) == 0
+    assert main(("network", "nvflare-job", "mine.yaml", "--into", "job")) == 0
     names = [*case.network["parties"]]
     sites = [site_name(name) for name in names]
     assert "server" in names and "x--server" in sites and "server" not in sites
@@ -65,12 +65,12 @@ def test_a_job_that_waited_is_refused():
 
 def test_what_keeps_a_job_from_being_made_is_one_sentence(case, capsys):
     Path("job").mkdir()
-    assert main(("nvflare-job", "mine.yaml", "--into", "job")) == 1
+    assert main(("network", "nvflare-job", "mine.yaml", "--into", "job")) == 1
     assert "--into is job, which is there already: name a new folder." in capsys.readouterr().err
     (name,) = case.config["studies"]
     Path("study.yaml").write_text(yaml.safe_dump(case.config["studies"][name]))
     Path("parts.yaml").write_text(yaml.safe_dump({**case.config, "studies": {name: "study.yaml"}}))
-    assert main(("nvflare-job", "parts.yaml", "--into", "other")) == 1
+    assert main(("network", "nvflare-job", "parts.yaml", "--into", "other")) == 1
     assert f"studies.{name} of parts.yaml is in a file of its own: a job has one file" in capsys.readouterr().err
     assert not Path("other").exists()
 

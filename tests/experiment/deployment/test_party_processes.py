@@ -108,7 +108,7 @@ def test_parties_apart_are_the_simulation(study, tmp_path, monkeypatch, started)
     sums = {event.release_id for event in channel.ledger.rows if "/" not in event.release_id}
     assert len(before) == (1 + len(sums) if study == "federated_survival" else 1)
     paths = [str(last_run(tmp_path / "out" / name)) for name in case.names]
-    assert main(["union", *paths, "--transcript", str(tmp_path / "all.csv")]) == 0
+    assert main(["network", "union", *paths, "--transcript", str(tmp_path / "all.csv")]) == 0
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 1 + len(channel.messages)
 
 
@@ -195,7 +195,7 @@ def released(**keys: Any) -> Apart:
 def union(folder: Path, case: Apart) -> str:
     """What the verb prints of the last run."""
     with redirect_stdout(StringIO()) as told:
-        assert main(["union", *(str(folder / "out" / name) for name in case.names)]) == 0
+        assert main(["network", "union", *(str(folder / "out" / name) for name in case.names)]) == 0
     return told.getvalue()
 
 
@@ -211,7 +211,7 @@ def test_an_experiment_certifies_infinity_wherever_it_is_told(started, tmp_path)
     for name in case.names:
         for file in ("run.json", "outcome.json"):
             assert json.loads((last_run(tmp_path / "out" / name) / file).read_text())["mode"] == "experiment"
-    assert main(["ledger", str(tmp_path / "shop")]) == 0
+    assert main(["network", "ledger", str(tmp_path / "shop")]) == 0
     with Account(tmp_path / "shop", party="shop", budget=Budget(50.0, 1e-5, "features")) as account:
         assert account.costs_by_unit()["features"].epsilon == math.inf and account.left == 0
         with pytest.raises(BudgetExceeded, match="mode 'experiment' under a budget: all parties know the seeds"):
@@ -233,15 +233,15 @@ def test_union_refuses_folders_of_different_runs_and_a_missing_one(started, tmp_
         assert {one.code for one in parties.all(runs, ["--again"]).values()} == {0}
     mixed = [last_run(tmp_path / "first" / name) for name in ("north", "south")]
     mixed.append(last_run(tmp_path / "second" / "server"))
-    assert main(["union", *map(str, mixed)]) == 1
+    assert main(["network", "union", *map(str, mixed)]) == 1
     assert "union: no folder is of server: give those of all parties" in capsys.readouterr().err
     with pytest.raises(PartyError, match=r"is of run .* and .* of run .*: give the folders of one run"):
         join_results(mixed)
-    assert main(["union", *map(str, mixed[:2])]) == 1
+    assert main(["network", "union", *map(str, mixed[:2])]) == 1
     assert "union: no folder is of server: give those of all parties, north, south, server." in capsys.readouterr().err
-    assert main(["union", str(tmp_path)]) == 1
+    assert main(["network", "union", str(tmp_path)]) == 1
     assert "has no run.json of a run that ended" in capsys.readouterr().err
-    assert main(["union", str(mixed[0]), str(mixed[0])]) == 1
+    assert main(["network", "union", str(mixed[0]), str(mixed[0])]) == 1
     assert "are both of 'north': give each party once." in capsys.readouterr().err
 
 
@@ -292,7 +292,7 @@ def test_a_forged_folder_is_refused_in_one_sentence_and_decides_nothing(started,
     for what, (record, sent, words) in {"nothing": ({}, None, ""), **FORGERIES}.items():
         shutil.copytree(tmp_path / "out", tmp_path / what)
         forged(last_run(tmp_path / what / "south"), record, sent)
-        code = main(["union", *(str(tmp_path / what / name) for name in ("north", "server", "south"))])
+        code = main(["network", "union", *(str(tmp_path / what / name) for name in ("north", "server", "south"))])
         told = capsys.readouterr()
         assert (code, told.err == "") == ((0, True) if what == "nothing" else (1, False)), what
         assert words in told.err, (what, told.err)
@@ -317,18 +317,18 @@ def test_an_account_that_its_owner_wrote_anew_is_seen(mode, started, tmp_path, c
     for edit, words in EDITS.values():
         account.write_bytes(rewritten(whole, edit, heads=mode == "the own head too"))
         extract.write_bytes(rewritten(run, edit, heads=mode == "the own head too"))
-        code = main(["ledger", str(account)])
+        code = main(["network", "ledger", str(account)])
         head = mode != "the own head too" and edit in (sent_as_public, both_less)
         seen = "tells another digest of the row before" if head else words
         told = capsys.readouterr().err
         assert (code, seen in told, told == "") == (2 if seen else 0, True, not seen), told
-        assert main(["union", *folders]) == 1
+        assert main(["network", "union", *folders]) == 1
         told = capsys.readouterr().err
         seen = seen or "the account of 'north' is not the one whose end 'south' saw"
         assert seen in told and len(told.splitlines()) == 1
     account.write_bytes(b"")
     extract.write_bytes(b"".join(line_of(row.number, "0" * 64, row.kind, row.run, row.fields)[0] for row in run[:1]))
-    assert main(["union", *folders]) == 1
+    assert main(["network", "union", *folders]) == 1
     assert "run.json has outcome" in capsys.readouterr().err
 
 

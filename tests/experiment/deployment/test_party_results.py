@@ -180,7 +180,7 @@ def test_every_place_writes_what_it_has_of_the_estimate_as_the_simulation_has_it
     for name, one in told.items():
         folder = last_run(finished.folder / "out" / name)
         outcome = json.loads((folder / "outcome.json").read_text())
-        assert main(["result", str(folder)]) == 0
+        assert main(["network", "result", str(folder)]) == 0
         shown = capsys.readouterr().out
         assert (outcome["estimate"]["all of it"], outcome["estimate"]["a part"]) == (whole, parts)
         assert f"estimate: method m gives {holders_in_words(whole, parts)}\n" in one.err
@@ -233,7 +233,7 @@ def test_the_pipeline_takes_a_run_as_it_is_and_makes_cube_figure_and_report(fini
     monkeypatch.chdir(tmp_path)
     Path("mine.yaml").write_text(yaml.safe_dump(finished.config, sort_keys=False))
     server = next(folder for folder in finished.folders if not (folder / "cell.npz").exists())
-    assert main(["union", *map(str, finished.folders), "--results", "results/mine"]) == 0
+    assert main(["network", "union", *map(str, finished.folders), "--results", "results/mine"]) == 0
     kept = capsys.readouterr().out.splitlines()[-1].removeprefix("kept: ").partition(";")[0]
     assert {path.name for path in Path(kept).rglob("*.*")} == {"run.json", "run.jsonl", "cell.npz"}
     words = "--snakefile", str(ROOT / "Snakefile"), "--configfile", "mine.yaml", "--cores", "1"
@@ -250,7 +250,7 @@ def test_the_pipeline_takes_a_run_as_it_is_and_makes_cube_figure_and_report(fini
     (record,) = Path("results/mine/provenance", study, "fit").rglob("*.json")
     assert json.loads(record.read_text())["runs_apart"] == [run_id]
     assert planned(tmp_path, *words) == Planned({}, ())
-    assert main(["verify", f"results/mine/{study}/cube.nc"]) == 2
+    assert main(["compare", "--recompute", f"results/mine/{study}/cube.nc"]) == 2
     assert "all fits of the cube are of parties that ran apart" in capsys.readouterr().err
     assert report.main(["--configfile", "mine.yaml", "--directory", str(tmp_path)]) == 0
     assert "epsilon_by_method" in Path("results/mine/report.html").read_text()
@@ -459,5 +459,5 @@ def test_files_of_two_runs_are_no_result(tmp_path, capsys):
     folder = last_run(tmp_path / "out" / "shop")
     told = json.loads((folder / "outcome.json").read_text())
     (folder / "outcome.json").write_text(json.dumps(told | {"digest": "0" * 64}))
-    assert main(["result", str(folder)]) == 2
+    assert main(["network", "result", str(folder)]) == 2
     assert "has no outcome.json and estimate.csv of the run in its run.json" in capsys.readouterr().err

@@ -119,7 +119,7 @@ def copied(published, tmp_path) -> Path:
 def checked(folder: Path, published: Path, capsys, *words: str) -> tuple[int, str, str]:
     """Exit code, lines and complaint of the verb."""
     authority = words or ("--authority", str(published / "certificates" / "authority.pem"))
-    code = main(["check-release", str(folder), *authority])
+    code = main(["publish", "check-release", str(folder), *authority])
     told = capsys.readouterr()
     return code, told.out, told.err
 
@@ -132,7 +132,7 @@ def test_a_copy_without_data_passes_in_less_than_two_seconds(copied, published, 
     names = {path.relative_to(copied).as_posix() for path in copied.rglob("*") if path.is_file()}
     rooms = {f"certificates/{name}.pem" for name in (*CLIENTS, "authority")}
     assert {name for name in names if "/" in name} == rooms | {f"registration/{name}.json" for name in CLIENTS}
-    words = ["check-release", str(copied), "--authority", str(published / "certificates" / "authority.pem")]
+    words = ["publish", "check-release", str(copied), "--authority", str(published / "certificates" / "authority.pem")]
     blocked = (
         "import sys; sys.modules['yaml'] = None; from partywise.__main__ import main; sys.exit(main(sys.argv[1:]))"
     )

@@ -40,7 +40,7 @@ REFUSED = {"sliced_inverse_regression": ("published", "is for experiments: nothi
 
 
 def test_the_page_names_every_method_and_its_lines_are_what_trying_them_gives():
-    """Every ninth line here, all of them in `./run long`."""
+    """Every ninth line here, all of them in `./run test --long`."""
     text = PAGE.read_text(encoding="utf-8")
     lines = text.removeprefix(HEAD).splitlines()
     assert text.startswith(HEAD) and [tuple(one[2:].split(" | ")[:2]) for one in lines] == list(cases())

@@ -256,7 +256,7 @@ def test_scores_with_secret_keys_where_all_agree_that_nothing_protects_the_recor
     assert "nothing here may be published" in told["bank"].out and not list(
         (folder / "scores" / "dealer").rglob("release")
     )
-    words = ["party", "--config", "shop.yaml", "--me", "shop", "--data", "shop", "--dry-run"]
+    words = ["network", "party", "--config", "shop.yaml", "--me", "shop", "--data", "shop", "--dry-run"]
     assert main(words) == 0
     told = capsys.readouterr().out
     assert "deployed splits" in told and "left indicators" not in told

@@ -113,17 +113,17 @@ def test_fits_of_a_session_are_those_of_the_simulation(started, tmp_path, monkey
         assert all(f"out/{name}/{label}/" in told[name].out for label in labels)
         assert told[name].err.count("all parties are there") == 1 and "fit 3 of 3: m_epsilon2.0" in told[name].err
     assert "sent to server: 6 messages" in told["north"].out
-    assert main(["union", *map(str, folders)]) == 0
+    assert main(["network", "union", *map(str, folders)]) == 0
     assert capsys.readouterr().out.count("certified for the unit user") == 3
-    assert main(["union", *(str(folder / labels[0]) for folder in folders)]) == 0
-    assert main(["union", "--transcript", "all.csv", *map(str, folders)]) == 1
+    assert main(["network", "union", *(str(folder / labels[0]) for folder in folders)]) == 0
+    assert main(["network", "union", "--transcript", "all.csv", *map(str, folders)]) == 1
     assert "--transcript is of one run, and these folders hold 3" in capsys.readouterr().err
-    assert main(["ledger", str(folders[0] / labels[1])]) == 0
+    assert main(["network", "ledger", str(folders[0] / labels[1])]) == 0
     assert "rows of 1 runs, chain whole" in capsys.readouterr().out
-    assert main(["result", str(folders[-1])]) == 0
+    assert main(["network", "result", str(folders[-1])]) == 0
     assert capsys.readouterr().out.count("server: sliced_inverse_regression, own, m, epsilon") == 3
     for _ in ("kept", "kept again, in the place of the first"):
-        assert main(["union", *map(str, folders), "--results", "kept"]) == 0
+        assert main(["network", "union", *map(str, folders), "--results", "kept"]) == 0
     check_kept(case, tmp_path / "kept")
     assert {len(runs_of(rows)) for rows in accounts(case, tmp_path).values()} == {3}
 
@@ -155,7 +155,7 @@ def test_a_killed_session_goes_on_with_the_fit_that_had_not_ended(started, tmp_p
     assert f"{first.relative_to(tmp_path)}: had ended before" in again["server"].out
     if mode == "experiment":
         check_simulated(case, tmp_path, monkeypatch)
-    assert main(["union", *(str(tmp_path / "out" / name) for name in case.names)]) == 0
+    assert main(["network", "union", *(str(tmp_path / "out" / name) for name in case.names)]) == 0
     for rows in accounts(case, tmp_path).values():
         assert len(runs_of(rows)) == 3 and sum(row.kind == "ended" for row in rows) == 3
         paid = [(run, event.release_id) for run, event in paid_events(rows)]
@@ -174,7 +174,19 @@ def test_a_plan_that_does_not_fit_into_the_budget_is_refused_whole(started, tmp_
     assert "the first 2 would fit; use more noise, run fewer fits, or state a larger budget" in told["shop"].err
     assert "'shop' ended with an error of its own; its output says which" in told["bank"].err
     assert not (tmp_path / "shop" / FILE).exists()
-    words = ["party", "--config", "shop.yaml", "--me", "shop", "--data", "shop", "--into", "dry", "--dry-run"]
+    words = [
+        "network",
+        "party",
+        "--config",
+        "shop.yaml",
+        "--me",
+        "shop",
+        "--data",
+        "shop",
+        "--into",
+        "dry",
+        "--dry-run",
+    ]
     assert main(words) == 1
     said = capsys.readouterr().out
     assert "fits: m_epsilon4.0_fold0, m_epsilon1.0_fold0, m_epsilon2.0_fold0" in said
@@ -203,7 +215,19 @@ def test_a_site_is_asked_about_every_fit_before_anybody_is_met(tmp_path, monkeyp
     case.write(tmp_path)
     monkeypatch.chdir(tmp_path)
     Path("mine.yaml").write_text(yaml.safe_dump(config))
-    words = ["party", "--config", "mine.yaml", "--me", "north", "--data", "north", "--into", "out", "--dry-run"]
+    words = [
+        "network",
+        "party",
+        "--config",
+        "mine.yaml",
+        "--me",
+        "north",
+        "--data",
+        "north",
+        "--into",
+        "out",
+        "--dry-run",
+    ]
     assert main(words) == 0
     write_site(tmp_path / "north", site_of(case, "north"))
     capsys.readouterr()

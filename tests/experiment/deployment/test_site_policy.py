@@ -475,7 +475,7 @@ def test_parties_under_sites_that_allow_a_run_end_it_well(tmp_path):
     parties = Parties(case, tmp_path)
     told = parties.all()
     assert {one.code for one in told.values()} == {0}, told
-    assert main(["union", *(str(tmp_path / "out" / name) for name in case.names)]) == 0
+    assert main(["network", "union", *(str(tmp_path / "out" / name) for name in case.names)]) == 0
     again = parties.all(more=["--again"])
     assert {one.code for one in again.values()} == {1}
     errors = " ".join(one.err for one in again.values())

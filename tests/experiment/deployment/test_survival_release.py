@@ -51,7 +51,10 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_folder_has_curves_with_intervals_and_bands_and_is_checked_without_data(released, protocol, noise, capsys):
     """No place has data or noise but the hospitals; the certificate is the target."""
     folder = last_run(released / "out" / "server" / f"{protocol}_{noise}_epsilon{EPSILON}_fold0") / "release"
-    assert main(["check-release", str(folder), "--authority", str(released / "certificates" / "authority.pem")]) == 0
+    assert (
+        main(["publish", "check-release", str(folder), "--authority", str(released / "certificates" / "authority.pem")])
+        == 0
+    )
     capsys.readouterr()
     stated = json.loads((folder / "statement.json").read_text())
     assert stated["epsilon"]["row"] == pytest.approx(EPSILON, rel=1e-9) and stated["delta"] == 1e-4

@@ -186,19 +186,19 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_the_verb_exits_as_diff_does(folders, capsys):
     old, new = map(str, folders)
-    assert main(["diff", old, old]) == 0
-    assert main(["diff", old, new]) == 1
+    assert main(["compare", "--findings", old, old]) == 0
+    assert main(["compare", "--findings", old, new]) == 1
     told = capsys.readouterr().out
     assert "equal: no difference in 8 cells" in told and "cases without a difference: one" in told
-    assert main(["diff", old, new, "--only-changed"]) == 1
+    assert main(["compare", "--findings", old, new, "--only-changed"]) == 1
     told = capsys.readouterr().out
     assert "equal:" not in told and "without a difference" not in told and "1 of 2 cubes differ." in told
-    assert main(["diff", old, str(folders[0] / "toy" / "cube.nc")]) == 2
+    assert main(["compare", "--findings", old, str(folders[0] / "toy" / "cube.nc")]) == 2
     assert "are a file and a folder" in capsys.readouterr().err
 
 
 def test_the_table_holds_everything(folders, tmp_path, capsys):
-    main(["diff", *map(str, folders), "--csv", str(tmp_path / "all.csv")])
+    main(["compare", "--findings", *map(str, folders), "--csv", str(tmp_path / "all.csv")])
     with (tmp_path / "all.csv").open(encoding="utf-8") as handle:
         (row,) = csv.DictReader(handle)
     assert (row["cube"], row["kind"], row["case"], row["method"], row["test"]) == ("toy", "moved", "two", "b", "paired")
@@ -207,5 +207,5 @@ def test_the_table_holds_everything(folders, tmp_path, capsys):
 
 def test_a_cube_that_only_one_folder_has_is_a_difference(folders, capsys):
     (folders[1] / "toy" / "cube.nc").unlink()
-    assert main(["diff", *map(str, folders)]) == 1
+    assert main(["compare", "--findings", *map(str, folders)]) == 1
     assert "toy: only in the first" in capsys.readouterr().out

@@ -54,8 +54,8 @@ def test_the_archive_has_the_same_bytes_each_time_and_all_numbers_of_cells(run, 
 
 def test_a_run_that_is_the_same_does_not_differ_and_another_does(run, tmp_path, capsys):
     archive = tmp_path / "default.tar.xz"
-    assert main(["reference", str(run), "--archive", str(archive), "--pack"]) == 0
-    assert main(["reference", str(run), "--archive", str(archive)]) == 0
+    assert main(["compare", "--reference", str(run), "--archive", str(archive), "--pack"]) == 0
+    assert main(["compare", "--reference", str(run), "--archive", str(archive)]) == 0
     assert "0 of 1 cubes differ" in capsys.readouterr().out
     other = tmp_path / "other" / "default"
     shutil.copytree(run, other)
@@ -64,18 +64,18 @@ def test_a_run_that_is_the_same_does_not_differ_and_another_does(run, tmp_path, 
         cube = held.load()
     cube["log_loss"][:] = cube["log_loss"] + 1.0
     cube.to_netcdf(path)
-    assert main(["reference", str(other), "--archive", str(archive)]) == 1
+    assert main(["compare", "--reference", str(other), "--archive", str(archive)]) == 1
     assert "log_loss" in capsys.readouterr().out
 
 
 def test_what_is_missing_is_said(run, tmp_path, capsys):
     with pytest.raises(DataMissing, match="has no cube: run it first"):
         pack(tmp_path, tmp_path / "a.tar.xz")
-    assert main(["reference", str(run), "--archive", str(tmp_path / "a.tar.xz")]) == 2
+    assert main(["compare", "--reference", str(run), "--archive", str(tmp_path / "a.tar.xz")]) == 2
     assert "is absent: restore it" in capsys.readouterr().err
     pack(run, tmp_path / "a.tar.xz")
-    assert main(["reference", str(tmp_path / "nothing"), "--archive", str(tmp_path / "a.tar.xz")]) == 2
-    assert "nothing is absent: run ./run, then ./run reference again" in capsys.readouterr().out
+    assert main(["compare", "--reference", str(tmp_path / "nothing"), "--archive", str(tmp_path / "a.tar.xz")]) == 2
+    assert "nothing is absent: run ./run, then ./run compare --reference again" in capsys.readouterr().out
 
 
 def test_an_archive_of_something_else_is_refused(tmp_path):

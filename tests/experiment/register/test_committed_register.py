@@ -122,7 +122,7 @@ def restated(row: Row) -> str:
 
 
 FUNCTIONS = [row for row in ROWS if row.variable.count(":") == 1]
-# A grid of fits of one function: here every sixth point, in `./run long` all.
+# A grid of fits of one function: here every sixth point, in `./run test --long` all.
 FITTED = "fedeca-accuracy-"
 
 

@@ -40,7 +40,7 @@ def number(after: str, text: str) -> float:
 
 
 def test_totals_by_unit_runs_and_the_budget_left(folder, capsys):
-    assert main(["ledger", str(folder)]) == 0
+    assert main(["network", "ledger", str(folder)]) == 0
     clinic, lab = re.split(r"(?m)^lab: ", capsys.readouterr().out)
     digest = read_chain(folder / "clinic" / FILE).digest
     assert clinic.startswith(f"clinic: 11 rows of 2 runs, chain whole, rows agree, digest {digest}")
@@ -56,9 +56,9 @@ def test_totals_by_unit_runs_and_the_budget_left(folder, capsys):
 
 
 def test_delta_of_the_epsilons_is_chosen(folder, capsys):
-    assert main(["ledger", str(folder / "clinic" / FILE), "--delta", "1e-3"]) == 0
+    assert main(["network", "ledger", str(folder / "clinic" / FILE), "--delta", "1e-3"]) == 0
     assert f"epsilon = {upward(float(gaussian_epsilon(0.3, 1e-3)))} at delta = 0.001" in capsys.readouterr().out
-    assert main(["ledger", str(folder), "--delta", "2"]) == 2
+    assert main(["network", "ledger", str(folder), "--delta", "2"]) == 2
     assert "--delta is 2.0" in capsys.readouterr().err
 
 
@@ -66,7 +66,7 @@ def test_a_changed_row_is_told_by_number_and_the_file_stays(folder, capsys):
     path = folder / "lab" / FILE
     changed = path.read_bytes().replace(b'"mu":0.2', b'"mu":0.1')
     path.write_bytes(changed)
-    assert main(["ledger", str(folder)]) == 2
+    assert main(["network", "ledger", str(folder)]) == 2
     told = capsys.readouterr()
     assert re.search(r"^ledger: row 4 of .*lab.* was changed", told.err) and told.out.startswith("clinic: ")
     assert path.read_bytes() == changed
@@ -76,22 +76,22 @@ def test_rows_cut_off_at_the_end_are_seen_by_a_digest_that_was_noted(folder, cap
     path = folder / "clinic" / FILE
     digest = read_chain(path).digest
     path.write_bytes(path.read_bytes() + b'{"number":')
-    assert main(["ledger", str(path), "--digest", digest]) == 0
+    assert main(["network", "ledger", str(path), "--digest", digest]) == 0
     assert "10 bytes at the end are of a row that was never finished" in capsys.readouterr().out
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-2]))
-    assert main(["ledger", str(path)]) == 0
-    assert main(["ledger", str(path), "--digest", digest]) == 2
+    assert main(["network", "ledger", str(path)]) == 0
+    assert main(["network", "ledger", str(path), "--digest", digest]) == 2
     assert "rows were cut off" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["", "not an account\n", '{"a": 1}'])
 def test_what_is_no_account_is_refused_in_one_sentence(tmp_path, capsys, text):
-    assert main(["ledger", str(tmp_path)]) == 2
+    assert main(["network", "ledger", str(tmp_path)]) == 2
     assert "holds no ledger.jsonl" in capsys.readouterr().err
     (tmp_path / FILE).write_text(text)
-    assert main(["ledger", str(tmp_path)]) == 2
-    assert main(["ledger", str(tmp_path / "absent.jsonl")]) == 2
+    assert main(["network", "ledger", str(tmp_path)]) == 2
+    assert main(["network", "ledger", str(tmp_path / "absent.jsonl")]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 2
 
 
@@ -102,7 +102,7 @@ def test_what_a_named_coalition_could_learn_of_noise_in_shares(tmp_path, capsys)
         account.began("first", "x")
         account.charge(replace(event("sum", float(gdp_mu(2.0, 1e-5))), **terms))
         account.record_end("outcome")
-    words = ["ledger", str(tmp_path), "--delta", "1e-5"]
+    words = ["network", "ledger", str(tmp_path), "--delta", "1e-5"]
     assert main(words) == 0
     assert number("unit row: epsilon = ", capsys.readouterr().out) == pytest.approx(2.0, rel=1e-3)
     assert main([*words, "--against", "river,hill"]) == 0

@@ -60,7 +60,7 @@ def test_an_edit_whose_digests_are_right_is_seen_by_every_reader(what, account, 
         opened_account(account)
     with pytest.raises(AccountError, match=words):
         Account(account, party="clinic")
-    assert main(["ledger", str(account)]) == 2
+    assert main(["network", "ledger", str(account)]) == 2
     assert "the file was changed; put back a copy" in capsys.readouterr().err
 
 

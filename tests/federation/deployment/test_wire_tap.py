@@ -186,7 +186,7 @@ def test_every_method_that_the_page_accepts_is_tapped():
 
 
 def one_of_each_protocol() -> Iterator[Any]:
-    """The first accepted method of every protocol; the others are part of `./run long`."""
+    """The first accepted method of every protocol; the others are part of `./run test --long`."""
     seen = set()
     for study, case, method, other in accepted():
         program = planned(study).methods[method].protocol.fit

@@ -383,7 +383,7 @@ def test_what_ends_soon_is_told_with_date_and_remedy(tmp_path):
         assert bool(told) == bool(found)
         if told:
             assert f"shop.pem ends on {now + timedelta(days=days):%Y-%m-%d %H:%M} UTC, in {told}: ask for a" in found
-            assert found.endswith("(python -m partywise certificates --request shop)")
+            assert found.endswith("(python -m partywise network certificates --request shop)")
     assert "shop.pem ends on" in expiry_warning(tmp_path / "29", "shop", now + timedelta(days=29.1))
     (own,) = signers(1)
     credentials(tmp_path / "over", "shop", own, begin=-3, end=-1)

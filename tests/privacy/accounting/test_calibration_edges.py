@@ -40,7 +40,7 @@ MUS += (10.0, 17.0, 20.0, 40.0, 1e3, 1e6, 1e10, 1e50, 1e100, 1e150, 1e154, 1e160
 
 
 def every_second(values: tuple[float, ...]) -> list[Any]:
-    """The values, of which `./run test` takes every second one; `./run long` takes the others."""
+    """The values, of which `./run test` takes every second one; `./run test --long` takes the others."""
     return [pytest.param(value, marks=pytest.mark.statistical if n % 2 else ()) for n, value in enumerate(values)]
 
 

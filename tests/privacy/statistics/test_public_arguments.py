@@ -27,7 +27,7 @@ from shipped import shipped
 ROOT = Path(__file__).parents[3]
 # Every way to change a record once per data set, nine ways in all; `./run check-method` asks twenty pairs.
 PAIRS = 9
-# Data sets: one of each method here, three in `./run long`.
+# Data sets: one of each method here, three in `./run test --long`.
 SEEDS = [1, pytest.param(3, marks=pytest.mark.statistical)]
 
 # What the default audit certifies nothing for: an infinite epsilon is kept by every neighbour.
@@ -80,7 +80,7 @@ def audit_plan() -> Plan:
 
 def audit_cells() -> Iterator[Any]:
     """Every cell of the default audit: case, method, parties, epsilon (generated data only); all but the first of a
-    case and a method are part of `./run long`.
+    case and a method are part of `./run test --long`.
     """
     for name, case in audit_plan().cases.items():
         for method in case.grid.methods if name != "body_fat" else ():

@@ -62,7 +62,7 @@ def checked(program: Any, made: Run) -> Any:
     return together([program(PlacedRun(made))])
 
 
-# All claims checked; with processes every fourth and the one that refuses, all in `./run long`.
+# All claims checked; with processes every fourth and the one that refuses, all in `./run test --long`.
 WAYS = [(*case, checked) for case in CASES] + [
     pytest.param(*case, forked, marks=pytest.mark.statistical if number % 4 and case not in NO_NUMBER else [])
     for number, case in enumerate(CASES)

@@ -82,7 +82,7 @@ def write_record(folder: Path, record: Record) -> None:
 
 def fit_folders(folder: Path) -> list[Path]:
     """A folder with the record of a run, and those inside it, by fit in the order of a grid, then in that of the runs;
-    those of the verb ``party``.
+    those of the verb ``network party``.
     """
     found = [one for one in (folder, *folder.glob("*/"), *folder.glob("*/*/")) if (one / RECORD).is_file()]
     records = {one: read_record(one) for one in found}
@@ -118,7 +118,7 @@ def read_record(folder: Path) -> Record:
         return record
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         raise AccountError(
-            f"{folder} has no {RECORD} of a run that ended: name the folders that the verb party wrote."
+            f"{folder} has no {RECORD} of a run that ended: name the folders that the verb network party wrote."
         ) from None
 
 
@@ -137,7 +137,7 @@ def _check(record: Record) -> None:
 
 
 def write_extract(folder: Path, rows: bytes) -> None:
-    """Write ``run.jsonl``: what the verb union reads, and nothing of other runs."""
+    """Write ``run.jsonl``: what the verb network union reads, and nothing of other runs."""
     with replacing(folder / EXTRACT) as temporary:
         temporary.write_bytes(rows)
 
@@ -208,7 +208,8 @@ def read_estimate(folder: Path, record: Record) -> tuple[list[dict[str, str]], l
     except (OSError, ValueError, TypeError, KeyError):
         pass
     raise AccountError(
-        f"{folder} has no {OUTCOME} and {ESTIMATE} of the run in its {RECORD}: name the folder of the verb party."
+        f"{folder} has no {OUTCOME} and {ESTIMATE} of the run in its {RECORD}: "
+        "name the folder of the verb network party."
     )
 
 

@@ -94,7 +94,7 @@ class Network:
     budget : see `Budget`, of mode ``release``; without it nothing is refused
     parties : host and port of every data holder and every place without data, each once; nothing after the name where
         NVFlare connects them
-    certificates : SHA-256 of the certificate of each of them, as the verb ``certificates`` prints it: keys that parties
+    certificates : SHA-256 of the certificate of each of them, as ``network certificates`` prints it: keys that parties
         agree on are taken with these alone; needed with mode ``release`` where noise comes in shares
     publisher : who writes the folder ``release``, with mode ``release``; by default the first place without data
     unprotected_units : units of which an estimate that is made of the publisher's own data may cost everything

@@ -8,14 +8,23 @@ import json
 import logging
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import AccountError, CertificationError, ConfigError, CubeError, PartyError, PolicyError
+from ...errors import (
+    AccountError,
+    CertificationError,
+    ConfigError,
+    CubeError,
+    DataMissing,
+    ModelError,
+    PartyError,
+    PolicyError,
+)
 from ...privacy.rounding import upward
 
 if TYPE_CHECKING:
@@ -43,117 +52,151 @@ CHECK = """exit code: 0 all holds, 1 something does not, 2 all holds, and nobody
 (give --authority, or --fingerprint of every owner)"""
 
 
-def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The words of the verbs."""
-    form = argparse.RawDescriptionHelpFormatter
-    one = verbs.add_parser(
-        "party", help="run one party of the block `network`, with its own file", epilog=PARTY, formatter_class=form
-    )
-    one.add_argument("--config", type=Path, required=True, help="the configuration that all parties share")
-    one.add_argument("--me", required=True, help="name of this party, as the block `network` has it")
-    one.add_argument("--data", type=Path, help="where paths of own files begin (default: here, or as --site says)")
-    one.add_argument(
+Words = Sequence[str]
+OnConfiguration = Callable[[Mapping[str, object], argparse.Namespace], int]
+
+
+def party_verb(parser: argparse.ArgumentParser, words: Words) -> int:
+    """Run one party of a configuration."""
+    add_shared(parser, me=True)
+    parser.add_argument("--data", type=Path, help="where paths of own files begin (default: here, or as --site says)")
+    parser.add_argument(
         "--site", type=Path, help="what the organisation allows (default: site.yaml in --data, where there is one)"
     )
-    one.add_argument(
+    parser.add_argument(
         "--dry-run", action="store_true", help="meet nobody and pay nothing: say what would cross, be paid and be left"
     )
-    one.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
-    one.add_argument(
+    parser.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
+    parser.add_argument(
         "--model", type=Path, help="this party's part of the model, with network.score (default: model.json in --data)"
     )
-    one.add_argument("--into", type=Path, help="default results/NAME/parties/ME, by the name of the configuration")
-    one.add_argument(
+    parser.add_argument("--into", type=Path, help="default results/NAME/parties/ME, by the name of the configuration")
+    parser.add_argument(
         "--account",
         type=Path,
         help="file or folder of the account over all runs on these data (default: ledger.jsonl in --data, or in "
         "--into for a place without data); another one knows nothing of what was paid",
     )
-    one.add_argument(
+    parser.add_argument(
         "--listen",
         metavar="HOST[:PORT]",
         help="where this party itself listens, if others reach it at another host or port (default: listen of "
         "site.yaml, or host and port of the configuration)",
     )
-    one.add_argument(
+    parser.add_argument(
         "--again",
         action="store_true",
         help="begin a new run, which pays anew, where one of this configuration has ended (default: state that it has, "
         "and answer peers that were late)",
     )
-    one.add_argument("--verbose", action="store_true", help="a line with its time for every message")
-    made = verbs.add_parser("certificates", help="a test authority and a certificate for every party of a network")
-    made.add_argument("--config", type=Path, required=True, help="the configuration that all parties share")
-    made.add_argument("--into", type=Path, default=Path("certificates"), help="default certificates")
-    made.add_argument(
+    parser.add_argument("--verbose", action="store_true", help="a line with its time for every message")
+    parser.epilog = PARTY
+    return with_configuration("party", party, parser.parse_args(words))
+
+
+def certificates_verb(parser: argparse.ArgumentParser, words: Words) -> int:
+    """Make or sign certificates for the parties of a configuration."""
+    add_shared(parser)
+    parser.add_argument("--into", type=Path, default=Path("certificates"), help="default certificates")
+    parser.add_argument(
         "--request", metavar="NAME", help="make no authority: the key of this party, which stays, and NAME.csr"
     )
-    made.add_argument(
+    parser.add_argument(
         "--sign", metavar="FILE", type=Path, nargs="+", help="sign such requests, by the authority in --into"
     )
-    made.add_argument("--days", type=float, default=30, help="how long certificates hold (default 30)")
-    registered = verbs.add_parser("register", help="sign, before any data are opened, which fit is about to be run")
-    registered.add_argument("--config", type=Path, required=True, help="the configuration that all parties share")
-    registered.add_argument("--me", required=True, help="name of this party, as the block `network` has it")
-    registered.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
-    registered.add_argument("--into", type=Path, default=Path("registration"), help="default registration")
-    checked = verbs.add_parser("check-release", help="check a published folder without data", epilog=CHECK)
-    checked.add_argument("folder", type=Path, help="the folder release that a party wrote")
-    checked.add_argument("--authority", type=Path, help="authority.pem that you have from the owners of the data")
-    checked.add_argument(
+    parser.add_argument("--days", type=float, default=30, help="how long certificates hold (default 30)")
+    return with_configuration("certificates", certificates, parser.parse_args(words))
+
+
+def register_verb(parser: argparse.ArgumentParser, words: Words) -> int:
+    """Sign which fit of a configuration is about to be run."""
+    add_shared(parser, me=True)
+    parser.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
+    parser.add_argument("--into", type=Path, default=Path("registration"), help="default registration")
+    return with_configuration("register", register, parser.parse_args(words))
+
+
+def align_verb(parser: argparse.ArgumentParser, words: Words) -> int:
+    """Run one party of an alignment."""
+    add_shared(parser, me=True)
+    parser.add_argument("--data", type=Path, help="where paths of own files begin (default: here, or as --site says)")
+    parser.add_argument("--site", type=Path, help="what the organisation allows (default: site.yaml in --data)")
+    parser.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
+    parser.add_argument("--into", type=Path, help="folder of the new file (default results/NAME/aligned/ME)")
+    parser.add_argument("--listen", metavar="HOST[:PORT]", help="where this party itself listens, if elsewhere")
+    parser.add_argument("--again", action="store_true", help="align anew, where an alignment has ended")
+    parser.add_argument("--verbose", action="store_true", help="a line with its time for every message")
+    parser.set_defaults(dry_run=False)
+    return _align(parser.parse_args(words))
+
+
+def check_release(parser: argparse.ArgumentParser, words: Words) -> int:
+    """Check a published folder."""
+    parser.add_argument("folder", type=Path, help="the folder release that a party wrote")
+    parser.add_argument("--authority", type=Path, help="authority.pem that you have from the owners of the data")
+    parser.add_argument(
         "--fingerprint", action="append", default=[], metavar="NAME=SHA256", help="of an owner's certificate; repeat it"
     )
-    held = verbs.add_parser("result", help="what a party has of the estimate: names, numbers, noise and intervals")
-    held.add_argument("folder", type=Path, help="what --into was, or the folder of one fit in it")
-    together = verbs.add_parser("union", help="transcript, ledger and certified total of the folders of all parties")
-    together.add_argument("folders", type=Path, nargs="+", help="what --into was of every party, or one fit in each")
-    together.add_argument(
+    parser.epilog = CHECK
+    given = parser.parse_args(words)
+    from .publication.check_release import check_release
+
+    return check_release(given.folder, given.authority, given.fingerprint)
+
+
+def result(parser: argparse.ArgumentParser, words: Words) -> int:
+    """Print what a party has of the estimate, or why it has none."""
+    parser.add_argument("folder", type=Path, help="what --into was, or the folder of one fit in it")
+    given = parser.parse_args(words)
+    from .screen import result as lines
+
+    print("\n".join(lines(given.folder)))
+    return 0
+
+
+def union(parser: argparse.ArgumentParser, words: Words) -> int:
+    """Print what all parties wrote down of each run, and keep it with the results where they are named."""
+    parser.add_argument("folders", type=Path, nargs="+", help="what --into was of every party, or one fit in each")
+    parser.add_argument(
         "--authority", type=Path, help="authority.pem that must have issued what accounts are signed with"
     )
-    together.add_argument("--transcript", type=Path, help="write the rows of the whole transcript to this file")
-    together.add_argument(
+    parser.add_argument("--transcript", type=Path, help="write the rows of the whole transcript to this file")
+    parser.add_argument(
         "--results",
         type=Path,
         help="results/NAME of the shared configuration: keep the fit there, and ./run --configfile takes it as it is",
     )
-    add_network(verbs)
-    job = verbs.add_parser("nvflare-job", help="a job by which NVFlare runs the parties of a network")
-    job.add_argument("config", type=Path, metavar="FILE", help="the configuration that all parties share")
-    job.add_argument("--into", type=Path, required=True, help="a new folder, to be submitted to NVFlare")
-    job.add_argument("--days", type=float, default=7.0, help="after which every site refuses the job (default 7)")
-    job.add_argument("--again", action="store_true", help="a new run, where one of this configuration has ended")
+    given = parser.parse_args(words)
+    from .pipeline.kept_runs import runs_in
+
+    try:
+        runs = runs_in(given.folders)
+        if given.transcript is not None and len(runs) > 1:
+            raise PartyError(f"--transcript is of one run, and these folders hold {len(runs)}: name those of one.")
+        for folders in runs:
+            _union(folders, given)
+    except (AccountError, CertificationError, CubeError, PartyError) as error:
+        print(f"union: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
-def add_network(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The words of the verb ``network`` and its actions."""
-    verb = verbs.add_parser("network", help="runs between parties that have not ended, and the records that all have")
-    actions = verb.add_subparsers(dest="action", required=True)
-    folder = {"type": Path, "nargs": "?", "default": Path(), "help": "with the account (default: here)"}
-    shown = actions.add_parser("status", help="the runs of a party: which has not ended, what it paid, how to end it")
-    shown.add_argument("folder", **folder)  # type: ignore[arg-type]
-    dropped = actions.add_parser("give-up", help="end a run that cannot go on: say what it paid, remove its journal")
-    dropped.add_argument("run", metavar="RUN", help="id of the run, or its first digits")
-    dropped.add_argument("folder", **folder)  # type: ignore[arg-type]
-    common = actions.add_parser("align", help="write the own records that all parties have, before columns are fitted")
-    common.add_argument("--config", type=Path, required=True, help="the configuration that all parties share")
-    common.add_argument("--me", required=True, help="name of this party, as the block `network` has it")
-    common.add_argument("--data", type=Path, help="where paths of own files begin (default: here, or as --site says)")
-    common.add_argument("--site", type=Path, help="what the organisation allows (default: site.yaml in --data)")
-    common.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
-    common.add_argument("--into", type=Path, help="folder of the new file (default results/NAME/aligned/ME)")
-    common.add_argument("--listen", metavar="HOST[:PORT]", help="where this party itself listens, if elsewhere")
-    common.add_argument("--again", action="store_true", help="align anew, where an alignment has ended")
-    common.add_argument("--verbose", action="store_true", help="a line with its time for every message")
-    common.set_defaults(dry_run=False)
+def add_shared(parser: argparse.ArgumentParser, *, me: bool = False) -> None:
+    """Add the words that name the shared configuration, and which party of it is meant."""
+    parser.add_argument("--config", type=Path, required=True, help="the configuration that all parties share")
+    if me:
+        parser.add_argument("--me", required=True, help="name of this party, as the block `network` has it")
 
 
-def network(given: argparse.Namespace) -> int:
-    """Run an action of the verb ``network``."""
-    from .site.open_runs import give_up, status
+def with_configuration(name: str, verb: OnConfiguration, given: argparse.Namespace) -> int:
+    """Run a verb of a configuration with a block `network`; 1 with a sentence where it cannot be run."""
+    from ..plans import read_configuration
 
-    if given.action == "align":
-        return _align(given)
-    return {"status": status, "give-up": give_up}[given.action](given)
+    try:
+        return verb(read_configuration(given.config), given)
+    except (AccountError, CubeError, ConfigError, DataMissing, ModelError) as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 1
 
 
 def _align(given: argparse.Namespace) -> int:
@@ -382,37 +425,6 @@ def register(config: Mapping[str, object], given: argparse.Namespace) -> int:
         print(f"register: {error}", file=sys.stderr)
         return 1
     print(f"{path}: {given.me} registered configuration {digest(config)[:12]}; give the file to all other parties.")
-    return 0
-
-
-def check(given: argparse.Namespace) -> int:
-    """Check a published folder."""
-    from .publication.check_release import check_release
-
-    return check_release(given.folder, given.authority, given.fingerprint)
-
-
-def result(given: argparse.Namespace) -> int:
-    """Print what a party has of the estimate, or why it has none."""
-    from .screen import result as lines
-
-    print("\n".join(lines(given.folder)))
-    return 0
-
-
-def union(given: argparse.Namespace) -> int:
-    """Print what all parties wrote down of each run, and keep it with the results where they are named."""
-    from .pipeline.kept_runs import runs_in
-
-    try:
-        runs = runs_in(given.folders)
-        if given.transcript is not None and len(runs) > 1:
-            raise PartyError(f"--transcript is of one run, and these folders hold {len(runs)}: name those of one.")
-        for folders in runs:
-            _union(folders, given)
-    except (AccountError, CertificationError, CubeError, PartyError) as error:
-        print(f"union: {error}", file=sys.stderr)
-        return 1
     return 0
 
 

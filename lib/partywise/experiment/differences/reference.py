@@ -9,13 +9,14 @@ import argparse
 import io
 import tarfile
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import DataMissing
 from ...files import replacing
 from ...project import ROOT, command
-from .verb import diff
+from .verb import print_findings
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -24,17 +25,14 @@ ARCHIVE = ROOT / "docs/reference/default.tar.xz"
 NAME, FOLDER = "cube.nc", Path("reference")
 
 
-def add_reference(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The words of the verb."""
-    verb = verbs.add_parser("reference", help="unpack the reference results and tell what a run finds differently")
-    verb.add_argument("run", type=Path, nargs="?", default=Path("results/default"), help="default results/default")
-    verb.add_argument("--archive", type=Path, default=ARCHIVE)
-    verb.add_argument("--pack", action="store_true", help="make the archive from the run, in place of unpacking it")
-
-
-def reference(run: Path, archive: Path, pack_it: bool) -> int:
-    """Pack a run, or unpack the archive beside the runs and print what differs; 1 when something does."""
-    if pack_it:
+def compare_reference(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
+    """Pack a run, or unpack the archive next to the runs and print what differs; 1 when something does."""
+    parser.add_argument("run", type=Path, nargs="?", default=Path("results/default"), help="default results/default")
+    parser.add_argument("--archive", type=Path, default=ARCHIVE)
+    parser.add_argument("--pack", action="store_true", help="make the archive from the run, in place of unpacking it")
+    given = parser.parse_args(words)
+    run, archive = given.run, given.archive
+    if given.pack:
         pack(run, archive)
         print(f"{archive}: {archive.stat().st_size / 1e6:.2f} MB of {run}.")
         return 0
@@ -42,9 +40,9 @@ def reference(run: Path, archive: Path, pack_it: bool) -> int:
     unpack(archive, folder)
     print(f"{archive} is unpacked into {folder}.")
     if not run.is_dir():
-        print(f"{run} is absent: run {command()}, then {command('reference')} again.")
+        print(f"{run} is absent: run {command()}, then {command('compare --reference')} again.")
         return 2
-    return diff(folder, run, True, None)
+    return print_findings(folder, run, True, None)
 
 
 def bare(cube: xr.Dataset) -> xr.Dataset:

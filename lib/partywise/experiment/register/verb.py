@@ -15,15 +15,12 @@ if TYPE_CHECKING:
 MARKED = re.compile(r"(<!-- claims: begin -->\n).*?(<!-- claims: end -->)", re.DOTALL)
 
 
-def add_claims(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The words of the verb."""
-    verb = verbs.add_parser("claims", help="every printed number of the sources beside ours")
-    verb.add_argument("--results", type=Path, default=Path("results"), help="folder of results (default results)")
-    verb.add_argument("--write", type=Path, help="also write the CSV file and the page of this folder, such as docs")
-
-
-def claims(results: Path, docs: Path | None) -> int:
+def claims(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     """Write ``claims.csv`` and ``claims.html`` into ``results/claims``, and what docs show; 1 if a cube is missing."""
+    parser.add_argument("--results", type=Path, default=Path("results"), help="folder of results (default results)")
+    parser.add_argument("--write", type=Path, help="also write the CSV file and the page of this folder, such as docs")
+    given = parser.parse_args(words)
+    results, docs = given.results, given.write
     from ..tables.rows import write_text
     from . import table
     from .numbers import Cubes

@@ -59,8 +59,8 @@ def sample(cube: xr.Dataset, count: int, seed: int) -> list[Coords]:
     filled = np.argwhere(simulated.transpose(*DIMS).values)
     if not len(filled):
         raise CubeError(
-            "all fits of the cube are of parties that ran apart, whose records are not here: python -m partywise union "
-            "on the folders in results/NAME/apart replays what they wrote down."
+            "all fits of the cube are of parties that ran apart, whose records are not here: "
+            "python -m partywise network union on the folders in results/NAME/apart replays what they wrote down."
         )
     chosen = stream(seed, "verify").permutation(len(filled))[:count]
     case, method, replicate, parties, fold, epsilon = (cube[dim].values.tolist() for dim in DIMS)

@@ -36,7 +36,7 @@ def opened_extract(path: Path | str) -> Chain:
     # What the account says of itself while a run goes on, such as a torn row, is of no run.
     runs = {row.run for row in chain.rows if row.run}
     if not chain.rows or chain.rows[0].kind != "began" or len(runs) != 1:
-        raise AccountError(f"{path} does not hold the rows of one run: name what the verb party wrote.")
+        raise AccountError(f"{path} does not hold the rows of one run: name what the verb network party wrote.")
     return _check_agreement(path, chain)
 
 

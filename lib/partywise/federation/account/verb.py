@@ -1,4 +1,4 @@
-"""The verb ``ledger``: whether the chain of an account is whole, what was paid, and what is left of the budget."""
+"""The verb ``network ledger``: whether the chain of an account is whole, what was paid, what is left of the budget."""
 
 from __future__ import annotations
 
@@ -16,39 +16,31 @@ EPILOG = """exit code: 0 the chain is whole and its rows agree, 2 a row was chan
 
 What was sent must have been paid with the very same terms.  Rows that were cut off at the end of a file, and a file
 that was written anew as a whole, are seen by nothing inside of it: the other parties of a run keep the digest in which
-it ended (python -m partywise union compares them); or note the digest that this verb prints and give it with --digest,
-which must be among the digests of the rows."""
+it ended (python -m partywise network union compares them); or note the digest that this verb prints and give it with
+--digest, which must be among the digests of the rows."""
 
 
-def add_ledger(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The words of the verb."""
-    verb = verbs.add_parser(
-        "ledger",
-        help="the accounts of parties: chain, what was paid by unit, budget left",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    verb.add_argument(
+def ledger(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
+    """Verify accounts and print what they hold; AccountError names the file and the row that was changed."""
+    parser.add_argument(
         "folder",
         type=Path,
         nargs="+",
         help="the file of an account, a folder with ledger.jsonl in it, or that of a run",
     )
-    verb.add_argument("--delta", type=float, help="of the epsilons (default: that of the budget, or 1e-6)")
-    verb.add_argument("--against", help="names of parties that join what they know, such as river,hill")
-    verb.add_argument("--digest", help="a digest that was noted before: the file must still hold its row")
-
-
-def ledger(folders: Sequence[Path], delta: float | None, digest: str | None, against: str | None = None) -> int:
-    """Verify accounts and print what they hold; AccountError names the file and the row that was changed."""
+    parser.add_argument("--delta", type=float, help="of the epsilons (default: that of the budget, or 1e-6)")
+    parser.add_argument("--against", help="names of parties that join what they know, such as river,hill")
+    parser.add_argument("--digest", help="a digest that was noted before: the file must still hold its row")
+    parser.epilog = EPILOG
+    given = parser.parse_args(words)
     from .account import EXTRACT
     from .reading import opened_account, opened_extract
 
-    if delta is not None and not 0 <= delta < 1:
-        raise AccountError(f"--delta is {delta}: it must lie in [0, 1).")
-    for path in [path for folder in folders for path in files_in(folder)]:
+    if given.delta is not None and not 0 <= given.delta < 1:
+        raise AccountError(f"--delta is {given.delta}: it must lie in [0, 1).")
+    for path in [path for folder in given.folder for path in files_in(folder)]:
         chain = (opened_extract if path.name == EXTRACT else opened_account)(path)
-        print("\n".join(summary(path, chain, delta, digest, against)))
+        print("\n".join(summary(path, chain, given.delta, given.digest, given.against)))
     return 0
 
 

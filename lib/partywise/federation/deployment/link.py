@@ -2,7 +2,7 @@
 
 The channel knows what this party could know: its own messages, those it received, and the rows that stand inside of
 them. That is all that a message of its own may be made of, so the row of every message is the one that a channel which
-saw everything would give it; the ledger of all comes from the accounts together (`union`).
+saw everything would give it; the ledger of all comes from the accounts together (`network union`).
 """
 
 from __future__ import annotations

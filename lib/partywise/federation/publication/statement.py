@@ -170,4 +170,4 @@ def _checks(told: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield "Ask the owners whether these are the fingerprints of their certificates, and run"
     yield ""
-    yield "    python -m partywise check-release FOLDER --authority authority.pem"
+    yield "    python -m partywise publish check-release FOLDER --authority authority.pem"

@@ -59,7 +59,7 @@ class Credential:
         self.authority = (folder / f"{AUTHORITY}.pem").read_text(encoding="ascii")
         self._key = serialization.load_pem_private_key((folder / f"{me}.key").read_bytes(), password=None)
         if weak := weakness(self._key.public_key()):
-            raise PartyError(f"{me}.key is {weak}: make another one (python -m partywise certificates).")
+            raise PartyError(f"{me}.key is {weak}: make another one (python -m partywise network certificates).")
 
     def sign(self, told: bytes) -> dict[str, str]:
         """Certificate and signature (hexadecimal) of some bytes."""
@@ -224,7 +224,7 @@ def expiry_warning(folder: Path, me: str, until: datetime) -> str:
     said = f"ends on {end:%Y-%m-%d %H:%M} UTC, in {left.days} days and {left.seconds // 3600} hours"
     if left.days < 0:
         said = f"ended on {end:%Y-%m-%d %H:%M} UTC (the clock here says {now:%Y-%m-%d %H:%M}), and nobody takes it"
-    return f"{ends[end]} {said}: ask for a new one (python -m partywise certificates --request {me})"
+    return f"{ends[end]} {said}: ask for a new one (python -m partywise network certificates --request {me})"
 
 
 def weakness(key: object) -> str:

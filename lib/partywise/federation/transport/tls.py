@@ -269,6 +269,6 @@ def validity(certificate: bytes, expired: bool) -> str:
             date = f"{'on' if expired else 'before'} {end if expired else begin:%Y-%m-%d %H:%M} UTC; "
     except ValueError:
         pass
-    remedy = "ask for a new one (python -m partywise certificates --request), or correct the clock"
+    remedy = "ask for a new one (python -m partywise network certificates --request), or correct the clock"
     late = "one of two clocks is wrong: the one here, or the one where it was made"
     return f" ({date}the clock here says {datetime.now(UTC):%Y-%m-%d %H:%M} UTC): {remedy if expired else late}"

@@ -14,14 +14,22 @@ from ....federation.publication.files import TIME, is_time
 from ....federation.transport.tls import site_name
 from ...plans import FILE, plans, read_file
 from ..settings import Deployment
-from ..verbs import deployments_in_file
+from ..verbs import deployments_in_file, with_configuration
 
 APP, FORMAT = "app", 2
 SITE = "partywise.experiment.deployment.nvflare.site"
 
 
-def nvflare_job(config: Mapping[str, object], given: argparse.Namespace) -> int:
+def nvflare_job(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     """Write a job for NVFlare."""
+    parser.add_argument("config", type=Path, metavar="FILE", help="the configuration that all parties share")
+    parser.add_argument("--into", type=Path, required=True, help="a new folder, to be submitted to NVFlare")
+    parser.add_argument("--days", type=float, default=7.0, help="after which every site refuses the job (default 7)")
+    parser.add_argument("--again", action="store_true", help="a new run, where one of this configuration has ended")
+    return with_configuration("nvflare-job", _nvflare_job, parser.parse_args(words))
+
+
+def _nvflare_job(config: Mapping[str, object], given: argparse.Namespace) -> int:
     if not given.days > 0:
         raise ConfigError(f"--days is {given.days:g}: give the days, above 0, in which the job may run.")
     not_after = (datetime.now(UTC) + timedelta(days=given.days)).strftime(TIME)
@@ -43,7 +51,7 @@ def lateness(not_after: str, time: str) -> str:
         return ""
     return (
         f"the job may run until {not_after or 'no time that it states'}, and it is {time} here: a job that waited runs "
-        "and pays unattended; let whoever submitted it write a new one (python -m partywise nvflare-job)"
+        "and pays unattended; let whoever submitted it write a new one (python -m partywise network nvflare-job)"
     )
 
 

@@ -223,7 +223,8 @@ class Publication:
             with replacing(folder / name) as temporary:
                 temporary.write_bytes(data)
         self.summary = (
-            f"wrote {folder} (signed by {', '.join(signatures)}); check it with python -m partywise check-release"
+            f"wrote {folder} (signed by {', '.join(signatures)}); "
+            "check it with python -m partywise publish check-release"
         )
 
 
@@ -238,12 +239,12 @@ def registrations_of(deployment: Deployment, configuration: str, certificates: P
         if not path.is_file():
             raise ConfigError(
                 f"{path} is missing: no data are opened before every data holder has registered this configuration; "
-                f"ask {name} for it (python -m partywise register)."
+                f"ask {name} for it (python -m partywise publish register)."
             )
         found[name] = path.read_bytes()
         given = name, configuration, library_digest(), authority, deployment.hosts
         if problem := files.registration_problem(str(path), found[name], *given):
-            raise ConfigError(f"{problem}: register again (python -m partywise register).")
+            raise ConfigError(f"{problem}: register again (python -m partywise publish register).")
     return found
 
 

@@ -20,8 +20,10 @@ from ....federation.transport.journal import Journal
 SHORT, LEAST, MOST_RUNS = 12, 4, 10_000
 
 
-def status(given: argparse.Namespace) -> int:
+def status(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     """Print every run of an account, which of them is to go on, what it paid, and how to end it."""
+    _add_folder(parser)
+    given = parser.parse_args(words)
     path = _account_file(given.folder)
     chain, session = opened_account(path), _session(path)
     print(f"{party_of(chain.rows)}: {len(runs_of(chain.rows))} runs in {path}")
@@ -31,8 +33,11 @@ def status(given: argparse.Namespace) -> int:
     return 0
 
 
-def give_up(given: argparse.Namespace) -> int:
+def give_up(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     """Give a run up that has not ended: say what it paid, which stays paid, and remove its journal."""
+    parser.add_argument("run", metavar="RUN", help="id of the run, or its first digits")
+    _add_folder(parser)
+    given = parser.parse_args(words)
     path = _account_file(given.folder)
     chain, session = opened_account(path), _session(path)
     run = _find_run(given.run, chain, path, session)
@@ -49,6 +54,10 @@ def give_up(given: argparse.Namespace) -> int:
         "gives it up too; a new run has a new id, draws anew and pays anew."
     )
     return 0
+
+
+def _add_folder(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, nargs="?", default=Path(), help="with the account (default: here)")
 
 
 def _account_file(folder: Path) -> Path:

@@ -1,8 +1,7 @@
-"""The verb ``./run demo-network``: real data of two studies, four processes with TLS, and the same as a simulation."""
+"""The verb ``./run demo``: real data of two studies, four processes with TLS, and the same as a simulation."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections import Counter
@@ -17,7 +16,8 @@ from partywise.errors import DataMissing, PartyError
 from partywise.experiment.deployment.joint_results import JointResults, join_results
 from partywise.experiment.deployment.run_files import last_run
 from partywise.experiment.deployment.verbs import certified
-from partywise.project import command, exit_code
+from partywise.project import exit_code
+from partywise.verbs import new_parser
 
 CASES = {"clients": clients, "tables": tables}
 FOLDER = Path("results") / "demo_network"
@@ -25,7 +25,7 @@ FOLDER = Path("results") / "demo_network"
 
 def main(words: Sequence[str]) -> int:
     """Run both cases and print what crossed, what was paid and what is equal; 1 if anything is not, 2 without data."""
-    parser = argparse.ArgumentParser(prog=command("demo-network"), description=__doc__)
+    parser = new_parser("demo")
     parser.add_argument("case", nargs="*", help=f"which of {', '.join(CASES)}; by default both")
     parser.add_argument("--resources", type=Path, default=Path("resources"), help="where data sets are, or are put")
     parser.add_argument("--folder", type=Path, default=FOLDER, help=f"where all is written (default {FOLDER})")
@@ -36,7 +36,7 @@ def main(words: Sequence[str]) -> int:
     try:
         results = [shown(CASES[name](given.resources), given.folder / name) for name in given.case or CASES]
     except (DataMissing, PartyError) as error:
-        print(f"demo-network: {error}", file=sys.stderr)
+        print(f"demo: {error}", file=sys.stderr)
         return 2
     return 0 if all(results) else 1
 

@@ -1,4 +1,4 @@
-"""The verb ``./run pets``: tick the fifteen points asked of an artifact of PETS, or write the pages behind them."""
+"""The verb ``./run check --artifact``: tick the points asked of an artifact of PETS, or write the pages behind them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from artifact import appendix, codemeta, default_run, expected, requirements, sources
+from artifact import appendix, codemeta, commands, default_run, expected, requirements, sources
 from artifact.bibliography import of_configuration
 from artifact.measured import measure
 from artifact.points import POINTS
 from partywise.files import replacing
 from partywise.project import exit_code
+from partywise.verbs import new_parser
 
 PAGES = {
     sources.PAGE: sources.page,
     sources.CITATION: sources.citation,
     codemeta.PAGE: codemeta.page,
+    commands.PAGE: commands.page,
     sources.PAPER: sources.bibtex,
     requirements.PAGE: requirements.page,
     expected.PAGE: expected.page,
@@ -30,7 +32,7 @@ PAGES = {
 
 def main(words: Sequence[str]) -> int:
     """Print every point with what it lacks; 0 when all hold, 1 when one falls, 2 when nothing can be measured."""
-    parser = argparse.ArgumentParser(prog="./run pets", description=__doc__)
+    parser = new_parser("check --artifact")
     parser.add_argument("--write", action="store_true", help="write the pages that are made of facts anew, then tick")
     parser.add_argument("--measure", type=Path, help="keep time, memory, disk and screen of a finished run, then write")
     parser.add_argument("--resources", type=Path, help="where its data sets are (default resources)")

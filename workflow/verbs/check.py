@@ -1,0 +1,31 @@
+"""The verb ``./run check``: linters and types, counts of the library, and the points of ``./run check --artifact``."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from partywise.verbs import new_parser
+
+TOOLS = Path(sys.executable).parent
+COMMANDS = (
+    [TOOLS / "ruff", "check", "."],
+    [TOOLS / "ruff", "format", "--check", "."],
+    [TOOLS / "snakefmt", "--check", "Snakefile", "workflow"],
+    [TOOLS / "mypy"],
+    # What a reader has to know, in numbers: printed, and held by nothing.
+    [sys.executable, "tests/support/house_counts.py"],
+    [sys.executable, "workflow/verbs/artifact.py"],
+)
+
+
+def main(words: Sequence[str]) -> int:
+    """Run every check up to the first that fails; its exit code."""
+    new_parser("check").parse_args(words)
+    return next((code for command in COMMANDS if (code := subprocess.run(command).returncode)), 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
