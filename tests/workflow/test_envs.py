@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -13,8 +14,9 @@ import pytest
 import yaml
 from rattler import MatchSpec
 
+from artifact.pins import CONDA, PAGES, ranges
+from artifact.sources import CITATION, citation
 from fingerprint import closure, script_roots
-from partywise import __version__
 from partywise.experiment.study import load
 from pipeline import ROOT
 
@@ -41,15 +43,6 @@ def pins(step: str) -> dict[str, str]:
     entries = dict(entry.split("=", 1) for entry in environment(step)["dependencies"])
     assert entries.pop("python").startswith("3.11")
     return {name: version.lstrip("=") for name, version in entries.items()}
-
-
-def lock() -> dict[str, str]:
-    """Versions of the lock; conda-forge leaves out the suffix .postN."""
-    text = (ROOT / "requirements.lock").read_text()
-    return {
-        name.lower(): re.sub(r"\.post\d+$", "", version)
-        for name, version in re.findall(r"^([A-Za-z0-9_.-]+)==([^\s;\\]+)", text, re.M)
-    }
 
 
 def imported(step: str) -> set[str]:
@@ -105,13 +98,6 @@ def test_channels_and_pins(step):
         assert spec.version is not None
         if not entry.startswith("python="):
             assert re.fullmatch(r"[a-z0-9-]+==\d+(\.\d+)+", entry)
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_pins_equal_the_lock(step):
-    locked = lock()
-    for name, version in pins(step).items():
-        assert locked[NAMES.get(name, name)] == version, name
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -185,8 +171,7 @@ def test_the_recipe_asks_for_what_the_package_asks_for():
     """The library's requirements, and those of the extra `pipeline` for whoever installs them."""
     recipe = yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert recipe["context"] == {"version": __version__, "python_min": project["requires-python"].removeprefix(">=")}
-    named = {"matplotlib": "matplotlib-base", "snakemake": "snakemake-minimal"}
+    named = {theirs: name for name, theirs in CONDA.items()}
 
     def by_name(requirements: list[str]) -> set[str]:
         found = [re.fullmatch(r"([A-Za-z0-9_.-]+) ?(>=[0-9.]+)", one) for one in requirements]
@@ -200,5 +185,72 @@ def test_the_recipe_asks_for_what_the_package_asks_for():
     assert set(run) == by_name(project["dependencies"]) and len(run) == len(project["dependencies"])
     assert set(optional) == by_name(wanted) and len(optional) == len(wanted)
     assert all(MatchSpec(one, strict=True).version is not None for one in (*run, *optional))
+    assert recipe["tests"][0]["python"]["imports"] == ["partywise"]
     (entry,) = recipe["build"]["python"]["entry_points"]
     assert dict([entry.split(" = ")]) == project["scripts"]
+
+
+def test_a_package_has_one_range_wherever_it_is_asked_for():
+    """The library, its extras and the overrides of the locks; exact versions are of tools of tests alone."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    lists = [project["project"]["dependencies"], *project["project"]["optional-dependencies"].values()]
+    lists.append([one for one in project["tool"]["uv"]["override-dependencies"] if ";" not in one])
+    asked = [re.fullmatch(r"([A-Za-z0-9_.-]+)((?:==|>=)[\d.]+)", one) for requirements in lists for one in requirements]
+    different = {(match[1], match[2]) for match in asked if match and ranges(ROOT)[match[1].lower()] != match[2]}
+    assert len(asked) > 20 and different == set()
+    assert f'min_version("{ranges(ROOT)["snakemake"].removeprefix(">=")}")' in (ROOT / "Snakefile").read_text()
+
+
+def test_a_new_version_and_new_pins_are_written_where_others_read_them(tmp_path):
+    """From the package, the changes, pyproject.toml and the lock; nothing else is edited."""
+    sources = ("pyproject.toml", "requirements.lock", "CHANGELOG.md", "lib/partywise/__init__.py")
+    for name in (*sources, *PAGES, CITATION):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
+    edits = {
+        "pyproject.toml": [
+            (r"numpy>=[\d.]+", "numpy>=8.1"),
+            (r"snakemake>=[\d.]+", "snakemake>=8.2"),
+            (r"nvflare==[\d.]+", "nvflare==8.3"),
+            (r">=3\.11", ">=3.12"),
+        ],
+        "requirements.lock": [(r"^numpy==\S+", "numpy==8.4.1"), (r"^matplotlib==\S+", "matplotlib==8.5.1.post2")],
+        "CHANGELOG.md": [(r"^## \S+ \(\S+\)$", "## 8.6.0 (2031-01-02)")],
+        "lib/partywise/__init__.py": [(r"^__version__ = .*$", '__version__ = "8.6.0"')],
+    }
+    for name, pairs in edits.items():
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        for old, new in pairs:
+            text, count = re.subn(old, new, text, flags=re.MULTILINE)
+            assert count, (name, old)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    written = {name: page(tmp_path) for name, page in (PAGES | {CITATION: citation}).items()}
+    for name, lines in {
+        "recipe/recipe.yaml": ['version: "8.6.0"', 'python_min: "3.12"', "numpy >=8.1", "snakemake-minimal >=8.2"],
+        "envs/figure.yaml": ["- numpy==8.4.1\n", "- matplotlib-base==8.5.1\n"],
+        "tests/filters/frameworks.txt": ["nvflare==8.3\n"],
+        CITATION: ["version: 8.6.0\n", "date-released: 2031-01-02\n"],
+    }.items():
+        assert [line for line in lines if line not in written[name]] == [], name
+
+
+# Where the oldest Python is named by its number, and the image in which it is tried.
+OLDEST = re.compile(
+    r"(?:Python|python3 \()\s?(3\.\d+)(?: or newer|\))|python_version = \"(3\.\d+)\"|- python=(3\.\d+)$", re.M
+)
+IMAGE = re.compile(r"python:\d+\.\d+\.\d+-slim-\w+")
+
+
+def test_one_oldest_python_and_one_image_are_named():
+    requires = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"].removeprefix(">=")
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    texts = {
+        name: (ROOT / name) for name in listed if name.endswith((".md", ".yaml", ".toml", "file")) or name == "run"
+    }
+    content = {name: path.read_text(encoding="utf-8") for name, path in texts.items() if name != "CHANGELOG.md"}
+    floors = {
+        (name, *filter(None, found.groups())) for name, text in content.items() for found in OLDEST.finditer(text)
+    }
+    assert {"run", "README.md", "pyproject.toml", "envs/fit.yaml"} <= {name for name, _ in floors}
+    assert [floor for floor in floors if floor[1] != requires] == []
+    assert len({image for text in content.values() for image in IMAGE.findall(text)}) == 1

@@ -81,7 +81,7 @@ def _configuration(root: Path, name: str, told: str) -> bool:
     )
 
 
-def pins(root: Path, lock: str) -> dict[str, str]:
+def locked(root: Path, lock: str) -> dict[str, str]:
     """Versions of a lock, by lower-case name."""
     return {name.lower(): version for name, version in PIN.findall(text(root, lock))}
 

@@ -15,15 +15,12 @@ from partywise.experiment.plans import read_configuration
 from partywise.experiment.register import table
 from partywise.experiment.study import available
 
-from . import appendix, citation, codemeta, commands, container, default_run, expected, requirements, sources
+from . import appendix, citation, codemeta, commands, container, default_run, expected, pins, requirements, sources
 from .bibliography import cases, documents
-from .facts import absent, dead_links, pins, section, text, unhashed, unknown_commands, without
+from .facts import absent, dead_links, locked, section, text, unhashed, unknown_commands, without
 from .measured import DATA, read
 
 README = "README.md"
-# The version stands in the package, from which pyproject.toml has it; a section of changes begins with it and its day.
-VERSION = re.compile(r'^__version__ = "([^"]+)"$', re.MULTILINE)
-SECTION = re.compile(r"^## (\S+ \([^)]*\))", re.MULTILINE)
 # What opens a connection, or calls what does.
 DOWNLOADS = re.compile(
     r"^\s*(?:import|from) (?:urllib\.request|http\.client|requests|ftplib|socket)\b|\"pip\"", re.MULTILINE
@@ -73,13 +70,11 @@ def reference(root: Path) -> Iterator[str]:
         return
     cited = citation.read(root / sources.CITATION)
     yield from (f"{sources.CITATION}: {odd}" for odd in citation.oddities(cited))
-    version = VERSION.search(text(root, "lib/partywise/__init__.py"))
-    changes = SECTION.search(text(root, "CHANGELOG.md"))
-    released = f"{cited.get('version')} ({cited.get('date-released')})"
-    if version is None or cited.get("version") != version[1]:
-        yield f"{sources.CITATION} cites version {cited.get('version')}, the package is {version and version[1]}"
-    if changes is None or changes[1] != released:
-        yield f"{sources.CITATION} cites version {released}, CHANGELOG.md begins with {changes and changes[1]}"
+    version, (changed, day) = pins.version(root), pins.newest_changes(root)
+    if changed != version:
+        yield f"the package is version {version}, CHANGELOG.md begins with {changed}"
+    if (cited.get("version"), str(cited.get("date-released"))) != (version, day):
+        yield f"{sources.CITATION} cites another version than {version} ({day}): ./run check --artifact --write"
     if text(root, codemeta.PAGE) != codemeta.page(root):
         yield f"{codemeta.PAGE} is not what {sources.CITATION} and pyproject.toml say: ./run check --artifact --write"
     if "git_commit" not in text(root, "lib/partywise/experiment/results/provenance.py"):
@@ -111,7 +106,7 @@ def hardware(root: Path) -> Iterator[str]:
 
 def software(root: Path) -> Iterator[str]:
     """Locks with hashes, the first inside the second; environments with the versions of the lock."""
-    run, test = (pins(root, name) for name in ("requirements.lock", "requirements-test.lock"))
+    run, test = (locked(root, name) for name in ("requirements.lock", "requirements-test.lock"))
     if not run or not test:
         yield "requirements.lock or requirements-test.lock is absent or empty"
         return
@@ -123,7 +118,7 @@ def software(root: Path) -> Iterator[str]:
         "requirements-frameworks.lock",
     ):
         yield from (f"{package} has no hash in {name}" for package in unhashed(root, name))
-    network, nvflare = pins(root, "requirements-network.lock"), pins(root, "requirements-nvflare.lock")
+    network, nvflare = locked(root, "requirements-network.lock"), locked(root, "requirements-nvflare.lock")
     # That of NVFlare is an environment of its own.
     common = {name: version for name, version in nvflare.items() if name in test}
     yield from (
@@ -132,13 +127,9 @@ def software(root: Path) -> Iterator[str]:
         for name in lock
         if test.get(name) != lock[name]
     )
-    run = network | run
-    for path in sorted((root / "envs").glob("*.yaml")):
-        for entry in yaml.safe_load(path.read_text(encoding="utf-8"))["dependencies"]:
-            name, _, version = entry.partition("==")
-            locked = run.get(name.removesuffix("-base"), version).partition(".post")[0]
-            if version and locked != version:
-                yield f"{path.name} has {name} {version}, the lock {locked}"
+    for name, page in pins.PAGES.items():
+        if text(root, name) != page(root):
+            yield f"{name} has other versions than pyproject.toml and requirements.lock: ./run check --artifact --write"
     yield from without(text(root, appendix.PAGE), appendix.PAGE, ["Software"])
 
 

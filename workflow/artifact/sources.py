@@ -11,6 +11,7 @@ from partywise.datasets.catalogue import RESOURCES
 from partywise.experiment.tables.templates import pipe_table
 
 from .bibliography import documents, literature, originals, studies_of_datasets, studies_of_documents
+from .pins import citation_head
 
 PAGE = "docs/sources.md"
 CITATION = "CITATION.cff"
@@ -97,9 +98,9 @@ def _person(author: dict[str, str]) -> str:
 
 
 def citation(root: Path) -> str:
-    """``CITATION.cff`` with the references written anew; what stands above the mark is kept."""
+    """``CITATION.cff`` with version, day and references written anew; what else is above the mark is kept."""
     text = (root / CITATION).read_text(encoding="utf-8")
-    head = text.partition(MARK)[0].rstrip("\n")
+    head = citation_head(root, text.partition(MARK)[0].rstrip("\n"))
     body = yaml.safe_dump({"references": references()}, sort_keys=False, allow_unicode=True, width=110)
     return f"{head}\n{MARK}\n{body}"
 

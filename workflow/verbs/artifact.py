@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from artifact import appendix, codemeta, commands, default_run, expected, requirements, sources
+from artifact import appendix, codemeta, commands, default_run, expected, pins, requirements, sources
 from artifact.bibliography import of_configuration
 from artifact.measured import measure
 from artifact.points import POINTS
@@ -22,6 +22,7 @@ PAGES = {
     sources.CITATION: sources.citation,
     codemeta.PAGE: codemeta.page,
     commands.PAGE: commands.page,
+    **pins.PAGES,
     sources.PAPER: sources.bibtex,
     requirements.PAGE: requirements.page,
     expected.PAGE: expected.page,
@@ -55,7 +56,7 @@ def main(words: Sequence[str]) -> int:
 def write(root: Path) -> None:
     """All pages that are made of facts."""
     for name, page in PAGES.items():
-        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
         with replacing(root / name) as temporary:
             temporary.write_text(page(root), encoding="utf-8")
 

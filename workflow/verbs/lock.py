@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from shutil import which
@@ -18,8 +19,8 @@ LOCKS = {
     "requirements-network.lock": ["--extra", "network", "--no-default-groups"],
     "requirements-nvflare.lock": ["--extra", "nvflare", "--no-default-groups"],
 }
-FRAMEWORKS = ["uv", "pip", "compile", "--quiet", "--upgrade", "--universal", "--python-version", "3.11", "--no-header"]
-FRAMEWORKS += ["--generate-hashes", "--override", "frameworks_without.txt", "frameworks.txt"]
+FRAMEWORKS = ["uv", "pip", "compile", "--quiet", "--upgrade", "--universal", "--no-header", "--generate-hashes"]
+FRAMEWORKS += ["--override", "frameworks_without.txt", "frameworks.txt"]
 FRAMEWORKS += ["-o", "../../requirements-frameworks.lock"]
 
 
@@ -35,10 +36,16 @@ def main(words: Sequence[str]) -> int:
             with Path(name).open("w", encoding="utf-8") as lock:
                 subprocess.run([*EXPORT, *options], stdout=lock, check=True)
         Path("uv.lock").unlink(missing_ok=True)
-        subprocess.run(FRAMEWORKS, cwd="tests/filters", check=True)
+        subprocess.run([*FRAMEWORKS, "--python-version", oldest_python()], cwd="tests/filters", check=True)
     except subprocess.CalledProcessError as error:
         return error.returncode
     return 0
+
+
+def oldest_python() -> str:
+    """The oldest Python of the package."""
+    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return str(project["requires-python"].removeprefix(">="))
 
 
 if __name__ == "__main__":
