@@ -26,14 +26,14 @@ def compare(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     parser.add_argument("first", type=Path)
     parser.add_argument("second", type=Path)
     parser.add_argument("--common", action="store_true", help="what only one of them holds is not a difference")
-    given = parser.parse_args(words)
+    options = parser.parse_args(words)
     from .experiment.results.compare import compare_results
 
-    reports = dict(compare_results(given.first, given.second))
+    reports = dict(compare_results(options.first, options.second))
     for name, report in reports.items():
-        print("\n".join([f"{name}: {report.verdict(given.common)}", *(f"    {line}" for line in report.lines)]))
+        print("\n".join([f"{name}: {report.verdict(options.common)}", *(f"    {line}" for line in report.lines)]))
     shared = any(report.cells for report in reports.values())
-    return 0 if shared and all(report.equal(given.common) for report in reports.values()) else 1
+    return 0 if shared and all(report.equal(options.common) for report in reports.values()) else 1
 
 
 def compare_recomputed(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
@@ -41,16 +41,16 @@ def compare_recomputed(parser: argparse.ArgumentParser, words: Sequence[str]) ->
     parser.add_argument("cube", type=Path)
     parser.add_argument("--cells", type=int, default=10, help="number of cells to compute anew (default 10)")
     parser.add_argument("--seed", type=int, default=0, help="chooses the cells")
-    given = parser.parse_args(words)
+    options = parser.parse_args(words)
     from .experiment.results.cube import open_cube
     from .experiment.results.verify import compare, plan_of, recompute, sample
 
-    if given.cells < 1:
-        print(f"--cells is {given.cells}: it must be at least 1.", file=sys.stderr)
+    if options.cells < 1:
+        print(f"--cells is {options.cells}: it must be at least 1.", file=sys.stderr)
         return 2
-    cube = open_cube(given.cube)
+    cube = open_cube(options.cube)
     plan, n_different = plan_of(cube), 0
-    addresses = sample(cube, given.cells, given.seed)
+    addresses = sample(cube, options.cells, options.seed)
     for address in addresses:
         name = ", ".join(f"{key} {value}" for key, value in address.items())
         different = compare(cube, recompute(plan, address, "resources"))
@@ -65,13 +65,13 @@ def compare_recomputed(parser: argparse.ArgumentParser, words: Sequence[str]) ->
 def provenance(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     """Print revision, lock and versions as comments, then the configuration as a file that makes the cube again."""
     parser.add_argument("cube", type=Path)
-    given = parser.parse_args(words)
+    options = parser.parse_args(words)
     import yaml
 
     from .experiment.results.cube import open_cube
     from .experiment.results.verify import configuration
 
-    cube = open_cube(given.cube)
+    cube = open_cube(options.cube)
     for name in SHOWN:
         print(f"# {name}: {cube.attrs[name]}")
     print(f"# Check out that revision, save this text as again.yaml and run {command()} --configfile again.yaml")
@@ -87,12 +87,12 @@ def check_data(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     parser.add_argument("--me", metavar="PARTY", help="draft the part of this party, from its own file alone")
     parser.add_argument("--study", help="draft this study alone; by default all that the files suit")
     parser.add_argument("--into", type=Path, help="file for the draft; by default it is printed")
-    given = parser.parse_args(words)
+    options = parser.parse_args(words)
     from .check_data import check_data
     from .datasets.own.drafts.parts import Roles
 
-    roles = Roles(**{role: getattr(given, role) for role in (*ROLES, "me")})
-    return check_data(given.files, roles, given.study, given.into)
+    roles = Roles(**{role: getattr(options, role) for role in (*ROLES, "me")})
+    return check_data(options.files, roles, options.study, options.into)
 
 
 def score(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
@@ -102,10 +102,10 @@ def score(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     parser.add_argument("--into", type=Path, required=True, help="CSV file for ids and predictions")
     parser.add_argument("--id", help="column of ids; by default records are called by their rows")
     parser.add_argument("--keys", type=Path, help="how the table is written, and levels of its categories, as YAML")
-    given = parser.parse_args(words)
+    options = parser.parse_args(words)
     from .scoring import score
 
-    return score(given.model, given.table, given.into, given.keys, given.id)
+    return score(options.model, options.table, options.into, options.keys, options.id)
 
 
 def check_method(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
@@ -115,24 +115,24 @@ def check_method(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     )
     parser.add_argument("--study", help="study whose data it takes, where the protocol names none")
     parser.add_argument("--options", default="", help='keys beside `protocol`, as YAML, such as "ridge: 0.1"')
-    given = parser.parse_args(words)
+    options = parser.parse_args(words)
     import yaml
 
     from .experiment.trial import report, try_method
 
     try:
-        keys = yaml.safe_load(given.options) or {}
+        keys = yaml.safe_load(options.options) or {}
     except yaml.YAMLError as error:
-        raise ConfigError(f"--options is {given.options!r}: it is not valid YAML ({error}).") from None
+        raise ConfigError(f"--options is {options.options!r}: it is not valid YAML ({error}).") from None
     if not isinstance(keys, dict):
         raise ConfigError(
-            f'--options is {given.options!r}: give keys and values, as in "ridge: 0.1, rounds: 5" in braces.'
+            f'--options is {options.options!r}: give keys and values, as in "ridge: 0.1, rounds: 5" in braces.'
         )
-    outcomes = list(try_method(given.address, given.study, keys))
+    outcomes = list(try_method(options.address, options.study, keys))
     print(report(outcomes))
     failed = sum(bool(outcome.failures) for outcome in outcomes)
     verdict, count = ("breaks", failed) if failed else ("keeps", len(outcomes))
-    print(f"{given.address} {verdict} its contract on {count} of {len(outcomes)} cases.")
+    print(f"{options.address} {verdict} its contract on {count} of {len(outcomes)} cases.")
     return 1 if failed else 0
 
 

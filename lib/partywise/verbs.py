@@ -122,12 +122,7 @@ VERBS = (
         "commands:compare_recomputed",
         "compute a random sample of cells anew and compare (`--cells`, `--seed`)",
     ),
-    Verb(
-        "provenance",
-        "CUBE",
-        "print the configuration and revision that made a cube",
-        "commands:provenance",
-    ),
+    Verb("provenance", "CUBE", "print the configuration and revision that made a cube", "commands:provenance"),
     Verb(
         "claims",
         "",
@@ -187,12 +182,7 @@ VERBS = (
         "commands:from_source",
         "a configuration that the program of document 003 reads, as one that runs here; unsupported keys are listed",
     ),
-    Verb(
-        "network",
-        "VERB",
-        "run as one party of several organisations, and read what a run left",
-        environment=NONE,
-    ),
+    Verb("network", "VERB", "run as one party of several organisations, and read what a run left", environment=NONE),
     Verb(
         "network party",
         "--config FILE --me NAME",
@@ -472,8 +462,8 @@ def help_text(in_clone: bool = IN_CLONE) -> str:
 
 def group_help(verb: Verb) -> str:
     """The verbs below one that has no function of its own."""
-    inner = [_line(one, f"{command(one.name)} {one.arguments}") for one in below(verb.name).values()]
-    return "\n".join([f"usage: {command(verb.name)} VERB [words]", "", f"{verb.purpose}", "", *inner])
+    lines = [_line(inner, f"{command(inner.name)} {inner.arguments}") for inner in below(verb.name).values()]
+    return "\n".join([f"usage: {command(verb.name)} VERB [words]", "", verb.purpose, "", *lines])
 
 
 def _line(verb: Verb, call: str) -> str:
@@ -497,7 +487,7 @@ def page_rows() -> list[tuple[str, str]]:
     return [
         (f"./run {verb.name} {verb.arguments}".strip(), verb.page or verb.purpose)
         for verb in VERBS
-        if verb.function or "-" in verb.name
+        if verb.function or " --" in verb.name
     ]
 
 

@@ -139,6 +139,16 @@ def test_a_copy_without_data_passes_in_less_than_two_seconds(copied, published, 
     assert subprocess.run([sys.executable, "-c", blocked, *words], cwd=tmp_path, check=False).returncode == 0
 
 
+def test_a_folder_that_names_the_verb_of_before_is_checked(copied, published, capsys):
+    """And the call that it names ends in a sentence with the present one."""
+    text = (copied / "statement.md").read_text()
+    assert text.count("python -m partywise publish check-release FOLDER") == 1
+    (copied / "statement.md").write_text(text.replace("publish check-release", "check-release"))
+    assert checked(copied, published, capsys)[0] == 0
+    assert main(["check-release", str(copied)]) == 2
+    assert "publish check-release" in capsys.readouterr().err
+
+
 def test_nobody_who_vouches_for_the_signers_is_said(copied, published, capsys):
     prints = json.loads((copied / "statement.json").read_text())["fingerprints"]
     code, out, _ = checked(copied, published, capsys, "--fingerprint", f"north={prints['north']}")

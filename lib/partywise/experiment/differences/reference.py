@@ -30,9 +30,9 @@ def compare_reference(parser: argparse.ArgumentParser, words: Sequence[str]) -> 
     parser.add_argument("run", type=Path, nargs="?", default=Path("results/default"), help="default results/default")
     parser.add_argument("--archive", type=Path, default=ARCHIVE)
     parser.add_argument("--pack", action="store_true", help="make the archive from the run, in place of unpacking it")
-    given = parser.parse_args(words)
-    run, archive = given.run, given.archive
-    if given.pack:
+    options = parser.parse_args(words)
+    run, archive = options.run, options.archive
+    if options.pack:
         pack(run, archive)
         print(f"{archive}: {archive.stat().st_size / 1e6:.2f} MB of {run}.")
         return 0

@@ -21,8 +21,8 @@ def compare_findings(parser: argparse.ArgumentParser, words: Sequence[str]) -> i
     parser.add_argument("--only-changed", action="store_true", help="leave out cubes and cases without a difference")
     parser.add_argument("--csv", type=Path, help="write everything that differs to this file, not a screen of it")
     parser.epilog = EPILOG
-    given = parser.parse_args(words)
-    return print_findings(given.first, given.second, given.only_changed, given.csv)
+    options = parser.parse_args(words)
+    return print_findings(options.first, options.second, options.only_changed, options.csv)
 
 
 def print_findings(first: Path, second: Path, only_changed: bool, csv: Path | None) -> int:

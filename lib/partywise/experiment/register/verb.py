@@ -19,8 +19,8 @@ def claims(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     """Write ``claims.csv`` and ``claims.html`` into ``results/claims``, and what docs show; 1 if a cube is missing."""
     parser.add_argument("--results", type=Path, default=Path("results"), help="folder of results (default results)")
     parser.add_argument("--write", type=Path, help="also write the CSV file and the page of this folder, such as docs")
-    given = parser.parse_args(words)
-    results, docs = given.results, given.write
+    options = parser.parse_args(words)
+    results, docs = options.results, options.write
     from ..tables.rows import write_text
     from . import table
     from .numbers import Cubes

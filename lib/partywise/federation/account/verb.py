@@ -32,15 +32,15 @@ def ledger(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     parser.add_argument("--against", help="names of parties that join what they know, such as river,hill")
     parser.add_argument("--digest", help="a digest that was noted before: the file must still hold its row")
     parser.epilog = EPILOG
-    given = parser.parse_args(words)
+    options = parser.parse_args(words)
     from .account import EXTRACT
     from .reading import opened_account, opened_extract
 
-    if given.delta is not None and not 0 <= given.delta < 1:
-        raise AccountError(f"--delta is {given.delta}: it must lie in [0, 1).")
-    for path in [path for folder in given.folder for path in files_in(folder)]:
+    if options.delta is not None and not 0 <= options.delta < 1:
+        raise AccountError(f"--delta is {options.delta}: it must lie in [0, 1).")
+    for path in [path for folder in options.folder for path in files_in(folder)]:
         chain = (opened_extract if path.name == EXTRACT else opened_account)(path)
-        print("\n".join(summary(path, chain, given.delta, given.digest, given.against)))
+        print("\n".join(summary(path, chain, options.delta, options.digest, options.against)))
     return 0
 
 
