@@ -39,8 +39,8 @@ class CodedColumns:
         """
         missing = list(self.missing)
         last = self.sizes[missing] - 1
-        own = self.codes[:, missing]
-        front = np.where(own == last, 0, own + 1).astype(np.int32)
+        copied = self.codes[:, missing]
+        front = np.where(copied == last, 0, copied + 1).astype(np.int32)
         cuts = tuple(np.append(-LARGEST, self.thresholds[column][:-1]) for column in missing)
         codes, sizes = np.concatenate([self.codes, front], axis=1), np.append(self.sizes, self.sizes[missing])
         return CodedColumns(codes, sizes, self.thresholds + cuts), np.append(np.arange(len(self.sizes)), missing)
@@ -110,17 +110,17 @@ def _columns(X: np.ndarray, code) -> CodedColumns:
     """Every column by a function that returns its codes and thresholds; missing cells have a code above all others."""
     rows = np.ascontiguousarray(np.asarray(X, dtype=float).T)
     missing = tuple(np.flatnonzero(np.isnan(rows).any(axis=1)).tolist())
-    found = [_with_missing(x, code) if column in missing else code(x) for column, x in enumerate(rows)]
-    coded = _stack([codes for codes, _ in found], len(X), tuple(thresholds for _, thresholds in found))
+    pairs = [_with_missing(x, code) if column in missing else code(x) for column, x in enumerate(rows)]
+    coded = _stack([codes for codes, _ in pairs], len(X), tuple(thresholds for _, thresholds in pairs))
     return replace(coded, missing=missing) if missing else coded
 
 
 def _with_missing(x: np.ndarray, code) -> tuple[np.ndarray, np.ndarray]:
     """Codes of the cells that are there, and one more for those that are not; all cells may be missing."""
     known = ~np.isnan(x)
-    own, cuts = code(x[known]) if known.any() else (np.zeros(0, dtype=np.int64), np.zeros(0))
+    known_codes, cuts = code(x[known]) if known.any() else (np.zeros(0, dtype=np.int64), np.zeros(0))
     codes = np.full(len(x), len(cuts) + 1, dtype=np.int64)
-    codes[known] = own
+    codes[known] = known_codes
     return codes, np.append(cuts, LARGEST)
 
 

@@ -1,4 +1,4 @@
-"""What columns do in a model: importances and partial dependence, from the model alone.
+"""Effects of columns in a model: importances and partial dependence, from the model alone.
 
 Post-processing: no record is read. Gains and covers of tables come from what the passive parties released, noise
 included; those of trees from the sums that the active party grew them on.
@@ -32,18 +32,18 @@ class PartialDependence:
 
 def importances(ensemble: Ensemble, d: int, kind: ImportanceType) -> np.ndarray:
     """(d,) share of each column in all gains or in all splits; zeros where nothing is split."""
-    found = np.zeros(d)
+    sums = np.zeros(d)
     for tree in ensemble.trees:
         inner = tree.feature != LEAF
-        np.add.at(found, tree.feature[inner], 1.0 if kind == "split" else _loss_decrease(ensemble, tree)[inner])
+        np.add.at(sums, tree.feature[inner], 1.0 if kind == "split" else _loss_decrease(ensemble, tree)[inner])
     for table in ensemble.tables:
         if kind == "gain" and table.gain is None:
             raise ValueError(
                 f"the table of column {table.feature} has no gain: {REMEDY}, or use importance_type='split'."
             )
-        found[table.feature] += table.splits if kind == "split" else float(table.gain or 0.0)
-    total = found.sum()
-    return found / total if total > 0 else found
+        sums[table.feature] += table.splits if kind == "split" else float(table.gain or 0.0)
+    total = sums.sum()
+    return sums / total if total > 0 else sums
 
 
 def _loss_decrease(ensemble: Ensemble, tree: Tree) -> np.ndarray:
@@ -57,13 +57,13 @@ def _loss_decrease(ensemble: Ensemble, tree: Tree) -> np.ndarray:
 def dependence(ensemble: Ensemble, grid: Mapping[int, np.ndarray]) -> np.ndarray:
     """(k_1, k_2, ...) mean score where some columns have values (k_f,) of a grid and the others are as they were.
 
-    Of several scores (outputs, k_1, k_2, ...).
+    With several scores the shape is (outputs, k_1, k_2, ...).
 
     In a tree a split on another column weighs its sides by their covers (the recursion of Friedman, 2001); a table of
     another column counts with its mean over the released covers of its bins, those below 0 taken for 0.
     """
     if ensemble.outputs > 1:
-        return np.stack([dependence(one, grid) for one in ensemble.by_output()])
+        return np.stack([dependence(part, grid) for part in ensemble.by_output()])
     points = np.stack(np.meshgrid(*grid.values(), indexing="ij"), axis=-1).reshape(-1, len(grid))
     place = {column: number for number, column in enumerate(grid)}
     total = np.full(len(points), ensemble.base)

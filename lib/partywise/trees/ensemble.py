@@ -23,7 +23,7 @@ Draws = tuple[Sequence[int], np.ndarray | None]
 
 
 def rule_of(options: TreeOptions) -> Rule:
-    """What a split is worth (section 2 of the specification)."""
+    """Return how these options value a split (section 2 of the specification)."""
     if options.algo == "rf":
         return Rule()
     if options.algo == "gbdt":
@@ -34,7 +34,7 @@ def rule_of(options: TreeOptions) -> Rule:
 def statistics(
     y: np.ndarray, scores: np.ndarray, options: TreeOptions, criterion: Criterion, times: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What a tree sums of every row: (g, h), (g, 1) or, in a forest, (y, 1) as often as the row was drawn."""
+    """Return what a tree sums per row: (g, h), (g, 1) or, in a forest, (y, 1) as often as the row was drawn."""
     if options.algo == "rf":
         count = np.ones(len(y)) if times is None else times.astype(float)
         return y * count, count
@@ -46,11 +46,11 @@ def round_to_grid(a: np.ndarray, w: np.ndarray, step: float | None, unit: float 
     """Gradients and hessians on grids whose sums are exact: of the given step (a in a unit), or the finest."""
     if step is None:
         return on_grid(a, grid(a, len(a))), on_grid(w, grid(w, len(w)))
-    for values, own in ((a, step * unit), (w, step)):
-        if own < grid(values, len(values)):
+    for values, spacing in ((a, step * unit), (w, step)):
+        if spacing < grid(values, len(values)):
             raise OverflowError(
-                f"y gives values up to {np.max(np.abs(values)):.3g}: sums of {len(a)} in steps of {own:g} may exceed "
-                "53 bits; give y in smaller units."
+                f"y gives values up to {np.max(np.abs(values)):.3g}: sums of {len(a)} in steps of {spacing:g} may "
+                "exceed 53 bits; give y in smaller units."
             )
     return on_grid(a, step * unit), on_grid(w, step)
 
@@ -66,7 +66,7 @@ def leaf_values(totals: np.ndarray, options: TreeOptions, criterion: Criterion) 
 
 
 def weight_of(options: TreeOptions) -> float:
-    """What a tree counts in the score."""
+    """Weight of a tree in the score."""
     return 1 / options.num_of_trees if options.algo == "rf" else options.eta
 
 
@@ -156,28 +156,28 @@ def grow_trees(
     base = base_of(y, options, criterion, outputs, bounds)
     states, rule, memo = (begin(len(y), base),) * outputs, rule_of(options), _Layouts()
     for number, (columns, times) in enumerate(draws):
-        own = data(number) if callable(data) else data
+        coded = data(number) if callable(data) else data
         names = None
-        if own.missing:
-            own, names = memo.copies(own)
+        if coded.missing:
+            coded, names = memo.copies(coded)
             columns = np.flatnonzero(np.isin(names, columns)).tolist()
-        bins, rows = memo.of(own, columns), None if times is None else times > 0
+        bins, rows = memo.of(coded, columns), None if times is None else times > 0
         if outputs == 1:
             sums = [statistics(y, states[0].scores, options, criterion, times)]
         else:
             sums = class_statistics(y, np.column_stack([state.scores for state in states]), options)
-        levels = [grow(bins, *round_to_grid(*one, step, unit), options.max_tree_depth, rule, rows) for one in sums]
+        levels = [grow(bins, *round_to_grid(*pair, step, unit), options.max_tree_depth, rule, rows) for pair in sums]
         if options.ties == "position":
             # Where every row has a rank of its own, the program cuts at the value of a row of the node.
-            levels = [cut_at_next_row(level, own.codes, own.sizes == len(y)) for level in levels]
+            levels = [cut_at_next_row(level, coded.codes, coded.sizes == len(y)) for level in levels]
         pairs = zip(states, levels, strict=True)
-        states = tuple(state.with_tree(level, own, options, criterion, names) for state, level in pairs)
+        states = tuple(state.with_tree(level, coded, options, criterion, names) for state, level in pairs)
     rounds = zip(*(state.trees for state in states), strict=True)
     return ensemble_of([tree for trees in rounds for tree in trees], options, base, outputs)
 
 
 def class_statistics(y: np.ndarray, scores: np.ndarray, options: TreeOptions) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each class what a tree sums of every row, (g, h) or (g, 1), at scores (n, k)."""
+    """Return per class what a tree sums per row, (g, h) or (g, 1), at scores (n, k)."""
     g, h = class_derivatives(scores, y)
     if options.algo != "xgb":
         h = np.ones_like(g)

@@ -196,10 +196,10 @@ class VerticalBoosting(Predictor):
         >>> import numpy as np
         >>> import partywise as pw
         >>> X = pw.stream(1, "records").uniform(size=(500, 4))
-        >>> y, held = X[:, 0] + X[:, 3] > 1, [[0, 1], [2, 3]]
+        >>> y, columns = X[:, 0] + X[:, 3] > 1, [[0, 1], [2, 3]]
         >>> model = pw.VerticalBoosting(epsilon=2.0, public_edges=[np.linspace(0.1, 0.9, 9)] * 4, cipher="sized")
         >>> alone = pw.VerticalBoosting("active_only")
-        >>> scores = [one.fit(X, y, parties=held, rng=7).score(X, y) for one in (model, alone)]
+        >>> scores = [estimator.fit(X, y, parties=columns, rng=7).score(X, y) for estimator in (model, alone)]
         >>> print("{:.2f}, without the other party's columns {:.2f}".format(*scores))
         0.94, without the other party's columns 0.75
         """
@@ -222,23 +222,27 @@ class VerticalBoosting(Predictor):
             )
         if active not in ("first", "last"):
             raise ValueError(f"active={active!r} must be 'first' or 'last', of the parties.")
-        for one in fields(self._method.options):
-            given = self._given.get(one.name, one.default)
-            if one.name in EVALUATOR and given != one.default:
-                raise ValueError(f"{one.name}={given!r} asks the evaluator of a study, not a fit: leave it out.")
-        held = held_columns(features, response, groups, 0 if active == "first" else len(groups) - 1)
+        for field in fields(self._method.options):
+            value = self._given.get(field.name, field.default)
+            if field.name in EVALUATOR and value != field.default:
+                raise ValueError(f"{field.name}={value!r} asks the evaluator of a study, not a fit: leave it out.")
+        owners = held_columns(features, response, groups, 0 if active == "first" else len(groups) - 1)
         classes = len(self.classes_) if self._kind == "classifier" else 2
         require_start(self._options(), self.loss, classes)
         public = PublicFacts(self._columns(d), self.loss, classes, self._response_bounds())
-        found = self._missing(features, [own for party in held if party.role == "passive" for own in party.columns])
-        if any(found):
-            columns = tuple(replace(one, missing=own) for one, own in zip(public.columns, found, strict=True))
+        missing = self._missing(
+            features, [column for party in owners if party.role == "passive" for column in party.columns]
+        )
+        if any(missing):
+            columns = tuple(
+                replace(column, missing=may_miss) for column, may_miss in zip(public.columns, missing, strict=True)
+            )
             public = replace(public, columns=columns)
-        for party in held:
+        for party in owners:
             local_beyond(party, public.columns)
-        estimate: Estimate = self._simulate(held, len(features), rng, public=public, settings=self._settings())
-        if any(found):
-            known = replace(estimate.ensemble, missing=tuple(np.flatnonzero(found).tolist()))
+        estimate: Estimate = self._simulate(owners, len(features), rng, public=public, settings=self._settings())
+        if any(missing):
+            known = replace(estimate.ensemble, missing=tuple(np.flatnonzero(missing).tolist()))
             self.estimate_ = replace(estimate, ensemble=known)
         self.n_features_in_ = d
         self._keep_names(X)
@@ -329,17 +333,17 @@ class VerticalBoosting(Predictor):
         [-3.3, -3.3, 3.3, 3.3]
         """
         ensemble = self._fitted_estimate().ensemble
-        one = isinstance(features, int | np.integer | str)
-        chosen = [self._column_number(name) for name in ([features] if one else list(features))]  # type: ignore[arg-type]
+        single = isinstance(features, int | np.integer | str)
+        chosen = [self._column_number(name) for name in ([features] if single else list(features))]  # type: ignore[arg-type]
         if not chosen or len(set(chosen)) < len(chosen):
             raise ValueError(f"features={features!r}: give different columns, at least one.")
         if grid is None:
             points = {column: grid_of(self._declared_edges(column)) for column in chosen}
         else:
-            given: list[ArrayLike] = [grid] if one else list(grid)  # type: ignore[arg-type,list-item]
-            if len(given) != len(chosen):
-                raise ValueError(f"grid has {len(given)} entries for {len(chosen)} columns: give one a column.")
-            points = {column: checked_grid(values, column) for column, values in zip(chosen, given, strict=True)}
+            grids: list[ArrayLike] = [grid] if single else list(grid)  # type: ignore[arg-type,list-item]
+            if len(grids) != len(chosen):
+                raise ValueError(f"grid has {len(grids)} entries for {len(chosen)} columns: give one a column.")
+            points = {column: checked_grid(values, column) for column, values in zip(chosen, grids, strict=True)}
         return PartialDependence(tuple(points.values()), dependence(ensemble, points))
 
     def _column_number(self, column: int | str) -> int:
@@ -373,13 +377,13 @@ class VerticalBoosting(Predictor):
         return self._has_protocol and self.protocol not in RANKED
 
     def _missing(self, X: np.ndarray, passive: Sequence[int]) -> list[bool]:
-        """Whether the cells of each column may be missing: as declared, or seen where that tells nobody anything."""
+        """Whether the cells of each column may be missing: as declared, or as seen where that discloses nothing."""
         d, declared = X.shape[1], self.public_missing
         if declared is not None and len(declared) != d:
             raise ValueError(f"public_missing has {len(declared)} entries for {d} columns: give one a column.")
-        known, found = [False] * d if declared is None else list(map(bool, declared)), np.isnan(X).any(axis=0)
-        column = int(np.argmax(found | known))
-        if not (found | known).any():
+        known, seen = [False] * d if declared is None else list(map(bool, declared)), np.isnan(X).any(axis=0)
+        column = int(np.argmax(seen | known))
+        if not (seen | known).any():
             return known
         if self.protocol in RANKED:
             raise ValueError(
@@ -388,13 +392,13 @@ class VerticalBoosting(Predictor):
             )
         if self._options().ties == "position":
             raise ValueError(f"X has missing cells (NaN) in column {column}: they have no position; use ties='kept'.")
-        hidden = [own for own in passive if found[own] and not known[own]]
+        hidden = [place for place in passive if seen[place] and not known[place]]
         if hidden and self.protocol not in ALONE:
             raise CertificationError(
                 f"X has missing cells (NaN) in column {hidden[0]} of a passive party, whose bins must be public: say "
                 "so by public_missing, or fill them."
             )
-        return [bool(own) for own in found | known]
+        return [bool(may_miss) for may_miss in seen | known]
 
     def _settings(self) -> SimpleNamespace:
         return SimpleNamespace(delta=self.delta)
@@ -422,12 +426,12 @@ class VerticalBoosting(Predictor):
         return checked_range("public_response_bounds", bounds)
 
     def _columns(self, d: int) -> tuple[Column, ...]:
-        """What is declared of every column."""
+        """Declared facts of every column."""
         declared = []
-        for name, given in (("public_edges", self.public_edges), ("public_bounds", self.public_bounds)):
-            if given is not None and len(given) != d:
-                raise ValueError(f"{name} has {len(given)} entries for {d} columns: give one a column, None for none.")
-            declared.append([None] * d if given is None else list(given))
+        for name, values in (("public_edges", self.public_edges), ("public_bounds", self.public_bounds)):
+            if values is not None and len(values) != d:
+                raise ValueError(f"{name} has {len(values)} entries for {d} columns: give one a column, None for none.")
+            declared.append([None] * d if values is None else list(values))
         return tuple(_column(j, *both) for j, both in enumerate(zip(*declared, strict=True)))
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
@@ -438,8 +442,8 @@ class VerticalBoosting(Predictor):
                 f"X has missing cells (NaN) in column {unknown[0]}, in which the fit had none: fill them, or declare "
                 "the column by public_missing and fit again."
             )
-        found: np.ndarray = ensemble.scores(records)
-        return found
+        scores: np.ndarray = ensemble.scores(records)
+        return scores
 
     def _probabilities(self, X: np.ndarray) -> np.ndarray:
         scores = self._scores(X)
@@ -454,8 +458,8 @@ class VerticalBoosting(Predictor):
 
 def local_beyond(party: Party, columns: Sequence[Column]) -> None:
     """Count the entries of a party beyond the declared ranges of its columns, or in one and the same of their bins."""
-    for own, j in enumerate(party.columns):
-        values, column = party.block["X"][:, own], columns[j]
+    for place, j in enumerate(party.columns):
+        values, column = party.block["X"][:, place], columns[j]
         values = values[~np.isnan(values)]
         if column.bounds is not None:
             low, high = column.bounds.value

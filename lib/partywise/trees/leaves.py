@@ -1,4 +1,4 @@
-"""Which leaves of an ensemble a party's columns leave open: the parts that more than one party evaluates, laid out.
+"""Leaves of an ensemble that a party's columns leave open: the parts that more than one party evaluates, laid out.
 
 Splits are numbered by levels through all trees that cross, then cut by cut through all tables that cross; leaves are
 numbered from left to right, tree by tree, then bin by bin. A record ends in the leaf that every split leaves
@@ -48,11 +48,11 @@ class Skeleton:
 
     def open_leaves(self, numbers: np.ndarray, left: np.ndarray) -> np.ndarray:
         """(leaves, n) bool, the leaves that some splits leave open, from the indicators (m, n) of going left."""
-        found = np.ones((self.leaves, left.shape[1]), dtype=bool)
+        reachable = np.ones((self.leaves, left.shape[1]), dtype=bool)
         for i, goes_left in zip(numbers, left, strict=True):
-            found[self.first[i] : self.middle[i]] &= goes_left
-            found[self.middle[i] : self.last[i]] &= ~goes_left
-        return found
+            reachable[self.first[i] : self.middle[i]] &= goes_left
+            reachable[self.middle[i] : self.last[i]] &= ~goes_left
+        return reachable
 
     def reach_leaves(self, left: np.ndarray) -> np.ndarray:
         """(parts, n) int, the leaf of each part where a row ends, from the indicators (s, n) of all splits."""
@@ -61,20 +61,20 @@ class Skeleton:
         below = np.empty(2 * len(self.parent), dtype=np.intp)
         below[self.parent[roots:]] = np.arange(roots, len(self.parent))
         below[self.ends] = -1 - np.arange(len(self.ends))
-        found = np.empty((len(self.starts) - 1, len(rows)), dtype=np.intp)
+        reached = np.empty((len(self.starts) - 1, len(rows)), dtype=np.intp)
         for tree in range(roots):
-            at, moving = found[tree], rows
+            at, moving = reached[tree], rows
             at[:] = tree
             while moving.size:
                 at[moving] = below[2 * at[moving] + ~left[at[moving], moving]]
                 moving = moving[at[moving] >= 0]
-            found[tree] = -1 - at
+            reached[tree] = -1 - at
         cut = len(self.parent)
-        for table in range(roots, len(found)):
+        for table in range(roots, len(reached)):
             cuts = self.starts[table + 1] - self.starts[table] - 1
-            found[table] = self.starts[table] + (~left[cut : cut + cuts]).sum(axis=0)
+            reached[table] = self.starts[table] + (~left[cut : cut + cuts]).sum(axis=0)
             cut += cuts
-        return found
+        return reached
 
     def largest(self, weight: np.ndarray) -> float:
         """Bound of the sum of weights (leaves,) over one leaf of each part."""
@@ -129,7 +129,7 @@ def skeleton(inner: np.ndarray, bins: np.ndarray) -> Skeleton:
 
 @dataclass(frozen=True)
 class Layout:
-    """What the active party knows of the trees and tables that cross.
+    """Trees and tables that cross, as the active party knows them.
 
     inner, bins : their form, see `skeleton`
     splits : (s, 3) int32, number, column and cut of every split
@@ -182,7 +182,7 @@ def laid_out(ensemble: Ensemble, others: Collection[int], columns: Sequence[Colu
 
 
 def stepwise(table: Table) -> Table:
-    """The same function, cut only where its value changes."""
+    """Return the same function as a table that is cut only where its value changes."""
     steps = np.flatnonzero(np.diff(table.values))
     return Table(table.feature, table.edges[steps], table.values[np.append(0, steps + 1)])
 

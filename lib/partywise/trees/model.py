@@ -1,4 +1,4 @@
-"""What everyone may know before trees are grown, the trees themselves, and what a fit returns."""
+"""Public facts before trees are grown, the trees themselves, and the estimate of a fit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEAF = -1
 
 @dataclass(frozen=True)
 class Column:
-    """What everyone knows of a column.
+    """Public facts of a column.
 
     edges : increasing cuts (b - 1,), bin j being ``(edges[j-1], edges[j]]``, with the argument where they come from;
         None where none are declared
@@ -34,7 +34,7 @@ class Column:
 
 @dataclass(frozen=True)
 class PublicFacts:
-    """What everyone may know before any data are seen: the columns in pooled order, the loss.
+    """Public facts before any data are seen: the columns in pooled order, the loss.
 
     columns : of all parties, by their global numbers
     criterion : loss of the task; classes : number of labels 0, 1, ... where it is of classes
@@ -134,7 +134,7 @@ class Table:
     missing_cover: float = 0.0
 
     def times(self, unit: float) -> Table:
-        """The same function of a response that was counted in a unit, a power of 2."""
+        """Return the table for a response that was counted in ``unit``, a power of 2."""
         return replace(
             self,
             values=self.values * unit,
@@ -145,8 +145,8 @@ class Table:
 
     def at(self, X: np.ndarray) -> np.ndarray:
         """(n,) values at the rows of X (n, d)."""
-        found = self.values[np.searchsorted(self.edges, X[:, self.feature], side="left")]
-        return found if self.missing is None else np.where(np.isnan(X[:, self.feature]), self.missing, found)
+        values = self.values[np.searchsorted(self.edges, X[:, self.feature], side="left")]
+        return values if self.missing is None else np.where(np.isnan(X[:, self.feature]), self.missing, values)
 
 
 @dataclass(frozen=True)
@@ -184,22 +184,22 @@ class Ensemble:
     def scores(self, X: np.ndarray) -> np.ndarray:
         """(n,) scores of the rows of X (n, d): log odds where boosting learns classes, else the response itself.
 
-        Of more than two classes (n, k): logarithms of their probabilities, up to a constant of each row.
+        With more than two classes (n, k): logarithms of their probabilities, up to a constant of each row.
         """
         if self.outputs > 1:
-            return np.column_stack([one.scores(X) for one in self.by_output()])
+            return np.column_stack([part.scores(X) for part in self.by_output()])
         total = np.full(len(X), self.base)
-        for one in self._parts(X):
-            total += one
+        for part in self._parts(X):
+            total += part
         return total
 
     def path(self, X: np.ndarray) -> np.ndarray:
         """(T + 1, n) scores after 0, 1, ... trees; the tables, where there are any, count from the start.
 
-        Of more than two classes (T + 1, n, k), after as many trees of each.
+        With more than two classes (T + 1, n, k), after as many trees of each.
         """
         if self.outputs > 1:
-            return np.stack([one.path(X) for one in self.by_output()], axis=-1)
+            return np.stack([part.path(X) for part in self.by_output()], axis=-1)
         begin = np.full(len(X), self.base) + sum(table.at(X) for table in self.tables)
         steps, total = [begin], np.zeros(len(X))
         for tree in self.trees:
@@ -221,7 +221,7 @@ class Ensemble:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What every protocol of vertical trees returns.
+    """Estimate that every protocol of vertical trees returns.
 
     ensemble : of all parties together, as only an evaluator sees it
     epsilon_claimed : by the formula of the source, or the target that a certified method keeps
@@ -251,13 +251,13 @@ def check_ensemble(ensemble: Ensemble, d: int, known: Collection[int] | None = N
         parents = np.tile(np.flatnonzero(inner), 2)
         if np.any(tree.feature < LEAF) or np.any(tree.feature >= d) or np.any((children <= parents) | (children >= m)):
             raise ValueError(f"tree {k} names columns or nodes that are not there")
-        own = inner if known is None else inner & np.isin(tree.feature, list(known))
-        numbers += [*tree.threshold[own].tolist(), *tree.value[~inner].tolist()]
+        with_threshold = inner if known is None else inner & np.isin(tree.feature, list(known))
+        numbers += [*tree.threshold[with_threshold].tolist(), *tree.value[~inner].tolist()]
     for k, table in enumerate(ensemble.tables):
         if (
             not 0 <= table.feature < d
             or not 0 <= table.output < ensemble.outputs
-            or any(one.shape != (len(table.edges) + 1,) for one in (table.values, table.cover) if one is not None)
+            or any(array.shape != (len(table.edges) + 1,) for array in (table.values, table.cover) if array is not None)
             or np.any(np.diff(table.edges) <= 0)
         ):
             raise ValueError(

@@ -28,7 +28,7 @@ LARGEST_SUM = 2**20
 
 @dataclass(frozen=True)
 class TreeOptions:
-    """How trees are grown.
+    """Options of growing trees.
 
     algo : ``xgb`` (gradients and hessians), ``gbdt`` (gradients and counts) or ``rf`` (forest of means)
     num_of_trees : T; max_tree_depth : split levels L, at most 2^L leaves
@@ -135,7 +135,7 @@ class PooledOptions(TreeOptions):
 @final
 @dataclass(frozen=True)
 class ActiveOnlyOptions(TreeOptions):
-    """What the active party grows alone: nothing crosses."""
+    """Options of trees that the active party grows alone: nothing crosses."""
 
     uses_epsilon = False
     public_start = False
@@ -143,7 +143,7 @@ class ActiveOnlyOptions(TreeOptions):
 
 @dataclass(frozen=True)
 class DeployedOptions(TreeOptions):
-    """How held-out rows are scored.
+    """Options of scoring held-out rows.
 
     inference : ``none`` (by an evaluator outside the federation), ``plain`` (owners send indicators), ``he`` (leaf
         vectors under encryption, Fed-EINI) or ``ss`` (secret sharing)

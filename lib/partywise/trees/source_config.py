@@ -57,9 +57,9 @@ class SourceRun:
             "folds": 1,
             "epsilon": [float("inf") if self.epsilon is None else self.epsilon],
         }
-        own = {} if self.dataset is None else {"dataset": self.dataset}
+        dataset = {} if self.dataset is None else {"dataset": self.dataset}
         source = "generated" if self.dataset is None else "dataset"
-        case = {"source": source, "settings": {**own, **self.settings}, "grid": grid}
+        case = {"source": source, "settings": {**dataset, **self.settings}, "grid": grid}
         method = {"protocol": self.protocol, **self.options}
         block = {"methods": {"source": method}, "cases": {self.dataset or source: case}}
         return {"root_seed": root_seed, "studies": {self.study: block}}
@@ -90,13 +90,13 @@ def from_source(mapping: Mapping[str, object]) -> SourceRun:
     keys, notes = Keys(mapping), list[str]()
     _surroundings(keys, notes)
     model = keys.take("model.type", str, allowed=(*MODELS, LINEAR_MODEL))
-    found = _linear(keys, notes) if model == LINEAR_MODEL else _trees(keys, model, notes)
+    source_run = _linear(keys, notes) if model == LINEAR_MODEL else _trees(keys, model, notes)
     keys.refuse_rest(READERS)
-    return found
+    return source_run
 
 
 def _surroundings(keys: Keys, notes: list[str]) -> None:
-    """What says where and how the source's program ran: checked, and of no effect here."""
+    """Check the keys of where and how the source's program ran; they have no effect here."""
     if keys.take("use_gpu", bool, False):
         raise ValueError("use_gpu is True: nothing here runs on a GPU; write False.")
     keys.take("device", int, 0)
@@ -157,7 +157,7 @@ def _data(keys: Keys) -> tuple[str, dict[str, Any], int]:
         (dataset, rows), settings = ADULT_SPLIT, {}
     fewer = keys.take("vertical.data_size_for_debug", int, 0)
     if fewer < 0:
-        raise ValueError(f"vertical.data_size_for_debug is {fewer}: it must be at least 0, which stands for all rows.")
+        raise ValueError(f"vertical.data_size_for_debug is {fewer}: it must be at least 0, which means all rows.")
     if fewer:
         settings["rows"] = fewer
     rows = fewer or rows

@@ -49,10 +49,10 @@ class Cuts:
         as the cut between them and it has it, and then with it on the left.
         """
         ends, may_miss = np.cumsum(sizes), missing or (False,) * len(sizes)
-        again = [max(size - 2, 0) if own else 0 for size, own in zip(sizes, may_miss, strict=True)]
+        again = [max(size - 2, 0) if flag else 0 for size, flag in zip(sizes, may_miss, strict=True)]
         counts = list(zip(sizes, again, strict=True))
         feature = np.repeat(np.arange(len(sizes)), [size - 1 + more for size, more in counts])
-        cut = np.concatenate([one for size, more in counts for one in (np.arange(size - 1), np.arange(more))])
+        cut = np.concatenate([numbers for size, more in counts for numbers in (np.arange(size - 1), np.arange(more))])
         left = np.repeat(
             [flag for _ in counts for flag in (False, True)], [k for s, more in counts for k in (s - 1, more)]
         )
@@ -102,13 +102,13 @@ def boosted_stumps(
     left, right = cuts.sides(np.diag(H))
     allowed = (left > least_hessian) & (right > least_hessian)
     penalty = np.broadcast_to(ridge, G.shape)
-    left, right = (part + own for part, own in zip((left, right), cuts.sides(penalty), strict=True))
+    left, right = (part + extra for part, extra in zip((left, right), cuts.sides(penalty), strict=True))
     # With lambda 0 a side without hessian is not allowed, whatever its quotient.
     with np.errstate(divide="ignore"):
         left, right, whole = (1 / np.maximum(part + lambda_, 0) for part in (left, right, left + right))
         leaves = np.where(allowed, left + right, 0)
-    slope, c, found = G.copy(), np.zeros(len(G)), list[Stump]()
-    while len(found) < stumps and allowed.any():
+    slope, c, fitted = G.copy(), np.zeros(len(G)), list[Stump]()
+    while len(fitted) < stumps and allowed.any():
         on_left, on_right = cuts.sides(slope)
         with np.errstate(invalid="ignore"):
             gain = on_left**2 * left + on_right**2 * right - (on_left + on_right) ** 2 * whole
@@ -117,16 +117,16 @@ def boosted_stumps(
         if not gain[best] > 0:
             break
         values = -eta * on_left[best] * left[best], -eta * on_right[best] * right[best]
-        own, rest = cuts.cells(best)
-        c[own] += values[0]
+        cells, rest = cuts.cells(best)
+        c[cells] += values[0]
         c[rest] += values[1]
-        slope += H[:, own].sum(1) * values[0] + H[:, rest].sum(1) * values[1]
-        slope[own] += penalty[own] * values[0]
+        slope += H[:, cells].sum(1) * values[0] + H[:, rest].sum(1) * values[1]
+        slope[cells] += penalty[cells] * values[0]
         slope[rest] += penalty[rest] * values[1]
         lowered = eta * (1 - eta / 2) * gain[best]
         place, left_value, right_value = (int(cuts.feature[best]), int(cuts.cut[best])), *map(float, values)
-        found.append(Stump(*place, left_value, right_value, float(lowered), bool(cuts.missing_left[best])))
-    return tuple(found)
+        fitted.append(Stump(*place, left_value, right_value, float(lowered), bool(cuts.missing_left[best])))
+    return tuple(fitted)
 
 
 def merged_stumps(stumps: Sequence[Stump], sizes: Sequence[int]) -> tuple[np.ndarray, ...]:

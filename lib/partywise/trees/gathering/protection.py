@@ -1,4 +1,4 @@
-"""How the order of passive columns is protected: the mechanism of each column and what everyone knows of its cost.
+"""Protection of the order of passive columns: the mechanism of each column and what everyone knows of its cost.
 
 Everything here is computed from options, declared facts and the grid's epsilon, by anyone. Source: seed 003, section
 "Privacy protection algorithms", with the distributions that its formulas mean.
@@ -32,7 +32,7 @@ GAP = 1e-9
 
 @dataclass(frozen=True)
 class Protection:
-    """What everyone knows of how the passive columns are sent.
+    """Public facts of how the passive columns are sent.
 
     sizes : number of codes of each column, by its global number; empty where ranks are sent, whose number the data tell
     mechanisms : of each column, by its global number; empty where they cross without noise
@@ -74,13 +74,15 @@ def protection(
         return Protection({}, {}, math.inf, math.inf)
     if options.protect == "op_boost":
         return _order_preserving(options, facts, epsilon, delta, draws, group)
-    sizes = {column: _bins(one, options) for column, one in facts.items()}
+    sizes = {column: _bins(declared, options) for column, declared in facts.items()}
     if not options.randomise:
         return Protection(sizes, {}, math.inf, math.inf)
-    one, moved = epsilon, draws * indices_moved(options, n)
+    index_epsilon, moved = epsilon, draws * indices_moved(options, n)
     if options.budget == "record":
-        one = grouped_epsilon([(size, moved) for size in sizes.values()], epsilon, delta, group)
-    return Protection(sizes, {c: RandomizedResponse(one, k) for c, k in sizes.items()}, one, epsilon, draws)
+        index_epsilon = grouped_epsilon([(size, moved) for size in sizes.values()], epsilon, delta, group)
+    return Protection(
+        sizes, {c: RandomizedResponse(index_epsilon, k) for c, k in sizes.items()}, index_epsilon, epsilon, draws
+    )
 
 
 def _order_preserving(

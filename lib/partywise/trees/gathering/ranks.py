@@ -32,7 +32,7 @@ class RankCodes:
     values : (n,) ranks, indices of bins, or integers of OpBoost, before any noise
     thresholds : raw value up to which a record goes left, for each cut between codes
     bounded : the values with what one record can move, where a mechanism takes them
-    first : the integer that code 0 stands for
+    first : the integer of code 0
     steps : codes of the integers from ``first`` on; None where these are the codes
     """
 
@@ -68,18 +68,20 @@ def rank_codes(x: np.ndarray, facts: Column, owner: str, options: GatheringOptio
 def message_of(
     ranks: Sequence[RankCodes], columns: Sequence[int], plan: Protection, owner: str, rng_for: Rng
 ) -> Payload:
-    """What a passive party sends of its columns: one message, with a row in the ledger for each column that was noised.
+    """Return the message of a passive party: its columns, with a row in the ledger for each column that was noised.
 
     Codes (n, d_k), or (T, n, d_k) where noise is drawn for each tree; ``columns`` are global numbers, and the noise of
     a column lives at ("order", owner, column).
     """
     kind = plan.code_type(columns)
     if not plan.mechanisms:
-        codes = np.stack([own.codes(own.values) for own in ranks], axis=-1)
+        codes = np.stack([coding.codes(coding.values) for coding in ranks], axis=-1)
         return Clear(codes.astype(kind), units=("features",), owner=owner)
-    made = [_noisy_ranks(own, column, plan, owner, rng_for) for own, column in zip(ranks, columns, strict=True)]
-    codes = np.stack([own.codes(one.value) for own, one in zip(ranks, made, strict=True)], axis=-1)
-    return derive(codes.astype(kind), made, name=f"orders/{owner}", owner=owner)
+    releases = [
+        _noisy_ranks(coding, column, plan, owner, rng_for) for coding, column in zip(ranks, columns, strict=True)
+    ]
+    codes = np.stack([coding.codes(release.value) for coding, release in zip(ranks, releases, strict=True)], axis=-1)
+    return derive(codes.astype(kind), releases, name=f"orders/{owner}", owner=owner)
 
 
 def rank(columns: np.ndarray, options: GatheringOptions) -> CodedColumns:
@@ -105,12 +107,12 @@ def _certified_ranks(
 
 def _tied_ranks(x: np.ndarray, size: int) -> RankCodes:
     """Quantile bins in which equal values never separate: all of them may be equal, and cross an edge with one."""
-    kept = quantile_bins(x[:, None], size, "kept")
+    binned = quantile_bins(x[:, None], size, "kept")
     moved = Public(len(x), because="the number of records: all may be tied at an edge, and cross it with one of them")
     # Fewer distinct values than bins: nothing lies above the last cuts.
     thresholds = np.full(size - 1, np.inf)
-    thresholds[: len(kept.thresholds[0])] = kept.thresholds[0]
-    return _certified_ranks(entries(kept.codes[:, 0], unit="features", moved=moved), thresholds)
+    thresholds[: len(binned.thresholds[0])] = binned.thresholds[0]
+    return _certified_ranks(entries(binned.codes[:, 0], unit="features", moved=moved), thresholds)
 
 
 def _mapped_ranks(x: np.ndarray, facts: Column, owner: str, options: GatheringOptions) -> RankCodes:
@@ -129,10 +131,10 @@ def _mapped_ranks(x: np.ndarray, facts: Column, owner: str, options: GatheringOp
     return _certified_ranks(bounded, np.array([-np.inf, *cuts, np.inf])[last], options.lower_bound, steps)
 
 
-def _noisy_ranks(own: RankCodes, column: int, plan: Protection, owner: str, rng_for: Rng) -> Release:
+def _noisy_ranks(coding: RankCodes, column: int, plan: Protection, owner: str, rng_for: Rng) -> Release:
     """One column of a party, drawn as often as the plan says: (n,), or (T, n)."""
-    if own.bounded is None:
+    if coding.bounded is None:
         raise CertificationError(f"column {column} of {owner!r} has no certificate: no mechanism takes it.")
-    bounded = own.bounded if plan.draws == 1 else repeat(own.bounded, plan.draws)
+    bounded = coding.bounded if plan.draws == 1 else repeat(coding.bounded, plan.draws)
     name, rng = f"order/{owner}/{column}", rng_for("order", owner, int(column))
     return plan.mechanisms[column](bounded, rng, owner=owner, release_id=name, epsilon_claimed=plan.epsilon_claimed)

@@ -22,7 +22,7 @@ class Bins:
 
     columns : (d,) their numbers, increasing
     starts : (d + 1,) first cell of each
-    places : (d,) where each stands in ``codes``
+    places : (d,) row of each in ``codes``
     codes : (D, n) intp, code of every row; D is at least d, and other trees may share them
     spread : (D, n) intp, the same codes times `SLOTS` plus a number below that changes from row to row; None for few
         rows
@@ -81,10 +81,10 @@ def histograms(bins: Bins, level: Level, a: np.ndarray, w: np.ndarray) -> np.nda
         cell = codes if rows is None else codes.take(rows)
         if node is not None:
             cell += node * ((end - begin) * slots)
-        for row, one in enumerate(values):
-            found = np.bincount(cell, one, cells * slots)
-            found = found.reshape(cells, slots).sum(axis=1) if slots > 1 else found
-            sums[row, :, begin:end] = found.reshape(nodes, end - begin)
+        for row, weights in enumerate(values):
+            column_sums = np.bincount(cell, weights, cells * slots)
+            column_sums = column_sums.reshape(cells, slots).sum(axis=1) if slots > 1 else column_sums
+            sums[row, :, begin:end] = column_sums.reshape(nodes, end - begin)
     return sums
 
 
@@ -95,7 +95,7 @@ def complete_siblings(level: Level, computed: np.ndarray, before: np.ndarray | N
     """
     if before is None:
         return computed
-    found = np.empty((2, level.width, computed.shape[2]))
-    found[:, level.summed_nodes] = computed
-    found[:, level.summed_nodes ^ 1] = before[:, level.parents] - computed
-    return found
+    sums = np.empty((2, level.width, computed.shape[2]))
+    sums[:, level.summed_nodes] = computed
+    sums[:, level.summed_nodes ^ 1] = before[:, level.parents] - computed
+    return sums

@@ -100,7 +100,7 @@ def split(level: Level, splits: Splits, left: np.ndarray) -> Level:
 
 
 def close_level(level: Level) -> Level:
-    """The same tree with all open nodes as leaves."""
+    """Return the tree with all open nodes as leaves."""
     none = np.full(level.width, LEAF)
     fields = (none, np.zeros_like(none), none, none)
     nodes = tuple(np.concatenate([before, new]) for before, new in zip(level.nodes, fields, strict=True))

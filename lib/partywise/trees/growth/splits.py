@@ -21,7 +21,7 @@ ROUNDING = 16 * np.finfo(float).eps
 
 @dataclass(frozen=True)
 class Rule:
-    """What a split is worth.
+    """Value of a split.
 
     ridge : lambda; factor : of the difference; gamma : least gain; parent : whether the parent's term is subtracted
         (published ``gbdt`` leaves it out, and always splits)
@@ -58,15 +58,15 @@ def on_grid(values: np.ndarray, step: float) -> np.ndarray:
     return np.rint(values * (1 / step)) * step
 
 
-def best_splits(bins: Bins, level: Level, found: np.ndarray, rule: Rule) -> Splits:
+def best_splits(bins: Bins, level: Level, cell_sums: np.ndarray, rule: Rule) -> Splits:
     """Best cut of every open node over all columns; equal gains go to the first column, then to the lowest cut.
 
-    found : (2, m, cells) sums, not changed
+    cell_sums : (2, m, cells), not changed
     """
     if not bins.count:
         return no_splits(level)
     sums = level.sums[:, :, None]
-    running = found.copy()
+    running = cell_sums.copy()
     # Every column sums to its node: taken off where the next column starts, one running sum serves all of them.
     running[:, :, bins.starts[1:-1]] -= sums
     np.cumsum(running, axis=2, out=running)
@@ -81,7 +81,7 @@ def best_splits(bins: Bins, level: Level, found: np.ndarray, rule: Rule) -> Spli
 
 
 def ranked_splits(bins: Bins, level: Level, a: np.ndarray, w: np.ndarray, rule: Rule) -> Splits:
-    """As `best_splits`, from the rows in the order of each column: no cell is touched in which there is no row."""
+    """Best splits as in `best_splits`, from the rows in the order of each column: cells without rows are skipped."""
     rows = np.flatnonzero(level.at >= 0)
     node = level.at[rows].astype(np.min_scalar_type(level.width))
     best = no_splits(level)
@@ -109,12 +109,12 @@ def left_of(bins: Bins, level: Level, splits: Splits) -> np.ndarray:
     """(n,) bool, which rows go left; False where a row's node does not split."""
     place = np.full(int(bins.columns.max(initial=0)) + 2, -1)
     place[bins.columns] = bins.places
-    # The last entry stands for rows without a node.
+    # The last entry is for rows without a node.
     column = np.append(place[splits.feature], -1)
-    own, cut = column[level.at], np.append(splits.cut, -1)[level.at]
-    left = own >= 0
+    row_place, cut = column[level.at], np.append(splits.cut, -1)[level.at]
+    left = row_place >= 0
     rows = slice(None) if left.all() else np.flatnonzero(left)
-    cell = own[rows] * bins.codes.shape[1] + np.arange(len(left))[rows]
+    cell = row_place[rows] * bins.codes.shape[1] + np.arange(len(left))[rows]
     left[rows] = bins.codes.ravel().take(cell) <= cut[rows]
     return left
 
@@ -148,13 +148,13 @@ def _rank(
     base = np.zeros((2, level.width))
     np.cumsum(level.sums[:, :-1], axis=1, out=base[:, 1:])
     owner = node[cuts]
-    left = np.stack([np.cumsum(one[rows])[cuts] for one in values]) - base[:, owner]
+    left = np.stack([np.cumsum(summand[rows])[cuts] for summand in values]) - base[:, owner]
     score = rule.term(left) + rule.term(level.sums[:, owner] - left)
     begin = np.flatnonzero(np.diff(owner, prepend=-1))
     highest = np.repeat(np.maximum.reduceat(score, begin), np.diff(begin, append=len(cuts)))
     top = np.flatnonzero(score == highest)
     top = top[np.flatnonzero(np.diff(owner[top], prepend=-1))]
-    own = owner[top]
-    best.feature[own], best.cut[own] = column, codes[cuts[top]]
-    best.score[own], best.left[:, own] = score[top], left[:, top]
+    split_nodes = owner[top]
+    best.feature[split_nodes], best.cut[split_nodes] = column, codes[cuts[top]]
+    best.score[split_nodes], best.left[:, split_nodes] = score[top], left[:, top]
     return _gaining(best, level, rule)

@@ -40,7 +40,7 @@ def assemble_histograms(
         sizes,
         G,
         H,
-        tuple(even_variance(size, plan.sigma**2, own) for size, own in zip(sizes, missing, strict=True)),
+        tuple(even_variance(size, plan.sigma**2, may_miss) for size, may_miss in zip(sizes, missing, strict=True)),
         float(g.sum() * GRID),
         float(h.sum() * GRID),
         len(g),
@@ -57,29 +57,29 @@ def class_histograms(
     """Histograms of each output, from what every party released of all, and g, h (outputs * n,), class by class."""
     if plan.outputs == 1:
         return (assemble_histograms(released, g, h, plan),)
-    own = [np.split(values, plan.outputs) for values in released]
+    by_party = [np.split(values, plan.outputs) for values in released]
     records = zip(np.split(g, plan.outputs), np.split(h, plan.outputs), strict=True)
     return summing_to_zero(
-        [assemble_histograms([one[k] for one in own], *both, plan) for k, both in enumerate(records)]
+        [assemble_histograms([outputs[k] for outputs in by_party], *both, plan) for k, both in enumerate(records)]
     )
 
 
-def summing_to_zero(found: Sequence[GradientHistograms]) -> tuple[GradientHistograms, ...]:
+def summing_to_zero(histograms: Sequence[GradientHistograms]) -> tuple[GradientHistograms, ...]:
     """Histograms of classes with curvatures 2 p (1 - p), and gradients that sum to 0 in each cell, as without noise.
 
     Least squares takes from each class a share of the excess, and one k-th of the variance with it.
     """
-    excess = sum(one.G for one in found) / len(found) if found[0].noisy else 0.0
+    excess = sum(histogram.G for histogram in histograms) / len(histograms) if histograms[0].noisy else 0.0
     return tuple(
         replace(
-            one,
-            G=one.G - excess,
-            H=2 * one.H,
-            variance=tuple((1 - 1 / len(found)) * part for part in one.variance),
-            hessian=2 * one.hessian,
-            hessian_variance=tuple(4 * part for part in one.hessian_variance),
+            histogram,
+            G=histogram.G - excess,
+            H=2 * histogram.H,
+            variance=tuple((1 - 1 / len(histograms)) * part for part in histogram.variance),
+            hessian=2 * histogram.hessian,
+            hessian_variance=tuple(4 * part for part in histogram.hessian_variance),
         )
-        for one in found
+        for histogram in histograms
     )
 
 
@@ -92,8 +92,8 @@ def _place(values: np.ndarray, share: Share, starts: dict[int, int], G: np.ndarr
     sizes, at = share.cells.sizes, share.cells.margins
     cells = [starts[column] + np.arange(size) for column, size in zip(share.columns, sizes, strict=True)]
     G[np.concatenate(cells)] = values[:at]
-    for own, size in zip(cells, sizes, strict=True):
-        H[own, own] = values[at : at + size]
+    for rows, size in zip(cells, sizes, strict=True):
+        H[rows, rows] = values[at : at + size]
         at += size
     for f, e in share.cells.pairs:
         block = values[at : at + sizes[f] * sizes[e]].reshape(sizes[f], sizes[e])

@@ -31,32 +31,32 @@ def debias_histograms(
 
     G is without bias, brought to the known total; H has shares that are not negative. A pair of features comes from the
     records that release both; where there is none, from products of its margins in every stratum of ``strata`` (n,),
-    known as g and h are: inside one, features that nobody releases together are taken to be independent.
+    known as g and h are: inside one, features that no record releases together are taken to be independent.
     """
     groups = np.zeros(len(g), dtype=np.int64) if strata is None else strata
     randomisers = [RandomizedResponse(epsilon, size) for size in sizes]
     may_miss = missing or (False,) * len(sizes)
-    found = [_margins(codes[:, f], released[:, f], randomisers[f], g, h, may_miss[f]) for f in range(len(sizes))]
+    margins = [_margins(codes[:, f], released[:, f], randomisers[f], g, h, may_miss[f]) for f in range(len(sizes))]
     ends = np.cumsum(sizes).tolist()
     cells = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
     H = np.zeros((ends[-1], ends[-1]))
     apart: dict[int, np.ndarray] = {}
     for f, rows in enumerate(cells):
-        H[rows, rows] = np.diag(found[f][1])
+        H[rows, rows] = np.diag(margins[f][1])
         for e, columns in enumerate(cells[:f]):
             both = np.flatnonzero(released[:, f] & released[:, e])
             pair = _pair(codes[both, f], codes[both, e], h[both], (randomisers[f], randomisers[e]), float(h.sum()))
             if pair is None:
                 for k in {f, e} - set(apart):
-                    own = _by_stratum(codes[:, k], released[:, k], randomisers[k], h, groups)
-                    apart[k] = _rake(own, found[k][1])
+                    sums = _by_stratum(codes[:, k], released[:, k], randomisers[k], h, groups)
+                    apart[k] = _rake(sums, margins[k][1])
                 pair = _independent(apart[f], apart[e])
             H[rows, columns], H[columns, rows] = pair, pair.T
     return GradientHistograms(
         sizes=tuple(sizes),
-        G=np.concatenate([one[0] for one in found]),
+        G=np.concatenate([margin[0] for margin in margins]),
         H=H,
-        variance=tuple(one[2] for one in found),
+        variance=tuple(margin[2] for margin in margins),
         gradient=float(g.sum()),
         hessian=float(h.sum()),
         n=len(g),
@@ -85,14 +85,14 @@ def _margins(
     h: np.ndarray,
     missing: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of one feature the sums of g and of h in its bins, and the variance of the former left of every cut."""
+    """Sums of g and of h in the bins of one feature, and the variance of the former left of every cut."""
     rows, n, k = np.flatnonzero(released), len(g), randomiser.k
     if not rows.size:
         return np.full(k, g.sum() / k), np.full(k, h.sum() / k), np.full(cut_count(k, missing), np.inf)
-    own = codes[rows]
+    released_codes = codes[rows]
 
     def estimate_sums(weights: np.ndarray) -> np.ndarray:
-        return randomiser.debias_sums(np.bincount(own, weights, minlength=k))
+        return randomiser.debias_sums(np.bincount(released_codes, weights, minlength=k))
 
     scale, hessian = n / rows.size, h[rows].sum()
     G, H = scale * estimate_sums(g[rows]), estimate_sums(h[rows]) * (h.sum() / hessian)
@@ -151,11 +151,11 @@ def _by_stratum(
     """(S, k) sums of h in the bins of one feature, for each stratum; the sum of a stratum is known."""
     count = int(strata.max()) + 1
     totals = np.bincount(strata, h, minlength=count)
-    own = np.flatnonzero(released)
-    cells = strata[own] * randomiser.k + codes[own]
-    seen = np.bincount(cells, h[own], minlength=count * randomiser.k).reshape(count, randomiser.k)
+    rows = np.flatnonzero(released)
+    cells = strata[rows] * randomiser.k + codes[rows]
+    seen = np.bincount(cells, h[rows], minlength=count * randomiser.k).reshape(count, randomiser.k)
     # A stratum of which nothing was released has the shares of all.
-    seen = np.where(seen.sum(1, keepdims=True) > 0, seen, seen.sum(0) if own.size else 1.0)
+    seen = np.where(seen.sum(1, keepdims=True) > 0, seen, seen.sum(0) if rows.size else 1.0)
     values = randomiser.debias_sums(seen) * (totals / seen.sum(1))[:, None]
     return np.array([nearest_shares(row, total) for row, total in zip(values, totals.tolist(), strict=True)])
 

@@ -1,4 +1,4 @@
-"""Which features of each record are released: public random sets, drawn before anybody looks at a record."""
+"""Released features of each record: public random sets, drawn before any record is read."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Stratum:
 
 @dataclass(frozen=True)
 class FeatureSets:
-    """What everyone knows of the codes before they are sent.
+    """Public facts of the codes before they are sent.
 
     columns : global numbers of all passive columns, increasing
     edges : declared cuts of each
@@ -58,7 +58,7 @@ class FeatureSets:
     @property
     def sizes(self) -> tuple[int, ...]:
         """Bins of each column."""
-        return tuple(len(cuts.value) + 1 + own for cuts, own in zip(self.edges, self.missing, strict=True))
+        return tuple(len(cuts.value) + 1 + may_miss for cuts, may_miss in zip(self.edges, self.missing, strict=True))
 
     @property
     def per_record(self) -> int:
@@ -92,15 +92,17 @@ def feature_sets(
     are pure, of g times the epsilon of one: as many in every stratum, so a person may have records in several.
     """
     options, facts = spec.options, spec.public
-    columns = tuple(sorted(column for _, own in groups for column in own))
+    columns = tuple(sorted(column for _, members in groups for column in members))
     edges = {column: _declaration(facts.columns[column]) for column in columns}
     group = records_together(spec)
     released = drawn_features(n, len(columns), features_of(options, epsilon / group, len(columns)), rng_for)
-    parts = strata(released, [(name, [columns.index(column) for column in own]) for name, own in groups])
+    parts = strata(released, [(name, [columns.index(column) for column in members]) for name, members in groups])
     missing = {column: spec.public.columns[column].missing for column in columns}
-    least = {name: min(len(edges[column].value) + 1 + missing[column] for column in own) for name, own in groups}
-    one = _code_epsilon(parts, least, epsilon, spec.study.delta, group)
-    return FeatureSets(columns, tuple(edges.values()), released, parts, one, tuple(missing.values()))
+    least = {
+        name: min(len(edges[column].value) + 1 + missing[column] for column in members) for name, members in groups
+    }
+    code_epsilon = _code_epsilon(parts, least, epsilon, spec.study.delta, group)
+    return FeatureSets(columns, tuple(edges.values()), released, parts, code_epsilon, tuple(missing.values()))
 
 
 def drawn_features(n: int, d: int, m: int, rng_for: Callable) -> np.ndarray:
@@ -126,17 +128,17 @@ def strata(released: np.ndarray, places: Sequence[tuple[str, Sequence[int]]]) ->
     released : (n, d) bool; places : name and positions of the columns of every party
     """
     names = [name for name, _ in places]
-    counts = np.column_stack([released[:, own].sum(1) for _, own in places])
+    counts = np.column_stack([released[:, positions].sum(1) for _, positions in places])
     kinds, kind = np.unique(counts, axis=0, return_inverse=True)
     if len(kinds) == 1:
         return (Stratum("*", np.arange(len(counts)), dict(zip(names, kinds[0].tolist(), strict=True))),)
     return tuple(
         Stratum(
-            cell_of("released features", "+".join(map(str, own))),
+            cell_of("released features", "+".join(map(str, party_counts))),
             np.flatnonzero(kind.ravel() == k),
-            dict(zip(names, own, strict=True)),
+            dict(zip(names, party_counts, strict=True)),
         )
-        for k, own in enumerate(kinds.tolist())
+        for k, party_counts in enumerate(kinds.tolist())
     )
 
 
@@ -148,7 +150,7 @@ def _code_epsilon(parts: Sequence[Stratum], least: dict[str, int], epsilon: floa
     if math.isinf(epsilon):
         return math.inf
     releases = {tuple((least[name], count) for name, count in part.counts.items() if count) for part in parts}
-    return min(grouped_epsilon(one, epsilon, delta, group) for one in releases)
+    return min(grouped_epsilon(release, epsilon, delta, group) for release in releases)
 
 
 def _declaration(column: Column) -> AccountedValue:

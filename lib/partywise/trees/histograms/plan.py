@@ -200,7 +200,7 @@ def _sigma(certificates: Sequence[SensitivityCertificate], epsilon: float, delta
     """Noise that makes all releases together (epsilon, delta)-DP; 0 for an infinite epsilon."""
     if math.isinf(epsilon):
         return 0.0
-    return float(compose_mu(one.value for one in certificates) / gdp_mu(epsilon, delta))
+    return float(compose_mu(certificate.value for certificate in certificates) / gdp_mu(epsilon, delta))
 
 
 def _share(
@@ -216,7 +216,7 @@ def _share(
     """gradients : largest sum of the absolute gradients of a record."""
     edges = tuple(edges for column in columns if (edges := facts.columns[column].edges) is not None)
     missing = tuple(facts.columns[column].missing for column in columns)
-    cells = Cells(tuple(len(one.value) + 1 + own for one, own in zip(edges, missing, strict=True)))
+    cells = Cells(tuple(len(cuts.value) + 1 + may_miss for cuts, may_miss in zip(edges, missing, strict=True)))
     # A record moves two cells of every pair by its gradient; masks are uniform on 2^(bits + 40) integers.
     moved = group * len(columns) * (len(columns) - 1) * math.ceil(gradients * 2.0**32)
     return Share(party, columns, edges, cells, ratio, certificate, math.ldexp(moved, -bits - MASK_BITS), missing)

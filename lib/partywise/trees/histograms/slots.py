@@ -2,7 +2,7 @@
 
 A record is one ciphertext of its gradient and hessian, side by side. The owner of columns adds them up for every pair
 of its features and finds the cells of single features among the sums, where that is less work than records are. Of
-pairs the hessians are wanted alone: a mask hides the gradient beside them.
+pairs the hessians are wanted alone: a mask hides the gradient next to them.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def add_noise(
 ) -> Cipher:
     """The packed sums with noise (in the order of `Cells`) and masks, in ciphertexts that tell nothing else."""
     margins, plain = share.cells.margins, list[int]()
-    for own, hiding in zip(_parts(noise.tolist(), plan), _parts(masks, plan), strict=True):
-        high, low = [*own[:margins], *hiding], own[margins:]
+    for output_noise, output_masks in zip(_parts(noise.tolist(), plan), _parts(masks, plan), strict=True):
+        high, low = [*output_noise[:margins], *output_masks], output_noise[margins:]
         cells = [(g << plan.bits) + h for g, h in zip(high, low, strict=True)]
         plain += _merge_cells(cells[:margins], plan.per_margin, 2 * plan.bits)
         plain += _merge_cells(cells[margins:], plan.per_pair, plan.pair_bits)
@@ -87,24 +87,24 @@ def add_noise(
 
 
 def _parts(values: Sequence[int], plan: HistogramPlan) -> list[Sequence[int]]:
-    """What belongs to each output."""
+    """Split values by output."""
     size = len(values) // plan.outputs
     return [values[output * size : (output + 1) * size] for output in range(plan.outputs)]
 
 
 def _merge_cells(cells: Sequence[int], per: int, bits: int) -> list[int]:
     """Several cells in one integer, the first the lowest."""
-    found = []
+    merged = []
     for start in range(0, len(cells), per):
         total = 0
         for cell in reversed(cells[start : start + per]):
             total = (total << bits) + cell
-        found.append(total)
-    return found
+        merged.append(total)
+    return merged
 
 
 def read(integers: Sequence[int], share: Share, plan: HistogramPlan) -> np.ndarray:
-    """What ciphertexts hold: sums of gradients over single features, then of hessians over all cells, int64."""
+    """Read the sums in decrypted integers: gradients over single features, then hessians over all cells, int64."""
     parts = _parts(integers, plan)
     if len(parts) > 1:
         return np.concatenate([read(part, share, replace(plan, outputs=1)) for part in parts])
@@ -117,7 +117,7 @@ def read(integers: Sequence[int], share: Share, plan: HistogramPlan) -> np.ndarr
 
 
 def open_slots(integers: Sequence[int], share: Share, plan: HistogramPlan) -> list[int]:
-    """What stands beside the hessians of pair cells: sums of gradients under their masks, which the audit looks at."""
+    """Masked sums of gradients next to the hessians of pair cells, which the audit reads."""
     first, _ = plan.ciphertexts(share)
     joint = _cells(integers[first:], plan.per_pair, plan.pair_bits, share.cells.count - share.cells.margins)
     return [_halves(cell, plan.bits)[0] for cell in joint]
@@ -137,5 +137,5 @@ def _halves(cell: int, bits: int) -> tuple[int, int]:
 def reveal(
     public: PublicKey, share: Share, plan: HistogramPlan, cipher: Cipher, keys: Sequence[PrivateKey]
 ) -> np.ndarray:
-    """The same of a cipher, for whoever checks a simulation."""
+    """Decrypt a cipher and `read` its sums, to check a simulation."""
     return read(paillier.reveal(public, cipher, keys), share, plan)

@@ -17,7 +17,7 @@ from .common import active_of, local_codes, local_own_ensemble
 
 
 def local_estimate(active: Party, train: np.ndarray, spec: TreeSpec[ActiveOnlyOptions], rng_for: Callable) -> Estimate:
-    """Trees on the active party's columns; they cost nobody anything, so 0 is what this claims."""
+    """Trees on the active party's columns; they cost no privacy, so the claim is 0."""
     data = local_codes(active, train, spec.options)
     return Estimate(local_own_ensemble(active, train, data, spec.options, spec.public, rng_for), 0.0)
 

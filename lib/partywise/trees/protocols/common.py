@@ -1,4 +1,4 @@
-"""What every protocol of vertical trees begins with: who is who, which rows, codes of own columns, what is drawn."""
+"""First steps of every protocol of vertical trees: roles of parties, rows, codes of own columns, draws."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def local_codes(active: Party, train: np.ndarray, options: TreeOptions) -> Coded
 def local_own_ensemble(
     active: Party, train: np.ndarray, data: CodedColumns, options: TreeOptions, facts: PublicFacts, rng_for: Callable
 ) -> Ensemble:
-    """What the active party grows alone, on its own columns as coded; features have global numbers."""
+    """Trees that the active party grows alone, on its own columns as coded; features have global numbers."""
     y = active.block["y"][train]
     places = ((active.name, tuple(range(len(active.columns)))),)
     draws = draws_of(places, len(y), options, rng_for)
@@ -68,7 +68,7 @@ def local_residual_clip_share(active: Party, gradients: np.ndarray, bound: float
 
 
 def draws_of(groups: ColumnGroups, n: int, options: TreeOptions, rng_for: Callable) -> tuple[Draws, ...]:
-    """What is drawn for every tree, at the active party: columns of each party, and rows of a forest."""
+    """Draws for every tree, at the active party: columns of each party, and rows of a forest."""
     trees = range(options.num_of_trees)
     return tuple((_columns(groups, options, rng_for, tree), _times(n, options, rng_for, tree)) for tree in trees)
 
@@ -87,7 +87,7 @@ def _columns(groups: ColumnGroups, options: TreeOptions, rng_for: Callable, tree
 
 
 def _times(n: int, options: TreeOptions, rng_for: Callable, tree: int) -> np.ndarray | None:
-    """How often each row is drawn for a tree of a forest; None where trees see every row once."""
+    """Number of times that each row is drawn for a tree of a forest; None where trees see every row once."""
     if options.algo != "rf":
         return None
     size = n if options.batch_size is None else options.batch_size

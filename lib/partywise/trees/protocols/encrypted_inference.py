@@ -49,9 +49,9 @@ def fixed_weights(form: Skeleton, weight: np.ndarray) -> np.ndarray:
     return np.array([int(step) for step in np.rint(weight / unit * 2.0**FRACTION_BITS)], dtype=object)
 
 
-def zero_dropped(public: PublicKey, cipher: Cipher, kept: np.ndarray) -> Cipher:
-    """Entries that are kept, 0 elsewhere; as they stand, whoever sees them knows which."""
-    return times(public, cipher, kept.astype(int))
+def zero_dropped(public: PublicKey, cipher: Cipher, selected: np.ndarray) -> Cipher:
+    """Selected entries, 0 elsewhere; until they are re-randomised, their reader knows which."""
+    return times(public, cipher, selected.astype(int))
 
 
 def ruled_out(cipher: Cipher) -> np.ndarray:
@@ -63,7 +63,7 @@ def ruled_out(cipher: Cipher) -> np.ndarray:
 def local_weights(
     active: Party, key: PrivateKey, form: Skeleton, layout: Layout, rows: np.ndarray, rng_for: Callable
 ) -> Cipher:
-    """For every row and leaf the leaf's weight, closed; 0 where the active party's own splits rule it out."""
+    """Encrypt the leaf's weight for every row and leaf; 0 where the active party's own splits rule it out."""
     weights = fixed_weights(form, layout.weight)
     open_leaves = form.open_leaves(*local_own_left(active, layout, rows))
     rng = rng_for("inference masks", active.name)
@@ -72,7 +72,7 @@ def local_weights(
 
 
 def local_kept(party: Party, public: PublicKey, cipher: Cipher, open_leaves: np.ndarray, rng_for: Callable) -> Cipher:
-    """What a passive party passes on: its own choice of entries, in ciphertexts that nobody has seen before."""
+    """Select a passive party's entries, in ciphertexts that no party has seen before."""
     rng = rng_for("inference masks", party.name)
     return rerandomise(public, zero_dropped(public, cipher, open_leaves.T.ravel()), rng).with_parts(parts_of((party,)))
 
@@ -86,9 +86,9 @@ def local_sums(
     holder: str,
     rng_for: Callable,
 ) -> Clear:
-    """What the last passive party returns: the sums of the rows, several in a ciphertext.
+    """Return the sums of the rows, several in a ciphertext, at the last passive party.
 
-    owners : everybody but the active party whose features the scores depend on
+    owners : all parties except the active one whose features the scores depend on
     holder : of the labels, which the weights depend on
     """
     n = open_leaves.shape[1]
@@ -102,7 +102,7 @@ def local_sums(
 def local_opened(
     active: Party, key: PrivateKey, form: Skeleton, layout: Layout, slots: Cipher, n: int
 ) -> list[np.ndarray]:
-    """What all trees and tables that cross add to each score."""
+    """Decrypt what all trees and tables that cross add to each score."""
     per = per_cipher(key.public.plaintext_bits, SLOT_BITS)
     opened = split_slots(decrypt(key, slots), SLOT_BITS, per).ravel()[:n]
     return [np.array([steps / 2**FRACTION_BITS for steps in opened]) * form.unit(layout.weight)]
@@ -115,7 +115,7 @@ def encrypted_scores(
     thresholds: PerPlace[tuple[np.ndarray, ...]],
     rows: np.ndarray,
 ) -> list[np.ndarray]:
-    """What all trees and tables that cross add to each score, at the active party."""
+    """Return what all trees and tables that cross add to each score, at the active party."""
     active, passive = active_of(run.parties), passive_of(run.parties)
     owners = tuple(party.name for party in passive)
     options, address = run.spec.options, ("inference key", active.name)
@@ -126,6 +126,6 @@ def encrypted_scores(
     cipher = run.send(active, passive[0], "leaf weights", local_weights, key, forms, layout, rows, run.rng_for)
     for party, following in pairwise(passive):
         cipher = run.send(party, following, "leaf weights", local_kept, public, cipher, open_leaves, run.rng_for)
-    given = (public, cipher, open_leaves, owners, active.name, run.rng_for)
-    slots = run.send(passive[-1], active, "scores in slots", local_sums, *given)
+    inputs = (public, cipher, open_leaves, owners, active.name, run.rng_for)
+    slots = run.send(passive[-1], active, "scores in slots", local_sums, *inputs)
     return run.at(active, local_opened, key, forms, layout, slots, len(rows))

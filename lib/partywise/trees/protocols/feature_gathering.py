@@ -47,13 +47,13 @@ def local_message(passive: Party, ranks: Sequence[RankCodes], plan: Protection, 
 
 
 def local_thresholds(passive: Party, ranks: Sequence[RankCodes]) -> tuple[np.ndarray, ...]:
-    """What the cuts of a passive party's columns mean, for each of them."""
-    return tuple(one.thresholds for one in ranks)
+    """Raw values of the cuts of each of a passive party's columns."""
+    return tuple(coding.thresholds for coding in ranks)
 
 
 def local_data(
     active: Party,
-    own: CodedColumns,
+    codes: CodedColumns,
     messages: Sequence[np.ndarray],
     groups: ColumnGroups,
     plan: Protection,
@@ -64,21 +64,21 @@ def local_data(
     messages : of the passive parties, in order; groups : name and columns of every party
     """
     columns = [numbers for _, numbers in groups]
-    found = []
+    coded = []
     for draw in range(plan.draws):
         received = iter(messages)
         parts = [
-            own if name == active.name else _received_codes(next(received), draw, plan, c, options)
+            codes if name == active.name else _received_codes(next(received), draw, plan, c, options)
             for name, c in groups
         ]
-        found.append(side_by_side(parts, columns))
-    return tuple(found)
+        coded.append(side_by_side(parts, columns))
+    return tuple(coded)
 
 
 def local_draws(
     active: Party, train: np.ndarray, groups: ColumnGroups, spec: TreeSpec[GatheringOptions], rng_for: Callable
 ) -> tuple[Draws, ...]:
-    """What is drawn for every tree."""
+    """Draws for every tree."""
     return draws_of(groups, int(train.sum()), spec.options, rng_for)
 
 
@@ -144,11 +144,13 @@ def to_estimate(
 ) -> Estimate:
     """The estimate, as only an evaluator sees it: thresholds of all owners, and all rows."""
     columns = dict(groups)
-    raw = {c: cuts for name, own in thresholds.items() for c, cuts in zip(columns[name], own, strict=True)}
+    raw = {
+        c: cuts for name, party_cuts in thresholds.items() for c, cuts in zip(columns[name], party_cuts, strict=True)
+    }
     whole = with_thresholds(estimate.ensemble, raw)
     X = np.empty((len(data[0].codes), len(data[0].sizes)))
-    for name, own in rows.items():
-        X[:, columns[name]] = own["X"]
+    for name, arrays in rows.items():
+        X[:, columns[name]] = arrays["X"]
     numbers: Numbers = {
         "rows_rerouted": rows_rerouted(whole, _by_tree(data), X),
         "features_released": len(raw),
@@ -156,10 +158,10 @@ def to_estimate(
         "bytes_formula": sum(plan.bytes_formula(columns[name], len(X)) for name in thresholds),
     }
     if not plan.mechanisms:
-        cuts = [raw.get(column, own) for column, own in enumerate(data[0].thresholds)]
-        y = next(own["y"] for own in rows.values() if "y" in own)
-        given = (whole, cuts, X, y, spec.options, spec.public.criterion, draws)
-        numbers["max_prediction_difference"] = pooled_difference(*given, bounds=spec.public.response_bounds)
+        cuts = [raw.get(column, known) for column, known in enumerate(data[0].thresholds)]
+        y = next(arrays["y"] for arrays in rows.values() if "y" in arrays)
+        inputs = (whole, cuts, X, y, spec.options, spec.public.criterion, draws)
+        numbers["max_prediction_difference"] = pooled_difference(*inputs, bounds=spec.public.response_bounds)
     return replace(estimate, ensemble=whole, numbers=numbers)
 
 
@@ -171,8 +173,8 @@ def fit(run: Run) -> Estimate:
     plan = run.everywhere(active_plan, train, gathered, run.epsilon, spec)
     ranks = run.each(passive, local_ranks, train, spec)
     messages = run.gather(passive, active, NAMES[spec.options.protect], local_message, ranks, plan, run.rng_for)
-    own = run.at(active, local_codes, train, spec.options)
-    data = run.at(active, local_data, own, messages, groups, plan, spec.options)
+    codes = run.at(active, local_codes, train, spec.options)
+    data = run.at(active, local_data, codes, messages, groups, plan, spec.options)
     draws = run.at(active, local_draws, train, groups, spec, run.rng_for)
     ensemble = run.at(active, local_ensemble, train, data, draws, spec)
     thresholds = run.each(passive, local_thresholds, ranks)

@@ -1,4 +1,4 @@
-"""What every way of scoring together begins with: who owns which split, and which rows go left of it."""
+"""First steps of every way of scoring together: the owner of each split, and the rows that go left of it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def local_splits(active: Party, layout: Layout, columns: tuple[int, ...]) -> Cle
 
 
 def local_form(active: Party, layout: Layout, audience: tuple[str, ...]) -> Clear:
-    """How trees branch and how many bins tables have, for the passive parties, who compute on all leaves."""
+    """Form of trees and number of bins of tables, for the passive parties, which compute on all leaves."""
     form = (layout.inner, layout.bins)
     return Clear(form, units=("label", "features"), owner=UNNAMED, audience=audience)
 
@@ -40,7 +40,7 @@ def received_form(form: tuple[np.ndarray, np.ndarray]) -> Skeleton:
 
 
 def own_form(layout: Layout) -> Skeleton:
-    """The same at the active party."""
+    """Skeleton of a layout, at the active party."""
     return skeleton(layout.inner, layout.bins)
 
 
@@ -57,16 +57,16 @@ def local_left(party: Party, splits: np.ndarray, thresholds: tuple[np.ndarray, .
     X, place = party.block["X"][rows], {column: k for k, column in enumerate(party.columns)}
     left = np.empty((len(splits), len(rows)), dtype=bool)
     for i, (_, column, cut) in enumerate(splits.tolist()):
-        own = place[column]
-        left[i] = X[:, own] <= thresholds[own][cut]
+        position = place[column]
+        left[i] = X[:, position] <= thresholds[position][cut]
     return left
 
 
 def local_own_left(active: Party, layout: Layout, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Numbers (m,) of the active party's own splits, and which rows go left of each (m, n)."""
-    own, place = layout.of(active.columns), {column: k for k, column in enumerate(active.columns)}
-    X = active.block["X"][rows][:, [place[column] for column in own[:, 1].tolist()]]
-    return own[:, 0], layout.threshold[own[:, 0], None] >= X.T
+    splits, place = layout.of(active.columns), {column: k for k, column in enumerate(active.columns)}
+    X = active.block["X"][rows][:, [place[column] for column in splits[:, 1].tolist()]]
+    return splits[:, 0], layout.threshold[splits[:, 0], None] >= X.T
 
 
 def local_open(

@@ -47,15 +47,16 @@ def local_indicators(
 def local_chosen(
     active: Party, layout: Layout, splits: list[np.ndarray], indicators: tuple[np.ndarray, ...], rows: np.ndarray
 ) -> list[np.ndarray]:
-    """For every tree and table that crosses, what it adds to the score of each row (n_test,)."""
-    form, own, parts = own_form(layout), local_own_left(active, layout, rows), []
+    """Return what each tree and table that crosses adds to the score of each row (n_test,)."""
+    form, parts = own_form(layout), []
+    numbers, active_left = local_own_left(active, layout, rows)
     for start in range(0, len(rows), BLOCK):
         block = slice(start, min(start + BLOCK, len(rows)))
         left = np.empty((len(layout.splits), block.stop - start), dtype=bool)
-        left[own[0]] = own[1][:, block]
-        for told, bits in zip(splits, indicators, strict=True):
+        left[numbers] = active_left[:, block]
+        for party_splits, bits in zip(splits, indicators, strict=True):
             some = bits[:, start // 8 : start // 8 + BLOCK // 8]
-            left[told[:, 0]] = np.unpackbits(some, axis=1, count=left.shape[1]).astype(bool)
+            left[party_splits[:, 0]] = np.unpackbits(some, axis=1, count=left.shape[1]).astype(bool)
         parts.append(layout.weight[form.reach_leaves(left)])
     return list(np.concatenate(parts, axis=1))
 
@@ -89,10 +90,10 @@ def shown_scores(
     thresholds: PerPlace[tuple[np.ndarray, ...]],
     rows: np.ndarray,
 ) -> list[np.ndarray]:
-    """What every tree and table that crosses adds to each score, at the active party, from indicators in the clear."""
+    """Return what each tree and table that crosses adds to each score, from indicators in the clear."""
     active, passive = active_of(run.parties), passive_of(run.parties)
-    given = splits, thresholds, rows, active.name
-    indicators = run.gather(passive, active, "left indicators", local_indicators, *given)
+    inputs = splits, thresholds, rows, active.name
+    indicators = run.gather(passive, active, "left indicators", local_indicators, *inputs)
     sent = [by_place(splits)[party.name] for party in passive]
     return run.at(active, local_chosen, layout, sent, indicators, rows)
 

@@ -114,8 +114,8 @@ def one_tree(
         marks: np.ndarray | None = None
         place = number, depth
         if options.hide_instances or not depth:
-            given = training, tree, private, plan, place, options.hide_instances, run.rng_for
-            gradients = run.broadcast(active, passive, "gradients", local_gradients, *given)
+            inputs = training, tree, private, plan, place, options.hide_instances, run.rng_for
+            gradients = run.broadcast(active, passive, "gradients", local_gradients, *inputs)
         if depth and not options.hide_instances:
             marks = run.broadcast(active, passive, "nodes", local_nodes, tree, plan, names)
         by_owner = codes, gradients, marks, drawn, public, plan, place, active.name, run.rng_for

@@ -60,12 +60,12 @@ def local_randomised_codes(passive: Party, train: np.ndarray, plan: FeatureSets,
         rows, columns = np.nonzero(released[stratum.rows])
         if not count:
             continue
-        own = stratum.rows[rows], columns
-        bounded = entries(codes[own], unit="features", moved=Public(count, because=SETS), stratum=stratum.name)
+        cells = stratum.rows[rows], columns
+        bounded = entries(codes[cells], unit="features", moved=Public(count, because=SETS), stratum=stratum.name)
         name = f"codes of {passive.name}" + (f", {stratum.cell} features" if stratum.cell else "")
         response = MixedResponse(plan.epsilon, sizes[columns])
         parts.append(response(resting_on(bounded, *edges), rng, owner=passive.name, release_id=name))
-        randomised[own] = parts[-1].value
+        randomised[cells] = parts[-1].value
     sent = randomised[released]
     if len(parts) == 1:
         return parts[0].post_process(lambda _: sent)
@@ -75,12 +75,12 @@ def local_randomised_codes(passive: Party, train: np.ndarray, plan: FeatureSets,
 def local_statistics(
     active: Party, train: np.ndarray, ensemble: Ensemble, spec: TreeSpec[LocalTablesOptions]
 ) -> tuple[tuple[np.ndarray, ...], ...]:
-    """For each output gradients, hessians and quarters (n,) of the trees' scores; they stay at the active party."""
+    """Gradients, hessians and quarters (n,) of the trees' scores per output; they stay at the active party."""
     scores, y = local_scores(active, train, ensemble, spec.public), active.block["y"][train]
     if spec.public.outputs > 1:
         g, h = class_derivatives(scores, y)
         h = np.full(g.shape, 2 * QUARTER) if spec.options.algo == "gbdt" else h
-        return tuple((*both, _quarters(own)) for *both, own in zip(g.T, h.T, scores.T, strict=True))
+        return tuple((*both, _quarters(class_scores)) for *both, class_scores in zip(g.T, h.T, scores.T, strict=True))
     g, h = derivatives(scores, y, spec.public.criterion)
     if spec.options.algo == "gbdt" and spec.public.criterion == "CrossEntropyLoss":
         h = np.full(len(g), QUARTER)
@@ -108,7 +108,7 @@ def local_scores(active: Party, train: np.ndarray, ensemble: Ensemble, facts: Pu
 
 
 def _quarters(scores: np.ndarray) -> np.ndarray:
-    """Features hang together by what the first model knows too: its quarters stand for pairs that nobody releases."""
+    """Features hang together by what the first model knows too: its quarters replace pairs that no record releases."""
     return np.searchsorted(np.unique(np.quantile(scores, (0.25, 0.5, 0.75), method="lower")), scores)
 
 
@@ -120,7 +120,7 @@ def local_cuts(passive: Party, plan: FeatureSets) -> tuple[np.ndarray, ...]:
 def active_plan(
     spec: TreeSpec[LocalTablesOptions], groups: ColumnGroups, n: int, epsilon: float, rng_for: Callable
 ) -> FeatureSets:
-    """Which features are released and at what epsilon, by anyone."""
+    """Released features and their epsilon, from public facts alone."""
     return feature_sets(spec, groups, n, epsilon, rng_for)
 
 
@@ -135,9 +135,9 @@ def active_model(
     """The trees with a table for every passive column, from the randomised codes."""
     codes = np.zeros(plan.released_features.shape, dtype=np.int64)
     for (_, columns), message in zip(groups, messages, strict=True):
-        own = np.zeros((len(codes), len(columns)), dtype=np.int64)
-        own[plan.of(columns)] = message
-        codes[:, plan.places(columns)] = own
+        party_codes = np.zeros((len(codes), len(columns)), dtype=np.int64)
+        party_codes[plan.of(columns)] = message
+        codes[:, plan.places(columns)] = party_codes
     missing: tuple[bool, ...] = plan.missing if any(plan.missing) else ()
     shape = codes, plan.released_features, plan.sizes, plan.epsilon
     histograms = [debias_histograms(*shape, g, h, quarters, missing) for g, h, quarters in statistics]
@@ -157,12 +157,12 @@ def active_estimate(
 ) -> Estimate:
     """The estimate: the target is what it claims."""
     ensemble, numbers = model
-    told = {
+    costs = {
         "features_released": plan.per_record,
         "epsilon_per_index": plan.epsilon,
         "bytes_formula": int(plan.released_features.sum()) * plan.code_type.itemsize,
     }
-    return Estimate(ensemble, epsilon, scores, {**numbers, **told, **clips})
+    return Estimate(ensemble, epsilon, scores, {**numbers, **costs, **clips})
 
 
 def active_ensemble(model: tuple[Ensemble, dict[str, float]]) -> Ensemble:
@@ -178,8 +178,8 @@ def fit(run: Run) -> Estimate:
     messages = run.gather(
         passive, active, "randomised-response codes", local_randomised_codes, train, plan, run.rng_for
     )
-    own = run.at(active, local_codes, train, options)
-    trees = run.at(active, local_own_ensemble, train, own, options, spec.public, run.rng_for)
+    codes = run.at(active, local_codes, train, options)
+    trees = run.at(active, local_own_ensemble, train, codes, options, spec.public, run.rng_for)
     statistics = run.at(active, local_statistics, train, trees, spec)
     model = run.at(active.name, active_model, trees, statistics, messages, plan, groups, spec)
     scores = score_held_out(run, run.at(active.name, active_ensemble, model), run.each(passive, local_cuts, plan))

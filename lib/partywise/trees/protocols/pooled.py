@@ -37,9 +37,9 @@ def local_estimate(
 
     features : of the passive parties, in order; groups : name and columns of every party
     """
-    own, options = local_codes(active, train, spec.options), spec.options
-    shown = iter(features)
-    parts = [own if name == active.name else dense_ranks(next(shown), options.ties) for name, _ in groups]
+    codes, options = local_codes(active, train, spec.options), spec.options
+    received = iter(features)
+    parts = [codes if name == active.name else dense_ranks(next(received), options.ties) for name, _ in groups]
     data, y = side_by_side(parts, [columns for _, columns in groups]), active.block["y"][train]
     draws = draws_of(groups, len(y), options, rng_for)
     facts = spec.public

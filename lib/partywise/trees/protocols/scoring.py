@@ -30,7 +30,7 @@ PART = "part"
 
 @dataclass(frozen=True)
 class ModelPart:
-    """What a party keeps of a model.
+    """Part of a model that one party keeps.
 
     ensemble : at the active party, with the thresholds that it knows
     thresholds : at a passive party, of each of its columns in their order
@@ -47,7 +47,7 @@ class ModelPart:
             check_ensemble(self.ensemble, d, columns)
             if self.ensemble.outputs != 1:
                 raise ValueError("it has several scores a record, which are not routed apart")
-        elif len(self.thresholds) != len(columns) or not all(_are_cuts(one) for one in self.thresholds):
+        elif len(self.thresholds) != len(columns) or not all(_are_cuts(cuts) for cuts in self.thresholds):
             raise ValueError(f"it has not the thresholds of {len(columns)} columns")
 
 
@@ -58,7 +58,7 @@ def _are_cuts(array: np.ndarray) -> bool:
 
 @dataclass(frozen=True)
 class Scores:
-    """What the active party has in the end.
+    """Scores of an inference, at the active party.
 
     scores : (n,), log odds where boosting learns classes; predictions : (n,) probabilities of label 1, or numbers
     """
@@ -79,19 +79,23 @@ def refusal(options: TreeOptions) -> str:
 def part_of(value: object, party: Participant, spec: TreeSpec[TreeOptions]) -> ModelPart | None:
     """The part that a party has of what a fit returned there; None where it has none that scores."""
     place, columns = party.name, party.columns
-    found = estimate_at(value, place)
-    if isinstance(found, Estimate):
-        return ModelPart(found.ensemble)
+    estimate = estimate_at(value, place)
+    if isinstance(estimate, Estimate):
+        return ModelPart(estimate.ensemble)
     # A fit on ranks reports the thresholds of their owners behind the estimate; those of tables are declared.
-    for one in value.values[1:2] if isinstance(value, Report) else ():
-        own = one.values.get(place) if isinstance(one, PlaceValues) else None
-        held = own.values.get(place) if isinstance(own, LocatedValue) else None
-        if isinstance(held, tuple) and len(held) == len(columns) and all(isinstance(cuts, np.ndarray) for cuts in held):
-            return ModelPart(thresholds=held)
+    for item in value.values[1:2] if isinstance(value, Report) else ():
+        located = item.values.get(place) if isinstance(item, PlaceValues) else None
+        thresholds = located.values.get(place) if isinstance(located, LocatedValue) else None
+        if (
+            isinstance(thresholds, tuple)
+            and len(thresholds) == len(columns)
+            and all(isinstance(cuts, np.ndarray) for cuts in thresholds)
+        ):
+            return ModelPart(thresholds=thresholds)
     edges = [spec.public.columns[column].edges for column in columns]
     if not hasattr(spec.options, "stumps") or None in edges:
         return None
-    return ModelPart(thresholds=tuple(np.asarray(one.value, dtype=float) for one in edges if one is not None))
+    return ModelPart(thresholds=tuple(np.asarray(cuts.value, dtype=float) for cuts in edges if cuts is not None))
 
 
 def made_up_part(party: Participant, public: PublicFacts) -> ModelPart:
@@ -103,8 +107,8 @@ def made_up_part(party: Participant, public: PublicFacts) -> ModelPart:
 
 def local_ensemble(active: Party) -> Ensemble:
     """The trees and tables of the active party."""
-    found: Ensemble = local_part(active).ensemble  # type: ignore[assignment]
-    return found
+    ensemble: Ensemble = local_part(active).ensemble  # type: ignore[assignment]
+    return ensemble
 
 
 def local_thresholds(passive: Party) -> tuple[np.ndarray, ...]:
@@ -113,9 +117,9 @@ def local_thresholds(passive: Party) -> tuple[np.ndarray, ...]:
 
 
 def local_part(party: Party) -> ModelPart:
-    found: object = party.block[PART].item()
-    assert isinstance(found, ModelPart)
-    return found
+    part: object = party.block[PART].item()
+    assert isinstance(part, ModelPart)
+    return part
 
 
 def active_scores(scores: np.ndarray, spec: TreeSpec[TreeOptions]) -> Scores:
@@ -126,7 +130,7 @@ def active_scores(scores: np.ndarray, spec: TreeSpec[TreeOptions]) -> Scores:
 
 
 def to_scores(scores: Scores) -> Scores:
-    """What the active party has, for whoever asks for it."""
+    """Return the scores of the active party as the estimate."""
     return scores
 
 

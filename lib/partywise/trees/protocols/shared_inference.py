@@ -39,22 +39,22 @@ def indicator_words(form: Skeleton, numbers: np.ndarray, left: np.ndarray) -> np
     of_trees = numbers < splits
     words[numbers[of_trees]] = left[of_trees]
     cuts = numbers[~of_trees]
-    own = np.zeros(form.leaves, dtype=bool)
+    party_leaves = np.zeros(form.leaves, dtype=bool)
     for cut in cuts:
-        own[form.first[cut] : form.last[cut]] = True
-    words[splits:][own[len(form.ends) :]] = form.open_leaves(cuts, left[~of_trees])[own]
+        party_leaves[form.first[cut] : form.last[cut]] = True
+    words[splits:][party_leaves[len(form.ends) :]] = form.open_leaves(cuts, left[~of_trees])[party_leaves]
     return words
 
 
 def local_indicator_words(
     party: Party, form: Skeleton, splits: np.ndarray, thresholds: tuple[np.ndarray, ...], rows: np.ndarray
 ) -> np.ndarray:
-    """What a passive party puts in; which splits are its own stays hidden, as those of others are 0."""
+    """Input of a passive party; which splits are its own stays hidden, as those of others are 0."""
     return indicator_words(form, splits[:, 0], local_left(party, splits, thresholds, rows))
 
 
 def local_own_indicator_words(active: Party, form: Skeleton, layout: Layout, rows: np.ndarray) -> np.ndarray:
-    """What the active party puts in."""
+    """Input of the active party."""
     return indicator_words(form, *local_own_left(active, layout, rows))
 
 
@@ -66,7 +66,7 @@ def local_weight_words(active: Party, form: Skeleton, layout: Layout) -> np.ndar
 
 
 def local_sizes(active: Party, layout: Layout, audience: tuple[str, ...]) -> Clear:
-    """Where the splits of each level end, and the number of leaves: how many products are taken, for everybody."""
+    """Ends of the splits of each level, and the number of leaves: how many products are taken, for all parties."""
     form = own_form(layout)
     sizes = np.append(form.levels, form.leaves).astype(np.int32)
     return Clear(sizes, units=("label", "features"), owner=UNNAMED, audience=audience)
@@ -110,14 +110,14 @@ def local_score_share(holder: Party, terms: np.ndarray) -> np.ndarray:
 
 
 def local_opened_share(passive: Party, terms: np.ndarray, holder: str) -> Clear:
-    """The same, sent to the active party, the holder of the labels, which opens the sum."""
+    """Score share of a passive party, sent to the active party, the holder of the labels, which opens the sum."""
     return unprotected_value(local_score_share(passive, terms), parts_with_labels(passive, holder))
 
 
 def local_opened_scores(
     active: Party, form: Skeleton, layout: Layout, terms: np.ndarray, others: Sequence[np.ndarray]
 ) -> list[np.ndarray]:
-    """What all trees and tables that cross add to each score."""
+    """Open what all trees and tables that cross add to each score."""
     words = local_score_share(active, terms) + np.sum(others, axis=0, dtype=np.uint64)
     return [decode_words(words, FRACTION_BITS) * form.unit(layout.weight)]
 
@@ -144,7 +144,7 @@ def shared_scores(
     thresholds: PerPlace[tuple[np.ndarray, ...]],
     rows: np.ndarray,
 ) -> list[np.ndarray]:
-    """What all trees and tables that cross add to each score, at the active party."""
+    """Return what all trees and tables that cross add to each score, at the active party."""
     active, passive, holders, n = active_of(run.parties), passive_of(run.parties), run.parties, len(rows)
     others = tuple(name for name in run.names if name != active.name)
     *levels, leaves = run.agreed(run.broadcast(active, others, "products", local_sizes, layout, others)).tolist()
@@ -154,8 +154,8 @@ def shared_scores(
     words = [run.at(active, local_own_indicator_words, forms, layout, rows)]
     words += [run.at(party, local_indicator_words, forms, splits, thresholds, rows) for party in passive]
     parts = [
-        share_words(run, owner, holders, "indicators in shares", own, run.rng_for)
-        for owner, own in zip((active, *passive), words, strict=True)
+        share_words(run, owner, holders, "indicators in shares", owner_words, run.rng_for)
+        for owner, owner_words in zip((active, *passive), words, strict=True)
     ]
     indicators = run.each(holders, local_total, parts)
     leaf_words = run.at(active, local_weight_words, forms, layout)

@@ -8,7 +8,7 @@ two passive parties are products of their margins: no message.  Source: the proj
 docs/vertical_trees.md; seed 003 has no certified method.
 
 What is protected: the features of each record at all passive parties together (unit ``features``, replace one, trust
-model ``local``), against the active party and whoever gets the model.  Labels leave the active party encrypted only, so
+model ``local``), against the active party and who gets the model.  Labels leave the active party encrypted only, so
 they cost nothing as long as the cipher is not broken, the model is not deployed and the tables stay with the active
 party: to others they are sums of its labels and features without noise of its own.  Both hold for parties that follow
 the protocol: the certificate is about gradients of at most 1 (or the declared bound) with their hessians, and an owner
@@ -97,7 +97,7 @@ def local_records(
 
 
 def release_name(party: str) -> str:
-    """What the release of a passive party is called."""
+    """Name of the release of a passive party."""
     return f"tables of {party}"
 
 
@@ -106,11 +106,11 @@ def local_sums(
 ) -> tuple[Cipher, int]:
     """The sums of all public cells, packed, and how many additions they took."""
     share = plan.share(passive.name)
-    codes = public_bins(passive.block["X"][train], [one.value for one in share.edges], share.missing).codes
+    codes = public_bins(passive.block["X"][train], [cuts.value for cuts in share.edges], share.missing).codes
     packed, additions, n = list[Cipher](), 0, len(codes)
     for output in range(plan.outputs):
-        own = take(records, np.arange(output * n, (output + 1) * n))
-        margins, joint, count = table_sums(public, own, codes, share)
+        output_records = take(records, np.arange(output * n, (output + 1) * n))
+        margins, joint, count = table_sums(public, output_records, codes, share)
         packed.append(packed_sums(public, margins, joint, plan))
         additions += count
     return concatenate(public, packed), additions
@@ -127,7 +127,7 @@ def local_histograms(
 ) -> Release | Clear:
     """All cells of a passive party with its noise: a release to the key holder.
 
-    Without noise, or with gradients left open beside the hessians of pairs, it is unprotected.
+    Without noise, or with gradients left open next to the hessians of pairs, it is unprotected.
     """
     (packed, _), share = sums, plan.share(passive.name)
     masks = drawn_masks(rng_for("table masks", passive.name), share, plan)
@@ -165,12 +165,14 @@ def local_model(
     options: TablesOptions,
 ) -> tuple[Ensemble, dict[str, float]]:
     """The trees with a table for every passive column, from what was decrypted."""
-    released = [read(paillier.decrypt(key, one), share, plan) for one, share in zip(replies, plan.shares, strict=True)]
+    released = [
+        read(paillier.decrypt(key, reply), share, plan) for reply, share in zip(replies, plan.shares, strict=True)
+    ]
     if plan.sigma and (observer := OBSERVER.get()) is not None:
         for integers, share in zip(released, plan.shares, strict=True):
             observer.add_key(OpenedIntegers(release_name(share.party), integers))
     edges = dict(
-        sorted((c, one.value) for share in plan.shares for c, one in zip(share.columns, share.edges, strict=True))
+        sorted((c, cuts.value) for share in plan.shares for c, cuts in zip(share.columns, share.edges, strict=True))
     )
     tables, numbers = fit_outputs(
         class_histograms(released, *records, plan), options, tuple(edges), tuple(edges.values())
@@ -184,7 +186,7 @@ def local_cuts(passive: Party, plan: HistogramPlan) -> tuple[np.ndarray, ...]:
 
 
 def with_additions(estimate: Estimate, sums: Mapping[str, tuple[Cipher, int]]) -> Estimate:
-    """With how often the owners added."""
+    """Add the number of the owners' additions to an estimate."""
     additions = sum(additions for _, additions in sums.values())
     return replace(estimate, numbers=estimate.numbers | {"additions": additions})
 
@@ -206,17 +208,17 @@ def active_estimate(
     """The estimate: the target is what it claims."""
     ensemble, numbers = model
     returned = plan.outputs * sum(sum(plan.ciphertexts(share)) for share in plan.shares)
-    told = {
+    costs = {
         "sigma": plan.sigma * plan.unit,
         "encryptions": n * plan.outputs,
         "decryptions": returned,
         "bytes_formula": (n * plan.outputs * len(plan.shares) + returned) * options.key_size // 4,
     }
-    return Estimate(ensemble, epsilon, scores, {**numbers, **told, **clips})
+    return Estimate(ensemble, epsilon, scores, {**numbers, **costs, **clips})
 
 
 def active_plan(spec: TreeSpec[TablesOptions], groups: ColumnGroups, n: int, epsilon: float) -> HistogramPlan:
-    """What everybody knows before a record is seen."""
+    """Public plan, known before a record is seen."""
     return histogram_plan(spec, groups, n, epsilon)
 
 
@@ -231,8 +233,8 @@ def fit(run: Run) -> Estimate:
     records = run.at(active, local_gradients, train, ensemble, spec.public, plan)
     closed = run.broadcast(active, passive, "gradients", local_records, key, records, plan, run.rng_for)
     sums = run.each(passive, local_sums, train, public, closed, plan)
-    given = (public, sums, plan, active.name, options.masked, run.rng_for)
-    replies = run.gather(passive, active, "noisy histograms", local_histograms, *given)
+    inputs = (public, sums, plan, active.name, options.masked, run.rng_for)
+    replies = run.gather(passive, active, "noisy histograms", local_histograms, *inputs)
     model = run.at(active, local_model, ensemble, records, key, replies, plan, options)
     scores = score_held_out(run, run.at(active, local_ensemble, model), run.each(passive, local_cuts, plan))
     clips = run.at(active, local_numbers, train, ensemble, spec.public, plan)

@@ -1,4 +1,4 @@
-"""What the active party of label scattering computes: gradients that go out, the choice of splits, trees."""
+"""Steps of the active party of label scattering: gradients that go out, the choice of splits, trees."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LABELS = ("label", "features")
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What the active party has between trees: its codes, the draws of every tree, trees and scores so far."""
+    """State of the active party between trees: its codes, the draws of every tree, trees and scores so far."""
 
     codes: CodedColumns
     draws: tuple[Draws, ...]
@@ -86,7 +86,7 @@ def local_gradients(
 
 
 def local_nodes(active: Party, branches: Branches, plan: Plan, audience: tuple[str, ...]) -> Clear:
-    """In which of the nodes that are summed each row is; of no rows where there is none."""
+    """Node of each row among those that are summed; of no rows where there is none."""
     nodes = branches.node_positions[: len(branches.node_positions) if len(branches.level.summed_nodes) else 0]
     return Clear(marks_of(nodes, plan.node_bytes), units=LABELS, owner=UNNAMED, audience=audience)
 
@@ -101,19 +101,19 @@ def local_chosen(
     options: ScatteringOptions,
 ) -> tuple[Branches, Splits]:
     """Best splits, from the answers of the passive parties in order."""
-    nodes, found = len(branches.level.summed_nodes), dict[int, np.ndarray]()
+    nodes, sums = len(branches.level.summed_nodes), dict[int, np.ndarray]()
     others = [columns for name, columns in groups if name != active.name]
     for columns, answer in zip(others, answers, strict=True):
-        own = [column for column in columns if column in branches.drawn_columns]
-        sizes = [plan.sizes[column] for column in own]
+        drawn = [column for column in columns if column in branches.drawn_columns]
+        sizes = [plan.sizes[column] for column in drawn]
         if key is None:
             pairs = answer
         else:
             integers = paillier.decrypt(key, answer)
             # The lower slot holds the hessian.
             pairs = slots.split_slots(integers, plan.bits, 2 * plan.per).reshape(-1, 2)[: nodes * sum(sizes), ::-1]
-        found |= dict(zip(own, by_column(pairs, sizes, nodes, plan.unit), strict=True))
-    return branches.choose_splits(found, rule_of(options))
+        sums |= dict(zip(drawn, by_column(pairs, sizes, nodes, plan.unit), strict=True))
+    return branches.choose_splits(sums, rule_of(options))
 
 
 def local_splits(active: Party, chosen: tuple[Branches, Splits], columns: tuple[int, ...]) -> Clear:
@@ -129,21 +129,21 @@ def local_parted(
 ) -> Branches:
     """One level on."""
     branches, splits = chosen
-    n, found = len(branches.a), dict[int, np.ndarray]()
+    n, left_rows = len(branches.a), dict[int, np.ndarray]()
     others = [columns for name, columns in groups if name != active.name]
     for columns, bits in zip(others, indicators, strict=True):
         left = np.unpackbits(bits, axis=1, count=n).astype(bool)
-        found |= dict(zip(_positions(splits, columns).tolist(), left, strict=True))
-    return branches.split_by(splits, found)
+        left_rows |= dict(zip(_positions(splits, columns).tolist(), left, strict=True))
+    return branches.split_by(splits, left_rows)
 
 
 def local_grown(
     active: Party, training: Training, branches: Branches, plan: Plan, spec: TreeSpec[ScatteringOptions]
 ) -> Training:
     """One tree more; cuts of passive columns are codes whose raw values the active party does not know."""
-    own = dict(zip(active.columns, training.codes.thresholds, strict=True))
+    known = dict(zip(active.columns, training.codes.thresholds, strict=True))
     unknown = {column: np.full(size - 1, np.nan) for column, size in plan.sizes.items()}
-    every = tuple((own | unknown)[column] for column in range(len(spec.public.columns)))
+    every = tuple((known | unknown)[column] for column in range(len(spec.public.columns)))
     codes, level = replace(training.codes, thresholds=every), close_level(branches.level)
     growing = training.growing.with_tree(level, codes, spec.options, spec.public.criterion)
     return replace(training, growing=growing)

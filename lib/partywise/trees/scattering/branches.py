@@ -20,23 +20,23 @@ class Branches:
     """A tree as the active party grows it.
 
     a, w : (n,) what is summed, multiples of 2^-32; bound : of the magnitude of ``a``
-    own : cells of its own columns that were drawn; drawn_columns : all that were, increasing
+    active_bins : cells of its own columns that were drawn; drawn_columns : all that were, increasing
     level, before : the open nodes, and the sums of those before
     """
 
     a: np.ndarray
     w: np.ndarray
-    own: Bins
+    active_bins: Bins
     drawn_columns: tuple[int, ...]
     level: Level
     before: np.ndarray | None = None
 
     @classmethod
     def at_root(
-        cls, sums: tuple[np.ndarray, np.ndarray], rows: np.ndarray | None, own: Bins, drawn: Sequence[int]
+        cls, sums: tuple[np.ndarray, np.ndarray], rows: np.ndarray | None, active_bins: Bins, drawn: Sequence[int]
     ) -> Branches:
         """The root, of all rows or those of a boolean array (n,)."""
-        chosen = own.only(np.isin(own.columns, drawn))
+        chosen = active_bins.only(np.isin(active_bins.columns, drawn))
         return cls(*sums, chosen, tuple(sorted(drawn)), start(*sums, rows))
 
     @property
@@ -48,20 +48,20 @@ class Branches:
 
     def choose_splits(self, sums: Mapping[int, np.ndarray], rule: Rule) -> tuple[Branches, Splits]:
         """Best split of every open node, from sums (2, wanted, size) over the cells of each column of other parties."""
-        own = histograms(self.own, self.level, self.a, self.w)
-        ends = pairwise(self.own.starts.tolist())
-        mine = {int(c): own[:, :, a:b] for c, (a, b) in zip(self.own.columns, ends, strict=True)}
+        active_sums = histograms(self.active_bins, self.level, self.a, self.w)
+        ends = pairwise(self.active_bins.starts.tolist())
+        mine = {int(c): active_sums[:, :, a:b] for c, (a, b) in zip(self.active_bins.columns, ends, strict=True)}
         blocks = [mine[column] if column in mine else sums[column] for column in self.drawn_columns]
-        found = complete_siblings(self.level, np.concatenate(blocks, axis=2), self.before)
+        completed = complete_siblings(self.level, np.concatenate(blocks, axis=2), self.before)
         starts = np.concatenate([[0], np.cumsum([block.shape[2] for block in blocks])])
         every = np.arange(len(blocks))
         bins = Bins(np.array(self.drawn_columns), starts, every, np.empty((len(blocks), 0), dtype=np.intp))
-        return replace(self, before=found), best_splits(bins, self.level, found, rule)
+        return replace(self, before=completed), best_splits(bins, self.level, completed, rule)
 
     def split_by(self, splits: Splits, indicators: Mapping[int, np.ndarray]) -> Branches:
         """One level on, from what the owners say of the splits of their columns: (n,) bool by position."""
-        mine = np.isin(splits.feature, self.own.columns)
-        left = left_of(self.own, self.level, replace(splits, feature=np.where(mine, splits.feature, LEAF)))
+        mine = np.isin(splits.feature, self.active_bins.columns)
+        left = left_of(self.active_bins, self.level, replace(splits, feature=np.where(mine, splits.feature, LEAF)))
         for position, indicator in indicators.items():
             inside = self.level.at == position
             left[inside] = indicator[inside]

@@ -34,12 +34,12 @@ def group_rows(
 
 def open_sums(numbers: np.ndarray, cells: np.ndarray, counts: Sequence[int]) -> np.ndarray:
     """(all cells, 2) int64 sums of the rows of (n, 2) int64: what is summed of ciphertexts, in the clear."""
-    found = [np.zeros((0, 2), dtype=np.int64)]
+    blocks = [np.zeros((0, 2), dtype=np.int64)]
     for row, count in zip(cells, counts, strict=True):
-        kept = row >= 0
-        slot = [np.bincount(row[kept], numbers[kept, k].astype(float), minlength=count) for k in range(2)]
-        found.append(np.stack(slot, axis=1).astype(np.int64))
-    return np.concatenate(found)
+        counted = row >= 0
+        slot = [np.bincount(row[counted], numbers[counted, k].astype(float), minlength=count) for k in range(2)]
+        blocks.append(np.stack(slot, axis=1).astype(np.int64))
+    return np.concatenate(blocks)
 
 
 def marks_of(nodes: np.ndarray, width: int) -> np.ndarray:
@@ -55,7 +55,7 @@ def nodes_of(marks: np.ndarray) -> np.ndarray:
 
 
 def guessed_labels(gradients: Cipher | np.ndarray, forest: bool) -> np.ndarray | None:
-    """(n,) bool, labels as whoever gets the gradients may guess them: by their signs, or a bit of their ciphertexts.
+    """(n,) bool, labels as the receiver of the gradients may guess them: by their signs, or a bit of their ciphertexts.
 
     None where a stand-in was sent, which says nothing of what a cipher hides.
     """
@@ -65,7 +65,7 @@ def guessed_labels(gradients: Cipher | np.ndarray, forest: bool) -> np.ndarray |
 
 
 def by_column(pairs: np.ndarray, sizes: Sequence[int], nodes: int, unit: float) -> list[np.ndarray]:
-    """For each column the sums (2, nodes, size) of its cells, from (cells, 2) integers; gradients are in a unit."""
+    """Sums (2, nodes, size) over the cells of each column, from (cells, 2) integers; gradients are in a unit."""
     values = np.ldexp(np.asarray(pairs, dtype=float), -slots.FRACTION_BITS) * [unit, 1.0]
     ends = pairwise(np.cumsum([0, *(nodes * size for size in sizes)]).tolist())
     return [values[a:b].T.reshape(2, nodes, size) for size, (a, b) in zip(sizes, ends, strict=True)]

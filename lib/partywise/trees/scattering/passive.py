@@ -1,4 +1,4 @@
-"""What a passive party of label scattering computes: sums over its bins, order bits of its splits."""
+"""Steps of a passive party of label scattering: sums over its bins, order bits of its splits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .report import Work
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What a passive party computes of a level: the answer, and how many additions it took."""
+    """Sums of a level at a passive party: the answer, and how many additions it took."""
 
     answer: Clear
     additions: int
@@ -38,7 +38,7 @@ def local_bins(passive: Party, train: np.ndarray, spec: TreeSpec[ScatteringOptio
 
 
 def local_thresholds(passive: Party, codes: CodedColumns) -> tuple[np.ndarray, ...]:
-    """What the cuts of a passive party's columns mean."""
+    """Raw values of the cuts of a passive party's columns."""
     return codes.thresholds
 
 
@@ -62,11 +62,11 @@ def local_sums(
     rows = gradients.shape[0]
     node = np.arange(rows) // max(plan.n, 1) if marks is None else nodes_of(marks)
     nodes = int(node.max(initial=-1)) + 1
-    own = [k for k, column in enumerate(passive.columns) if column in set(np.asarray(drawn).tolist())]
+    drawn_places = [k for k, column in enumerate(passive.columns) if column in set(np.asarray(drawn).tolist())]
     if len(node) < rows:
         # No node is open: nothing is summed.
         node = np.full(rows, -1)
-    cells, counts = group_rows(codes, own, node, nodes)
+    cells, counts = group_rows(codes, drawn_places, node, nodes)
     parts = parts_with_labels(passive, holder)
     if key is None:
         return Sums(unprotected_value(open_sums(gradients, cells, counts), parts), 0)
@@ -77,7 +77,7 @@ def local_sums(
 
 
 def local_answer(passive: Party, sums: Sums) -> Clear:
-    """What of the sums leaves."""
+    """Part of the sums that leaves the party."""
     return sums.answer
 
 

@@ -1,4 +1,4 @@
-"""What everyone knows of label scattering before it begins, and what it will have cost on the wire."""
+"""Public facts of label scattering before it begins, and its cost on the wire."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STEP = 2.0**-slots.FRACTION_BITS
 
 @dataclass(frozen=True)
 class Plan:
-    """What everyone knows of a fit: from options, the number of rows and declared facts.
+    """Public facts of a fit: from options, the number of rows and declared facts.
 
     n : rows that train
     bound : of a gradient's magnitude; inf where none is declared, which no slot holds
@@ -53,7 +53,7 @@ class Plan:
 
 
 def plan_of(options: ScatteringOptions, public: PublicFacts, n_train: int, passive_columns: Sequence[int]) -> Plan:
-    """What everyone knows before anything crosses."""
+    """Make the plan, which everyone knows before anything crosses."""
     regression = public.criterion == "RegressionMSELoss"
     rows = max(n_train, options.batch_size or 0)
     bound, unit = (options.residual_bound or math.inf) if regression else 1.0, gradient_unit(options, public)
@@ -86,12 +86,12 @@ def passive_bins(X: np.ndarray, facts: Sequence[Column], options: ScatteringOpti
     """Codes of a passive party's training rows (n, d_k); each column has as many as everyone knows, empty ones too."""
     if options.edges == "public":
         return public_bins(X, [_edges(column, options) for column in facts])
-    kept = quantile_bins(X, int(options.n_bins or 0), options.ties)
+    binned = quantile_bins(X, int(options.n_bins or 0), options.ties)
     sizes = np.array([_size(column, options) for column in facts], dtype=np.int64)
     # Nothing lies above the last value of a column that has fewer values than bins.
-    above = (np.full(size - 1 - len(cuts), np.inf) for size, cuts in zip(sizes, kept.thresholds, strict=True))
-    thresholds = tuple(np.concatenate(pair) for pair in zip(kept.thresholds, above, strict=True))
-    return CodedColumns(kept.codes, sizes, thresholds)
+    above = (np.full(size - 1 - len(cuts), np.inf) for size, cuts in zip(sizes, binned.thresholds, strict=True))
+    thresholds = tuple(np.concatenate(pair) for pair in zip(binned.thresholds, above, strict=True))
+    return CodedColumns(binned.codes, sizes, thresholds)
 
 
 def wire(
@@ -110,7 +110,7 @@ def wire(
     for tree, drawn in zip(ensemble.trees, draws, strict=True):
         nodes, splits = _summed_nodes(tree, options.max_tree_depth), int(np.isin(tree.feature, passive).sum())
         rows = plan.n * (sum(nodes) if options.hide_instances else bool(nodes))
-        cells = [count * plan.cells(set(own) & set(drawn)) for own in groups for count in nodes]
+        cells = [count * plan.cells(set(group) & set(drawn)) for group in groups for count in nodes]
         marks = 0 if options.hide_instances else plan.n * plan.node_bytes * max(len(nodes) - 1, 0)
         encryptions += rows
         decryptions += sum(plan.ciphers(count) for count in cells)
@@ -122,13 +122,13 @@ def wire(
 
 def _summed_nodes(tree: Tree, depth: int) -> list[int]:
     """Nodes whose cells are summed, level by level: the root, then one of every pair of siblings that may split."""
-    found: list[int] = []
+    counts: list[int] = []
     level, pairs = np.zeros(1, dtype=np.intp), 1
-    while pairs and len(found) < depth:
-        found.append(pairs)
+    while pairs and len(counts) < depth:
+        counts.append(pairs)
         inner = level[tree.feature[level] != LEAF]
         pairs, level = len(inner), np.concatenate([tree.left[inner], tree.right[inner]])
-    return found
+    return counts
 
 
 def _size(column: Column, options: ScatteringOptions) -> int:
@@ -144,7 +144,7 @@ def _edges(column: Column, options: ScatteringOptions) -> np.ndarray:
 
 
 def _declaration(column: Column, what: str) -> Sequence[float]:
-    given = getattr(column, what)
-    if given is None:
+    declared = getattr(column, what)
+    if declared is None:
         raise ValueError(f"{what} of column {column.name!r} are not declared: declare them, or use edges 'quantile'.")
-    return given.value
+    return declared.value

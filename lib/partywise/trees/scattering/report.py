@@ -1,4 +1,4 @@
-"""What is reported of a fit by label scattering: the whole model, operations, bytes, labels read off gradients."""
+"""Report of a fit by label scattering: the whole model, operations, bytes, labels read off gradients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .plan import STEP, Plan, wire
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What is reported of a passive party: its additions, and the labels that it reads off the first gradients."""
+    """Report of a passive party: its additions, and the labels that it reads off the first gradients."""
 
     additions: int = 0
     guess: np.ndarray | None = None
@@ -40,22 +40,26 @@ def to_estimate(
     """
     columns = dict(groups)
     others = {name: columns[name] for name in work}
-    raw = {c: cuts for name, own in others.items() for c, cuts in zip(own, codes[name].thresholds, strict=True)}
+    raw = {
+        c: cuts
+        for name, party_columns in others.items()
+        for c, cuts in zip(party_columns, codes[name].thresholds, strict=True)
+    }
     ensemble = estimate.ensemble
     whole = with_thresholds(ensemble, raw)
     X = np.empty((plan.n, sum(map(len, columns.values()))))
-    for name, own in rows.items():
-        X[:, columns[name]] = own
+    for name, block in rows.items():
+        X[:, columns[name]] = block
     data = side_by_side([codes[name] for name in columns], list(columns.values()))
     options, criterion = spec.options, spec.public.criterion
     numbers = wire(ensemble, [columns for columns, _ in draws], list(others.values()), plan, options) | {
-        "additions": sum(one.additions for one in work.values()),
+        "additions": sum(report.additions for report in work.values()),
         "rows_rerouted": rows_rerouted(whole, data, X),
         "max_prediction_difference": pooled_difference(
             whole, data.thresholds, X, labels, options, criterion, draws, STEP, plan.unit, spec.public.response_bounds
         ),
     }
-    guess = next((one.guess for one in work.values()), None)
+    guess = next((report.guess for report in work.values()), None)
     if guess is not None and criterion == "CrossEntropyLoss":
         numbers["labels_recovered"] = float(np.mean(guess == (labels > 0)))
     return replace(estimate, ensemble=whole, numbers=numbers)

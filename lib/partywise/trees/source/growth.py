@@ -1,4 +1,4 @@
-"""How the source's configurations say that trees are grown, and which of them are kept."""
+"""Options of growing trees in the source's configurations, and which of the trees are kept."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Keys of a foreign configuration, read one by one with their types; what nobody has read is refused by name."""
+"""Keys of a foreign configuration, read one by one with their types; a key that was not read is refused by name."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 
-# Any: keys of a configuration that somebody else wrote.
+# Any: keys of a configuration from another program.
 from typing import Any, TypeVar, overload
 
 V = TypeVar("V")
@@ -64,7 +64,7 @@ class Keys:
     def numbers(self, name: str, kind: type[V], default: object = REQUIRED) -> Sequence[V]:
         """A list of numbers of one kind."""
         value: Sequence[V] = self._raw(name, default)
-        if name in self and not (isinstance(value, list | tuple) and all(_is(one, kind) for one in value)):
+        if name in self and not (isinstance(value, list | tuple) and all(_is(item, kind) for item in value)):
             raise ValueError(f"{self.path(name)} is {value!r}: it must be a list, each {KINDS[kind]}.")
         return value
 
@@ -119,7 +119,7 @@ def _is(value: object, kind: type) -> bool:
 
 
 def _leaves(block: Mapping[str, object], above: str = "") -> Iterator[str]:
-    """Paths of all values that are no blocks."""
+    """Paths of all values that are not blocks."""
     for key, value in block.items():
         name = f"{above}{key}"
         if isinstance(value, Mapping) and value:

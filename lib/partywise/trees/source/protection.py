@@ -53,7 +53,7 @@ def protection_of(
 
 
 def inference_of(keys: Keys, protocol: str, notes: list[str]) -> dict[str, object]:
-    """How held-out rows are scored, and the key of what encrypts."""
+    """Options of scoring held-out rows, and the key size of an encryption."""
     options: dict[str, object] = {}
     if "vertical.eval" in keys:
         way = keys.take("vertical.eval", str, allowed=("", "ss", "he"))
