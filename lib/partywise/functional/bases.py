@@ -41,7 +41,7 @@ def matrix_power(matrix: np.ndarray, power: float) -> np.ndarray:
 
 
 class _Basis:
-    """What both bases share: the change between coefficients c and orthonormal coordinates z = M^{1/2} c."""
+    """Shared part of both bases: the change between coefficients c and orthonormal coordinates z = M^{1/2} c."""
 
     gram: np.ndarray
     penalty: np.ndarray

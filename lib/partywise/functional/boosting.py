@@ -147,7 +147,7 @@ def _check_shapes(train: Moments, half_a: Moments | None, half_b: Moments | None
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a criterion has come: its lowest value, the step that has it, and whether patience ran out since."""
+    """Progress of a criterion: its lowest value, the step that has it, and whether patience ran out since."""
 
     lowest: float
     best: int = 0
@@ -235,8 +235,8 @@ class Walk:
         if update == "boost":
             change = state.rotation.shrink * gradient
             return state.coef + change, change
-        own = np.stack([state.path_blocks[i] @ state.coef[i] for i in range(count)])
-        target = state.rotation.shrink * (gradient + own)
+        fitted = np.stack([state.path_blocks[i] @ state.coef[i] for i in range(count)])
+        target = state.rotation.shrink * (gradient + fitted)
         return target, target - state.coef
 
     def _scores(self, targets: np.ndarray, changes: np.ndarray) -> np.ndarray:
@@ -276,8 +276,10 @@ class Walk:
         if self.released is not None:
             self.improvement = improvement(state, self.halves, self.released)
         cv = self._cross_validated()
-        own = (self.train.n - 1) * float(np.sum(increment[FULL] * self._own_noise(block, increment[FULL])))
-        criterion = at_selection if options.stop == "cv_published" else self._criterion(raw, debiased, cv, df, own)
+        noise_part = (self.train.n - 1) * float(np.sum(increment[FULL] * self._own_noise(block, increment[FULL])))
+        criterion = (
+            at_selection if options.stop == "cv_published" else self._criterion(raw, debiased, cv, df, noise_part)
+        )
         values = {"criterion": criterion, "sse_debiased": debiased, "sse_raw": raw, "cv": cv, "df": df}
         for name, value in values.items():
             self.trace[name].append(value)
@@ -286,13 +288,13 @@ class Walk:
     def _own_noise(self, block: int, increment: np.ndarray) -> np.ndarray:
         return self.noise.blocks[block] @ increment
 
-    def _criterion(self, raw: float, debiased: float, cv: float, df: float, own: float) -> float:
+    def _criterion(self, raw: float, debiased: float, cv: float, df: float, noise_part: float) -> float:
         if self.options.stop == "cv":
             return cv
         if self.options.stop == "aic_train":
             return self._information(raw, df)
         if self.options.stop == "aic_train_dp":
-            return self._information(raw - own, df)
+            return self._information(raw - noise_part, df)
         return self._information(raw if self.options.sse == "raw" else debiased, df)
 
     def _information(self, sse: float, df: float) -> float:

@@ -137,13 +137,13 @@ def coordinates_of(public: Public, options: CoordinateOptions) -> Coordinates:
     )
 
 
-def _own_penalty(name: str, own: np.ndarray | None, default: np.ndarray, penalty: str) -> np.ndarray:
-    if own is None:
+def _own_penalty(name: str, declared: np.ndarray | None, default: np.ndarray, penalty: str) -> np.ndarray:
+    if declared is None:
         return default if penalty == "second_derivative" else np.zeros_like(default)
-    own = np.asarray(own, dtype=float)
-    if own.ndim not in (2, 3) or own.shape[-2:] != default.shape:
-        raise ValueError(f"{name} has shape {own.shape}: its last two dimensions must be {default.shape}.")
-    return own
+    declared = np.asarray(declared, dtype=float)
+    if declared.ndim not in (2, 3) or declared.shape[-2:] != default.shape:
+        raise ValueError(f"{name} has shape {declared.shape}: its last two dimensions must be {default.shape}.")
+    return declared
 
 
 def _restrict(penalty: np.ndarray, keep: np.ndarray) -> np.ndarray:

@@ -31,14 +31,14 @@ class ExactDf:
         """Follow one step of the path and return the degrees of freedom after it."""
         here = self._admit(block)
         rows = self.slices[block]
-        own = self.T[:, here].copy()
+        block_columns = self.T[:, here].copy()
         right = -(self.gram[rows][:, self.active] @ self.T)
         right[:, np.arange(right.shape[1]), np.arange(here.start, here.stop)] += 1
         if update != "boost":
-            right += self.gram[rows, rows] @ own
+            right += self.gram[rows, rows] @ block_columns
         change = self.shrink[rows].T[:, :, None] * right
         if update == "backfit":
-            change -= own
+            change -= block_columns
         self.T[:, here] += nu * change
         return float(np.einsum("rab,ba->", self.T, self.raw[np.ix_(self.active, self.active)]))
 

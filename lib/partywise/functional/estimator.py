@@ -137,7 +137,7 @@ class FunctionalBoosting(Estimator):
         Raises
         ------
         ValueError
-            If shapes disagree, values are not finite, the groups are no partition, or a public radius is missing.
+            If shapes disagree, values are not finite, the groups are not a partition, or a public radius is missing.
         TypeError
             For an ``rng`` of another kind, or an unknown option.
 
@@ -147,7 +147,7 @@ class FunctionalBoosting(Estimator):
         >>> X = pw.stream(1, "curves").normal(size=(200, 4, 3)) / 5  # four predictors, three coordinates each
         >>> model = pw.FunctionalBoosting(s=0.1, radius_value=1.0)
         >>> selected = model.fit(X, X[:, 0] - X[:, 3], parties=[[0, 1], [2, 3]], rng=7).selected_
-        >>> selected.tolist(), f"epsilon {model.privacy_.epsilon_certified:.0f}"  # noise of .1 protects nobody
+        >>> selected.tolist(), f"epsilon {model.privacy_.epsilon_certified:.0f}"  # noise of 0.1 protects no record
         ([True, False, False, True], 'epsilon 970')
         """
         frame = X
@@ -157,8 +157,8 @@ class FunctionalBoosting(Estimator):
             raise ValueError(f"y has {len(Y)} records and X {n}: give one response curve a record.")
         groups = groups_of(self._division(parties), p, split_columns)
         owners = [
-            party(f"party {g + 1}", "passive", held, X=np.ascontiguousarray(X[:, list(held)]))
-            for g, held in enumerate(groups)
+            party(f"party {g + 1}", "passive", columns, X=np.ascontiguousarray(X[:, list(columns)]))
+            for g, columns in enumerate(groups)
         ]
         names = tuple(f"x{j}" for j in range(p))
         self._require_radii()
@@ -170,7 +170,7 @@ class FunctionalBoosting(Estimator):
         self._keep_names(frame)
         self._derive()
         with np.errstate(over="ignore", invalid="ignore"):
-            errors, start = (float(np.mean(np.sum(one**2, axis=1))) for one in (Y - self.predict(X), Y))
+            errors, start = (float(np.mean(np.sum(curves**2, axis=1))) for curves in (Y - self.predict(X), Y))
         self._judge(
             response_verdict("y", Y),
             growth_verdict(errors, start, "declare a larger radius, or give more noise-free records"),
@@ -178,20 +178,26 @@ class FunctionalBoosting(Estimator):
         return self
 
     def _derive(self) -> None:
-        found = self._fitted_estimate()
-        self.coef_, self.selected_, self.noise_errors_ = found.operators, found.selected_predictors, None
+        estimate = self._fitted_estimate()
+        self.coef_, self.selected_, self.noise_errors_ = estimate.operators, estimate.selected_predictors, None
         path = hasattr(self._options(), "max_steps")
         why = "noisy values choose the operators along a path" if path else "no formula is known of this protocol"
         self.noise_errors_reason_ = why if np.isfinite(self.epsilon_claimed_) else ""
-        self.intercept_ = found.mean_y - found.mean_x.ravel() @ found.operators.reshape(-1, len(found.mean_y))
+        self.intercept_ = estimate.mean_y - estimate.mean_x.ravel() @ estimate.operators.reshape(
+            -1, len(estimate.mean_y)
+        )
 
     def _check_model(self) -> None:
-        found, p = self._fitted_estimate(), self.n_features_in_
-        arrays = found.operators, found.mean_x, found.mean_y
-        shapes = (*found.mean_x.shape, *found.mean_y.shape), (p, *found.mean_x.shape[1:]), found.mean_y.shape
-        if tuple(one.shape for one in arrays) != shapes or found.selected_predictors.shape != (p,):
-            raise ValueError(f"operators and means have shapes {[one.shape for one in arrays]} for {p} predictors")
-        if not all(np.all(np.isfinite(one)) for one in arrays):
+        estimate, p = self._fitted_estimate(), self.n_features_in_
+        arrays = estimate.operators, estimate.mean_x, estimate.mean_y
+        shapes = (
+            (*estimate.mean_x.shape, *estimate.mean_y.shape),
+            (p, *estimate.mean_x.shape[1:]),
+            estimate.mean_y.shape,
+        )
+        if tuple(array.shape for array in arrays) != shapes or estimate.selected_predictors.shape != (p,):
+            raise ValueError(f"operators and means have shapes {[array.shape for array in arrays]} for {p} predictors")
+        if not all(np.all(np.isfinite(array)) for array in arrays):
             raise ValueError("operators and means must be finite")
 
     def _require_radii(self) -> None:

@@ -43,7 +43,7 @@ class ReleasedNoise:
         squares = [np.sum(part**2) for part in (B.T @ B, B, shift)]
         if self.owners:
             # ||B B'||^2 with every block of one owner once and all between two owners twice.
-            squares[0] = 2 * squares[0] - sum(np.sum((B[own].T @ B[own]) ** 2) for own in self.owners)
+            squares[0] = 2 * squares[0] - sum(np.sum((B[rows].T @ B[rows]) ** 2) for rows in self.owners)
         levels = self.second[half], 4 * self.cross[half], 4 * self.mean[half]
         return float(np.dot(levels, squares))
 
@@ -73,7 +73,7 @@ class Improvement:
 
 
 def improvement(state: PathState, halves: list[Moments], noise: ReleasedNoise) -> Improvement:
-    """What the current state of a path gains over the mean curve, each half judged on the moments of the other.
+    """Return what the current state of a path gains over the mean curve, each half judged on the moments of the other.
 
     <B, G B> is at least 0 and no loss falls by more than the response varies: what is beyond is noise.  The noise of
     the mean with which the training fit predicts, v ||B||^2, is added.

@@ -1,4 +1,4 @@
-"""What everyone may know before a functional fit, and what a fit returns."""
+"""Public facts before a functional fit, and the estimate of a fit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BasisSpec(NamedTuple):
 
 @dataclass(frozen=True)
 class PublicFacts:
-    """What everyone may know before any data are seen: bases, clipping radii, names.
+    """Public facts before any data are seen: bases, clipping radii, names.
 
     radius : one of each predictor, with the argument where it comes from; response_radius : that of the response
     """
@@ -42,7 +42,7 @@ class PublicFacts:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What every method of the functional studies returns.
+    """Estimate that every method of the functional studies returns.
 
     operators : (p, Qx, Qy), mean_x : (p, Qx), mean_y : (Qy,) in orthonormal coordinates
     selected_predictors : (p,) bool, predictors touched on the returned path (all True for methods that do not select)

@@ -21,7 +21,7 @@ from .path_options import BoostingOptions, PathOptions, PenaltyOptions, WalkOpti
 
 @dataclass(frozen=True)
 class NoiseOptions:
-    """What is released, and with how much noise.
+    """Options of the release and its noise.
 
     s : noise sd per coordinate, one number or one for each predictor
     s_mode : ``fixed``; ``sqrt_j`` (s times sqrt of the number of parties); ``calibrated`` (to the target epsilon of
@@ -218,7 +218,7 @@ class MomentsOptions(PathOptions):
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Places without data that take part besides those of the protocol."""
+        """Places without data that take part in addition to those of the protocol."""
         return places_of(self.dealer)
 
 

@@ -31,7 +31,7 @@ class PenaltyOptions:
 
 @dataclass(frozen=True)
 class WalkOptions(PenaltyOptions):
-    """How far a boosting path is walked.  Protocols with no other choice walk the certified path."""
+    """Length of the walk along a boosting path.  Protocols with no other choice walk the certified path."""
 
     nu: Probability = 0.3
     max_steps: Count = 100
@@ -54,7 +54,7 @@ class WalkOptions(PenaltyOptions):
 
 @dataclass(frozen=True)
 class PathOptions(WalkOptions):
-    """How the boosting path is walked; the defaults are the certified method.
+    """Options of the walk along the boosting path; the defaults are the certified method.
 
     ``crossfit`` gives each half its own path (``own``), one shared path (``shared``, as published) or scores on the
     training records (``none``).  ``update`` adds nu times the solution on the gradient (``boost``), the

@@ -1,4 +1,4 @@
-"""What everyone knows of released sums before a fit: which sums, of which records, with how much noise."""
+"""Public facts of released sums before a fit: which sums, of which records, with how much noise."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FEATURES = ("features",)
 
 
 class _Origin(TypedDict):
-    """What sums of every part say of their records and radii."""
+    """Keywords that the sums of every part share: their records and radii."""
 
     stratum: str
     parents: tuple[str, ...]
@@ -35,7 +35,7 @@ class _Origin(TypedDict):
 
 @dataclass(frozen=True)
 class Aggregation:
-    """What everyone knows of the sums.
+    """Public facts of the sums.
 
     radius : length of all curves of a record; response_radius : of its response
     halves : (fold, half) of the chunks of each half; mu : Gaussian-DP parameter of each part of a chunk
@@ -58,9 +58,9 @@ class Aggregation:
         return self.plan.options.dealer != "none"
 
     def total(self, part: str, stratum: str = "*") -> Whole:
-        """Sums of one part in whole steps, as everybody knows them: squared lengths of records are whole numbers."""
+        """Sums of one part in whole steps, as all parties know them: squared lengths of records are whole numbers."""
         size = len(self.plan.coordinates.gram) * len(self.plan.names)
-        curves = sum(whole_square(one, self.step) for one in self.plan.radius.tolist())
+        curves = sum(whole_square(radius, self.step) for radius in self.plan.radius.tolist())
         common: _Origin = {"stratum": stratum, "parents": parents_of(self.radius, self.response_radius)}
         if part == "zz":
             weights = np.concatenate([np.ones(size, dtype=int), np.full(size * (size - 1) // 2, 2)])
@@ -86,9 +86,9 @@ class Aggregation:
 
     @cached_property
     def sd(self) -> dict[str, float]:
-        """Noise of each part of a chunk, where it is added once but for S_zy: without a dealer by either party."""
-        found = {part: noise_scale(self.total(part).certificate.value, self.mu[part]) for part in PARTS}
-        return found if self.has_dealer else found | {"zy": math.sqrt(2) * found["zy"]}
+        """Noise of each part of a chunk, where it is added once, except S_zy: without a dealer either party adds it."""
+        deviations = {part: noise_scale(self.total(part).certificate.value, self.mu[part]) for part in PARTS}
+        return deviations if self.has_dealer else deviations | {"zy": math.sqrt(2) * deviations["zy"]}
 
     @cached_property
     def places(self) -> tuple[tuple[int, int], ...]:
@@ -114,19 +114,19 @@ class Aggregation:
     @cached_property
     def chunks(self) -> tuple[Chunk, ...]:
         """Records of every chunk, with what is released of them."""
-        found = []
+        chunks = []
         for (f, h), rows in zip(self.places, self.slices, strict=True):
             named = zip(PARTS, names_of(f, h), strict=True)
-            totals = ((name, self.total(part, cell_of("chunks", f"{f}/{h}")), self.mu[part]) for part, name in named)
-            found.append(Chunk(rows, tuple(NoisySum(*one) for one in totals)))
-        return tuple(found)
+            terms = ((name, self.total(part, cell_of("chunks", f"{f}/{h}")), self.mu[part]) for part, name in named)
+            chunks.append(Chunk(rows, tuple(NoisySum(*total) for total in terms)))
+        return tuple(chunks)
 
     @cached_property
     def layout(self) -> Layout:
         """Sums of products of all coordinates of curves, of those with the response, and of coordinates."""
         q = len(self.plan.coordinates.gram)
         size = q * len(self.plan.names)
-        held = [tuple(j * q + c for j in columns for c in range(q)) for columns in self.plan.owner_columns]
+        owner_coordinates = [tuple(j * q + c for j in columns for c in range(q)) for columns in self.plan.owner_columns]
         response = tuple(range(size, size + self.width))
         every, (rows, others) = np.arange(size), np.triu_indices(size, 1)
         parts = (
@@ -134,11 +134,11 @@ class Aggregation:
             Part(np.repeat(every, self.width), np.tile(response, size)),
             Part(np.full(size, CONSTANT), every),
         )
-        return Layout((self.plan.active, *self.plan.owners), (response, *held), parts)
+        return Layout((self.plan.active, *self.plan.owners), (response, *owner_coordinates), parts)
 
     @property
     def copies(self) -> float:
-        """How often an entry of S_zz has its noise, on average."""
+        """Average number of times that an entry of S_zz has its noise."""
         if self.has_dealer:
             return 1.0
         sizes = np.array([len(columns) for columns in self.plan.owner_columns])

@@ -41,9 +41,9 @@ def local_mean(active: Party, fold: Fold, spec: BaselineSpec) -> Estimate:
     )
 
 
-def local_least_squares(active: Party, curves: tuple, held: tuple, fold: Fold, spec: BaselineSpec) -> Estimate:
+def local_least_squares(active: Party, curves: tuple, owner_columns: tuple, fold: Fold, spec: BaselineSpec) -> Estimate:
     """Joint penalised least squares on all predictors, without noise."""
-    X, options = merge_arrived(curves, held), spec.options
+    X, options = merge_arrived(curves, owner_columns), spec.options
     p, q = X.shape[1:]
     sums = Sums.of(X[fold.train].reshape(-1, p * q), active.block["Y"][fold.train])
     moments = corrected_moments(sums, np.zeros((p * q, p * q)))
@@ -80,5 +80,5 @@ def fit(run: Run) -> Estimate:
     curves = run.gather(owners, active, "curves", local_curves)
     if run.spec.options.kind == "oracle":
         return run.at(active, local_oracle)
-    held = tuple(party.columns for party in owners)
-    return run.at(active, local_least_squares, curves, held, run.fold, run.spec)
+    owner_columns = tuple(party.columns for party in owners)
+    return run.at(active, local_least_squares, curves, owner_columns, run.fold, run.spec)

@@ -1,4 +1,4 @@
-"""What every protocol on curves shares: the public plan, radii, clipping at a party."""
+"""Shared parts of every protocol on curves: the public plan, radii, clipping at a party."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .noise import claimed_epsilon, levels_share_radii, noise_levels
 
 @dataclass(frozen=True)
 class Plan:
-    """What everyone knows before a fit.
+    """Public plan of a fit, known before it.
 
     names : of the predictors; owner_columns : the predictors of each owner, in the order of the owners
     radii : public clipping radii of the predictors
@@ -70,16 +70,16 @@ class Plan:
     @cached_property
     def radius(self) -> np.ndarray:
         """Public radii (p,) as numbers."""
-        return np.array([one.value for one in self.radii], dtype=float)
+        return np.array([radius.value for radius in self.radii], dtype=float)
 
     @cached_property
     def this_fit(self) -> str:
-        """What tells this fit from others of a replicate."""
+        """Name that distinguishes this fit from others of a replicate."""
         return f"fit J={len(self.owner_columns)} fold={self.fold.held_out}"
 
     @property
     def world(self) -> tuple[str, ...]:
-        """What names of releases and addresses of their noise say besides."""
+        """Further parts of the names of releases and of the addresses of their noise."""
         return (self.this_fit,) if getattr(self.options, "release", "once") == "per_fit" else ()
 
     @cached_property
@@ -117,11 +117,11 @@ class Plan:
 class Radii(NamedTuple):
     """Clipping radii and who has them.
 
-    own : of its predictors, at each owner; parts : the radii that its noise rests on besides, at each owner
+    of_owner : of its predictors, at each owner; parts : further radii that its noise rests on, at each owner
     at_owners : (p,) at every owner whose noise depends on all of them, else None; at_active : (p,)
     """
 
-    own: Sequence[AccountedValue]
+    of_owner: Sequence[AccountedValue]
     parts: Sequence[AccountedValue]
     at_owners: np.ndarray | None
     at_active: np.ndarray
@@ -132,16 +132,18 @@ def announced_radii(run: Run, plan: Plan) -> Radii:
     active, *owners = run.parties
     if not plan.announces:
         return Radii(run.each(owners, local_public, plan), (), None, plan.radius)
-    own = run.each(owners, local_radii, plan, run.rng_for)
-    arrived = run.gather(owners, active, lambda owner: plan.names_of("radius", *owner.columns), local_payloads, own)
+    of_owners = run.each(owners, local_radii, plan, run.rng_for)
+    arrived = run.gather(
+        owners, active, lambda owner: plan.names_of("radius", *owner.columns), local_payloads, of_owners
+    )
     at_active = run.at(active.name, active_radii, arrived, plan)
     if not levels_share_radii(plan.options):
-        return Radii(own, (), None, at_active)
+        return Radii(of_owners, (), None, at_active)
     if len(owners) == 1:
-        return Radii(own, own, None, at_active)
+        return Radii(of_owners, of_owners, None, at_active)
     announced, audience = run.received(active, *plan.all_names("radius")), tuple(owner.name for owner in owners)
     passed = run.broadcast(active.name, owners, "radii", active_passed, at_active, announced, plan, audience)
-    return Radii(own, run.received(owners, "radii"), passed, at_active)
+    return Radii(of_owners, run.received(owners, "radii"), passed, at_active)
 
 
 def local_public(party: Party, plan: Plan) -> tuple[AccountedValue, ...]:
@@ -153,17 +155,17 @@ def local_radii(party: Party, plan: Plan, rng_for: Rng) -> tuple[Release | Clear
     """Radii of the party's predictors from its data: a private quantile, or the source's ``adapt_Sx``, not private."""
     norms = [np.linalg.norm(bounded_entries(party.block["X"][:, i]), axis=1) for i in range(len(party.columns))]
     if plan.options.radius == "quantile":
-        values = [float(np.quantile(one, 0.95)) for one in norms]
+        values = [float(np.quantile(lengths, 0.95)) for lengths in norms]
         return tuple(Clear(value, units=("features",), owner=party.name) for value in values)
     quantile, names = QuantileRadius(plan.options.radius_rho), plan.names_of("radius", *party.columns)
     return tuple(
-        quantile(one, rng_for("radius", j, *plan.world), owner=party.name, release_id=name)
-        for one, j, name in zip(norms, party.columns, names, strict=True)
+        quantile(lengths, rng_for("radius", j, *plan.world), owner=party.name, release_id=name)
+        for lengths, j, name in zip(norms, party.columns, names, strict=True)
     )
 
 
 def local_payloads(party: Party, payloads: tuple[Payload, ...]) -> tuple[Payload, ...]:
-    """What the party made before, as it leaves."""
+    """Return the payloads that the party made before, as they leave."""
     return payloads
 
 
@@ -182,10 +184,12 @@ def active_passed(
     return derive(radius.copy(), announced, name=plan.name_of("radii"), owner=plan.active, audience=audience)
 
 
-def local_known(party: Party, own: Sequence[AccountedValue], passed: np.ndarray | None, plan: Plan) -> np.ndarray:
-    """Radii (p,) as the party knows them; where no radii are passed on, levels depend on the own ones alone."""
+def local_known(
+    party: Party, party_radii: Sequence[AccountedValue], passed: np.ndarray | None, plan: Plan
+) -> np.ndarray:
+    """Radii (p,) as the party knows them; where no radii are passed on, levels depend on those of the party alone."""
     known = plan.radius.copy()
-    known[list(party.columns)] = [one.value for one in own]
+    known[list(party.columns)] = [radius.value for radius in party_radii]
     return known if passed is None else passed
 
 
@@ -224,20 +228,20 @@ def local_labels(party: Party) -> Clear:
 
 
 def merge_arrived(
-    arrived: Sequence[np.ndarray | tuple[np.ndarray, ...]], held: Sequence[tuple[int, ...]]
+    arrived: Sequence[np.ndarray | tuple[np.ndarray, ...]], owner_columns: Sequence[tuple[int, ...]]
 ) -> np.ndarray:
     """Curves (N, p, q) of all predictors, from the curves of each owner: one array a predictor, or one (N, m, q)."""
-    parts = [one if isinstance(one, tuple) else one.transpose(1, 0, 2) for one in arrived]
+    parts = [curves if isinstance(curves, tuple) else curves.transpose(1, 0, 2) for curves in arrived]
     n, q = parts[0][0].shape
-    curves = np.empty((n, sum(map(len, held)), q))
-    for columns, own in zip(held, parts, strict=True):
-        for j, values in zip(columns, own, strict=True):
+    curves = np.empty((n, sum(map(len, owner_columns)), q))
+    for columns, owner_curves in zip(owner_columns, parts, strict=True):
+        for j, values in zip(columns, owner_curves, strict=True):
             curves[:, j] = values
     return curves
 
 
-def active_groups(held: Sequence[tuple[int, ...]], learner: str) -> tuple[tuple[int, ...], ...]:
+def active_groups(owner_columns: Sequence[tuple[int, ...]], learner: str) -> tuple[tuple[int, ...], ...]:
     """Predictors of each base learner: one each, or one joint block a party."""
     if learner == "party":
-        return tuple(tuple(columns) for columns in held)
-    return tuple((j,) for j in sorted(j for columns in held for j in columns))
+        return tuple(tuple(columns) for columns in owner_columns)
+    return tuple((j,) for j in sorted(j for columns in owner_columns for j in columns))

@@ -53,13 +53,13 @@ def curves_mechanism(plan: Plan, level: float) -> IntegerGaussian:
     """
     options = plan.options
     if options.radius == "dp_quantile" and options.calibration == "classic":
-        one = noise_levels(options, np.ones(1), 1, plan.epsilon, plan.delta)[0]
-        return IntegerGaussian(mu=2 * unit_reach(plan.coordinates, noise_shape(plan)) / one)
+        unit_level = noise_levels(options, np.ones(1), 1, plan.epsilon, plan.delta)[0]
+        return IntegerGaussian(mu=2 * unit_reach(plan.coordinates, noise_shape(plan)) / unit_level)
     return IntegerGaussian(sigma=level)
 
 
 def curves_budget(plan: Plan) -> PrivacyFilter | None:
-    """What all curves may cost together, where their levels are set by private radii; None elsewhere.
+    """Budget of all curves together, where their levels are set by private radii; None elsewhere.
 
     The cost of one predictor depends on all radii and is seen with them. The sum of mu^2 = (2 S_j / s)^2 over the
     predictors is 2 (rho - p rho_q) whatever the radii are, so that a budget fixed in advance pays for it.
@@ -86,12 +86,12 @@ def require_within(budget: PrivacyFilter, radius: np.ndarray, levels: np.ndarray
 
 
 def unit_reach(coordinates: Coordinates, shape: np.ndarray) -> float:
-    """How far a curve of length 1 can be from zero, in standard deviations of noise of this covariance."""
+    """Largest distance of a curve of length 1 from zero, in standard deviations of noise of this covariance."""
     return float(mahalanobis(Ball(1.0, None if coordinates.orthonormal else coordinates.gram), shape))
 
 
 class OwnerCurves(NamedTuple):
-    """What an owner sends of its curves, and the shares of them that it clipped, which stay with it."""
+    """Curves that an owner sends, and the shares of them that it clipped, which stay with it."""
 
     payloads: tuple[Release | Clear, ...]
     clip_shares: tuple[float, ...]
@@ -99,19 +99,19 @@ class OwnerCurves(NamedTuple):
 
 def local_curves(
     party: Party,
-    own: Sequence[AccountedValue],
+    radii: Sequence[AccountedValue],
     parts: Sequence[AccountedValue],
     passed: np.ndarray | None,
     plan: Plan,
     rng_for: Rng,
 ) -> OwnerCurves:
     """Clip and noise the party's curves; without noise they leave in the clear, as they are."""
-    known, budget, shape = local_known(party, own, passed, plan), curves_budget(plan), noise_shape(plan)
+    known, budget, shape = local_known(party, radii, passed, plan), curves_budget(plan), noise_shape(plan)
     levels = plan.levels(known)
     if budget is not None:
         require_within(budget, known, levels, plan)
     payloads, shares = list[Release | Clear](), list[float]()
-    for j, radius, name in zip(party.columns, own, plan.names_of("curves", *party.columns), strict=True):
+    for j, radius, name in zip(party.columns, radii, plan.names_of("curves", *party.columns), strict=True):
         curves = local_whole(party, j, plan.coordinates, radius, levels[j], shape)
         if isinstance(curves, Whole):
             terms: Terms = {"release_id": name, "data_dependent_parameters": rests_on(parts)}
@@ -171,7 +171,7 @@ def active_estimate(fit: BoostingFit, Z: np.ndarray, radius: np.ndarray, plan: P
 
 
 def with_clip_share(estimate: Estimate, clip_shares: Mapping[str, tuple[float, ...]], plan: Plan) -> Estimate:
-    """What share was clipped stays with the owners and is told to whoever runs the experiment."""
+    """Add the share that was clipped, which stays with the owners and is reported to the evaluator alone."""
     clipped = np.zeros(len(plan.names))
     for columns, shares in zip(plan.owner_columns, clip_shares.values(), strict=True):
         clipped[list(columns)] = shares
@@ -185,8 +185,8 @@ def fit(run: Run) -> Estimate:
     budget = curves_budget(plan)
     if budget is not None:
         run.reserve(budget.row)
-    own, parts, passed, radius = announced_radii(run, plan)
-    drawn = run.each(owners, local_curves, own, parts, passed, plan, run.rng_for)
+    radii, parts, passed, radius = announced_radii(run, plan)
+    drawn = run.each(owners, local_curves, radii, parts, passed, plan, run.rng_for)
     arrived = run.gather(owners, active, lambda owner: plan.names_of("curves", *owner.columns), local_sent, drawn)
     Z = run.at(active.name, merge_arrived, arrived, plan.owner_columns)
     response = run.at(active, local_response, plan, run.rng_for)

@@ -1,6 +1,6 @@
-"""What goes back to the parties and what is reported: operators, numbers of the path, bytes by formula.
+"""Results that go back to the parties and that are reported: operators, numbers of the path, bytes by formula.
 
-Bytes by the source's formula stand beside the bytes that are measured on the channel.
+Bytes by the source's formula are next to the bytes that are measured on the channel.
 """
 
 from __future__ import annotations
@@ -60,19 +60,19 @@ def operators_back(
 ) -> PerPlace[Estimate]:
     """Every party gets its operators, its part of the estimate: they cost what the curves and the response cost."""
     active, *owners = run.parties
-    parts, held = run.received(active, *curves), dict[str, Estimate]()
+    parts, estimates = run.received(active, *curves), dict[str, Estimate]()
     for owner in owners:
-        given = estimate, parts, response, plan, owner.name, owner.columns
-        own = run.send(active.name, owner, "operators", active_back, *given)
-        held[owner.name] = run.at(owner, local_part, own, plan)
-    return per_place(held)
+        inputs = estimate, parts, response, plan, owner.name, owner.columns
+        operators = run.send(active.name, owner, "operators", active_back, *inputs)
+        estimates[owner.name] = run.at(owner, local_part, operators, plan)
+    return per_place(estimates)
 
 
 def local_part(owner: Party, operators: np.ndarray, plan: Plan) -> Estimate:
-    """What an owner has: the operators of its predictors; the rest is nan."""
-    (_, of_x, of_y), p, own = operators.shape, len(plan.names), list(owner.columns)
+    """Estimate of an owner: the operators of its predictors; the rest is nan."""
+    (_, of_x, of_y), p, columns = operators.shape, len(plan.names), list(owner.columns)
     whole, selected = np.full((p, of_x, of_y), np.nan), np.zeros(p, dtype=bool)
-    whole[own], selected[own] = operators, np.any(operators, axis=(1, 2))
+    whole[columns], selected[columns] = operators, np.any(operators, axis=(1, 2))
     means = np.full((p, of_x), np.nan), np.full(of_y, np.nan)
     return Estimate(whole, *means, selected, plan.epsilon, basis_x=plan.coordinates.basis_x)
 
@@ -92,8 +92,8 @@ def active_back(
 ) -> Payload:
     """The operators of one party."""
     name = f"operators of {receiver} {plan.this_fit}"
-    own = estimate.operators[list(columns)]
-    return derive(own, (*curves, response), name=name, owner=plan.active, audience=(receiver,))
+    operators = estimate.operators[list(columns)]
+    return derive(operators, (*curves, response), name=name, owner=plan.active, audience=(receiver,))
 
 
 def path_numbers(fit: BoostingFit) -> FitNumbers:

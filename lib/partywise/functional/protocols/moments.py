@@ -1,10 +1,10 @@
 """Protocol: release noisy second moments instead of curves (trust model ``distributed``).
 
 Without a dealer two parties multiply their clipped curves under the key of one of them, and either adds all of the
-noise (`partywise.federation.exchanges.private_products`): nothing is assumed of anybody but that Paillier's scheme
-closes. With ``dealer: dealer`` curves cross behind its masks, and its shares of products hold the noise
+noise (`partywise.federation.exchanges.private_products`): nothing is assumed of any party except that Paillier's
+scheme closes. With ``dealer: dealer`` curves cross behind its masks, and its shares of products hold the noise
 (`partywise.federation.exchanges.column_sums.noisy_moments`): sums of two parties' columns have half the variance, and
-the dealer, who knows the noise and sees no data, must collude with nobody. The analyst adds up words or shares and sees
+the dealer, who knows the noise and sees no data, must not collude. The analyst adds up words or shares and sees
 noisy sums only. Each disjoint chunk of records is released once, so a person pays once (parallel composition over
 chunks); training sets are sums of chunks. Composition of the three releases of a chunk: rho is shared among S_zz, S_zy
 and the mean.
@@ -64,9 +64,9 @@ def local_curves(party: Party, sums: Aggregation) -> np.ndarray:
     curves = plan.coordinates.predictors(party.block["X"][sums.rows])
     steps = list[np.ndarray]()
     for i, j in enumerate(party.columns):
-        own, share = whole_records(curves[:, i], float(plan.radius[j]), sums.step)
-        party.clips.add_share("radius_value", share, len(own))
-        steps.append(own)
+        records, share = whole_records(curves[:, i], float(plan.radius[j]), sums.step)
+        party.clips.add_share("radius_value", share, len(records))
+        steps.append(records)
     return np.concatenate(steps, axis=1)
 
 
@@ -83,7 +83,7 @@ def local_steps(active: Party, sums: Aggregation) -> np.ndarray:
 
 
 def all_releases(releases: tuple[Release, ...]) -> tuple[Release, ...]:
-    """What was opened, as it leaves."""
+    """Return the opened releases, as they leave."""
     return releases
 
 
@@ -105,8 +105,8 @@ def active_chunks(
         zz, zy, mean = (next(values) for _ in PARTS)
         rows = plan.fold.chunk(f, h)
         y = Y[rows]
-        made = Sums(float(rows.sum()), mean, y.sum(0), to_matrix(zz, size), zy.reshape(size, -1), y.T @ y)
-        chunks[h].append(ReleasedChunk(made, sums.sd))
+        chunk_sums = Sums(float(rows.sum()), mean, y.sum(0), to_matrix(zz, size), zy.reshape(size, -1), y.T @ y)
+        chunks[h].append(ReleasedChunk(chunk_sums, sums.sd))
     return chunks
 
 
@@ -142,7 +142,7 @@ def active_boost(chunks: list[list[ReleasedChunk]], sums: Aggregation, rng_for: 
     both = chunks[0] + chunks[1]
     a, b, train = (active_moments(part, variance) for part in (chunks[0], chunks[1], both))
     floor = active_floor(both, len(plan.coordinates.gram), sums.copies)
-    apart = () if sums.has_dealer else tuple(np.array(own) for own in sums.layout.columns[1:])
+    apart = () if sums.has_dealer else tuple(np.array(columns) for columns in sums.layout.columns[1:])
     known = active_noise(chunks, apart) if options.margin == "noise" else None
     penalties, rng = plan.coordinates.penalties, rng_for("probes")
     return fit_boosting(train, a, b, plan.groups, penalties, options, floor=floor, released=known, rng=rng)
@@ -174,8 +174,8 @@ def fit(run: Run) -> Estimate:
     Y = run.at(active, local_response, sums.response_radius)
     columns = {active.name: run.at(active, local_steps, sums)}
     columns |= {owner.name: run.at(owner, local_curves, sums) for owner in owners}
-    made = noisy_sums(run, per_place(columns), sums)
-    released = run.gather((ANALYST,), active, lambda _: sums.names, all_releases, made)
+    releases = noisy_sums(run, per_place(columns), sums)
+    released = run.gather((ANALYST,), active, lambda _: sums.names, all_releases, releases)
     chunks = run.at(active.name, active_chunks, released, Y, sums, plan)
     boosted = run.at(active.name, active_boost, chunks, sums, run.rng_for)
     estimate = run.at(active.name, active_estimate, boosted, plan)

@@ -1,4 +1,4 @@
-"""How much noise each predictor gets, and what the source says it costs."""
+"""Noise level of each predictor, and its cost by the source's formula."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def radius_cost(options: LocalOptions, n_predictors: int) -> float:
 def claimed_epsilon(
     options: LocalOptions, radius: np.ndarray, s: np.ndarray, n_parties: int, epsilon: float, delta: float
 ) -> float:
-    """What the method claims: its target where the noise was calibrated to one, else an epsilon from the sum of rho_j.
+    """Return the claimed epsilon: the target where noise was calibrated to one, else an epsilon from the sum of rho_j.
 
     rho_j = (2 S_j)^2 / (2 s_j^2), added over the predictors.
 
@@ -76,8 +76,8 @@ def claimed_epsilon(
     """
     if options.uses_epsilon:
         return epsilon
-    held = options.s_mode == "sqrt_j" and options.claim == "source"
-    base = s / np.sqrt(n_parties) if held else s
+    scaled = options.s_mode == "sqrt_j" and options.claim == "source"
+    base = s / np.sqrt(n_parties) if scaled else s
     if np.any(base <= 0):
         return float("inf")
     rho = float(np.sum(2 * radius**2 / base**2))

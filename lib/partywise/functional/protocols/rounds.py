@@ -36,17 +36,19 @@ def local_names(party: Party, plan: Plan, t: int) -> tuple[str, ...]:
     return tuple(f"{name} round {t} of {plan.options.max_steps}" for name in plan.names_of("curves", *party.columns))
 
 
-def local_deviations(party: Party, own: Sequence[AccountedValue], passed: np.ndarray | None, plan: Plan) -> np.ndarray:
+def local_deviations(
+    party: Party, party_radii: Sequence[AccountedValue], passed: np.ndarray | None, plan: Plan
+) -> np.ndarray:
     """Noise sd (p,) of one round, by the radii that the party knows."""
-    return np.sqrt(plan.options.max_steps) * plan.levels(local_known(party, own, passed, plan))
+    return np.sqrt(plan.options.max_steps) * plan.levels(local_known(party, party_radii, passed, plan))
 
 
 def local_clipped(
-    party: Party, own: Sequence[AccountedValue], deviations: np.ndarray, plan: Plan
+    party: Party, party_radii: Sequence[AccountedValue], deviations: np.ndarray, plan: Plan
 ) -> tuple[Whole | Clear, ...]:
-    """The party's clipped curves, the same in every round; as they are where there is no noise."""
-    coordinates, given = plan.coordinates, zip(party.columns, own, strict=True)
-    return tuple(local_whole(party, j, coordinates, r, deviations[j], coordinates.white_noise) for j, r in given)
+    """The party's clipped curves, the same in every round; unclipped without noise."""
+    coordinates, predictors = plan.coordinates, zip(party.columns, party_radii, strict=True)
+    return tuple(local_whole(party, j, coordinates, r, deviations[j], coordinates.white_noise) for j, r in predictors)
 
 
 def local_round(
@@ -72,7 +74,7 @@ def local_round(
 
 @dataclass(frozen=True)
 class Course:
-    """What the active party remembers between rounds.
+    """State of the active party between rounds.
 
     Y : (N, Qy) its response in working coordinates; total, last_curves : (N, p, q) curves of all rounds, of the last
     B : (3, P, Qy) operators of the three paths; path : blocks so far
@@ -175,9 +177,9 @@ def fit(run: Run) -> Estimate:
     """T rounds: every party re-releases, the active party takes one step; the operators go back."""
     active, *owners = run.parties
     plan = Plan.of(run)
-    own, parts, passed, radius = announced_radii(run, plan)
-    deviations = run.each(owners, local_deviations, own, passed, plan)
-    clipped = run.each(owners, local_clipped, own, deviations, plan)
+    radii, parts, passed, radius = announced_radii(run, plan)
+    deviations = run.each(owners, local_deviations, radii, passed, plan)
+    clipped = run.each(owners, local_clipped, radii, deviations, plan)
     course = run.at(active, local_start, plan)
     rounds = range(1, plan.options.max_steps + 1)
     for t in rounds:
