@@ -143,16 +143,16 @@ class VerticalLinear(Predictor):
         >>> y = X[:, 0] + X[:, 3] > 0
         >>> split = pw.VerticalLinear(bounds=1.0, cipher="sized").fit(X, y, parties=[[0, 1], [2, 3]], rng=7)
         >>> pooled = pw.VerticalLinear("pooled").fit(X, y, rng=7)
-        >>> np.allclose(split.coef_, pooled.coef_, atol=1e-9)  # as if all columns lay in one place
+        >>> np.allclose(split.coef_, pooled.coef_, atol=1e-9)  # as if all columns were in one place
         True
-        >>> split.ledger_.total("server", "row", 1e-5).epsilon_certified  # who holds the key learns nothing
+        >>> split.ledger_.total("server", "row", 1e-5).epsilon_certified  # the key holder learns nothing
         0.0
         """
         features = numbers("X", X, 2, "(n, d): records, features without the intercept")
         response, d = self._response(y, len(features)), features.shape[1]
         groups = groups_of(self._division(parties), d, lambda count, k: split_columns(count, k, "contiguous"))
-        held = held_columns(features, response, groups, len(groups) - 1)
-        self._simulate(held, len(features), rng, public=self._public(d), settings=SimpleNamespace())
+        owners = held_columns(features, response, groups, len(groups) - 1)
+        self._simulate(owners, len(features), rng, public=self._public(d), settings=SimpleNamespace())
         self.n_features_in_ = d
         self._keep_names(X)
         self._derive()
@@ -162,8 +162,8 @@ class VerticalLinear(Predictor):
         return self
 
     def _derive(self) -> None:
-        found = self._fitted_estimate()
-        self.intercept_, self.coef_ = float(found.coefficients[0]), found.coefficients[1:]
+        estimate = self._fitted_estimate()
+        self.intercept_, self.coef_ = float(estimate.coefficients[0]), estimate.coefficients[1:]
 
     def _check_model(self) -> None:
         check_coefficients("coefficients", self._fitted_estimate().coefficients, self.n_features_in_)
@@ -172,8 +172,8 @@ class VerticalLinear(Predictor):
 
     @property
     def _kind(self) -> str:
-        given = self._given.get("model", getattr(self._method.options, "model", "logistic"))
-        return "classifier" if given == "logistic" else "regressor"
+        model = self._given.get("model", getattr(self._method.options, "model", "logistic"))
+        return "classifier" if model == "logistic" else "regressor"
 
     @property
     def _logistic(self) -> bool:
@@ -189,8 +189,8 @@ class VerticalLinear(Predictor):
     def _public(self, d: int) -> PublicFacts:
         """Names and declared bounds; those that nothing reads are refused."""
         names = tuple(f"x{j}" for j in range(d))
-        given = {"bounds": self.bounds, "label_bound": self.label_bound}
-        for name, value in given.items():
+        declared = {"bounds": self.bounds, "label_bound": self.label_bound}
+        for name, value in declared.items():
             reads = self.protocol == "certified" and (name == "bounds" or not self._logistic)
             if value is not None and not reads:
                 raise ValueError(

@@ -35,8 +35,8 @@ def units(public: PublicFacts, model: str) -> tuple[np.ndarray, int]:
     """
     bounds, label = declared_bounds(public, model)
     exponents = np.frexp(np.append(bounds, label))[1]
-    own = np.minimum(exponents, 0)
-    return own[:-1], int(own[-1])
+    capped = np.minimum(exponents, 0)
+    return capped[:-1], int(capped[-1])
 
 
 def to_fixed_point(values: np.ndarray) -> np.ndarray:
@@ -53,7 +53,7 @@ def mean_of(total: int, count: int) -> float:
 
 
 def sizes(public: PublicFacts, options: ModelOptions, batch: int) -> Sizes:
-    """How large residuals and gradients can become in all rounds, whatever the data are within their bounds.
+    """Bits of the largest residuals and gradients in all rounds, whatever the data are within their bounds.
 
     Notes
     -----
@@ -68,7 +68,7 @@ def sizes(public: PublicFacts, options: ModelOptions, batch: int) -> Sizes:
     reach = math.sqrt(float(bounds @ bounds) + options.intercept)
     factor = max(1.0, options.learning_rate * (slope * reach**2 + options.ridge) - 1)
     step = options.learning_rate * weight * reach * label
-    # A part for rounding: one beside the length of the coefficients, one beside each residual.
+    # A part for rounding: one next to the length of the coefficients, one next to each residual.
     try:
         length = unit + step * _geometric(factor, options.total_round_num)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""What everyone may know before a gradient is taken, and what a fit returns."""
+"""Public facts before a gradient is taken, and the estimate of a fit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Numbers = Mapping[str, float | int | bool | str | None]
 
 @dataclass(frozen=True)
 class PublicFacts:
-    """What everyone may know before any data are seen.
+    """Public facts before any data are seen.
 
     names : of the columns of all parties, by their global numbers
     bounds : largest absolute value of every column (d,), and where it comes from; None where none is declared
@@ -40,7 +40,7 @@ class Path:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What every protocol of vertical linear models returns.
+    """Estimate that every protocol of vertical linear models returns.
 
     coefficients : (1 + d,) of all parties together, the intercept first (0 where there is none), by the global numbers
         of the columns, as only an evaluator sees them

@@ -12,7 +12,7 @@ Model = Literal["logistic", "linear"]
 
 @dataclass(frozen=True)
 class StepOptions:
-    """How gradient steps are taken.
+    """Options of gradient steps.
 
     batch_size : rows of a step, from shuffled passes over the training rows; None for all rows in every step
     total_round_num : steps
@@ -33,7 +33,7 @@ class StepOptions:
 
 @dataclass(frozen=True)
 class ModelOptions(StepOptions):
-    """What is fitted.
+    """Options of the fitted model.
 
     model : ``logistic`` (labels 0 and 1, residual by Taylor's formula: a quarter of eta minus half the sign of the
         label) or ``linear`` (residual eta minus y)
@@ -49,7 +49,7 @@ class ModelOptions(StepOptions):
 @final
 @dataclass(frozen=True)
 class PooledOptions(ModelOptions):
-    """The same steps on all columns in one place: the reference, no privacy."""
+    """Options of the reference: the same steps on all columns in one place, without privacy."""
 
 
 @final
@@ -73,7 +73,7 @@ class ExactOptions:
 @final
 @dataclass(frozen=True)
 class PublishedOptions(StepOptions):
-    """As published: logistic without intercept and ridge, gradients row by row, encryption in name only."""
+    """Options of the published method: logistic, no intercept, no ridge, row-wise gradients, encryption in name only."""
 
 
 @final

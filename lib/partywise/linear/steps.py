@@ -20,10 +20,10 @@ def responses(y: np.ndarray, model: str) -> np.ndarray:
     """(n,) the response of a model: labels 0 and 1 become -1 and 1, numbers stay."""
     if model == "linear":
         return y
-    found = set(np.unique(y).tolist())
-    if found != {0.0, 1.0}:
+    labels = set(np.unique(y).tolist())
+    if labels != {0.0, 1.0}:
         raise ValueError(
-            f"y of model 'logistic' has the values {sorted(found)[:4]}: give both labels, 0 and 1, or use model "
+            f"y of model 'logistic' has the values {sorted(labels)[:4]}: give both labels, 0 and 1, or use model "
             "'linear'."
         )
     return 2 * y - 1
@@ -38,11 +38,11 @@ def batches(n: int, batch_size: int | None, rounds: int, rng: np.random.Generato
     """Numbers of the rows of every step: shuffled passes over ``n`` rows, the last batch of a pass may be smaller."""
     if batch_size is None or batch_size >= n:
         return (np.arange(n),) * rounds
-    found: list[np.ndarray] = []
+    drawn: list[np.ndarray] = []
     for _ in range(math.ceil(rounds / math.ceil(n / batch_size))):
         order = rng.permutation(n)
-        found += [order[start : start + batch_size] for start in range(0, n, batch_size)]
-    return tuple(found[:rounds])
+        drawn += [order[start : start + batch_size] for start in range(0, n, batch_size)]
+    return tuple(drawn[:rounds])
 
 
 def with_ones(X: np.ndarray, intercept: bool) -> np.ndarray:
@@ -76,15 +76,15 @@ def descend(
     """
     columns, ridge = with_ones(X, options.intercept), shrinkage(X.shape[1], options.ridge)
     b = np.zeros(columns.shape[1])
-    kept = [b]
+    coefficients = [b]
     with np.errstate(over="ignore", invalid="ignore"):  # Steps that run off: coefficients that are not finite say so.
         for step, rows in enumerate(drawn, start=1):
             part = columns[rows]
             gradient = part.T @ residuals(part @ b, response[rows], options.model) / len(rows)
             b = b - options.learning_rate * (gradient + ridge * b)
             if is_kept(step, len(drawn), options.eval_freq):
-                kept.append(b)
-    return b, Path(kept_rounds(len(drawn), options.eval_freq), np.array(kept))
+                coefficients.append(b)
+    return b, Path(kept_rounds(len(drawn), options.eval_freq), np.array(coefficients))
 
 
 def is_kept(step: int, rounds: int, eval_freq: int) -> bool:

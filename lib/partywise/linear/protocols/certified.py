@@ -9,7 +9,7 @@ A round of m rows
 rows of the batch                                   active, every passive             Public
 its part of the residual (m,)                       active, first passive             Cipher, key: server
 the same with another part added, re-randomised     passive, next passive             Cipher, key: server
-the residual u (m,), re-randomised                  last passive, everybody else      Cipher, key: server
+the residual u (m,), re-randomised                  last passive, other parties       Cipher, key: server
 X_k'u (d_k,) under a mask of its own                every party, server               Cipher, key: the party's mask
 what the server opened of it                        server, that party                Clear(label, features)
 
@@ -18,7 +18,7 @@ re-randomises it, since the quotient of what it got and what it sent on would sh
 (with two parties, to the active one alone). Party k weighs the ciphertexts of u by its features, sums over the batch,
 adds a uniform mask of 120 bits above the range of the sum and re-randomises again. The server sees uniform numbers: its
 view costs nothing. Party k takes its mask off and has its own gradient sums, of which it makes its next coefficients;
-these sums are functions of everybody's records without any noise, so that nothing finite is certified (epsilon = inf).
+these sums are functions of all records without any noise, so that nothing finite is certified (epsilon = inf).
 Semi-honest parties: one that weighs by something else than its features gets other sums, and a server that colludes
 with one of them opens everything.
 """
@@ -61,9 +61,9 @@ def local_columns(
     party: Party, train: np.ndarray, spec: ProtocolSpec[CertifiedOptions, object, object, PublicFacts]
 ) -> np.ndarray:
     """The party's training rows (n, d_k) after a look at their declared bounds; the active one's begin with ones."""
-    X, own = party.block["X"][train], list(party.columns)
+    X, columns = party.block["X"][train], list(party.columns)
     bounds, label = declared_bounds(spec.public, spec.options.model)
-    check_bounds(X, bounds[own], tuple(spec.public.names[column] for column in own))
+    check_bounds(X, bounds[columns], tuple(spec.public.names[column] for column in columns))
     if party.role != "active":
         return X
     if spec.options.model == "linear":
@@ -73,8 +73,10 @@ def local_columns(
 
 def local_exponents(party: Party, columns: np.ndarray, exponents: np.ndarray) -> np.ndarray:
     """Exponents of the units of the party's columns; 0 of the ones that those of the active party may begin with."""
-    own = exponents[list(party.columns)]
-    return np.concatenate([np.zeros(columns.shape[1] - len(own), dtype=own.dtype), own])
+    party_exponents = exponents[list(party.columns)]
+    return np.concatenate(
+        [np.zeros(columns.shape[1] - len(party_exponents), dtype=party_exponents.dtype), party_exponents]
+    )
 
 
 def local_integers(party: Party, columns: np.ndarray, exponents: np.ndarray) -> np.ndarray:
@@ -140,8 +142,8 @@ def local_masked(
 ) -> Cipher:
     """The party's gradient sums, closed and masked."""
     total = weighted_sums(public, u, integers[rows])
-    own = total.with_parts(parts_of((party,)))
-    return add_masks(public, own, drawn, rng_for("masked", party.name, step), holder=party.name)
+    party_sums = total.with_parts(parts_of((party,)))
+    return add_masks(public, party_sums, drawn, rng_for("masked", party.name, step), holder=party.name)
 
 
 def local_step(
@@ -163,19 +165,19 @@ def local_step(
 
 
 def local_part(party: Party, trail: Trail, width: int, options: CertifiedOptions) -> Estimate:
-    """What the party found, the coefficients of its own columns; the active one has the intercept; the rest is nan."""
-    kept, own = np.array(trail[1]), len(party.columns)
-    found, known = np.full((len(kept), 1 + width), np.nan), np.zeros(1 + width, dtype=bool)
+    """Coefficients of the party's own columns; the active one has the intercept; the rest is nan."""
+    rounds, n_columns = np.array(trail[1]), len(party.columns)
+    coefficients, known = np.full((len(rounds), 1 + width), np.nan), np.zeros(1 + width, dtype=bool)
     known[0], known[1 + np.asarray(party.columns, dtype=int)] = party.role == "active", True
-    found[:, 1 + np.asarray(party.columns, dtype=int)] = kept[:, kept.shape[1] - own :]
+    coefficients[:, 1 + np.asarray(party.columns, dtype=int)] = rounds[:, rounds.shape[1] - n_columns :]
     if known[0]:
-        found[:, 0] = kept[:, 0] if options.intercept else 0.0
-    path = Path(kept_rounds(options.total_round_num, options.eval_freq), found)
-    return Estimate(found[-1], path=path, part=tuple(np.flatnonzero(known).tolist()))
+        coefficients[:, 0] = rounds[:, 0] if options.intercept else 0.0
+    path = Path(kept_rounds(options.total_round_num, options.eval_freq), coefficients)
+    return Estimate(coefficients[-1], path=path, part=tuple(np.flatnonzero(known).tolist()))
 
 
 def server_opened(key: PrivateKey, closed: Sequence[Cipher], width: int) -> tuple[np.ndarray, ...]:
-    """What the server finds in masked sums of all parties: rows of bytes of uniform numbers."""
+    """Open the masked sums of all parties: rows of bytes of uniform numbers."""
     return tuple(opened_under_masks(key, cipher, width) for cipher in closed)
 
 
@@ -185,10 +187,10 @@ def server_answer(opened: Sequence[np.ndarray], place: int, parts: Sequence[Clea
 
 
 def server_seen(opened: Sequence[np.ndarray], columns: Sequence[Sequence[int]]) -> np.ndarray:
-    """(1, d) the numbers that the server opened, without that of the intercept, for whoever attacks its view."""
-    found = [np.array(from_bytes(rows), dtype=float) for rows in opened]
-    own = [values[None, len(values) - len(group) :] for values, group in zip(found, columns, strict=True)]
-    return merge_blocks(own, columns)
+    """(1, d) the numbers that the server opened, without that of the intercept, for attacks on its view."""
+    vectors = [np.array(from_bytes(rows), dtype=float) for rows in opened]
+    blocks = [values[None, len(values) - len(group) :] for values, group in zip(vectors, columns, strict=True)]
+    return merge_blocks(blocks, columns)
 
 
 def closed_residual(
@@ -205,23 +207,27 @@ def closed_residual(
     model, last = run.spec.options.model, passive[-1]
     exponent = units(run.spec.public, model)[1]
     rows = run.broadcast(active, passive, "batch", local_batch, drawn, step)
-    given, rest = (public, columns, rows, trails), (model, exponent, step, run.rng_for)
-    u = run.send(active, passive[0], "partial residual", local_first, *given, response, *rest)
+    inputs, rest = (public, columns, rows, trails), (model, exponent, step, run.rng_for)
+    u = run.send(active, passive[0], "partial residual", local_first, *inputs, response, *rest)
     for party, following in pairwise(passive):
-        u = run.send(party, following, "partial residual", local_added, *given, u, *rest)
+        u = run.send(party, following, "partial residual", local_added, *inputs, u, *rest)
     others = (active, *passive[:-1])
-    return rows, run.broadcast(last, others, "residual", local_added, *given, u, *rest)
+    return rows, run.broadcast(last, others, "residual", local_added, *inputs, u, *rest)
 
 
 def to_estimate(
-    held: Mapping[str, Estimate], drawn: Sequence[np.ndarray], seen: np.ndarray, options: CertifiedOptions
+    estimates: Mapping[str, Estimate], drawn: Sequence[np.ndarray], seen: np.ndarray, options: CertifiedOptions
 ) -> Estimate:
-    """What all parties found, and counts of ciphertexts from public sizes."""
-    parts = [(list(one.part or ()), one.path.coefficients) for one in held.values() if one.path is not None]
-    found, first = np.empty_like(parts[0][1]), int(options.intercept)
-    for own, coefficients in parts:
-        found[:, own] = coefficients[:, own]
-    rows, others, sums = sum(map(len, drawn)), len(held) - 1, len(drawn) * (found.shape[1] - 1 + first)
+    """Estimate of all parties together, with counts of ciphertexts from public sizes."""
+    parts = [
+        (list(estimate.part or ()), estimate.path.coefficients)
+        for estimate in estimates.values()
+        if estimate.path is not None
+    ]
+    merged, first = np.empty_like(parts[0][1]), int(options.intercept)
+    for places, coefficients in parts:
+        merged[:, places] = coefficients[:, places]
+    rows, others, sums = sum(map(len, drawn)), len(estimates) - 1, len(drawn) * (merged.shape[1] - 1 + first)
     numbers = {
         "encryptions": rows,
         "rerandomisations": rows * others + sums,
@@ -229,13 +235,13 @@ def to_estimate(
         "decryptions": sums,
         "ciphertexts": 2 * rows * others + sums,
     }
-    return estimate_of(found, drawn, seen, options, numbers)
+    return estimate_of(merged, drawn, seen, options, numbers)
 
 
 def fit(run: Run) -> Estimate:
     """Rounds: the residual goes round closed, every party opens the sums of its own columns by way of the server."""
     active, _ = roles(run.parties, bare=True)
-    train, options, everybody = run.fold.train, run.spec.options, parts_of(run.parties)
+    train, options, all_parts = run.fold.train, run.spec.options, parts_of(run.parties)
     n = int(train.sum())
     batch = n if options.batch_size is None else min(options.batch_size, n)
     width = mask_width(sizes(run.spec.public, options, batch).gradient, options.key_size - 2)
@@ -250,18 +256,18 @@ def fit(run: Run) -> Estimate:
     trails, seen = run.each(run.parties, local_started, columns), None
     for step in range(options.total_round_num):
         rows, u = closed_residual(run, public, columns, trails, drawn, response, step)
-        own = run.each(run.parties, local_masks, columns, width, step, run.rng_for)
-        given = public, integers, rows, u, own, step, run.rng_for
-        closed = run.gather(run.parties, SERVER, "masked gradient", local_masked, *given)
+        masks = run.each(run.parties, local_masks, columns, width, step, run.rng_for)
+        inputs = public, integers, rows, u, masks, step, run.rng_for
+        closed = run.gather(run.parties, SERVER, "masked gradient", local_masked, *inputs)
         opened = run.at(SERVER, server_opened, key, closed, width)
         if step == 0:
             seen = run.at(SERVER, server_seen, opened, [party.columns for party in run.parties])
         answers = {
-            party.name: run.send(SERVER, party, "opened gradient", server_answer, opened, place, everybody)
+            party.name: run.send(SERVER, party, "opened gradient", server_answer, opened, place, all_parts)
             for place, party in enumerate(run.parties)
         }
         trails = run.each(
-            run.parties, local_step, trails, per_place(answers), own, rows, own_units, exponent, step, options
+            run.parties, local_step, trails, per_place(answers), masks, rows, own_units, exponent, step, options
         )
-    held = run.each(run.parties, local_part, trails, sum(len(party.columns) for party in run.parties), options)
-    return run.assemble(to_estimate, held, drawn, seen, options, parts=held)
+    estimates = run.each(run.parties, local_part, trails, sum(len(party.columns) for party in run.parties), options)
+    return run.assemble(to_estimate, estimates, drawn, seen, options, parts=estimates)

@@ -1,4 +1,4 @@
-"""What several protocols of vertical linear models use: batches, steps, what is reported."""
+"""Shared parts of several protocols of vertical linear models: batches, steps, estimates."""
 
 from __future__ import annotations
 
@@ -42,14 +42,18 @@ def start(d: int) -> Trail:
 
 def move(trail: Trail, gradient: np.ndarray, shrunk: np.ndarray, step: int, options: StepOptions) -> Trail:
     """One step along a mean gradient, with ridge ``shrunk`` of every coefficient."""
-    b, kept = trail
+    b, recorded = trail
     b = b - options.learning_rate * (gradient + shrunk * b)
-    return b, (*kept, b) if is_kept(step + 1, options.total_round_num, options.eval_freq) else kept
+    return b, (*recorded, b) if is_kept(step + 1, options.total_round_num, options.eval_freq) else recorded
 
 
 def estimate_of(
-    kept: np.ndarray, drawn: Sequence[np.ndarray], seen: np.ndarray | None, options: StepOptions, numbers: Numbers
+    coefficients: np.ndarray,
+    drawn: Sequence[np.ndarray],
+    seen: np.ndarray | None,
+    options: StepOptions,
+    numbers: Numbers,
 ) -> Estimate:
-    """What is reported of coefficients (e, 1 + d) along the rounds."""
-    path = Path(kept_rounds(options.total_round_num, options.eval_freq), kept)
-    return Estimate(kept[-1], path=path, batches=tuple(drawn), key_holder_view=seen, numbers=numbers)
+    """Estimate with coefficients (e, 1 + d) along the rounds."""
+    path = Path(kept_rounds(options.total_round_num, options.eval_freq), coefficients)
+    return Estimate(coefficients[-1], path=path, batches=tuple(drawn), key_holder_view=seen, numbers=numbers)

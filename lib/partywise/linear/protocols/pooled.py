@@ -37,12 +37,12 @@ def local_fit(
     X = merge_blocks([*others, active.block["X"][train]], columns)
     response = local_response(active, train, options.model)
     if isinstance(options, ExactOptions):
-        found, reached = exact_fit(X, response, options.model, options.ridge, options.intercept)
+        coefficients, reached = exact_fit(X, response, options.model, options.ridge, options.intercept)
         verdict = exact_verdict(X, names, options, reached)
-        return Estimate(found, status=verdict.status, reason=verdict.reason)
+        return Estimate(coefficients, status=verdict.status, reason=verdict.reason)
     drawn = local_batches(active, train, options, rng_for)
-    found, path = descend(X, response, drawn, options)
-    return Estimate(found, path=path, batches=drawn)
+    coefficients, path = descend(X, response, drawn, options)
+    return Estimate(coefficients, path=path, batches=drawn)
 
 
 def exact_verdict(X: np.ndarray, names: Sequence[str], options: ExactOptions, reached: bool) -> Verdict:

@@ -8,7 +8,7 @@ coefficients of the receiver's columns              server, every party         
 rows of the batch                                   active, every passive             Public
 partial residual (m,), its own part                 active, first passive             Clear
 partial residual (m,), with another part            passive, next passive             Clear
-residual u = eta/4 - y/2 (m,)                       last passive, everybody else      Clear
+residual u = eta/4 - y/2 (m,)                       last passive, other parties       Clear
 gradient rows u_i x_i (m, d_k)                      every passive, active             Clear
 gradient rows u_i x_i (m, d)                        active, server                    Clear
 
@@ -72,12 +72,12 @@ def local_all_rows(
     parts: Sequence[Clear],
 ) -> Clear:
     """Gradients of the rows by all coefficients, (m, d); ``groups`` are the columns of the others and of the party."""
-    own = local_rows(active, columns, rows, u, parts).value
-    return unprotected_value(merge_blocks([*others, own], groups), parts)
+    party_rows = local_rows(active, columns, rows, u, parts).value
+    return unprotected_value(merge_blocks([*others, party_rows], groups), parts)
 
 
 def server_coefficients(trail: Trail, columns: Sequence[int], parts: Sequence[Clear]) -> Clear:
-    """The coefficients of one party's columns, which come from everybody's gradients."""
+    """The coefficients of one party's columns, which come from all parties' gradients."""
     return unprotected_value(trail[0][list(columns)], parts)
 
 
@@ -87,13 +87,13 @@ def server_step(trail: Trail, opened: np.ndarray, step: int, options: PublishedO
 
 
 def server_estimate(trail: Trail, options: PublishedOptions) -> Estimate:
-    """What the server found; there is no intercept."""
-    kept = np.array(trail[1])
-    return estimate_of(np.column_stack([np.zeros(len(kept)), kept]), (), None, options, {})
+    """Estimate of the server; there is no intercept."""
+    coefficients = np.array(trail[1])
+    return estimate_of(np.column_stack([np.zeros(len(coefficients)), coefficients]), (), None, options, {})
 
 
 def with_view(estimate: Estimate, drawn: Sequence[np.ndarray], first: np.ndarray) -> Estimate:
-    """With the rows of every step, which the active party drew, and what the server saw in the first."""
+    """Add the rows of every step, which the active party drew, and what the server saw in the first."""
     return replace(estimate, batches=tuple(drawn), key_holder_view=first)
 
 
@@ -105,16 +105,16 @@ def round_residual(
     step: int,
     b: PerPlace[np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of a batch and their residual, which everybody has in the end: it goes round by way of all parties."""
+    """Rows of a batch and their residual, which all parties have in the end: it goes from one to the next."""
     active, passive = roles(run.parties, bare=True)
     rows = run.broadcast(active, passive, "batch", local_batch, drawn, step)
-    given = columns, rows, b
-    u = run.send(active, passive[0], "partial residual", local_first, *given, response, parts_of((active,)))
+    inputs = columns, rows, b
+    u = run.send(active, passive[0], "partial residual", local_first, *inputs, response, parts_of((active,)))
     for number, (party, following) in enumerate(pairwise(passive)):
         parts = parts_of((active, *passive[: number + 1]))
-        u = run.send(party, following, "partial residual", local_added, *given, u, parts)
+        u = run.send(party, following, "partial residual", local_added, *inputs, u, parts)
     last, rest = passive[-1], (active, *passive[:-1])
-    return rows, run.broadcast(last, rest, "residual", local_added, *given, u, parts_of(run.parties))
+    return rows, run.broadcast(last, rest, "residual", local_added, *inputs, u, parts_of(run.parties))
 
 
 # Steps that run off overflow: coefficients that are not finite say so.
@@ -122,7 +122,7 @@ def round_residual(
 def fit(run: Run) -> Estimate:
     """The source's rounds: partial residuals on their way round, then gradients row by row to the key holder."""
     active, passive = roles(run.parties, bare=True)
-    train, options, everybody = run.fold.train, run.spec.options, parts_of(run.parties)
+    train, options, all_parts = run.fold.train, run.spec.options, parts_of(run.parties)
     groups = [party.columns for party in (*passive, active)]
     columns = run.each(run.parties, local_columns, train)
     drawn = run.at(active, local_batches, train, options, run.rng_for)
@@ -130,13 +130,13 @@ def fit(run: Run) -> Estimate:
     trail, first = run.at(SERVER, start, sum(map(len, groups))), None
     for step in range(options.total_round_num):
         b = {
-            party.name: run.send(SERVER, party, "coefficients", server_coefficients, trail, party.columns, everybody)
+            party.name: run.send(SERVER, party, "coefficients", server_coefficients, trail, party.columns, all_parts)
             for party in run.parties
         }
         rows, u = round_residual(run, columns, drawn, response, step, per_place(b))
-        given = columns, rows, u
-        others = run.gather(passive, active, "gradient rows of a party", local_rows, *given, everybody)
-        opened = run.send(active, SERVER, "gradient rows", local_all_rows, *given, others, groups, everybody)
+        inputs = columns, rows, u
+        others = run.gather(passive, active, "gradient rows of a party", local_rows, *inputs, all_parts)
+        opened = run.send(active, SERVER, "gradient rows", local_all_rows, *inputs, others, groups, all_parts)
         first = opened if step == 0 else first
         trail = run.at(SERVER, server_step, trail, opened, step, options)
     return run.assemble(with_view, run.at(SERVER, server_estimate, trail, options), drawn, first)
