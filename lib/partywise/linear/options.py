@@ -73,7 +73,7 @@ class ExactOptions:
 @final
 @dataclass(frozen=True)
 class PublishedOptions(StepOptions):
-    """Options of the published method: logistic, no intercept, no ridge, row-wise gradients, encryption in name only."""
+    """Options of the published method: logistic, no intercept or ridge, row-wise gradients, encryption in name only."""
 
 
 @final
