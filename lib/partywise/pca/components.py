@@ -80,35 +80,35 @@ def eigenspaces(eigenvalues: np.ndarray, tolerance: float = EQUAL) -> tuple[rang
     return tuple(range(start, end) for start, end in pairwise(cuts))
 
 
-def loading_angle(found: np.ndarray, truth: np.ndarray, eigenvalues: np.ndarray, tolerance: float = EQUAL) -> float:
+def loading_angle(loadings: np.ndarray, truth: np.ndarray, eigenvalues: np.ndarray, tolerance: float = EQUAL) -> float:
     """Largest angle in radians between corresponding eigenspaces of two sets of loadings (p, p).
 
     The eigenvalues, falling, are those of ``truth``: components of equal ones are compared as subspaces.
     """
-    if found.shape != truth.shape or truth.shape[1] != len(eigenvalues):
+    if loadings.shape != truth.shape or truth.shape[1] != len(eigenvalues):
         raise ValueError(
-            f"found, truth and eigenvalues have shapes {found.shape}, {truth.shape} and {np.shape(eigenvalues)}: "
+            f"loadings, truth and eigenvalues have shapes {loadings.shape}, {truth.shape} and {np.shape(eigenvalues)}: "
             "give (p, p), (p, p) and (p,)."
         )
     angle = 0.0
     for run in eigenspaces(eigenvalues, tolerance):
-        one, other = found[:, run.start : run.stop], truth[:, run.start : run.stop]
+        space, other = loadings[:, run.start : run.stop], truth[:, run.start : run.stop]
         # The sine, of what sticks out of the other space: the cosine loses small angles to rounding.
-        outside = one - other @ (other.T @ one)
+        outside = space - other @ (other.T @ space)
         angle = max(angle, float(np.arcsin(min(1.0, float(np.linalg.norm(outside, 2))))))
     return angle
 
 
-def alike(found: np.ndarray, truth: np.ndarray, eigenvalues: np.ndarray, tolerance: float = EQUAL) -> np.ndarray:
-    """``found`` (p, p) whose vectors of every run of equal eigenvalues are turned towards those of ``truth``.
+def alike(loadings: np.ndarray, truth: np.ndarray, eigenvalues: np.ndarray, tolerance: float = EQUAL) -> np.ndarray:
+    """``loadings`` (p, p) whose vectors of every run of equal eigenvalues are turned towards those of ``truth``.
 
     What remains between the two is a difference, not a choice of signs or of a basis.
     """
-    turned = np.array(found, dtype=float)
+    turned = np.array(loadings, dtype=float)
     for run in eigenspaces(eigenvalues, tolerance):
-        own = slice(run.start, run.stop)
-        left, _, right = np.linalg.svd(found[:, own].T @ truth[:, own])
-        turned[:, own] = found[:, own] @ (left @ right)
+        columns = slice(run.start, run.stop)
+        left, _, right = np.linalg.svd(loadings[:, columns].T @ truth[:, columns])
+        turned[:, columns] = loadings[:, columns] @ (left @ right)
     return turned
 
 

@@ -29,14 +29,14 @@ LIKE = "(n, p): records, columns of all parties"
 
 def held_by(blocks: Sequence[np.ndarray], groups: Sequence[tuple], ids: Sequence[Sequence[str]] | None) -> list[Party]:
     """Parties with columns and nothing else, with identifiers where records arrive unaligned."""
-    found = []
+    owners = []
     for place, (block, group) in enumerate(zip(blocks, groups, strict=True)):
         name, arrays = f"party {place + 1}", {"X": block}
         if ids is not None:
             # As they were given: an array would make text of the numbers among them.
             arrays["ids"] = np.array(prepare_identifiers(ids[place], IdentifierRules(), name)[0])
-        found.append(party(name, "passive", group, **arrays))
-    return found
+        owners.append(party(name, "passive", group, **arrays))
+    return owners
 
 
 class VerticalPCA(Transformer):
@@ -81,7 +81,7 @@ class VerticalPCA(Transformer):
     Notes
     -----
     Formal guarantee: none in epsilon, which is infinite. With ``correlation`` the analyst learns the matrix and, unless
-    there are ``scores``, nobody sees a record, as long as the dealer of random numbers does not collude. With
+    there are ``scores``, no party sees a record, as long as the dealer of random numbers does not collude. With
     ``block_svd`` the analyst has every record up to a rotation.
 
     Examples
@@ -159,32 +159,33 @@ class VerticalPCA(Transformer):
         >>> np.allclose(model.correlation_, np.corrcoef(X.T)), model.vif_.round(1)
         (True, array([1.8, 1.9, 1.6, 1.7]))
         """
-        blocks, groups, shown = blocks_of(X, self._division(parties), ids, names)
-        p = len(shown)
-        held = held_by(blocks, groups, ids)
-        public = PublicFacts(shown, ids is None)
-        found = self._simulate(held, len(blocks[0]), rng, public=public, settings=SimpleNamespace())
+        blocks, groups, column_names = blocks_of(X, self._division(parties), ids, names)
+        p = len(column_names)
+        owners = held_by(blocks, groups, ids)
+        public = PublicFacts(column_names, ids is None)
+        estimate = self._simulate(owners, len(blocks[0]), rng, public=public, settings=SimpleNamespace())
         self._forget()
         self._keep_names(X, names)
-        self.components_ = found.loadings.T
-        self.explained_variance_, self.explained_variance_ratio_ = found.eigenvalues, shares(found.eigenvalues)
-        self.scores_, self.rows_, self.names_, self.n_features_in_ = found.scores, found.rows, shown, p
+        self.components_ = estimate.loadings.T
+        self.explained_variance_, self.explained_variance_ratio_ = estimate.eigenvalues, shares(estimate.eigenvalues)
+        self.scores_, self.rows_, self.names_, self.n_features_in_ = estimate.scores, estimate.rows, column_names, p
         self.mean_, self.scale_ = np.empty(p), np.empty(p)
-        for one in held:
-            own = one.block["X"] if found.rows is None else one.block["X"][found.rows[one.name]]
-            self.mean_[list(one.columns)], self.scale_[list(one.columns)] = own.mean(axis=0), standardise(own)[1]
+        for owner in owners:
+            block = owner.block["X"] if estimate.rows is None else owner.block["X"][estimate.rows[owner.name]]
+            self.mean_[list(owner.columns)] = block.mean(axis=0)
+            self.scale_[list(owner.columns)] = standardise(block)[1]
         self._judge()
         if self.protocol == "block_svd":
-            self.rotated_matrix_ = found.matrix
+            self.rotated_matrix_ = estimate.matrix
             return self
         if self._options().matrix == "covariance":
-            self.covariance_, self.scale_ = found.matrix, np.ones(p)
-        self.correlation_ = correlation_of(found.matrix)
-        self.pvalues_, self.vif_ = pvalues(self.correlation_, found.n), variance_inflation(self.correlation_)
+            self.covariance_, self.scale_ = estimate.matrix, np.ones(p)
+        self.correlation_ = correlation_of(estimate.matrix)
+        self.pvalues_, self.vif_ = pvalues(self.correlation_, estimate.n), variance_inflation(self.correlation_)
         return self
 
     def _forget(self) -> None:
-        """What an earlier fit by another protocol had and this one has not."""
+        """Remove what an earlier fit by another protocol had and this one has not."""
         for name in ("rotated_matrix_", "covariance_", "correlation_", "pvalues_", "vif_"):
             self.__dict__.pop(name, None)
 

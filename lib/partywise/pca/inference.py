@@ -1,4 +1,4 @@
-"""What a correlation matrix says beyond itself: p-values, inflation of variances, the nearest one without noise."""
+"""Statistics of a correlation matrix: p-values, inflation of variances, the nearest one without noise."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def correlation_of(matrix: np.ndarray, names: tuple[str, ...] | None = None) -> 
         column = place if names is None else repr(names[place])
         raise ValueError(f"column {column} has variance {variances[place]:.3g}: it has no correlations; leave it out.")
     sds = np.sqrt(variances)
-    found = square / np.outer(sds, sds)
-    np.fill_diagonal(found, 1.0)
-    return found
+    correlation = square / np.outer(sds, sds)
+    np.fill_diagonal(correlation, 1.0)
+    return correlation
 
 
 def pvalues(correlation: np.ndarray, n: int) -> np.ndarray:
@@ -34,9 +34,9 @@ def pvalues(correlation: np.ndarray, n: int) -> np.ndarray:
     if n < 3:
         raise ValueError(f"n is {n}: a p-value of a correlation needs at least 3 records.")
     r = np.clip(checked_matrix(correlation), -1.0, 1.0)
-    found = betainc((n - 2) / 2, 0.5, (1 - r) * (1 + r))
-    np.fill_diagonal(found, 0.0)
-    return found
+    values = betainc((n - 2) / 2, 0.5, (1 - r) * (1 + r))
+    np.fill_diagonal(values, 0.0)
+    return values
 
 
 def variance_inflation(correlation: np.ndarray) -> np.ndarray:
@@ -66,19 +66,19 @@ def nearest_correlation(matrix: np.ndarray, tolerance: float = 1e-10, max_iter: 
     if np.any(np.diag(square) <= 0):
         raise ValueError(f"matrix has the diagonal entry {np.diag(square).min():.3g}: a correlation matrix has ones.")
     least = float(np.linalg.eigvalsh(square)[0])
-    found, correction = square, np.zeros_like(square)
+    nearest, correction = square, np.zeros_like(square)
     for _ in range(max_iter):
-        shifted = found - correction
+        shifted = nearest - correction
         projected = nearest_semidefinite(shifted)
         correction = projected - shifted
         following = projected.copy()
         np.fill_diagonal(following, 1.0)
-        change = np.linalg.norm(following - found) / np.linalg.norm(following)
-        found = following
+        change = np.linalg.norm(following - nearest) / np.linalg.norm(following)
+        nearest = following
         if change <= tolerance and np.max(np.abs(np.diag(projected) - 1)) <= tolerance:
             break
     # The unit diagonal was set last: one more projection, scaled back, is semi-definite and has it too.
-    projected = nearest_semidefinite(found)
+    projected = nearest_semidefinite(nearest)
     sds = np.sqrt(np.diag(projected))
     scaled = (projected + projected.T) / 2 / np.outer(sds, sds)
     np.fill_diagonal(scaled, 1.0)

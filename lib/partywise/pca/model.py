@@ -1,4 +1,4 @@
-"""What everyone may know before correlations are taken, and what a protocol returns."""
+"""Public facts before correlations are taken, and the estimate of a protocol."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class PublicFacts:
-    """What everyone may know before any data are seen, where nothing but columns is looked at.
+    """Public facts before any data are seen, where only columns are read.
 
     names : of the columns of all parties, by their global numbers
     aligned : whether the rows of all parties are the same records in the same order; otherwise blocks hold ``ids``

@@ -17,7 +17,7 @@ from .components import orient
 
 
 class RotationStack(NamedTuple):
-    """What the source makes of the stacked scores of all parties.
+    """Decomposition of the stacked scores of all parties, as in the source.
 
     matrix : (p, p) R~, which the source calls the correlation matrix
     eigenvalues : (p,) D~^2 / (n - 1), from the largest; loadings : (p, p) V~; scores : (n, p) U~ D~
@@ -30,7 +30,7 @@ class RotationStack(NamedTuple):
 
 
 def scores_of_block(X: np.ndarray) -> np.ndarray:
-    """What a party sends: U_k D_k of its block, shape (n, k), of rank n at most (steps 1 and 2)."""
+    """Return what a party sends: U_k D_k of its block, shape (n, k), of rank n at most (steps 1 and 2)."""
     block = np.asarray(X, dtype=float)
     left, values, _ = np.linalg.svd(block, full_matrices=False)
     sent = np.zeros(block.shape)

@@ -9,7 +9,7 @@ The analyst stacks and decomposes them.  Its matrix is R~ = B'RB with B = blockd
 and is reported under this protocol's own name for comparison; eigenvalues and explained variances are right.
 The source calls U_k D_k an aggregate from which values "cannot be recovered": it is the block up to a rotation, so that
 p_k known records give all others (`partywise.attacks.rotations`), and is booked as infinite.
-With the true R beside it no record need be known (one of 2^p_k sign patterns is exact): the options refuse that.
+With the true R next to it no record need be known (one of 2^p_k sign patterns is exact): the options refuse that.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def local_scores(party: Party, columns: Columns) -> Clear:
 def analyst_estimate(
     scores: Sequence[np.ndarray], columns: Sequence[Sequence[int]], names: Sequence[str], n: int
 ) -> Estimate:
-    """What the source's formulas give, its matrix as if rotated columns had the numbers of the party's own."""
+    """Estimate by the source's formulas, its matrix as if rotated columns had the numbers of the party's own."""
     M = np.concatenate(scores, axis=1)[:, column_order(columns)]
-    found = stack_rotations(M)
+    stack = stack_rotations(M)
     views = {f"{ANALYST}: {name}": sent for name, sent in zip(names, scores, strict=True)}
     numbers: dict[str, float | int | bool | str | None] = {"record_openings": M.shape[1], "openings": 0}
     return Estimate(
-        found.matrix, found.eigenvalues, found.loadings, n, scores=found.scores, views=views, numbers=numbers
+        stack.matrix, stack.eigenvalues, stack.loadings, n, scores=stack.scores, views=views, numbers=numbers
     )
 
 
@@ -52,6 +52,6 @@ def fit(run: Run) -> Estimate:
     rows, n = common_rows(run)
     columns = run.each(run.parties, local_columns, rows, run.spec.public.names)
     scores = run.gather(run.parties, ANALYST, "scores U D", local_scores, columns)
-    held, names = [party.columns for party in run.parties], [party.name for party in run.parties]
-    estimate = run.at(ANALYST, analyst_estimate, scores, held, names, n)
+    groups, names = [party.columns for party in run.parties], [party.name for party in run.parties]
+    estimate = run.at(ANALYST, analyst_estimate, scores, groups, names, n)
     return run.assemble(to_estimate, estimate, rows, run.spec.public.aligned)

@@ -1,4 +1,4 @@
-"""What both protocols of correlation and components share: who takes part, and what a party does to its own columns."""
+"""Shared steps of both protocols of correlation and components: the parties, and the work of each on its columns."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def check_parties(parties: Sequence[Participant]) -> None:
 
 def local_columns(party: Party, rows: np.ndarray, names: Sequence[str]) -> Columns:
     """The party's common records, standardised by its own means and deviations; ValueError naming what has none."""
-    own = [names[column] for column in party.columns]
-    X = columns_of(party.block, rows, own, party.name)
-    check_spread(X, own, party.name)
+    column_names = [names[column] for column in party.columns]
+    X = columns_of(party.block, rows, column_names, party.name)
+    check_spread(X, column_names, party.name)
     return Columns(*standardise(X))
 
 

@@ -1,4 +1,4 @@
-"""Protocol with secure cross products: the correlation matrix itself is opened once, and nobody sees a record.
+"""Protocol with secure cross products: the correlation matrix itself is opened once, and no party sees a record.
 
 The corrected form of seed 004, "Block SVD": R = X'X / (n - 1) of columns that every party standardises by its own
 means and deviations.  A standardised value is at most (n - 1) / sqrt(n) in size and a product of two columns at most
@@ -20,8 +20,8 @@ An element is a residue of 4 m bytes for m primes.  The dealer, a place without 
 numbers and **does not collude**: the ledger is infinite against it; parties are semi-honest.  What is opened has no
 noise: epsilon is infinite for the analyst, `record_openings` 0.
 
-Scores are n-vectors of everybody's data: with ``scores`` the analyst has c of them (`record_openings` c), and with all
-p components X = (sum of X_k V_(k)) V', every record.  No party sends U_k D_k here: beside R that would give X_k up to
+Scores are n-vectors of all parties' data: with ``scores`` the analyst has c of them (`record_openings` c), and with all
+p components X = (sum of X_k V_(k)) V', every record.  No party sends U_k D_k here: next to R that would give X_k up to
 signs without a known record (attack A3), and `BlockSvdOptions` refuses the true matrix for the same reason.
 """
 
@@ -94,19 +94,19 @@ def bits_of(n: int, p: int) -> int:
 
 
 def analyst_estimate(
-    own: Sequence[np.ndarray],
+    within: Sequence[np.ndarray],
     between: Sequence[np.ndarray],
     sds: Sequence[np.ndarray] | None,
     columns: Sequence[Sequence[int]],
     n: int,
 ) -> Estimate:
     """The correlation matrix, or with standard deviations the covariance matrix, and its components."""
-    held = range(len(columns))
-    pairs = dict(zip(combinations(held, 2), between, strict=True))
-    blocks = [[own[j] if j == k else pairs[j, k] if j < k else pairs[k, j].T for k in held] for j in held]
+    places = range(len(columns))
+    pairs = dict(zip(combinations(places, 2), between, strict=True))
+    blocks = [[within[j] if j == k else pairs[j, k] if j < k else pairs[k, j].T for k in places] for j in places]
     order = column_order(columns)
     matrix = np.block(blocks)[np.ix_(order, order)] / (n - 1)
-    # Standardised columns: the diagonal is 1 but for rounding.
+    # Standardised columns: the diagonal is 1 up to rounding.
     np.fill_diagonal(matrix, 1.0)
     if sds is not None:
         scale = np.concatenate(sds)[order]
@@ -134,14 +134,14 @@ def cross_products(run: Run, columns: PerPlace[Columns], n: int) -> tuple[list[n
     values = run.each(parties, local_values, columns)
     closed = []
     for party in parties:
-        own = private(run, triples, party, values, (n, len(party.columns)), BITS)
-        closed.append(send_masked(run, triples, own, f"columns of {party.name}", parties))
-    found = []
-    for pair, (one, other) in zip(combinations(parties, 2), combinations(closed, 2), strict=True):
+        secret = private(run, triples, party, values, (n, len(party.columns)), BITS)
+        closed.append(send_masked(run, triples, secret, f"columns of {party.name}", parties))
+    opened = []
+    for pair, (left, right) in zip(combinations(parties, 2), combinations(closed, 2), strict=True):
         name = f"products of {pair[0].name} and {pair[1].name}"
-        shares = product(run, triples, one, other, name)
-        found.append(reveal(run, shares, ANALYST, name, parts_of(pair, FEATURES)))
-    return found, triples.products
+        shares = product(run, triples, left, right, name)
+        opened.append(reveal(run, shares, ANALYST, name, parts_of(pair, FEATURES)))
+    return opened, triples.products
 
 
 def summed_scores(
@@ -159,12 +159,12 @@ def summed_scores(
 def complete(
     estimate: Estimate,
     scores: np.ndarray | None,
-    held: Mapping[str, Sequence[int]],
+    groups: Mapping[str, Sequence[int]],
     rows: Mapping[str, np.ndarray],
     aligned: bool,
     products: int,
 ) -> Estimate:
-    """What is reported, from the estimate and what was opened."""
+    """Complete the estimate with what was opened."""
     width = 0 if scores is None else scores.shape[1]
     numbers: dict[str, float | int | bool | str | None] = {
         "openings": 1,
@@ -175,7 +175,7 @@ def complete(
     if scores is not None:
         # What the scores and their loadings say of the records: with all components, everything.
         known = scores @ estimate.loadings[:, :width].T
-        views = {f"{ANALYST}: {name}": known[:, list(columns)] for name, columns in held.items()}
+        views = {f"{ANALYST}: {name}": known[:, list(columns)] for name, columns in groups.items()}
     return to_estimate(replace(estimate, scores=scores, views=views, numbers=numbers), rows, aligned)
 
 
@@ -186,18 +186,18 @@ def fit(run: Run) -> Estimate:
     if options.components is not None and options.components > p:
         raise ValueError(f"components is {options.components}: {p} columns have {p} components at most.")
     rows, n = common_rows(run)
-    everybody = parts_of(run.parties, FEATURES)
+    all_parts = parts_of(run.parties, FEATURES)
     columns = run.each(run.parties, local_columns, rows, run.spec.public.names)
     between, products = cross_products(run, columns, n)
-    own = run.gather(run.parties, ANALYST, "own products", local_own_products, columns)
+    within = run.gather(run.parties, ANALYST, "own products", local_own_products, columns)
     sds = None
     if options.matrix == "covariance":
         sds = run.gather(run.parties, ANALYST, "standard deviations", local_deviations, columns)
-    estimate = run.at(ANALYST, analyst_estimate, own, between, sds, [party.columns for party in run.parties], n)
+    estimate = run.at(ANALYST, analyst_estimate, within, between, sds, [party.columns for party in run.parties], n)
     loadings = {
-        party.name: run.send(ANALYST, party, "loadings", analyst_loadings, estimate, party.columns, everybody)
+        party.name: run.send(ANALYST, party, "loadings", analyst_loadings, estimate, party.columns, all_parts)
         for party in run.parties
     }
     scores = summed_scores(run, columns, per_place(loadings), estimate, n) if options.scores else None
-    held = {party.name: party.columns for party in run.parties}
-    return run.assemble(complete, estimate, scores, held, rows, run.spec.public.aligned, products)
+    groups = {party.name: party.columns for party in run.parties}
+    return run.assemble(complete, estimate, scores, groups, rows, run.spec.public.aligned, products)
