@@ -71,9 +71,9 @@ class Subject(Generic[Data, Estimate]):
         """A fit that can be recorded."""
 
         def run() -> Channel:
-            one = self.start(data, seed)
-            simulate(self.fit, one)
-            return one.channel
+            started = self.start(data, seed)
+            simulate(self.fit, started)
+            return started.channel
 
         return run
 
@@ -86,12 +86,12 @@ def check_places(subject: Subject[Data, Estimate]) -> None:
     """Checked place by place, the program does what it does in one process; ContractError or PlaceError."""
     data = subject.data(0)
     plain, placed = subject.start(data, 0), subject.start(data, 0)
-    expected, found = simulate(subject.fit, plain), together([subject.fit(PlacedRun(placed))])
-    agree(plain, expected, placed, found, "with the place of every value checked")
+    expected, estimate = simulate(subject.fit, plain), together([subject.fit(PlacedRun(placed))])
+    agree(plain, expected, placed, estimate, "with the place of every value checked")
 
 
 def check_ledger(subject: Subject[Data, Estimate]) -> None:
-    """One seed gives one transcript, ledger and estimate; every total has a claim beside it; ContractError."""
+    """One seed gives one transcript, ledger and estimate; every total has a claim next to it; ContractError."""
     data = subject.data(0)
     first, second = subject.start(data, 0), subject.start(data, 0)
     estimates = [simulate(subject.fit, run) for run in (first, second)]
@@ -123,10 +123,10 @@ def check_pooling(subject: Subject[Data, Estimate]) -> None:
 def check_neighbours(
     subject: Subject[Data, Estimate], units: Sequence[str] = UNITS, pairs: int = PAIRS, seeds: int = SEEDS
 ) -> dict[str, float]:
-    """Of every unit that the ledger certifies, neighbours look alike but for what the releases bound.
+    """Neighbours look alike except for what the releases bound, in every unit that the ledger certifies.
 
-    That is asked for those who see the run, and again for everybody, as if its releases were published: what a receiver
-    knew itself tells it nothing, and may tell others everything.
+    The check is made for those who see the run, and again for all readers, as if its releases were published: what a
+    receiver knew itself tells it nothing, and may tell others everything.
     """
     tapes, totals = [], dict.fromkeys(units, 0.0)
     for seed in range(seeds):
@@ -134,7 +134,7 @@ def check_neighbours(
         first, holder = record(subject.channel(data, seed)), subject.holder(data, seed)
         assert first.channel is not None
         tapes.append(first)
-        # Sums that were sent in the clear in place of their release are charged as such, and nobody publishes them.
+        # Sums that were sent in the clear in place of their release are charged as such, and are not published.
         closed = any(call.closed and first.is_released(call) for call in first.calls)
         published, other_seed = first.published_ledger, None
         for unit in units:
@@ -184,13 +184,13 @@ CHECKS: Mapping[str, Check] = {
 
 def contract_violations(subject: Subject[Data, Estimate]) -> dict[str, str]:
     """Names of the checks that fail, each with the reason; empty for a protocol that keeps its contract."""
-    found = {}
+    violations = {}
     for name, check in CHECKS.items():
         try:
             check(subject)
         except Exception as error:
-            found[name] = f"{type(error).__name__}: {error}"
-    return found
+            violations[name] = f"{type(error).__name__}: {error}"
+    return violations
 
 
 def draws_noise(fit: Callable[[Run], object], run: Run) -> bool:
@@ -205,8 +205,8 @@ def draws_noise(fit: Callable[[Run], object], run: Run) -> bool:
 
 def mechanisms_beyond_replay(subject: Subject[Data, Estimate]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Mechanisms of a run whose noise no replay looks at: of the library, and of others, which draws try."""
-    known, own = untried_mechanisms(record(subject.channel(subject.data(0), 0)))
-    return tuple(sorted(known)), tuple(sorted(own))
+    known, others = untried_mechanisms(record(subject.channel(subject.data(0), 0)))
+    return tuple(sorted(known)), tuple(sorted(others))
 
 
 def promises(subject: Subject[Data, Estimate]) -> dict[str, float]:
@@ -221,17 +221,17 @@ def certified(channel: Channel, unit: str, delta: float, rows_per_user: int | No
     return float(total.epsilon_certified)
 
 
-def agree(first: Run, expected: object, second: Run, found: object, how: str) -> None:
+def agree(first: Run, expected: object, second: Run, estimate: object, how: str) -> None:
     """Two runs are one to the last bit: transcript, ledger and estimate; ContractError names what is not."""
     rows = first.channel.transcript(), second.channel.transcript()
-    for one, other in zip(*rows, strict=False):
-        if one != other:
-            raise ContractError(f"message {one['step']} is another {how}: {one} and {other}.")
+    for message, counterpart in zip(*rows, strict=False):
+        if message != counterpart:
+            raise ContractError(f"message {message['step']} is another {how}: {message} and {counterpart}.")
     if len(rows[0]) != len(rows[1]):
         raise ContractError(f"{len(rows[1])} messages cross {how}, and {len(rows[0])} in one process.")
     if first.channel.ledger.digest != second.channel.ledger.digest:
         raise ContractError(f"the ledger is another {how}: {second.channel.ledger.digest}.")
-    if not same(expected, found):
+    if not same(expected, estimate):
         raise ContractError(f"the estimate is another {how}.")
 
 

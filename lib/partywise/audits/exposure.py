@@ -1,4 +1,4 @@
-"""What a mechanism lets out, and the attack on it: the common form of everything that is audited."""
+"""Exposure of a mechanism, and the attack on it: the common form of everything that is audited."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Payload = Release | Clear | Cipher
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an attack on one pair of neighbours proves about epsilon at the delta of the claim.
+    """Bounds on epsilon, at the delta of the claim, that an attack on one pair of neighbours proves.
 
     lower : lower bound, inf where one output tells the worlds apart with certainty
     mu_lower : bound on mu of a Gaussian mechanism, or None; exact : epsilon of this pair, where it is computed
@@ -48,7 +48,7 @@ class AttackedPair(Protocol):
 
 @dataclass(frozen=True)
 class Task(Generic[Settings]):
-    """What one owner knows: its data and everything public.
+    """Knowledge of one owner: its data and everything public.
 
     settings : parameters of the mechanism; epsilon, delta : of the claim
     worst, ordinary : pairs of neighbours, the first of which is the data
@@ -85,7 +85,7 @@ class Task(Generic[Settings]):
         """Generator of the one release that is sent."""
         return self.rng_for("release")
 
-    def own(self, releases: int) -> range:
+    def deal_releases(self, releases: int) -> range:
         """Numbers of the releases that are this owner's, where they are dealt in turn."""
         return range(self.owners.index(self.owner), releases, len(self.owners))
 
@@ -96,7 +96,7 @@ class Task(Generic[Settings]):
 
 @dataclass(frozen=True)
 class Exposure:
-    """What leaves an owner, and how well it is attacked.
+    """Payloads that leave an owner, and how well they are attacked.
 
     payloads : what is sent, by number of the release; pairs : under attack, the worst one and an ordinary one
     numbers : further scalars

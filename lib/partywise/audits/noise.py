@@ -29,7 +29,7 @@ ADDITIVE = ("gaussian", "symmetric_gaussian", "rounded_gaussian", "encrypted_rou
 
 
 def check_noise(tapes: Sequence[Tape]) -> None:
-    """What was drawn is as noisy as the events state, in Gaussian and in randomised releases.
+    """Check that draws are as noisy as the events state, in Gaussian and in randomised releases.
 
     Notes
     -----
@@ -61,14 +61,16 @@ def check_made(tape: Tape) -> None:
 
 def check_seeds(first: Tape, second: Tape) -> None:
     """Another seed draws other noise for every release of the same data."""
-    for one, other in zip(first.calls, second.calls, strict=False):
-        event = one.event
+    for call, other_call in zip(first.calls, second.calls, strict=False):
+        event = call.event
         if event is None or not event.certified or event.profile is None or event.profile.free:
             continue
-        same = one.source is not None and one.source == other.source
-        if one.mechanism == other.mechanism and _changes(one):
-            same = same or np.array_equal(np.asarray(one.output), np.asarray(other.output))
-        require(not same, f"{one.name} has the same noise for another seed, which whoever runs the program knows")
+        same = call.source is not None and call.source == other_call.source
+        if call.mechanism == other_call.mechanism and _changes(call):
+            same = same or np.array_equal(np.asarray(call.output), np.asarray(other_call.output))
+        require(
+            not same, f"{call.name} has the same noise for another seed, which the party that runs the program knows"
+        )
 
 
 def _changes(call: Call) -> bool:
@@ -80,8 +82,8 @@ def _changes(call: Call) -> bool:
         return bool(0 < scale < np.inf and size and (call.step < scale / 1e10 or size > 64))
     if event.epsilon is None or event.k is None or not np.isfinite(event.epsilon):
         return False
-    kept = 1 / (1 + (event.k - 1) * np.exp(-event.epsilon))
-    return bool(size * np.log(kept**2 + (1 - kept) ** 2 / max(event.k - 1, 1)) < np.log(ALPHA))
+    keeping = 1 / (1 + (event.k - 1) * np.exp(-event.epsilon))
+    return bool(size * np.log(keeping**2 + (1 - keeping) ** 2 / max(event.k - 1, 1)) < np.log(ALPHA))
 
 
 def _digits(call: Call) -> float:
@@ -100,23 +102,23 @@ def _check_shared(seen: Sequence[tuple[str, np.ndarray, float]]) -> None:
             size, tolerance = min(len(residual), len(other)), digits + coarse
             together = size > 0 and bool(np.all(np.abs(residual[:size] - other[:size]) <= tolerance))
             require(not together, f"{name} has the very noise of {earlier}")
-    fine = [one for one in seen if one[2] < FINE]
+    fine = [entry for entry in seen if entry[2] < FINE]
     if not fine:
         return
     sizes = [len(residual) for _, residual, _ in fine]
     noise = np.concatenate([residual for _, residual, _ in fine])
     order = np.argsort(noise, kind="stable")
     owner = np.repeat(np.arange(len(fine)), sizes)[order]
-    errors = np.repeat([one for _, _, one in fine], sizes)[order]
+    errors = np.repeat([error for _, _, error in fine], sizes)[order]
     # Two of a pair of releases may be close by chance, with a probability of the square of a rounding error.
     close = (np.diff(noise[order]) <= errors[1:] + errors[:-1]) & (owner[1:] != owner[:-1])
     pairs = Counter(tuple(sorted(pair)) for pair in zip(owner[:-1][close], owner[1:][close], strict=True))
-    for (one, other), count in pairs.items():
-        require(count < 2, f"{fine[other][0]} has noise of {fine[one][0]} in {count} entries")
+    for (first, second), count in pairs.items():
+        require(count < 2, f"{fine[second][0]} has noise of {fine[first][0]} in {count} entries")
 
 
 def scaled_residual(call: Call) -> np.ndarray | None:
-    """What was drawn less the statistic, over the least deviation that the event allows; None of other mechanisms."""
+    """Draws minus the statistic, over the least deviation that the event allows; None for other mechanisms."""
     event, certificate = call.event, call.bounded.certificate
     if call.mechanism not in ADDITIVE or event is None or event.mu is None or not 0 < event.mu < np.inf:
         return None
@@ -148,33 +150,45 @@ def untried_mechanisms(tape: Tape) -> tuple[set[str], set[str]]:
 
 
 def own_distance(first: Tape, second: Tape) -> float:
-    """How far statistics of mechanisms that are not the library's moved, the farthest in units of its certificate."""
+    """Largest move of a statistic of a mechanism that is not the library's, in units of its certificate."""
     pairs = zip(first.calls, second.calls, strict=True)
-    own = [(one.bounded, other.bounded) for one, other in pairs if one.mechanism not in MECHANISMS and not one.closed]
-    return max((distance(*pair) / pair[0].certificate.value for pair in own if pair[0].certificate.value), default=0.0)
+    statistics = [
+        (call.bounded, other_call.bounded)
+        for call, other_call in pairs
+        if call.mechanism not in MECHANISMS and not call.closed
+    ]
+    return max(
+        (distance(*pair) / pair[0].certificate.value for pair in statistics if pair[0].certificate.value), default=0.0
+    )
 
 
 def check_own_mechanisms(first: Tape, second: Tape, delta: float) -> None:
     """Draws of every mechanism that is not the library's, on two neighbours, do not refute the cost it states."""
-    for one, other in zip(first.calls, second.calls, strict=True):
-        event = one.event
-        if one.mechanism in MECHANISMS or one.closed or event is None or not event.certified or event.profile is None:
+    for call, other_call in zip(first.calls, second.calls, strict=True):
+        event = call.event
+        if call.mechanism in MECHANISMS or call.closed or event is None or not event.certified or event.profile is None:
             continue
-        if not distance(one.bounded, other.bounded):
+        if not distance(call.bounded, other_call.bounded):
             continue
         claim = compose([event.profile], event.delta_numeric).epsilon(delta)
         # Both generators live at one address: the second goes beyond the numbers that the first will use.
         for _ in range(DRAWS):
-            other.draw()
+            other_call.draw()
         # The world is a closure that draws: both have the same earlier releases.
-        shown = audit(
-            lambda draw, _: draw(), one.draw, other.draw, rng=0, delta=delta, draws=DRAWS, confidence=1 - SAMPLED_ALPHA
+        audited = audit(
+            lambda draw, _: draw(),
+            call.draw,
+            other_call.draw,
+            rng=0,
+            delta=delta,
+            draws=DRAWS,
+            confidence=1 - SAMPLED_ALPHA,
         )
         require(
-            not shown.refutes(claim),
-            f"{one.name} says epsilon {upward(claim)} at delta {delta:g} by its mechanism {one.mechanism!r}, and "
+            not audited.refutes(claim),
+            f"{call.name} says epsilon {upward(claim)} at delta {delta:g} by its mechanism {call.mechanism!r}, and "
             f"{DRAWS} draws "
-            f"on each of two neighbours show at least {shown.epsilon_lower:.4g}",
+            f"on each of two neighbours show at least {audited.epsilon_lower:.4g}",
         )
 
 

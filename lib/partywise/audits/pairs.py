@@ -164,7 +164,7 @@ class DistributionPair:
 
 @dataclass(frozen=True)
 class ResponseDistributionPair(ResponsePair):
-    """The same pair compared exactly."""
+    """Pair of responses whose distributions are compared exactly."""
 
     def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
         """Epsilon of the pair at ``delta``."""
@@ -206,7 +206,9 @@ def clear_exposure(
 ) -> Exposure:
     """A message in the clear."""
     payload = Clear(message(task.worst[0]), units=(unit,), owner=task.owner)
-    return Exposure({0: payload}, task.pairs(lambda one, other: ClearPair(message(one), message(other))), numbers)
+    return Exposure(
+        {0: payload}, task.pairs(lambda world, neighbour: ClearPair(message(world), message(neighbour))), numbers
+    )
 
 
 def gaussian_exposure(
@@ -220,13 +222,13 @@ def gaussian_exposure(
 ) -> Exposure:
     """A statistic with independent Gaussian noise of one deviation, in the upper triangle of a symmetric matrix.
 
-    booked : what the release says of itself besides its owner
+    booked : fields of the release in addition to its owner
     """
     mechanism = SymmetricGaussian(noise) if symmetric else Gaussian(sigma=noise)
     release = mechanism(statistic(task.worst[0]), task.noise(), owner=task.owner, **booked)
 
-    def pair_of(one: World, other: World) -> GaussianPair:
-        first, second = (np.asarray(statistic(world).value) for world in (one, other))
+    def pair_of(data: World, neighbour: World) -> GaussianPair:
+        first, second = (np.asarray(statistic(world).value) for world in (data, neighbour))
         upper = np.triu_indices(len(first)) if symmetric else ...
         return GaussianPair(first[upper], second[upper], noise)
 

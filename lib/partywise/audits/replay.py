@@ -61,7 +61,7 @@ class Call:
 
     @property
     def name(self) -> str:
-        """Whose release it is, and which."""
+        """Owner and id of the release."""
         return self.mechanism if self.event is None else f"{self.event.owner}: {self.event.release_id}"
 
 
@@ -104,13 +104,13 @@ class Tape:
 
     @property
     def published_ledger(self) -> Ledger:
-        """The ledger of the run once everybody may see its releases, each asked anew for whom it costs what."""
+        """The ledger of the run once all parties may see its releases, each charged anew to those whom it costs."""
         assert self.channel is not None
         releases = [Release(None, call.event, call.parts) for call in self.calls if call.event is not None]
         drawn = [release for release in releases if self.channel.ledger.holds(release.event)]
         charges = charges_of((release.event.owner, release) for release in drawn)
-        shown = [derived_event(ROW, UNNAMED, drawn, "*")] if drawn else []
-        return Ledger((*self.channel.ledger.rows, *shown, *open_rows(charges)))
+        derived = [derived_event(ROW, UNNAMED, drawn, "*")] if drawn else []
+        return Ledger((*self.channel.ledger.rows, *derived, *open_rows(charges)))
 
 
 def record(run: Callable[[], Channel]) -> Tape:
@@ -132,32 +132,32 @@ def compare(first: Tape, second: Tape, unit: str, holder: str = "", group: int =
     """ContractError, naming the first release or message, unless runs on neighbours differ as their certificates say.
 
     ``holder`` is the party that holds the labels. What it sent under encryption and what comes back to it alone tells
-    nobody of them: of a closed statistic for this party only the part of the features is compared. Without a holder, as
-    where everybody sees all releases, nothing is left out. ``group`` is the
-    number of rows in which the neighbours differ: a certificate for less than a person holds for each of them.
+    no other party of them: of a closed statistic for this party only the part of the features is compared. Without a
+    holder, as where all parties see all releases, nothing is left out. ``group`` is the number of rows in which the
+    neighbours differ: a certificate for less than a person holds for each of them.
     """
     names = [[call.mechanism for call in tape.calls] for tape in (first, second)]
     require(names[0] == names[1], f"other releases are made: {names}")
-    for one, other in zip(first.calls, second.calls, strict=True):
-        _same_fields(f"the certificate of {one.name}", one.bounded.certificate, other.bounded.certificate)
-        _same_fields(f"the event of {one.name}", one.event, other.event)
+    for call, other_call in zip(first.calls, second.calls, strict=True):
+        _same_fields(f"the certificate of {call.name}", call.bounded.certificate, other_call.bounded.certificate)
+        _same_fields(f"the event of {call.name}", call.event, other_call.event)
         for part in ("stratum", "parents"):
-            values = getattr(one.bounded, part), getattr(other.bounded, part)
-            require(values[0] == values[1], f"{part} of {one.name}: {values[0]!r} and {values[1]!r}")
-        if one.closed and unit != "features" and one.event is not None and one.event.audience == (holder,):
+            values = getattr(call.bounded, part), getattr(other_call.bounded, part)
+            require(values[0] == values[1], f"{part} of {call.name}: {values[0]!r} and {values[1]!r}")
+        if call.closed and unit != "features" and call.event is not None and call.event.audience == (holder,):
             continue
-        moved, bound = distance(one.bounded, other.bounded), one.bounded.certificate.value
-        bound *= 1 if one.bounded.certificate.unit == "user" else group
+        moved, bound = distance(call.bounded, other_call.bounded), call.bounded.certificate.value
+        bound *= 1 if call.bounded.certificate.unit == "user" else group
         # Not the other way round: NaN is not a distance.
-        require(moved <= bound * (1 + ROUNDING), f"{one.name} moved by {moved:.9g}, certified for {bound:.9g}")
+        require(moved <= bound * (1 + ROUNDING), f"{call.name} moved by {moved:.9g}, certified for {bound:.9g}")
         touched = {part} if (part := OF_PERSONS.get(unit, unit)) in ("label", "features") else {"label", "features"}
-        named = touched & one.bounded.certificate.depends_on
-        require(moved == 0 or bool(named), f"{one.name} depends on {sorted(touched)}, which it does not name")
+        named = touched & call.bounded.certificate.depends_on
+        require(moved == 0 or bool(named), f"{call.name} depends on {sorted(touched)}, which it does not name")
     _same_messages(first.sent_messages, second.sent_messages, OF_PERSONS.get(unit, unit))
 
 
 def check_rows(tape: Tape, other: Tape, unit: str, run: Callable[[], Channel]) -> None:
-    """What leaves a run is not made of draws that no row pays for: two draws tell more than the row of one says.
+    """Check that no message is made of draws that no row pays for: two draws tell more than the row of one says.
 
     ``other`` is a run on the same data with another seed, whose draws take the place of these; ``run`` gives the first
     run again.
@@ -180,10 +180,10 @@ def _compare_draws(first: Tape, second: Tape, places: Sequence[int]) -> None:
     name = " and ".join(first.calls[place].name for place in places)
     unpaid = f"{name} was drawn, no row of the ledger pays for it, and"
     require(len(first.calls) == len(second.calls), f"{unpaid} other releases are made with another draw")
-    for place, (one, other) in enumerate(zip(first.calls, second.calls, strict=True)):
+    for place, (call, other_call) in enumerate(zip(first.calls, second.calls, strict=True)):
         if place not in places:
-            alike = _equal(one.bounded.value, other.bounded.value) and one.event == other.event
-            require(alike, f"{unpaid} {one.name} is another release with another draw")
+            alike = _equal(call.bounded.value, other_call.bounded.value) and call.event == other_call.event
+            require(alike, f"{unpaid} {call.name} is another release with another draw")
     sent = [tape.sent_messages for tape in (first, second)]
     require(len(sent[0]) == len(sent[1]), f"{unpaid} other messages cross with another draw")
     for (message, one_value), (other_message, other_value) in zip(*sent, strict=True):
@@ -191,13 +191,13 @@ def _compare_draws(first: Tape, second: Tape, places: Sequence[int]) -> None:
         require(alike, f"{unpaid} {message.name!r} to {message.receiver} is made of it")
 
 
-def distance(one: Bounded | Whole, other: Bounded | Whole) -> float:
-    """How far a statistic moved, in the norm of its certificate."""
-    first, second = np.asarray(one.value), np.asarray(other.value)
+def distance(statistic: Bounded | Whole, other: Bounded | Whole) -> float:
+    """Distance that a statistic moved, in the norm of its certificate."""
+    first, second = np.asarray(statistic.value), np.asarray(other.value)
     require(first.shape == second.shape, f"a statistic has the shapes {first.shape} and {second.shape}")
-    norm, gap = one.certificate.norm, first - second
+    norm, gap = statistic.certificate.norm, first - second
     if norm == "mahalanobis":
-        return float(np.sqrt(max(np.sum(gap @ one.certificate.metric * gap), 0.0)))
+        return float(np.sqrt(max(np.sum(gap @ statistic.certificate.metric * gap), 0.0)))
     if norm == "hamming":
         return float(np.count_nonzero(gap))
     if norm == "distance":
@@ -276,10 +276,10 @@ def require(holds: bool, sentence: str) -> None:
         raise ContractError(sentence)
 
 
-def _same_fields(name: str, one: DataclassInstance | None, other: DataclassInstance | None) -> None:
-    assert one is not None
-    for part in fields(one):
-        values = getattr(one, part.name), getattr(other, part.name)
+def _same_fields(name: str, instance: DataclassInstance | None, other: DataclassInstance | None) -> None:
+    assert instance is not None
+    for part in fields(instance):
+        values = getattr(instance, part.name), getattr(other, part.name)
         same = np.array_equal(*values) if isinstance(values[0], np.ndarray) else values[0] == values[1]
         require(bool(same), f"{part.name} of {name}: {values[0]!r} and {values[1]!r}")
 
@@ -291,17 +291,17 @@ def _same_messages(
         [(m.sender, m.receiver, m.name, m.kind, m.argument, m.event, _shapes(value)) for m, value in sent]
         for sent in (first, second)
     ]
-    for one, other in zip(*heads, strict=False):
-        require(one == other, f"other messages cross: {one} and {other}")
+    for head, other in zip(*heads, strict=False):
+        require(head == other, f"other messages cross: {head} and {other}")
     require(len(first) == len(second), f"{len(first)} messages cross, and {len(second)}")
-    for (message, one), (_, other) in zip(first, second, strict=True):
+    for (message, value), (_, other) in zip(first, second, strict=True):
         where = f"{message.name!r} from {message.sender} to {message.receiver}"
-        planted = message.kind != "release" or _equal(one, other)
+        planted = message.kind != "release" or _equal(value, other)
         require(
             planted, f"{where} is made of more than the releases, which are those of the first run to the last byte"
         )
         free = message.kind == "public" or (message.kind == "clear" and unit not in message.argument.split("+"))
-        require(not free or _equal(one, other), f"{where} is not free of {unit}")
+        require(not free or _equal(value, other), f"{where} is not free of {unit}")
 
 
 def _shapes(value: Any) -> object:
@@ -314,12 +314,12 @@ def _shapes(value: Any) -> object:
     return np.shape(value)
 
 
-def _equal(one: Any, other: Any) -> bool:
-    if isinstance(one, Cipher):
-        return _equal(content_of(one), content_of(other))
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    equal_nan = np.asarray(one).dtype.kind == "f"
-    return bool(np.array_equal(one, other, equal_nan=equal_nan))
+def _equal(value: Any, other: Any) -> bool:
+    if isinstance(value, Cipher):
+        return _equal(content_of(value), content_of(other))
+    if isinstance(value, dict):
+        return value.keys() == other.keys() and all(_equal(value[key], other[key]) for key in value)
+    if isinstance(value, list | tuple):
+        return len(value) == len(other) and all(map(_equal, value, other))
+    equal_nan = np.asarray(value).dtype.kind == "f"
+    return bool(np.array_equal(value, other, equal_nan=equal_nan))

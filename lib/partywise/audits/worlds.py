@@ -1,4 +1,4 @@
-"""What a replicate of the audit study is: two pairs of neighbours, one made to hurt and one from ordinary data."""
+"""Replicates of the audit study: two pairs of neighbours, one made to hurt and one from ordinary data."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class AuditData:
 
 @dataclass(frozen=True)
 class AuditEstimate:
-    """What an audit returns.
+    """Estimate of an audit.
 
     epsilon_claimed : by the formula of the source (0: said to cost nothing; nan: nothing is said)
     numbers : scalars for the cube; curves : (2, points) false- and true-positive rates, or None

@@ -150,7 +150,7 @@ def _budget(task: Task[BudgetSettings], multiplier: float, shares: int) -> Expos
     settings = task.settings
     noise = 2 * settings.radius * multiplier * float(np.sqrt(shares))
     releases = {}
-    for j in task.own(settings.n_predictors):
+    for j in task.deal_releases(settings.n_predictors):
         columns = slice(j * settings.n_basis, (j + 1) * settings.n_basis)
         bounded = clipped_coefficients(task.worst[0].x[:, columns], None, public_settings(settings, "radius"))
         rng = task.rng_for("release", j)
