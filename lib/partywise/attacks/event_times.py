@@ -58,13 +58,13 @@ def read_difference(without: np.ndarray, with_person: np.ndarray) -> ReadExit | 
     """
     counts: dict[float, np.ndarray] = {}
     for sign, table in ((-1.0, without), (1.0, with_person)):
-        for time, *own in table.tolist():
-            counts[time] = counts.get(time, np.zeros(2)) + sign * np.array(own)
-    moved = [(time, own) for time, own in counts.items() if own.any()]
+        for time, *exits in table.tolist():
+            counts[time] = counts.get(time, np.zeros(2)) + sign * np.array(exits)
+    moved = [(time, change) for time, change in counts.items() if change.any()]
     if len(moved) != 1 or sorted(moved[0][1].tolist()) != [0.0, 1.0]:
         return None
-    ((time, own),) = moved
-    return ReadExit(float(time), bool(own[0] == 1))
+    ((time, change),) = moved
+    return ReadExit(float(time), bool(change[0] == 1))
 
 
 def read_curve(survival: np.ndarray, records: int, decimals: int, most_events: int = 5) -> list[tuple[int, int]]:
@@ -90,7 +90,7 @@ def read_curve(survival: np.ndarray, records: int, decimals: int, most_events: i
     # State: at risk after the step -> (records censored so far, exact product, path).
     states: dict[int, tuple[int, float, tuple[tuple[int, int], ...]]] = {records: (0, 1.0, ())}
     for value in survival.tolist():
-        found: dict[int, tuple[int, float, tuple[tuple[int, int], ...]]] = {}
+        extended: dict[int, tuple[int, float, tuple[tuple[int, int], ...]]] = {}
         for left, (censored, product, path) in states.items():
             for events in range(1, most_events + 1):
                 ratio_low, ratio_high = (value - half) / product, min((value + half) / product, 1 - 1e-12)
@@ -104,9 +104,9 @@ def read_curve(survival: np.ndarray, records: int, decimals: int, most_events: i
                         (*path, (at_risk, events)),
                     )
                     key = at_risk - events
-                    if key not in found or candidate[0] < found[key][0]:
-                        found[key] = candidate
-        states = found
+                    if key not in extended or candidate[0] < extended[key][0]:
+                        extended[key] = candidate
+        states = extended
         if not states:
             return []
     return list(min(states.values())[2])
@@ -114,13 +114,15 @@ def read_curve(survival: np.ndarray, records: int, decimals: int, most_events: i
 
 @dataclass(frozen=True)
 class SeededTimes:
-    """Of each row the true times that its noise leaves possible, the most likely first."""
+    """True times of each row that its noise leaves possible, the most likely first."""
 
     possible: tuple[tuple[int, ...], ...]
 
     def holds(self, times: np.ndarray) -> np.ndarray:
-        """Which of the true times (n,) are among the possible ones."""
-        return np.array([int(time) in own for time, own in zip(times.tolist(), self.possible, strict=True)])
+        """Whether each of the true times (n,) is among the possible ones."""
+        return np.array(
+            [int(time) in candidates for time, candidates in zip(times.tolist(), self.possible, strict=True)]
+        )
 
 
 def read_seeded_poisson(noised: np.ndarray, seed: int, *, beam: int = 60, reach: float = 6.0) -> SeededTimes:
@@ -142,13 +144,13 @@ def read_seeded_poisson(noised: np.ndarray, seed: int, *, beam: int = 60, reach:
     for value in noised.astype(int).tolist():
         span = int(np.ceil(reach * np.sqrt(value + reach**2))) + 1
         candidates = sorted(range(max(value - span, 0), value + span + 1), key=lambda time: abs(time - value))
-        kept: list[tuple[Any, tuple[int, ...]]] = []
+        consistent: list[tuple[Any, tuple[int, ...]]] = []
         for state, path in states:
             for time in candidates:
                 generator.set_state(state)
                 if generator.poisson(time) == value:
-                    kept.append((generator.get_state(), (*path, time)))
-        states = kept[:beam]
+                    consistent.append((generator.get_state(), (*path, time)))
+        states = consistent[:beam]
         if not states:
             return SeededTimes(tuple(() for _ in noised))
     rows = zip(*(path for _, path in states), strict=True)

@@ -1,4 +1,4 @@
-"""What unkeyed hashes of identifiers give away: the identifiers, to whoever can list them.
+"""Disclosure by unkeyed hashes of identifiers: the identifiers, to any reader who can list them.
 
 The source sends SHA-256 digests of identifiers and calls them irreversible (seed 004, "The Hashing Approach").
 """
@@ -12,22 +12,22 @@ Digest = str | bytes
 
 
 def sha256_digest(name: str) -> str:
-    """SHA-256 of a text in hexadecimal, as anybody computes it."""
+    """SHA-256 of a text in hexadecimal, as any reader computes it."""
     return sha256(name.encode()).hexdigest()
 
 
 def dictionary_attack(
     hashes: Iterable[Digest], candidates: Iterable[str], digest: Callable[[str], Digest] = sha256_digest
 ) -> dict[Digest, str]:
-    """Identifiers behind hashes that anybody can compute, by hashing every identifier of the scheme in use."""
-    wanted, found = set(hashes), dict[Digest, str]()
+    """Identifiers behind hashes that any reader can compute, by hashing every identifier of the scheme in use."""
+    wanted, matches = set(hashes), dict[Digest, str]()
     for name in candidates:
-        if len(found) == len(wanted):
+        if len(matches) == len(wanted):
             break
         value = digest(name)
         if value in wanted:
-            found[value] = name
-    return found
+            matches[value] = name
+    return matches
 
 
 def attack_ids(
@@ -37,5 +37,5 @@ def attack_ids(
     digest: Callable[[str], Digest] = sha256_digest,
 ) -> float:
     """Share of a party's identifiers that a dictionary finds behind what was seen of them, whatever its order."""
-    found = set(dictionary_attack(seen, candidates, digest).values())
-    return sum(name in found for name in identifiers) / len(identifiers) if len(identifiers) else 0.0
+    matches = set(dictionary_attack(seen, candidates, digest).values())
+    return sum(name in matches for name in identifiers) / len(identifiers) if len(identifiers) else 0.0

@@ -1,8 +1,8 @@
-"""What single messages give away at sight: labels by the signs of gradients, rows by a multiple of them.
+"""Disclosure by single messages at sight: labels by the signs of gradients, rows by a multiple of them.
 
 The source of vertical trees sends gradients of all rows to the owners of columns (seed 003, "Label-scattering
 tree-based models"); of linear models the messages of a step are multiples of a record, which tell all of it up to one
-factor. The functions below are attacks by whoever receives them.
+factor. The functions below are attacks by the receiver.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def labels_from_signs(gradients: np.ndarray) -> np.ndarray:
 
 
 def directions_seen(seen: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Which rows (m, d) are a multiple of a seen vector (s, d); zeros and records of one feature have no direction."""
+    """Whether each row (m, d) is a multiple of a seen vector (s, d); zeros and records of one feature are not."""
     if rows.shape[1] < 2 or not len(seen):
         return np.zeros(len(rows), dtype=bool)
     cosines = np.abs(_directions(rows) @ _directions(seen).T)

@@ -1,7 +1,7 @@
-"""What linear predictors of a party give away: the space of its columns, and with few known rows all of them.
+"""Disclosure by linear predictors of a party: the space of its columns, and with few known rows all of them.
 
 The source sends eta_k = X_k beta_k in every iteration (seed 004, "The BCD Algorithm"): one more vector of the column
-space of X_k each time.  The functions below are attacks by whoever receives them; they bound no epsilon.
+space of X_k each time.  The functions below are attacks by the receiver; they bound no epsilon.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def space_by_iteration(seen: np.ndarray, X: np.ndarray) -> np.ndarray:
     block = _centre(X)
     left, values, _ = np.linalg.svd(block, full_matrices=False)
     basis = left[:, values > 1e-10 * values[0]]
-    sent, found = _centre(seen), []
+    sent, spanned_shares = _centre(seen), []
     for count in range(1, sent.shape[1] + 1):
         spanned = column_space(sent[:, :count]) if np.any(sent[:, :count]) else np.zeros((len(sent), 0))
-        found.append(float(np.sum((spanned.T @ basis) ** 2)) / basis.shape[1])
-    return np.array(found)
+        spanned_shares.append(float(np.sum((spanned.T @ basis) ** 2)) / basis.shape[1])
+    return np.array(spanned_shares)
 
 
 def row_errors(
@@ -64,7 +64,7 @@ def row_errors(
     if not seen.shape[1] or not np.any(seen):
         return None
     try:
-        found = recover_rows(
+        recovered = recover_rows(
             column_space(_centre(seen) if transformation == "affine" else seen),
             known,
             X[known],
@@ -76,7 +76,7 @@ def row_errors(
     hidden[known] = False
     scale = np.std(X, axis=0)
     scale = np.where(scale > 0, scale, 1.0)
-    return np.max(np.abs(found - X)[hidden] / scale, axis=1)
+    return np.max(np.abs(recovered - X)[hidden] / scale, axis=1)
 
 
 def attack_rows(seen: np.ndarray, X: np.ndarray, known: np.ndarray, *, transformation: str = "linear") -> float:

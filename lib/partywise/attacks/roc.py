@@ -1,4 +1,4 @@
-"""How well scores tell two groups apart: areas and rates of the receiver operating curve.  They bound no epsilon."""
+"""Separation of two groups by scores: areas and rates of the receiver operating curve.  They bound no epsilon."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What scores U_k D_k of a party give away: all rows of its block, by few known rows.
+"""Disclosure by scores U_k D_k of a party: all rows of its block, by few known rows.
 
 The source sends U_k D_k of X_k = U_k D_k V_k' (seed 004, "Block SVD"), the block up to a rotation.  The function below
-is an attack by whoever receives it; it bounds no epsilon, and shows why the ledger books such a message as ``Clear``.
+is an attack by the receiver; it bounds no epsilon, and shows why the ledger books such a message as ``Clear``.
 """
 
 from __future__ import annotations

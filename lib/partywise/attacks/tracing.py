@@ -47,7 +47,7 @@ def discriminant_direction(X: ArrayLike, y: ArrayLike) -> np.ndarray:
 def tracing_scores(X: ArrayLike, y: ArrayLike, direction: ArrayLike, reference: ArrayLike = 0.0) -> np.ndarray:
     """Score of each record: <x c - reference, direction>, c = +1 or -1 by label (seed 001, Example 1).
 
-    The reference stands for the unknown true direction. It moves all scores of one direction alike, so within one split
+    The reference replaces the unknown true direction. It moves all scores of one direction alike, so within one split
     no threshold, curve or area depends on it.
     """
     return (signed_records(X, y) - reference) @ np.asarray(direction, dtype=float)
