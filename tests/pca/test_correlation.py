@@ -159,5 +159,5 @@ def test_bad_columns_are_named_before_anything_is_sent():
     ):
         correlation.fit(short)
     assert not short.channel.transcript()
-    with pytest.raises(ValueError, match="parties has 1 entry: columns must lie at 2 parties or more"):
+    with pytest.raises(ValueError, match="parties has 1 entry: columns must be at 2 parties or more"):
         correlation.fit(start(X, y, [tuple(range(9))], CorrelationOptions()))

@@ -272,7 +272,7 @@ def test_neighbours_look_alike_but_for_what_is_certified(protocol, options):
             "tables",
             {"epsilon": 1.0},
             pw.CertificationError,
-            "column 0 of a passive party, whose bins must be public: say",
+            "column 0 of a passive party, whose bins must be public: declare it",
         ),
         ("local_tables", {"epsilon": 1.0}, pw.CertificationError, "column 0 of a passive party"),
         ("feature_gathering", {}, ValueError, r"column 0: protocol='feature_gathering' has no bin for them; fill"),

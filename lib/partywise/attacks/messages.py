@@ -1,7 +1,7 @@
 """Disclosure by single messages at sight: labels by the signs of gradients, rows by a multiple of them.
 
 The source of vertical trees sends gradients of all rows to the owners of columns (seed 003, "Label-scattering
-tree-based models"); of linear models the messages of a step are multiples of a record, which tell all of it up to one
+tree-based models"); of linear models the messages of a step are multiples of a record, which disclose it up to one
 factor. The functions below are attacks by the receiver.
 """
 

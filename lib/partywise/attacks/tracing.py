@@ -1,6 +1,6 @@
 """Tracing (membership) attack on a discriminant direction: seed 001, Example 1 and its Figure 1.
 
-Descriptive: the area under the curve says how well this attack does on these data. Near one half it fails; another
+Descriptive: the area under the curve shows how well this attack does on these data. Near one half it fails; another
 attack need not. It bounds no epsilon, and nothing here enters the ledger.
 """
 

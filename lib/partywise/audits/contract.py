@@ -159,7 +159,7 @@ def check_neighbours(
                 other_seed = record(subject.channel(data, seeds)) if other_seed is None else other_seed
                 check_seeds(first, other_seed)
                 check_rows(first, other_seed, unit, subject.channel(data, seed))
-            # Draws are many: the neighbour that moves such a statistic most stands for all, of the first data set.
+            # Draws are many: the neighbour that moves such a statistic most represents all, of the first data set.
             if seed == 0 and farthest[0]:
                 check_own_mechanisms(first, farthest[1], subject.delta)
     if any(map(isfinite, totals.values())):
@@ -168,7 +168,7 @@ def check_neighbours(
 
 
 class Check(Protocol):
-    """One part of the contract; an error says where it is broken."""
+    """One part of the contract; an error names where it is broken."""
 
     def __call__(self, subject: Subject[Data, Estimate]) -> object:
         """Try it."""
@@ -194,7 +194,7 @@ def contract_violations(subject: Subject[Data, Estimate]) -> dict[str, str]:
 
 
 def draws_noise(fit: Callable[[Run], object], run: Run) -> bool:
-    """Whether a run not used yet has a release of finite cost; one that fails has none, the checks tell why."""
+    """Whether a run not used yet has a release of finite cost; one that fails has none, the checks report why."""
     try:
         simulate(fit, run)
     except Exception:

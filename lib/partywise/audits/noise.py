@@ -186,7 +186,7 @@ def check_own_mechanisms(first: Tape, second: Tape, delta: float) -> None:
         )
         require(
             not audited.refutes(claim),
-            f"{call.name} says epsilon {upward(claim)} at delta {delta:g} by its mechanism {call.mechanism!r}, and "
+            f"{call.name} states epsilon {upward(claim)} at delta {delta:g} by its mechanism {call.mechanism!r}, and "
             f"{DRAWS} draws "
             f"on each of two neighbours show at least {audited.epsilon_lower:.4g}",
         )

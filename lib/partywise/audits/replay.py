@@ -44,7 +44,7 @@ class Call:
     source : state of the generator before the draw; None where several sources draw
     closed : whether its owner had ciphertexts of the statistic only
     step : the longest step of a statistic of whole numbers, whose noise is of whole steps, too; 0 of others
-    parts : data of others in a closed statistic, of which the certificate says nothing
+    parts : data of others in a closed statistic, which the certificate does not cover
     """
 
     bounded: Bounded | Whole
@@ -92,7 +92,7 @@ class Tape:
         return call.event is not None and self.channel.ledger.holds(call.event)
 
     def unpaid_calls(self, unit: str) -> tuple[int, ...]:
-        """Places of the draws that say something of a unit and have no row, of themselves or of what draws them."""
+        """Places of the draws that have a cost in a unit and no row, of themselves or of what draws them."""
         paid = {
             inner
             for place, call in enumerate(self.calls)

@@ -115,7 +115,7 @@ def make_coordinates(
 
 
 class CoordinateOptions(Protocol):
-    """Options of a protocol that say in which coordinates it works."""
+    """Options that choose the coordinates in which a protocol works."""
 
     @property
     def directions(self) -> int | None: ...

@@ -29,17 +29,17 @@ class ExactDf:
 
     def advance(self, block: int, nu: float, update: str) -> float:
         """Follow one step of the path and return the degrees of freedom after it."""
-        here = self._admit(block)
+        place = self._admit(block)
         rows = self.slices[block]
-        block_columns = self.T[:, here].copy()
+        block_columns = self.T[:, place].copy()
         right = -(self.gram[rows][:, self.active] @ self.T)
-        right[:, np.arange(right.shape[1]), np.arange(here.start, here.stop)] += 1
+        right[:, np.arange(right.shape[1]), np.arange(place.start, place.stop)] += 1
         if update != "boost":
             right += self.gram[rows, rows] @ block_columns
         change = self.shrink[rows].T[:, :, None] * right
         if update == "backfit":
             change -= block_columns
-        self.T[:, here] += nu * change
+        self.T[:, place] += nu * change
         return float(np.einsum("rab,ba->", self.T, self.raw[np.ix_(self.active, self.active)]))
 
 

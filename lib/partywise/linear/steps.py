@@ -77,7 +77,7 @@ def descend(
     columns, ridge = with_ones(X, options.intercept), shrinkage(X.shape[1], options.ridge)
     b = np.zeros(columns.shape[1])
     coefficients = [b]
-    with np.errstate(over="ignore", invalid="ignore"):  # Steps that run off: coefficients that are not finite say so.
+    with np.errstate(over="ignore", invalid="ignore"):  # Steps that run off: coefficients that are not finite show it.
         for step, rows in enumerate(drawn, start=1):
             part = columns[rows]
             gradient = part.T @ residuals(part @ b, response[rows], options.model) / len(rows)

@@ -1,4 +1,4 @@
-"""Columns to be correlated, eigenvalues and loadings of their matrix, and how far two decompositions lie apart."""
+"""Columns to be correlated, eigenvalues and loadings of their matrix, and the distance between two decompositions."""
 
 from __future__ import annotations
 

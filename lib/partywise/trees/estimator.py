@@ -65,7 +65,7 @@ class VerticalBoosting(Predictor):
         Labels, or numbers.
     public_edges : sequence of d increasing sequences, optional
         Cuts of every column, fixed before the data were seen; None where none are declared. Tables, and protections
-        that say so, need those of every passive column.
+        with public edges, need those of every passive column.
     public_bounds : sequence of d pairs, optional
         Range of every column, likewise.
     public_missing : sequence of d bools, optional
@@ -77,7 +77,7 @@ class VerticalBoosting(Predictor):
     parties, random_state, shared_budget, clipped
         As in `Estimator`; ``parties`` and ``rng`` of a fit come before those given here.
     active : {"first", "last"}
-        Which party holds y, unless the fit says it.
+        Which party holds y, unless ``fit`` gets another one.
     importance_type : {"gain", "split"}
         What ``feature_importances_`` adds up.
     **options
@@ -395,8 +395,8 @@ class VerticalBoosting(Predictor):
         hidden = [place for place in passive if seen[place] and not known[place]]
         if hidden and self.protocol not in ALONE:
             raise CertificationError(
-                f"X has missing cells (NaN) in column {hidden[0]} of a passive party, whose bins must be public: say "
-                "so by public_missing, or fill them."
+                f"X has missing cells (NaN) in column {hidden[0]} of a passive party, whose bins must be public: "
+                "declare it by public_missing, or fill them."
             )
         return [bool(may_miss) for may_miss in seen | known]
 

@@ -228,7 +228,7 @@ def _with_margins(pair: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np
 
 
 def _margin(histograms: GradientHistograms, f: int) -> np.ndarray:
-    """Margin of a feature with the known sum: its own, and row sums of its pairs where they tell of it."""
+    """Margin of a feature with the known sum: its own, and row sums of its pairs where they add information."""
     rows, size = histograms.cells[f], histograms.sizes[f]
     margin = np.diag(histograms.H[rows, rows]).astype(float)
     seen, weight = margin - margin.mean(), 1.0

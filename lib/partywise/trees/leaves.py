@@ -26,10 +26,10 @@ def unit_of(bound: float) -> float:
 class Skeleton:
     """The form of what crosses: no column, no threshold and no value.
 
-    first, middle, last : (s,) int, left of a split lie the leaves first..middle - 1, right of it middle..last - 1
+    first, middle, last : (s,) int, left of a split are the leaves first..middle - 1, right of it middle..last - 1
     parent : (S,) int, of the splits of trees: 2p left of split p, 2p + 1 right of it, -1 at a root
     levels : (levels + 1,) int, where the splits of each level of the trees begin and end
-    ends : (leaves of trees,) int, what a leaf lies at: 2p left of split p, 2p + 1 right of it
+    ends : (leaves of trees,) int, place of a leaf: 2p left of split p, 2p + 1 right of it
     starts : (parts + 1,) int, where the leaves of each tree and then of each table begin and end
     """
 

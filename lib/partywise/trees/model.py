@@ -53,7 +53,7 @@ class PublicFacts:
 
 
 Options = TypeVar("Options", covariant=True)
-# What a protocol of trees may know besides the data, by its options.
+# What a protocol of trees may know in addition to the data, by its options.
 TreeSpec = ProtocolSpec[Options, DeltaConstant, object, PublicFacts]
 # Name and global columns of every party, in order.
 ColumnGroups = Sequence[tuple[str, tuple[int, ...]]]

@@ -38,8 +38,8 @@ class TreeOptions:
     as_published : ``gbdt`` without parent term and gamma, ``rf`` with votes 0 and 1 in the leaves of classification,
         half the loss as key of selection
     eval_freq : the loss along the trees is kept every so many trees
-    select_by : ``test_loss`` keeps the trees up to the least loss on held-out rows, whose values that tells without
-        noise: no epsilon is left
+    select_by : ``test_loss`` keeps the trees up to the least loss on held-out rows, whose values it discloses
+        without noise: no epsilon is left
     own_n_bins : quantile bins of the active party's columns, never sent; None for all their values
     ties : ``kept`` (equal values never separate) or ``position`` (as the source's program: orders and bins of equal
         counts cut ties by the order of rows, and rows whose value is the threshold go right)

@@ -192,6 +192,6 @@ def fit(run: Run) -> Estimate:
     response = run.at(active, local_response, plan, run.rng_for)
     boosted = run.at(active.name, active_fit, Z, radius, response, plan, run.rng_for)
     estimate = run.at(active.name, active_estimate, boosted, Z, radius, plan)
-    theirs = operators_back(run, plan, estimate, plan.all_names("curves"), response)
+    owner_estimates = operators_back(run, plan, estimate, plan.all_names("curves"), response)
     clip_shares = run.each(owners, local_clip_shares, drawn)
-    return run.assemble(with_clip_share, estimate, clip_shares, plan, parts=theirs)
+    return run.assemble(with_clip_share, estimate, clip_shares, plan, parts=owner_estimates)

@@ -189,5 +189,5 @@ def fit(run: Run) -> Estimate:
     boosted = run.at(active.name, active_fit, course)
     estimate = run.at(active.name, active_estimate, boosted, course, radius, plan)
     curves = tuple(name for t in rounds for owner in owners for name in local_names(owner, plan, t))
-    theirs = operators_back(run, plan, estimate, curves, run.at(active, local_labels))
-    return run.assemble(whole, estimate, parts=theirs)
+    owner_estimates = operators_back(run, plan, estimate, curves, run.at(active, local_labels))
+    return run.assemble(whole, estimate, parts=owner_estimates)

@@ -117,7 +117,7 @@ def round_residual(
     return rows, run.broadcast(last, rest, "residual", local_added, *inputs, u, parts_of(run.parties))
 
 
-# Steps that run off overflow: coefficients that are not finite say so.
+# Steps that run off overflow: coefficients that are not finite show it.
 @np.errstate(over="ignore", invalid="ignore")
 def fit(run: Run) -> Estimate:
     """The source's rounds: partial residuals on their way round, then gradients row by row to the key holder."""

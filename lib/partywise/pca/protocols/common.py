@@ -25,7 +25,7 @@ class Columns(NamedTuple):
 def check_parties(parties: Sequence[Participant]) -> None:
     """ValueError unless at least two parties hold columns, each some."""
     if len(parties) < 2:
-        raise ValueError(f"parties has {len(parties)} entry: columns must lie at 2 parties or more.")
+        raise ValueError(f"parties has {len(parties)} entry: columns must be at 2 parties or more.")
     check_holders(parties)
 
 

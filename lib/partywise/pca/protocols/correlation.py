@@ -173,7 +173,7 @@ def complete(
     }
     views = {}
     if scores is not None:
-        # What the scores and their loadings say of the records: with all components, everything.
+        # Part of the records that scores and their loadings disclose: with all components, everything.
         known = scores @ estimate.loadings[:, :width].T
         views = {f"{ANALYST}: {name}": known[:, list(columns)] for name, columns in groups.items()}
     return to_estimate(replace(estimate, scores=scores, views=views, numbers=numbers), rows, aligned)

@@ -145,7 +145,7 @@ def integer_domain(options: GatheringOptions) -> Public:
 def order_preserving(
     options: GatheringOptions, epsilon: float, whole: float | None
 ) -> DistanceExponential | AdjustedDistanceExponential:
-    """OpBoost for one value: as options or ``epsilon`` say, or with a loss of ``whole`` over the domain."""
+    """OpBoost for one value: as options or ``epsilon`` state, or with a loss of ``whole`` over the domain."""
     domain = integer_domain(options)
     if options.variant == "global":
         if whole is not None:

@@ -76,7 +76,7 @@ def add_noise(
     plan: HistogramPlan,
     rng: RandomSource,
 ) -> Cipher:
-    """The packed sums with noise (in the order of `Cells`) and masks, in ciphertexts that tell nothing else."""
+    """The packed sums with noise (in the order of `Cells`) and masks, in ciphertexts that disclose nothing else."""
     margins, plain = share.cells.margins, list[int]()
     for output_noise, output_masks in zip(_parts(noise.tolist(), plan), _parts(masks, plan), strict=True):
         high, low = [*output_noise[:margins], *output_masks], output_noise[margins:]

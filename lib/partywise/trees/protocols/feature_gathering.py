@@ -166,7 +166,7 @@ def to_estimate(
 
 
 def fit(run: Run) -> Estimate:
-    """Ranks of passive columns, trees on codes, inference as the options say."""
+    """Ranks of passive columns, trees on codes, inference as the options state."""
     active, passive, groups = active_of(run.parties), passive_of(run.parties), columns_of(run.parties)
     train, spec = run.fold.train, run.spec
     gathered = tuple(column for party in passive for column in party.columns)

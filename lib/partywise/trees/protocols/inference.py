@@ -1,11 +1,11 @@
 """Sub-protocol: held-out rows are scored by all parties together, at the end of every federated protocol.
 
-Source: seed 003, "Inference" (``vertical.eval``).  Every owner is told its splits (number, column, cut: 12 bytes), of
+Source: seed 003, "Inference" (``vertical.eval``).  Every owner gets its splits (number, column, cut: 12 bytes), of
 which it knows the thresholds.  Then, by the option ``inference``: ``plain``, owners send which rows go left of each of
 their splits; ``he``, leaf vectors pass under encryption; ``ss``, additive shares are multiplied.  With ``none`` nothing
 crosses and an evaluator outside the federation scores.
 
-What is protected: nothing is certified.  Splits depend on labels and on everybody's features, scores on the features of
+What is protected: nothing is certified.  Splits depend on labels and on all features, scores on the features of
 the scored rows: all of it is `Clear`, or closed.  Trees without a split of a passive party, and tables of the active
 party's own columns, are its own business and cross in no form.
 """
@@ -117,7 +117,7 @@ def score_held_out(run: Run, ensemble: Ensemble, thresholds: PerPlace[tuple[np.n
 def score_rows(
     run: Run, ensemble: Ensemble, thresholds: PerPlace[tuple[np.ndarray, ...]], rows: np.ndarray
 ) -> np.ndarray:
-    """Scores of some records (n,) at the active party, from what `score_held_out` says that all have."""
+    """Scores of some records (n,) at the active party, from what all have by `score_held_out`."""
     active, passive = active_of(run.parties), passive_of(run.parties)
     columns = run.spec.public.columns
     layout = run.at(active, local_layout, ensemble, columns)

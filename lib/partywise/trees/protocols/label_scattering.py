@@ -130,7 +130,7 @@ def one_tree(
 
 
 def fit(run: Run) -> Estimate:
-    """Keys, trees, inference as the options say."""
+    """Keys, trees, inference as the options state."""
     spec, train, groups = run.spec, run.fold.train, columns_of(run.parties)
     active, passive = active_of(run.parties), passive_of(run.parties)
     plan = plan_of(

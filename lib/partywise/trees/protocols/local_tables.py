@@ -6,7 +6,7 @@ distribution of the noise and boosts stumps on what it gets (`gradient_histogram
 own, docs/vertical_trees.md; seed 003 has no certified method.
 
 What is protected: the features of each record at all passive parties together (unit ``features``, replace one), against
-everybody, by noise that each owner draws (``local``).  A record moves as many codes as its set has features; records
+everyone, by noise that each owner draws (``local``).  A record moves as many codes as its set has features; records
 are divided, by public numbers alone, into strata in which every party releases equally many, so that the parties' rows
 of a stratum add up and strata do not.  Gradients, hessians, labels and the active party's features stay where they are:
 nothing but the randomised codes crosses, until the model is deployed.  Not protected: n, the declared edges, the sets.
@@ -171,7 +171,7 @@ def active_ensemble(model: tuple[Ensemble, dict[str, float]]) -> Ensemble:
 
 
 def fit(run: Run) -> Estimate:
-    """Randomised codes to the active party, trees on its own columns, tables, inference as the options say."""
+    """Randomised codes to the active party, trees on its own columns, tables, inference as the options state."""
     active, passive, train, spec = active_of(run.parties), passive_of(run.parties), run.fold.train, run.spec
     groups, options = columns_of(passive), spec.options
     plan = run.everywhere(active_plan, spec, groups, int(train.sum()), run.epsilon, run.rng_for)

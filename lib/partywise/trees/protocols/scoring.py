@@ -4,7 +4,7 @@ The active party has the trees and tables, every passive party the thresholds of
 `inference`, by the option of that name. No label is needed, and nothing is learnt.
 
 What is protected: nothing is certified. Scores depend on the features of the records at all parties, and the splits
-that their owners are told on the labels and features that trained.
+that their owners get on the labels and features that trained.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def refusal(options: TreeOptions) -> str:
     inference = getattr(options, "inference", None)
     if inference is None:
         return "grows trees in one place, which scores by itself: use pw.load there"
-    return "has inference: none; say how records are routed, 'he', 'ss' or 'plain'" if inference == "none" else ""
+    return "has inference: none; state how records are routed, 'he', 'ss' or 'plain'" if inference == "none" else ""
 
 
 def part_of(value: object, party: Participant, spec: TreeSpec[TreeOptions]) -> ModelPart | None:
@@ -99,7 +99,7 @@ def part_of(value: object, party: Participant, spec: TreeSpec[TreeOptions]) -> M
 
 
 def made_up_part(party: Participant, public: PublicFacts) -> ModelPart:
-    """A part that says nothing: no tree, and a cut of each column."""
+    """Empty part: no tree, and a cut of each column."""
     if party.role == "active":
         return ModelPart(Ensemble((), 0.0, 1.0))
     return ModelPart(thresholds=tuple(np.zeros(1) for _ in party.columns))

@@ -6,7 +6,7 @@ these.  Weights are multiples of 2^-32, of a unit that the active party alone kn
 indicators integers, so nothing is ever truncated: scores of T trees are exact to T 2^-33 units.
 
 What is protected: a party learns how trees branch, its own splits and, the active party, the sums; not which leaf a row
-ends in, nor whose split stands where.  **The dealer of triples must do not collude** (`sharing`); it is told how
+ends in, nor whose split is where.  **The dealer of triples must do not collude** (`sharing`); it learns how
 many products each level takes.  All but one of the parties may collude.  Shares are free in the ledger, the form of
 the trees and the scores are `Clear`.
 """

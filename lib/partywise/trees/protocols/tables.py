@@ -223,7 +223,7 @@ def active_plan(spec: TreeSpec[TablesOptions], groups: ColumnGroups, n: int, eps
 
 
 def fit(run: Run) -> Estimate:
-    """Trees of the active party, one exchange of ciphertexts, tables, inference as the options say."""
+    """Trees of the active party, one exchange of ciphertexts, tables, inference as the options state."""
     active, passive, train, spec = active_of(run.parties), passive_of(run.parties), run.fold.train, run.spec
     n, options = int(train.sum()), spec.options
     plan = run.everywhere(active_plan, spec, columns_of(passive), n, run.epsilon)

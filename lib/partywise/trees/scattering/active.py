@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-# Any: what crosses is a cipher or, without encryption, an array: the key tells which.
+# Any: what crosses is a cipher or, without encryption, an array: the key decides which.
 from typing import Any
 
 import numpy as np

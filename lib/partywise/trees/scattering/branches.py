@@ -50,8 +50,10 @@ class Branches:
         """Best split of every open node, from sums (2, wanted, size) over the cells of each column of other parties."""
         active_sums = histograms(self.active_bins, self.level, self.a, self.w)
         ends = pairwise(self.active_bins.starts.tolist())
-        mine = {int(c): active_sums[:, :, a:b] for c, (a, b) in zip(self.active_bins.columns, ends, strict=True)}
-        blocks = [mine[column] if column in mine else sums[column] for column in self.drawn_columns]
+        active_cells = {
+            int(c): active_sums[:, :, a:b] for c, (a, b) in zip(self.active_bins.columns, ends, strict=True)
+        }
+        blocks = [active_cells[column] if column in active_cells else sums[column] for column in self.drawn_columns]
         completed = complete_siblings(self.level, np.concatenate(blocks, axis=2), self.before)
         starts = np.concatenate([[0], np.cumsum([block.shape[2] for block in blocks])])
         every = np.arange(len(blocks))
@@ -59,9 +61,9 @@ class Branches:
         return replace(self, before=completed), best_splits(bins, self.level, completed, rule)
 
     def split_by(self, splits: Splits, indicators: Mapping[int, np.ndarray]) -> Branches:
-        """One level on, from what the owners say of the splits of their columns: (n,) bool by position."""
-        mine = np.isin(splits.feature, self.active_bins.columns)
-        left = left_of(self.active_bins, self.level, replace(splits, feature=np.where(mine, splits.feature, LEAF)))
+        """One level on, from the owners' indicators of the splits of their columns: (n,) bool by position."""
+        by_active = np.isin(splits.feature, self.active_bins.columns)
+        left = left_of(self.active_bins, self.level, replace(splits, feature=np.where(by_active, splits.feature, LEAF)))
         for position, indicator in indicators.items():
             inside = self.level.at == position
             left[inside] = indicator[inside]

@@ -27,7 +27,7 @@ class Plan:
     unit : power of 2 in which gradients cross: 1, or what a smaller bound needs
     bits : of a slot; per : pairs in one ciphertext; width : bytes of a ciphertext; all 0 without encryption
     sizes : cells of every passive column
-    node_bytes : of the mark that says in which node a row is; four hold as many nodes as there may be rows
+    node_bytes : of the mark that gives the node of a row; four hold as many nodes as there may be rows
     """
 
     n: int

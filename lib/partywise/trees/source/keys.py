@@ -101,7 +101,7 @@ class Keys:
         if value is not REQUIRED:
             return value
         if default is REQUIRED:
-            raise ValueError(f"{self.path(name)} is missing: the configuration must say it.")
+            raise ValueError(f"{self.path(name)} is missing: the configuration must give it.")
         return default
 
     def _find(self, name: str) -> Any:
