@@ -1,4 +1,4 @@
-"""Figure and tables of docs/scaling.md from what benchmarks/scaling.py measured: ``python docs/_scaling.py``.
+"""Figure and tables of docs/scaling.md from what tests/benchmarks/scaling.py measured: ``python docs/_scaling.py``.
 
 A test compares the page and the figure with `docs/measured/scaling.csv`.
 """

@@ -47,10 +47,10 @@ ELSEWHERE = {"partywise.pth", "partywise.lock", "partywise.yaml", "partywise.log
 
 def documents() -> list[Path]:
     """Everything that people read: documents, and the sources of the library and its workflow."""
-    folders = (ROOT / "docs", LIB, ROOT / "workflow", ROOT / "scripts", ROOT / "benchmarks", ROOT / "config")
+    folders = (ROOT / "docs", LIB, ROOT / "workflow", ROOT / "scripts", ROOT / "tests" / "benchmarks", ROOT / "config")
     kinds = {".md", ".py", ".smk", ".yaml"}
     inside = [path for folder in folders for path in folder.rglob("*") if path.suffix in kinds and not built(path)]
-    return sorted([*inside, *ROOT.glob("*.md"), *ROOT.glob("paper/*.md"), ROOT / "Snakefile", ROOT / "run"])
+    return sorted([*inside, *ROOT.glob("*.md"), *ROOT.glob(".github/*.md"), ROOT / "Snakefile", ROOT / "run"])
 
 
 def built(path: Path) -> bool:
@@ -70,14 +70,13 @@ def text(path: Path) -> str:
 def existing() -> frozenset[str]:
     """Every file of the project by each end of its path: ``cells.py`` and ``experiment/cells.py``."""
     folders = (
-        "benchmarks",
         "config",
         "docs",
         "envs",
         "lib",
-        "paper",
         "profiles",
-        "recipe",
+        "locks",
+        "packaging",
         "scripts",
         "tests",
         "workflow",
@@ -145,5 +144,6 @@ def test_the_page_of_the_configuration_has_every_source_and_protocol():
 
 def test_the_map_for_contributors_has_every_room():
     rooms = {path.name for path in LIB.iterdir() if (path / "__init__.py").is_file()} - {"studies"}
-    table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## The house")[2].partition("\n## ")[0]
+    text = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = text.partition("## The house")[2].partition("\n## ")[0]
     assert rooms <= set(re.findall(r"`(\w+)`", table))

@@ -363,7 +363,7 @@ VERBS = (
     Verb(
         "lock",
         "",
-        "resolve the dependencies anew into the five files requirements*.lock (needs uv)",
+        "resolve the dependencies anew into the five files in locks/ (needs uv)",
         "verbs/lock.py",
         environment=NONE,
         is_about_clone=True,

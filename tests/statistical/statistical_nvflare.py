@@ -1,6 +1,6 @@
 """Sites of NVFlare that are killed at random frames, and the same job submitted again (`tests/system/nvflare_jobs.py`).
 
-The packages of ``requirements-nvflare.lock`` come from the index that pip is configured with.
+The packages of ``locks/requirements-nvflare.lock`` come from the index that pip is configured with.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The stated limits at their full size: 10,000 clients in 400 MB, and a ledger of a million rows totalled in 10 CPU s.
 
-One run of ``benchmarks/scaling.py``, about a minute of CPU time.
+One run of ``tests/benchmarks/scaling.py``, about a minute of CPU time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.statistical
 
 
 def test_ten_thousand_clients_and_a_million_rows_keep_their_limits():
-    command = [sys.executable, str(ROOT / "benchmarks" / "scaling.py")]
+    command = [sys.executable, str(ROOT / "tests" / "benchmarks" / "scaling.py")]
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     clients = re.search(r"10,000 clients .*: ([\d.]+) CPU s, (\d+) MB, exponent ([\d.]+)", done.stdout)

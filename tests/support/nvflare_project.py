@@ -39,10 +39,11 @@ session.close()
 
 
 def with_extra(folder: Path) -> Path:
-    """The Python of a new environment with all that ``requirements-nvflare.lock`` names."""
+    """The Python of a new environment with all that ``locks/requirements-nvflare.lock`` names."""
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     python = folder / "bin" / "python"
-    words = ["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "-r", "requirements-nvflare.lock"]
+    words = ["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "-r"]
+    words += ["locks/requirements-nvflare.lock"]
     done = subprocess.run([str(python), *words], cwd=ROOT, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return python

@@ -20,7 +20,7 @@ FILE = "round_trips.json"
 
 
 class RoundTrips(Executor):
-    """One party of the row of NVFlare in `benchmarks/network.py`; the first writes what it measured into its kit."""
+    """One party of the row of NVFlare in `tests/benchmarks/network.py`; the first one writes what it measured."""
 
     def execute(self, task_name, shareable, fl_ctx, abort_signal):
         workspace, me = fl_ctx.get_prop(FLContextKey.WORKSPACE_OBJECT), fl_ctx.get_identity_name()

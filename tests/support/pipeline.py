@@ -21,7 +21,7 @@ from pathlib import Path
 import warm_python
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("Snakefile", "config.yaml", "config", "workflow", "scripts", "lib", "profiles", "envs", "requirements.lock")
+PARTS = ("Snakefile", "config.yaml", "config", "workflow", "scripts", "lib", "profiles", "envs", "locks")
 PARTS += ("CITATION.cff",)
 TINY = ("--configfile", "config/tiny.yaml")
 STUDY = "functional_boosting"

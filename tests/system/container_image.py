@@ -61,7 +61,7 @@ def builder() -> tuple[str, list[str], list[str] | None]:
 
 def test_the_image_of_a_party_has_all_that_it_runs():
     name, builds, runs = builder()
-    words = ["--target", "party", "--tag", TAG]
+    words = ["--file", "packaging/Dockerfile", "--target", "party", "--tag", TAG]
     if base := os.environ.get("PARTYWISE_BASE"):
         words += ["--build-arg", f"BASE={base}"]
     made = said([name, *builds, *words, "."])

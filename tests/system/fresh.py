@@ -69,7 +69,7 @@ def test_a_fresh_clone_runs_in_an_empty_environment(tool, uv, finished, tmp_path
     begun = time.monotonic()
     said = run(folder, env, *TINY)
     print(f"fresh clone with {tool}: {time.monotonic() - begun:.0f} s, config/tiny.yaml included")
-    assert "Setting up .venv from requirements.lock" in said
+    assert "Setting up .venv from locks/requirements.lock" in said
     reports = dict(compare_results(finished / RESULTS, folder / RESULTS))
     assert list(reports) == [STUDY] and reports[STUDY].equal(), list(reports[STUDY].lines)
     size = installed_bytes(folder / ".venv")

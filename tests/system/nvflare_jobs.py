@@ -1,6 +1,6 @@
 """NVFlare as hospitals use it: a server and three sites as processes, a job, refusals, and a site that was killed.
 
-Run by ``./run test --system``; the packages of ``requirements-nvflare.lock`` come from the index of pip.
+Run by ``./run test --system``; the packages of ``locks/requirements-nvflare.lock`` come from the index of pip.
 """
 
 from __future__ import annotations

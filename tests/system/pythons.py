@@ -116,7 +116,7 @@ def test_another_python_gives_the_same_numbers(version, here, tmp_path):
     if uv := shutil.which("uv"):
         install = [uv, "pip", "install", "--python", str(python)]
     for what in (
-        ["--require-hashes", "-r", str(ROOT / "requirements.lock")],
+        ["--require-hashes", "-r", str(ROOT / "locks/requirements.lock")],
         ["--no-build-isolation", "-e", str(ROOT)],
     ):
         subprocess.run([*install, "--quiet", "--no-deps", *what], check=True, env=environment(), timeout=1200)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.system
 CHANNEL = "https://conda.anaconda.org/conda-forge/noarch/repodata.json.zst"
 RENDERED = f"""
 from rattler_build import Stage0Recipe
-(only,) = Stage0Recipe.from_file({str(ROOT / "recipe" / "recipe.yaml")!r}).render()
+(only,) = Stage0Recipe.from_file({str(ROOT / "packaging" / "recipe.yaml")!r}).render()
 """
 
 

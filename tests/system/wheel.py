@@ -123,7 +123,7 @@ def test_wheel_and_sdist_are_what_an_index_takes(wheel, tmp_path):
 
 def test_the_command_runs_a_study_in_an_empty_folder(wheel, tmp_path):
     """From nothing but the wheel and the lock: a cube, figures and a report, and jobs as a clone plans them."""
-    python = python_of(tmp_path / "installed", "--no-deps", "-r", str(ROOT / "requirements.lock"))
+    python = python_of(tmp_path / "installed", "--no-deps", "-r", str(ROOT / "locks/requirements.lock"))
     checked([python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", str(wheel)], tmp_path)
     command, folder = str(Path(python).with_name("partywise")), tmp_path / "an empty folder"
     folder.mkdir()

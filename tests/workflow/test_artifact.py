@@ -32,26 +32,25 @@ PARTS = (
     "LICENSE",
     "CITATION.cff",
     "codemeta.json",
-    "CODE_OF_CONDUCT.md",
-    "CONTRIBUTING.md",
-    "GOVERNANCE.md",
-    "SECURITY.md",
-    "ARTIFACT-APPENDIX.md",
+    ".github/CODE_OF_CONDUCT.md",
+    ".github/CONTRIBUTING.md",
+    ".github/GOVERNANCE.md",
+    ".github/SECURITY.md",
     "CHANGELOG.md",
 )
 PARTS += (
-    "Dockerfile",
-    ".dockerignore",
+    "packaging/Dockerfile",
+    "packaging/Dockerfile.dockerignore",
     "pyproject.toml",
-    "requirements.lock",
-    "requirements-test.lock",
-    "requirements-network.lock",
-    "requirements-nvflare.lock",
-    "requirements-frameworks.lock",
+    "locks/requirements.lock",
+    "locks/requirements-test.lock",
+    "locks/requirements-network.lock",
+    "locks/requirements-nvflare.lock",
+    "locks/requirements-frameworks.lock",
     "run",
     "Snakefile",
 )
-PARTS += ("config.yaml", "config", "docs", "envs", "paper", "profiles", "workflow", "scripts", "lib")
+PARTS += ("config.yaml", "config", "docs", "envs", "profiles", "workflow", "scripts", "lib")
 SMOKE = "./run --configfile config/smoke.yaml"
 
 
@@ -65,7 +64,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         elif (ROOT / part).is_dir():
             (folder / part).symlink_to(ROOT / part)
         else:
-            (folder / part).parent.mkdir(exist_ok=True)
+            (folder / part).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / part, folder / part)
     return folder
 
@@ -107,21 +106,21 @@ MUTATIONS = [
     (3, "CHANGELOG.md", cut(r"^## 0", "## 1")),
     (4, "docs/sources.md", cut(RESOURCES["abalone"].sha256[:20], "0" * 20)),
     (5, "docs/measured/requirements.csv", cut(r"^default,vertical_trees,.*\n")),
-    (6, "requirements.lock", cut(r"^numpy==[^ ]+", "numpy==1.0")),
+    (6, "locks/requirements.lock", cut(r"^numpy==[^ ]+", "numpy==1.0")),
     (6, "envs/fit.yaml", cut(r"numpy==\S+", "numpy==1.0")),
     (7, "run", cut(r"install --require-hashes", "install")),
     (8, "config/smoke.yaml", cut(r"^  functional_boosting:(\n    .*)+\n(?=  privacy_audit)")),
-    (9, "ARTIFACT-APPENDIX.md", cut(r"^\| experiment E3 \|.*\n")),
+    (9, "docs/artifact_appendix.md", cut(r"^\| experiment E3 \|.*\n")),
     (
         10,
         "docs/claims.csv",
         cut(r"^((?:[^,\n]*,){5}[^\n]*),(?:differs|not reproducible),[^,\"\n]+,(?=\w*,)", r"\1,differs,,"),
     ),
-    (11, "ARTIFACT-APPENDIX.md", cut(r"^\./run claims$", "./run clams")),
+    (11, "docs/artifact_appendix.md", cut(r"^\./run claims$", "./run clams")),
     (12, "docs/requirements.md", cut(r"network")),
-    (13, "Dockerfile", cut(r"^USER someone$", "USER root")),
-    (14, "SECURITY.md", cut(r"^## How to report$", "## Contact")),
-    (15, "CONTRIBUTING.md", cut(r"docs/own_method\.md", "docs/own_methods.md")),
+    (13, "packaging/Dockerfile", cut(r"^USER someone$", "USER root")),
+    (14, ".github/SECURITY.md", cut(r"^## How to report$", "## Contact")),
+    (15, ".github/CONTRIBUTING.md", cut(r"docs/own_method\.md", "docs/own_methods.md")),
 ]
 
 
@@ -161,7 +160,7 @@ def test_the_verb_fails_and_names_the_point(project, capsys):
         (project / "LICENSE").write_text(text, encoding="utf-8")
     told = capsys.readouterr().out
     assert " 2. [ ] a licence\n        LICENSE is absent\n" in told
-    assert "13. [ ] a container recipe\n        Dockerfile: LICENSE is absent" in told
+    assert "13. [ ] a container recipe\n        packaging/Dockerfile: LICENSE is absent" in told
     assert told.count("[ ]") == 2 and told.endswith("13 of 15 points hold.\n")
 
 
@@ -336,7 +335,7 @@ def test_the_container_runs_what_is_there(project):
     assert list(container.oddities(ROOT)) == []
     words = container.instructions(ROOT)
     assert words[0][0] == "ARG" and json.loads(words[-1][1]) == ["./run"] and 20 <= len(words) <= 26
-    text = (project / "Dockerfile").read_text()
+    text = (project / "packaging/Dockerfile").read_text()
     for old, new, told in (
         ("python:3.11", "python:3.9", "Python 3.9 is older than >=3.11"),
         ("BASE=python:", "BASE=debian:", "does not begin with a python:X.Y.Z-slim"),
@@ -348,13 +347,13 @@ def test_the_container_runs_what_is_there(project):
         ("WORKDIR", "WORKDIRECTORY", "'WORKDIRECTORY' is not an instruction"),
         ('["./run"]', '["bash"]', "it does not run ./run"),
     ):
-        (project / "Dockerfile").write_text(text.replace(old, new))
+        (project / "packaging/Dockerfile").write_text(text.replace(old, new))
         assert any(told in odd for odd in container.oddities(project)), told
-    (project / "Dockerfile").write_text(text)
-    ignored = (project / ".dockerignore").read_text()
-    (project / ".dockerignore").write_text(ignored + "lib/\n")
-    assert list(container.oddities(project)) == ["Dockerfile: lib is absent from what is copied"]
-    (project / ".dockerignore").write_text(ignored)
+    (project / "packaging/Dockerfile").write_text(text)
+    ignored = (project / "packaging/Dockerfile.dockerignore").read_text()
+    (project / "packaging/Dockerfile.dockerignore").write_text(ignored + "lib/\n")
+    assert list(container.oddities(project)) == ["packaging/Dockerfile: lib is absent from what is copied"]
+    (project / "packaging/Dockerfile.dockerignore").write_text(ignored)
 
 
 def test_commands_and_links_that_lead_nowhere_are_seen(project):

@@ -75,12 +75,12 @@ def test_the_review_of_the_repository_passes_and_each_refusal_has_a_reason():
 
 def paper() -> str:
     """The paper without its comment, on one line."""
-    text = (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "paper" / "paper.md").read_text(encoding="utf-8")
     return " ".join(re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL).split())
 
 
 def test_the_paper_has_the_sections_and_the_length_of_its_journal():
-    text = (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "paper" / "paper.md").read_text(encoding="utf-8")
     assert re.findall(r"^# (.+)$", text, flags=re.MULTILINE) == SECTIONS
     head = yaml.safe_load(text.split("---\n")[1])
     assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} == set(head)
@@ -108,7 +108,15 @@ def test_the_numbers_of_the_paper_are_those_of_the_register_and_of_the_measured_
 
 
 def test_who_behaves_and_who_decides_is_said_once():
+    folder = ROOT / ".github"
     for name in ("CODE_OF_CONDUCT.md", "GOVERNANCE.md"):
-        text = (ROOT / name).read_text(encoding="utf-8")
-        assert len(text.split()) < 350 and name in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-        assert all((ROOT / target).is_file() for target in re.findall(r"\]\(([^)#]+)\)", text))
+        text = (folder / name).read_text(encoding="utf-8")
+        assert len(text.split()) < 350 and name in (folder / "CONTRIBUTING.md").read_text(encoding="utf-8")
+        assert all((folder / target).is_file() for target in re.findall(r"\]\(([^)#]+)\)", text))
+
+
+def test_the_root_holds_what_was_asked_for_and_little_else():
+    done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    entries = {line.split("/")[0] for line in done.stdout.splitlines()}
+    asked = {"Snakefile", "config.yaml", "README.md", "workflow", "scripts", "lib", "results", "envs"}
+    assert asked <= entries and len(entries) <= 25, sorted(entries)

@@ -122,7 +122,7 @@ def packages(name: str) -> dict[str, str]:
     return {block.split("==")[0]: block for block in blocks if block}
 
 
-LOCKS = tuple(f"requirements{name}.lock" for name in ("", "-test", "-network", "-nvflare", "-frameworks"))
+LOCKS = tuple(f"locks/requirements{name}.lock" for name in ("", "-test", "-network", "-nvflare", "-frameworks"))
 
 
 @pytest.mark.parametrize("name", LOCKS)
@@ -169,7 +169,7 @@ def test_the_lock_of_tests_holds_all_that_a_run_needs_and_a_run_needs_no_tools_o
 
 def test_the_recipe_asks_for_what_the_package_asks_for():
     """The library's requirements, and those of the extra `pipeline` for whoever installs them."""
-    recipe = yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text())
+    recipe = yaml.safe_load((ROOT / "packaging" / "recipe.yaml").read_text())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     named = {theirs: name for name, theirs in CONDA.items()}
 
@@ -203,7 +203,7 @@ def test_a_package_has_one_range_wherever_it_is_asked_for():
 
 def test_a_new_version_and_new_pins_are_written_where_others_read_them(tmp_path):
     """From the package, the changes, pyproject.toml and the lock; nothing else is edited."""
-    sources = ("pyproject.toml", "requirements.lock", "CHANGELOG.md", "lib/partywise/__init__.py")
+    sources = ("pyproject.toml", "locks/requirements.lock", "CHANGELOG.md", "lib/partywise/__init__.py")
     for name in (*sources, *PAGES, CITATION):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
@@ -214,7 +214,7 @@ def test_a_new_version_and_new_pins_are_written_where_others_read_them(tmp_path)
             (r"nvflare==[\d.]+", "nvflare==8.3"),
             (r">=3\.11", ">=3.12"),
         ],
-        "requirements.lock": [(r"^numpy==\S+", "numpy==8.4.1"), (r"^matplotlib==\S+", "matplotlib==8.5.1.post2")],
+        "locks/requirements.lock": [(r"^numpy==\S+", "numpy==8.4.1"), (r"^matplotlib==\S+", "matplotlib==8.5.1.post2")],
         "CHANGELOG.md": [(r"^## \S+ \(\S+\)$", "## 8.6.0 (2031-01-02)")],
         "lib/partywise/__init__.py": [(r"^__version__ = .*$", '__version__ = "8.6.0"')],
     }
@@ -226,7 +226,7 @@ def test_a_new_version_and_new_pins_are_written_where_others_read_them(tmp_path)
         (tmp_path / name).write_text(text, encoding="utf-8")
     written = {name: page(tmp_path) for name, page in (PAGES | {CITATION: citation}).items()}
     for name, lines in {
-        "recipe/recipe.yaml": ['version: "8.6.0"', 'python_min: "3.12"', "numpy >=8.1", "snakemake-minimal >=8.2"],
+        "packaging/recipe.yaml": ['version: "8.6.0"', 'python_min: "3.12"', "numpy >=8.1", "snakemake-minimal >=8.2"],
         "envs/figure.yaml": ["- numpy==8.4.1\n", "- matplotlib-base==8.5.1\n"],
         "tests/filters/frameworks.txt": ["nvflare==8.3\n"],
         CITATION: ["version: 8.6.0\n", "date-released: 2031-01-02\n"],

@@ -182,7 +182,7 @@ def as_cloned(folder: Path, clone: Path) -> Path:
         (clone / ".venv" / part).symlink_to(Path(sys.prefix) / part)
     # As `run` leaves an environment that is complete, so that it installs nothing into the one that is linked to.
     (clone / ".venv" / "place").write_text(f"{clone.resolve()}\n")
-    shutil.copy2(ROOT / "requirements.lock", clone / ".venv")
+    shutil.copy2(ROOT / "locks/requirements.lock", clone / ".venv")
     link = clone.parent / "bin" / "partywise"
     link.parent.mkdir()
     # Through a second link, and relative, as package managers make them.

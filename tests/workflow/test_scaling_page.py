@@ -38,7 +38,7 @@ def test_the_figure_was_drawn_from_the_measurements(scaling):
 
 def test_every_curve_and_study_was_measured_and_the_promises_hold(scaling):
     rows = scaling.rows_of()
-    text = (ROOT / "benchmarks" / "scaling.py").read_text(encoding="utf-8")
+    text = (ROOT / "tests" / "benchmarks" / "scaling.py").read_text(encoding="utf-8")
     for _, _, begin in scaling.PANELS:
         assert scaling.curves(rows, begin) and f'"{begin.split("/")[0]}' in text
     from partywise.experiment.study import available

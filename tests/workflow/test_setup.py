@@ -47,8 +47,9 @@ class Machine:
         (self.folder / "lib" / "partywise").mkdir(parents=True)
         for name in ("__init__", "project", "verbs"):
             shutil.copy2(ROOT / "lib" / "partywise" / f"{name}.py", self.folder / "lib" / "partywise")
+        (self.folder / "locks").mkdir()
         for lock in ("", "-test", "-network", "-frameworks"):
-            (self.folder / f"requirements{lock}.lock").write_text(f"requirements{lock}.lock\n")
+            (self.folder / "locks" / f"requirements{lock}.lock").write_text(f"requirements{lock}.lock\n")
         (self.stub / "python").write_text(PYTHON)
         (self.stub / "python").chmod(0o755)
 
@@ -80,24 +81,24 @@ def test_a_run_installs_the_small_lock_once_and_tests_the_large_one(machine):
     options = "--quiet --disable-pip-version-check --no-deps --no-compile"
     assert calls == [
         "/python -m venv .venv",
-        f"{pip} {options} --require-hashes -r requirements.lock",
+        f"{pip} {options} --require-hashes -r locks/requirements.lock",
         f"{pip} {options} --no-index --no-build-isolation -e .",
         ".venv/bin/python -m partywise compare --recompute cube.nc",
     ]
     site = machine.folder / ".venv" / "site" / "pandas"
     assert [path.name for path in site.iterdir()] == ["core"], "the tests of a package are no part of a run"
     assert locks(machine.run()) == []
-    assert locks(machine.run("test")) == ["requirements-test.lock"]
+    assert locks(machine.run("test")) == ["locks/requirements-test.lock"]
     assert locks(machine.run("test")) == locks(machine.run()) == []
 
 
 def test_what_a_network_needs_is_added_to_a_run_and_is_there_in_tests(machine):
-    assert locks(machine.run("demo")) == ["requirements.lock", "requirements-network.lock"]
+    assert locks(machine.run("demo")) == ["locks/requirements.lock", "locks/requirements-network.lock"]
     assert machine.run("demo", "clients") == [".venv/bin/python -m partywise demo clients"]
     assert locks(machine.run()) == [], "a run needs nothing of it"
-    (machine.folder / "requirements.lock").write_text("another\n")
-    assert locks(machine.run()) == ["requirements.lock"]
-    assert locks(machine.run("demo")) == ["requirements-network.lock"]
+    (machine.folder / "locks" / "requirements.lock").write_text("another\n")
+    assert locks(machine.run()) == ["locks/requirements.lock"]
+    assert locks(machine.run("demo")) == ["locks/requirements-network.lock"]
     machine.run("test")
     assert locks(machine.run("demo")) == []
 
@@ -105,27 +106,27 @@ def test_what_a_network_needs_is_added_to_a_run_and_is_there_in_tests(machine):
 def test_frameworks_have_an_environment_of_their_own_and_absent_ones_are_named(machine):
     (machine.stub / "fails").touch()
     machine.run("test", "--frameworks", code=1)
-    assert "frameworks: the packages of requirements-frameworks.lock cannot be installed" in machine.errors
+    assert "frameworks: the packages of locks/requirements-frameworks.lock cannot be installed" in machine.errors
     (machine.stub / "fails").unlink()
     calls = machine.run("test", "--frameworks")
-    assert locks(calls) == ["requirements-frameworks.lock"]
+    assert locks(calls) == ["locks/requirements-frameworks.lock"]
     assert calls[-1] == ".venv-frameworks/bin/python -m partywise test --frameworks"
     assert locks(machine.run("test", "--frameworks")) == [] and not (machine.folder / ".venv" / "bin").exists()
 
 
 def test_a_lock_that_changed_is_installed_again(machine):
     machine.run("test")
-    (machine.folder / "requirements.lock").write_text("another\n")
-    os.utime(machine.folder / "requirements.lock", (0, 0))
-    assert locks(machine.run()) == ["requirements.lock"]
-    assert locks(machine.run("bench")) == ["requirements-test.lock"]
+    (machine.folder / "locks" / "requirements.lock").write_text("another\n")
+    os.utime(machine.folder / "locks" / "requirements.lock", (0, 0))
+    assert locks(machine.run()) == ["locks/requirements.lock"]
+    assert locks(machine.run("bench")) == ["locks/requirements-test.lock"]
 
 
 def test_a_set_up_that_failed_is_tried_again(machine):
     (machine.stub / "fails").touch()
     machine.run(code=1)
     (machine.stub / "fails").unlink()
-    assert locks(machine.run()) == ["requirements.lock"]
+    assert locks(machine.run()) == ["locks/requirements.lock"]
 
 
 def test_where_the_project_was_moved_or_copied_the_environment_is_made_anew(machine):
@@ -135,7 +136,7 @@ def test_where_the_project_was_moved_or_copied_the_environment_is_made_anew(mach
     assert locks(machine.run()) == [], "the original is as it was"
     machine.folder = machine.folder.with_name("copy")
     calls = machine.run()
-    assert calls[0] == "/python -m venv .venv" and locks(calls) == ["requirements.lock"]
+    assert calls[0] == "/python -m venv .venv" and locks(calls) == ["locks/requirements.lock"]
     assert not (machine.folder / ".venv" / "old").exists()
 
 
@@ -161,7 +162,7 @@ def test_the_lock_needs_uv_and_says_so(machine):
     environ = {"PATH": str(machine.folder / "bin"), "PYTHONPATH": str(ROOT / "lib")}
     done = subprocess.run(program, cwd=machine.folder, env=environ, capture_output=True, text=True)
     assert (done.returncode, "needs uv on the path" in done.stderr) == (2, True)
-    assert (machine.folder / "requirements.lock").read_text() == "requirements.lock\n"
+    assert (machine.folder / "locks" / "requirements.lock").read_text() == "requirements.lock\n"
 
 
 def test_help_and_mistakes_need_no_environment(machine):

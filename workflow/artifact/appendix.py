@@ -18,7 +18,7 @@ from .bibliography import documents
 from .measured import DATA, read
 from .requirements import cpu_minutes, total
 
-PAGE = "ARTIFACT-APPENDIX.md"
+PAGE = "docs/artifact_appendix.md"
 TEXT = Path(__file__).with_name("appendix.md")
 EXAMPLES = 6
 PRIVACY = ("epsilon", "claimed_at_most", "claimed_at_least", "hidden")
@@ -39,7 +39,7 @@ class Experiment:
 
 
 def page(root: Path) -> str:
-    """The whole of ``ARTIFACT-APPENDIX.md``."""
+    """The whole of ``docs/artifact_appendix.md``."""
     rows = table.read(root / "docs" / table.NAME)
     made = experiments(rows)
     return TEXT.read_text(encoding="utf-8").format(

@@ -11,6 +11,7 @@ from pathlib import Path
 from .facts import text
 
 WORDS = ("FROM", "RUN", "COPY", "USER", "WORKDIR", "ENTRYPOINT", "CMD", "ENV", "ARG", "VOLUME", "LABEL")
+FILE, IGNORED = "packaging/Dockerfile", "packaging/Dockerfile.dockerignore"
 BASE = re.compile(r"python:(\d+)\.(\d+)\.(\d+)-slim(-\w+)?(@sha256:[0-9a-f]{64})?")
 # The target of one party; what the last stage runs.
 PARTY, RUN = "party", "./run"
@@ -28,13 +29,13 @@ NEEDED = (
     "pyproject.toml",
     "README.md",
     "LICENSE",
-    "requirements.lock",
+    "locks/requirements.lock",
 )
 
 
 def instructions(root: Path) -> list[tuple[str, str]]:
     """Word and rest of each instruction, continued lines joined, comments left out."""
-    joined = re.sub(r"\\\n", " ", text(root, "Dockerfile"))
+    joined = re.sub(r"\\\n", " ", text(root, FILE))
     lines = [line.strip() for line in joined.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     return [(line.split(maxsplit=1)[0], line.partition(" ")[2].strip()) for line in lines]
 
@@ -42,26 +43,26 @@ def instructions(root: Path) -> list[tuple[str, str]]:
 def oddities(root: Path) -> Iterator[str]:
     """Sentences on what could not work."""
     found = instructions(root)
-    yield from (f"Dockerfile: {word!r} is not an instruction" for word, _ in found if word not in WORDS)
+    yield from (f"{FILE}: {word!r} is not an instruction" for word, _ in found if word not in WORDS)
     yield from _base(root, found)
     for name, stage in _stages(found).items():
         users = [rest for word, rest in stage if word == "USER"]
         if name in (PARTY, RUN) and (not users or users[-1] in ("root", "0")):
-            yield f"Dockerfile: it runs {name} as root"
+            yield f"{FILE}: it runs {name} as root"
     if PARTY not in _stages(found):
-        yield f"Dockerfile: it has no target {PARTY}"
+        yield f"{FILE}: it has no target {PARTY}"
     copied = [rest for word, rest in found if word == "COPY" and not rest.startswith("--from=")]
     for source in (name for rest in copied for name in _sources(rest)):
         if not (root / source).exists():
-            yield f"Dockerfile: it copies {source}, which is absent"
-    ignored = {line.strip().rstrip("/") for line in text(root, ".dockerignore").splitlines()}
+            yield f"{FILE}: it copies {source}, which is absent"
+    ignored = {line.strip().rstrip("/") for line in text(root, IGNORED).splitlines()}
     for name in NEEDED:
         if name in ignored or not (root / name).exists():
-            yield f"Dockerfile: {name} is absent from what is copied"
-    yield from (f".dockerignore lets {name} in" for name in (".venv", "results", "resources") if name not in ignored)
+            yield f"{FILE}: {name} is absent from what is copied"
+    yield from (f"{IGNORED} lets {name} in" for name in (".venv", "results", "resources") if name not in ignored)
     entry = [rest for word, rest in found if word == "ENTRYPOINT"]
     if not entry or json.loads(entry[-1])[0] != RUN:
-        yield "Dockerfile: it does not run ./run"
+        yield f"{FILE}: it does not run ./run"
 
 
 def _stages(found: list[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
@@ -79,14 +80,14 @@ def _base(root: Path, found: list[tuple[str, str]]) -> Iterator[str]:
     """The image is a Python with a full version that the package allows and the environments have."""
     base = BASE.fullmatch(found[0][1].removeprefix("BASE=")) if found and found[0][0] == "ARG" else None
     if not base or any(rest.split()[0] != "${BASE}" for word, rest in found if word == "FROM"):
-        yield "Dockerfile: it does not begin with a python:X.Y.Z-slim whose version is pinned"
+        yield f"{FILE}: it does not begin with a python:X.Y.Z-slim whose version is pinned"
         return
     version = (int(base[1]), int(base[2]))
     lowest = tomllib.loads(text(root, "pyproject.toml"))["project"]["requires-python"]
     if f"python={version[0]}.{version[1]}" not in text(root, "envs/fit.yaml"):
-        yield f"Dockerfile: Python {version[0]}.{version[1]} is not that of envs/fit.yaml"
+        yield f"{FILE}: Python {version[0]}.{version[1]} is not that of envs/fit.yaml"
     if version < tuple(map(int, lowest.removeprefix(">=").split("."))):
-        yield f"Dockerfile: Python {version[0]}.{version[1]} is older than {lowest}"
+        yield f"{FILE}: Python {version[0]}.{version[1]} is older than {lowest}"
 
 
 def _sources(rest: str) -> list[str]:

@@ -1,7 +1,7 @@
 """Versions that other tools read from files of their own, made from one source each.
 
 The version is in the package and its day above the newest changes; ranges of packages are in pyproject.toml, exact
-versions in requirements.lock, which is resolved from it.
+versions in locks/requirements.lock, which is resolved from it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SECTION = re.compile(r"^## (\S+) \(([^)]*)\)", re.MULTILINE)
 CONDA = {"matplotlib-base": "matplotlib", "snakemake-minimal": "snakemake"}
 ENTRY = re.compile(r"^( +- )([a-z0-9.-]+)( ?(?:==|>=))([\d.]+)$", re.MULTILINE)
 REQUIREMENT = re.compile(r"([A-Za-z0-9_.-]+)(?:\[[a-z,]+\])?((?:==|>=|<)[\d.]+)?")
-RECIPE = "recipe/recipe.yaml"
+RECIPE = "packaging/recipe.yaml"
 FRAMEWORKS = "tests/filters/frameworks.txt"
 ENVIRONMENTS = ("collect", "data", "figure", "fit", "generate")
 
@@ -68,7 +68,7 @@ def recipe(root: Path) -> str:
 
 def environment(step: str, root: Path) -> str:
     """The environment of a step with the versions of the lock; conda-forge leaves out the suffix .postN."""
-    pinned = locked(root, "requirements.lock")
+    pinned = locked(root, "locks/requirements.lock")
     exact = {name: re.sub(r"\.post\d+$", "", version) for name, version in pinned.items()}
     return _with_versions(text(root, f"envs/{step}.yaml"), exact)
 

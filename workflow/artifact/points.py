@@ -48,7 +48,7 @@ def purpose(root: Path) -> Iterator[str]:
     yield from (
         f"{README} names no study of document {key}" for key in documents() if not any(key in it for it in lines)
     )
-    if "ARTIFACT-APPENDIX.md" not in section(page, "Artifact"):
+    if "docs/artifact_appendix.md" not in section(page, "Artifact"):
         yield f"{README} has no section Artifact that links the appendix"
     yield from dead_links(root, README)
 
@@ -106,19 +106,19 @@ def hardware(root: Path) -> Iterator[str]:
 
 def software(root: Path) -> Iterator[str]:
     """Locks with hashes, the first inside the second; environments with the versions of the lock."""
-    run, test = (locked(root, name) for name in ("requirements.lock", "requirements-test.lock"))
+    run, test = (locked(root, name) for name in ("locks/requirements.lock", "locks/requirements-test.lock"))
     if not run or not test:
-        yield "requirements.lock or requirements-test.lock is absent or empty"
+        yield "locks/requirements.lock or locks/requirements-test.lock is absent or empty"
         return
     for name in (
-        "requirements.lock",
-        "requirements-test.lock",
-        "requirements-network.lock",
-        "requirements-nvflare.lock",
-        "requirements-frameworks.lock",
+        "locks/requirements.lock",
+        "locks/requirements-test.lock",
+        "locks/requirements-network.lock",
+        "locks/requirements-nvflare.lock",
+        "locks/requirements-frameworks.lock",
     ):
         yield from (f"{package} has no hash in {name}" for package in unhashed(root, name))
-    network, nvflare = locked(root, "requirements-network.lock"), locked(root, "requirements-nvflare.lock")
+    network, nvflare = locked(root, "locks/requirements-network.lock"), locked(root, "locks/requirements-nvflare.lock")
     # That of NVFlare is an environment of its own.
     common = {name: version for name, version in nvflare.items() if name in test}
     yield from (
@@ -139,7 +139,7 @@ def one_command(root: Path) -> Iterator[str]:
     if not script.is_file() or not script.stat().st_mode & 0o100:
         yield "run is absent or cannot be executed"
         return
-    if 'install --require-hashes -r "$1"' not in text(root, "run"):
+    if 'install --require-hashes -r "locks/$1"' not in text(root, "run"):
         yield "./run installs without comparing hashes"
     for path, heading in ((README, "Two commands"), (appendix.PAGE, "Set-up")):
         if not re.search(r"^\./run\b", section(text(root, path), heading), re.MULTILINE):
@@ -226,28 +226,29 @@ def network(root: Path) -> Iterator[str]:
 
 def recipe(root: Path) -> Iterator[str]:
     """A container recipe whose files exist, of a Python of the lock, that does not run as root."""
-    yield from absent(root, "Dockerfile", ".dockerignore")
-    if text(root, "Dockerfile"):
+    yield from absent(root, container.FILE, container.IGNORED)
+    if text(root, container.FILE):
         yield from container.oddities(root)
 
 
 def safety(root: Path) -> Iterator[str]:
     """How to report, what is in scope, and the sections on security, privacy and ethics."""
-    yield from absent(root, "SECURITY.md")
-    yield from without(text(root, "SECURITY.md"), "SECURITY.md", ["How to report", "In scope", "Out of scope"])
-    if "sampler: simulation" not in section(text(root, "SECURITY.md"), "Out of scope"):
-        yield "SECURITY.md does not say that simulated noise is not for release"
+    yield from absent(root, ".github/SECURITY.md")
+    page = ".github/SECURITY.md"
+    yield from without(text(root, page), page, ["How to report", "In scope", "Out of scope"])
+    if "sampler: simulation" not in section(text(root, ".github/SECURITY.md"), "Out of scope"):
+        yield ".github/SECURITY.md does not say that simulated noise is not for release"
     yield from without(text(root, appendix.PAGE), appendix.PAGE, ["Security and privacy", "Ethics"])
-    yield from dead_links(root, "SECURITY.md")
+    yield from dead_links(root, ".github/SECURITY.md")
 
 
 def reuse(root: Path) -> Iterator[str]:
     """Limitations, and pages on how to extend whose links lead somewhere."""
     yield from without(text(root, appendix.PAGE), appendix.PAGE, ["Limitations", "Notes on reusability"])
-    yield from absent(root, "CONTRIBUTING.md", "docs/own_method.md", "docs/your_own_data.md", "docs/python.md")
-    yield from without(text(root, "CONTRIBUTING.md"), "CONTRIBUTING.md", ["Where a change goes"])
-    yield from unknown_commands(root, "CONTRIBUTING.md")
-    for path in (appendix.PAGE, "CONTRIBUTING.md"):
+    yield from absent(root, ".github/CONTRIBUTING.md", "docs/own_method.md", "docs/your_own_data.md", "docs/python.md")
+    yield from without(text(root, ".github/CONTRIBUTING.md"), ".github/CONTRIBUTING.md", ["Where a change goes"])
+    yield from unknown_commands(root, ".github/CONTRIBUTING.md")
+    for path in (appendix.PAGE, ".github/CONTRIBUTING.md"):
         yield from dead_links(root, path)
 
 

@@ -15,7 +15,7 @@ from .pins import citation_head
 
 PAGE = "docs/sources.md"
 CITATION = "CITATION.cff"
-PAPER = "paper/paper.bib"
+PAPER = "docs/paper/paper.bib"
 MARK = "# References: written by ./run check --artifact --write from workflow/artifact/bibliography.toml."
 
 
@@ -129,7 +129,7 @@ def references() -> list[dict[str, Any]]:
 
 
 def bibtex(root: Path) -> str:
-    """``paper/paper.bib``: the documents as ``doc000`` and so on, and the literature."""
+    """``docs/paper/paper.bib``: the documents as ``doc000`` and so on, and the literature."""
     entries = {
         f"doc{number}": {
             "type": "misc",

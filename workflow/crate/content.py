@@ -26,7 +26,7 @@ from .entities import Item, author
 from .metadata import Apart, Crate, Job
 
 # What a run reads of the project beside the library.
-PARTS = ("Snakefile", "workflow/rules/*.smk", "scripts/*.py", "envs/*.yaml", "requirements.lock", "CITATION.cff")
+PARTS = ("Snakefile", "workflow/rules/*.smk", "scripts/*.py", "envs/*.yaml", "locks/requirements.lock", "CITATION.cff")
 # Outputs of rule collect; the second part shows single records.
 ABOUT = {
     "cube.nc": "All numbers of all fits, each with its meaning and unit",

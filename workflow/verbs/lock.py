@@ -13,15 +13,15 @@ from partywise.verbs import new_parser
 
 EXPORT = ["uv", "export", "--quiet", "--frozen", "--no-emit-project", "--no-header", "--format", "requirements-txt"]
 LOCKS = {
-    "requirements.lock": ["--extra", "pipeline", "--extra", "figures", "--no-default-groups", "--group", "build"],
+    "locks/requirements.lock": ["--extra", "pipeline", "--extra", "figures", "--no-default-groups", "--group", "build"],
     # NVFlare has an environment of its own, in tests as well.
-    "requirements-test.lock": ["--all-extras", "--no-extra", "nvflare", "--all-groups"],
-    "requirements-network.lock": ["--extra", "network", "--no-default-groups"],
-    "requirements-nvflare.lock": ["--extra", "nvflare", "--no-default-groups"],
+    "locks/requirements-test.lock": ["--all-extras", "--no-extra", "nvflare", "--all-groups"],
+    "locks/requirements-network.lock": ["--extra", "network", "--no-default-groups"],
+    "locks/requirements-nvflare.lock": ["--extra", "nvflare", "--no-default-groups"],
 }
 FRAMEWORKS = ["uv", "pip", "compile", "--quiet", "--upgrade", "--universal", "--no-header", "--generate-hashes"]
 FRAMEWORKS += ["--override", "frameworks_without.txt", "frameworks.txt"]
-FRAMEWORKS += ["-o", "../../requirements-frameworks.lock"]
+FRAMEWORKS += ["-o", "../../locks/requirements-frameworks.lock"]
 
 
 def main(words: Sequence[str]) -> int:

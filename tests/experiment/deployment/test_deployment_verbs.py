@@ -82,7 +82,7 @@ def test_keys_and_accounts_in_a_clone_are_in_no_commit_and_in_no_image():
     kept += ["ledger.jsonl", "data/ledger.journal", "data/ledger.ended", "registration/north.json"]
     asked = subprocess.run(["git", "check-ignore", "--no-index", *kept], cwd=ROOT, capture_output=True, text=True)
     assert asked.stdout.split() == kept
-    patterns = (ROOT / ".dockerignore").read_text().split()
+    patterns = (ROOT / "packaging" / "Dockerfile.dockerignore").read_text().split()
     for path in kept:
         names = (path, path.partition("/")[0], f"**/{Path(path).name}", f"**/*{Path(path).suffix}")
         assert any(name in patterns for name in names), path

@@ -39,7 +39,7 @@ def global_attributes(plan: Plan, *, code_sha256: str, root: Path) -> dict[str, 
         "config_json": config,
         "config_sha256": digest,
         "code_sha256": code_sha256,
-        "lock_sha256": _file_digest(root / "requirements.lock"),
+        "lock_sha256": _file_digest(root / "locks/requirements.lock"),
         "git_commit": git_commit(root),
         "software_versions": json.dumps(software_versions(), sort_keys=True),
     }

@@ -1,7 +1,7 @@
 """Words of 64 bits as a ring of shares: what `residues` does, for sums and products that 64 bits hold.
 
 A product of two factors with b bits after the point has 2 b of them, so that sums of products are right to about 1e-9
-where residues reach 1e-13, in a quarter of the time (`benchmarks/secure_products.py`). Polynomials of shared
+where residues reach 1e-13, in a quarter of the time (`tests/benchmarks/secure_products.py`). Polynomials of shared
 vectors need more digits than there are.
 """
 

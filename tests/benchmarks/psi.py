@@ -20,7 +20,7 @@ from collections.abc import Callable
 from hashlib import sha256, sha512
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "lib")]
 
 import numpy as np

@@ -1,8 +1,8 @@
 """How cost grows over parties, records, columns, cells, messages and rows of a ledger: docs/scaling.md.
 
-    python benchmarks/scaling.py                  the stated limits: 10,000 clients and a ledger of a million rows
-    python benchmarks/scaling.py one CURVE SIZE   one measurement, in this process
-    python benchmarks/scaling.py measure [CURVE]  all of them, each in a process of its own: docs/measured/scaling.csv
+    python tests/benchmarks/scaling.py                  the stated limits: 10,000 clients and a ledger of a million rows
+    python tests/benchmarks/scaling.py one CURVE SIZE   one measurement, in this process
+    python tests/benchmarks/scaling.py measure [CURVE]  all, each in a process of its own: docs/measured/scaling.csv
 
 CPU seconds are those of the work itself, without the start of Python and imports; the memory is the peak of the whole
 process.  Fails above 400 MB or an exponent of 1.1 for clients, and above 10 s for the total of a ledger.
@@ -27,7 +27,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "lib"))
 
 import numpy as np

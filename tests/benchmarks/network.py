@@ -45,7 +45,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / folder) for folder in ("lib", "tests/support", "workflow")]
 
 from partywise.experiment.cells import execution
@@ -70,13 +70,13 @@ STUDY = "sliced_inverse_regression"
 EXAMPLE, CLINIC = ROOT / "config" / "example_data" / "clinics.csv", "clinic"
 TITLE = """# Costs of a message
 
-Written by `benchmarks/network.py --write`: all rows side by side in one run, on {cores} cores that other
+Written by `tests/benchmarks/network.py --write`: all rows side by side in one run, on {cores} cores that other
 processes wanted as well (a load of {load:.1f} at the beginning, {end:.1f} at the end); medians over {rounds} rounds,
 each with processes of its own."""
 NOTES = (
     "Ours with TLS and the plain pool speak HTTP over connections that stay open; PyChor sends pickled objects over",
     "sockets. Ours checks who the other side is, admits a size before it reads, and refuses a second frame of a tag.",
-    "PyChor and pyOpenSSL are in no lock of ours; the first lines of `benchmarks/network.py` say how to get them.",
+    "PyChor and pyOpenSSL are in no lock of ours: `tests/benchmarks/network.py` says how to get them.",
 )
 NVFLARE, SEALED = "nvflare", "partywise, NVFlare, sealed from end to end"
 JOBS = """
@@ -359,7 +359,7 @@ def nvflare_project(folder: Path, names: Sequence[str]) -> Any:
     from nvflare_project import Project
 
     folder.mkdir()
-    return Project(Path(sys.executable), folder, names, [ROOT / "benchmarks", *map(Path, sys.path[:3])])
+    return Project(Path(sys.executable), folder, names, [ROOT / "tests" / "benchmarks", *map(Path, sys.path[:3])])
 
 
 def nvflare_round_trips(folder: Path) -> tuple[float, float]:
