@@ -178,12 +178,21 @@ def test_columns_that_depend_on_each_other_are_named(way, fault):
     assert model is None or model.status_ == "singular"
 
 
+@pytest.mark.parametrize("share", ["a quarter of them", "all of them"])
 @pytest.mark.parametrize("way", GLMS)
-def test_separated_responses_of_linear_models_are_reported(way):
+def test_a_column_that_separates_responses_of_linear_models_is_named(way, share):
     table = REGRESSIONS["birthwt"]()
-    separating = (table.y > 0) & (np.arange(len(table.y)) % 4 == 0)
-    _, sentence = verdict(partial(glm_fit(way, table), np.column_stack([table.X, separating]).astype(float)))
-    assert sentence, "nothing is reported"
+    separating = (table.y > 0) & ((np.arange(len(table.y)) % 4 == 0) | (share == "all of them"))
+    # At the place of the second column, so that parties' columns are not in the order of their names.
+    X = np.insert(table.X, 1, separating, axis=1)
+    fit = pw.VerticalGLM("binomial", GLMS[way][0], parties=[[2, 0], [4, 1, 3]], random_state=1, **GLMS[way][1])
+    model, sentence = verdict(lambda: fit.fit(X, table.y, names=["age", "marker", "weight", "smoke", "pressure"]))
+    if way == "bcd, corrected":
+        # No place has the sums over the columns of all parties, from which the column would follow.
+        reported = "the coefficient of a column runs off" if share == "all of them" else "max_sweeps="
+        assert reported in sentence and "marker" not in sentence
+        return
+    assert model.status_ == "diverged" and "the coefficient of 'marker' runs off to infinity" in sentence, sentence
 
 
 @pytest.mark.parametrize(

@@ -118,23 +118,30 @@ def rank_verdict(dependent: Sequence[str]) -> Verdict:
 
 def bounds_verdict(shares: Mapping[str, float]) -> Verdict:
     """Judge the shares of entries or records beyond their public bounds, by the argument that declares these."""
-    bound = max(shares, key=lambda name: shares[name], default="")
-    if not bound or not shares[bound] > WARNED:
-        return OK
-    return Verdict(
-        "clipped",
-        f"{100 * shares[bound]:.3g} % of the records or entries lie beyond their public bounds ({bound}) and count as "
-        "the nearest values inside: declare bounds that suit the data",
+    return _clip_verdict(
+        shares,
+        WARNED,
+        "{percent:.3g} % of the records or entries lie beyond their public bounds ({bound}) and count as the nearest "
+        "values inside: declare bounds that suit the data",
     )
 
 
 def intervals_verdict(shares: Mapping[str, float]) -> Verdict:
     """Judge whether public bounds clip so few of a party's records, and so little of these, that intervals hold."""
-    bound = max(shares, key=lambda name: shares[name], default="")
-    if not bound or not shares[bound] > TOLERATED:
-        return OK
-    return Verdict(
-        "clipped",
-        f"{100 * shares[bound]:.3g} % of the records, or of their squared length, lie beyond public bounds ({bound}): "
-        f"more than {100 * TOLERATED:g} % biases coefficients, so that intervals do not hold; declare wider bounds",
+    return _clip_verdict(
+        shares,
+        TOLERATED,
+        "{percent:.3g} % of the records, or of their squared length, lie beyond public bounds ({bound}): more than "
+        "{limit:g} % biases coefficients, so that intervals do not hold; declare wider bounds",
     )
+
+
+def _clip_verdict(shares: Mapping[str, float], limit: float, sentence: str) -> Verdict:
+    """Judge the largest of the shares that were clipped, by the argument that declares the bound.
+
+    limit : largest share that is ``ok``; sentence : takes ``percent``, ``bound`` and, in per cent, ``limit``
+    """
+    bound = max(shares, key=lambda name: shares[name], default=None)
+    if bound is None or not shares[bound] > limit:
+        return OK
+    return Verdict("clipped", sentence.format(percent=100 * shares[bound], bound=bound, limit=100 * limit))

@@ -33,6 +33,11 @@ def curves(**more):
     return pw.FunctionalBoosting("moments", **(MOMENTS | more), **RUN).fit(CURVES, Y[:, None])
 
 
+def local_curves(**more):
+    given = {"radius_value": 0.6, "max_steps": 2, "sy": 1.0} | more
+    return pw.FunctionalBoosting("boosting", **given, **RUN).fit(CURVES, Y[:, None])
+
+
 def cox(**more):
     return pw.FederatedCox(**(COX | more), **RUN).fit(X, TIMES)
 
@@ -60,6 +65,10 @@ BOUNDED = {
     "radius of slices": lambda b: slicing(radius=b),
     "radius of covariates": lambda b: cox(radius=b),
     "scale": lambda b: cox(scale=[b, b]),
+    "horizon": lambda b: cox(horizon=b, clipped="allow"),
+    "edges of slices": lambda b: slicing(edges=(-b, 0.0, b)),
+    "public_edges": lambda b: boosting("tables", **TABLES | {"public_edges": [[-b, b], [0.0]]}, residual_bound=2.0),
+    "y_radius": lambda b: local_curves(y_radius=b),
 }
 
 

@@ -59,7 +59,7 @@ def test_a_fit_that_diverges_has_no_standard_errors():
     y = (X[:, 0] > 0.1).astype(float)
     found, _ = fitted(reference.fit, X, y, [[0], [1]], ReferenceOptions(), family="binomial")
     assert found.status == "diverged" and found.standard_errors is None and found.covariance is None
-    assert "the columns separate the responses, give ridge > 0" in found.reason
+    assert "the columns separate the responses" in found.reason
     assert np.all(np.isfinite(found.coefficients))
     found, _ = fitted(reference.fit, X, y, [[0], [1]], ReferenceOptions(ridge=1e-4), family="binomial")
     assert found.status == "ok" and np.all(np.isfinite(found.standard_errors)) and found.numbers["penalised"]

@@ -88,12 +88,8 @@ else:
 
 # Characters of a parameter that is shown as it is.
 LONGEST = 60
-# Arguments and options that are public bounds, and the largest: floats hold sixth powers of it.
-BOUNDS = (
-    *("radius", "radii", "location", "scale", "centre", "statistic", "bounds", "label_bound", "residual_bound"),
-    *("radius_value", "response_radius", "public_bounds", "public_response_bounds", "clip", "bound", "box"),
-)
-LARGEST_BOUND = 1e50
+# Largest number of an argument: floats hold sixth powers of it.
+LARGEST = 1e50
 
 
 class Claim(Protocol):
@@ -378,7 +374,7 @@ class Estimator(BaseEstimator):
         if self.clipped not in ("refuse", "allow"):
             raise ValueError(f"clipped={self.clipped!r}: use 'refuse' or 'allow'.")
         options = self._options()
-        self._require_moderate_bounds(options)
+        self._require_moderate_numbers(options)
         spec, fold = Spec(options, settings, settings, public), Fold(np.zeros(n, dtype=int), 0, 1)
         epsilon, given = self._target(options), self.random_state if rng is None else rng
         rng_for: Callable[..., Any] = fresh_streams() if given is None else addresses_of(given)
@@ -416,15 +412,19 @@ class Estimator(BaseEstimator):
             )
         return self.estimate_
 
-    def _require_moderate_bounds(self, options: object) -> None:
-        """ValueError for a public bound whose powers, as noise and grids have them, floats do not hold."""
-        for name in BOUNDS:
-            value = getattr(self, name, getattr(options, name, None))
-            beyond = [number for number in _numbers_in(value) if LARGEST_BOUND < abs(number) < math.inf]
+    def _require_moderate_numbers(self, options: Any) -> None:
+        """ValueError for an argument with a number whose powers, as noise and grids have them, floats do not hold.
+
+        It is asked of every argument but those that all estimators have, so that a new public bound is in no list.
+        """
+        common = inspect.signature(Estimator.__init__).parameters
+        own = {name: getattr(self, name) for name in self._own() if name not in common}
+        for name, value in ({entry.name: getattr(options, entry.name) for entry in fields(options)} | own).items():
+            beyond = [number for number in _numbers_in(value) if LARGEST < abs(number) < math.inf]
             if beyond:
                 raise ValueError(
-                    f"{name}={_in_short(value)} has {beyond[0]:g}: a public bound must be at most {LARGEST_BOUND:g} in "
-                    "size; declare one that suits the data, in other units if need be."
+                    f"{name}={_in_short(value)} has {beyond[0]:g}: its numbers must be at most {LARGEST:g} in size; "
+                    "declare a value that suits the data, in other units if need be."
                 )
 
     def _search_cost(self) -> dict[str, Any]:
@@ -596,8 +596,8 @@ class Estimator(BaseEstimator):
 
 
 def _numbers_in(value: object) -> list[float]:
-    """Return the numbers of a bound: a number, or nested sequences of these, None where a column has none."""
-    if value is None or isinstance(value, str):
+    """Return the numbers of an argument: a number, or nested sequences of these; others have none."""
+    if isinstance(value, str):
         return []
     if isinstance(value, Iterable):
         return [number for part in value for number in _numbers_in(part)]

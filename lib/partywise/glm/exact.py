@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from ..models.families import FAMILIES, Family
-from ..models.newton_step import Line, Point, curvature_vanished, dependent, line_search, newton_step, penalties
+from ..models.newton_step import (
+    Line,
+    Point,
+    curvature_vanished,
+    dependent,
+    line_search,
+    newton_step,
+    penalties,
+    straying_column,
+)
 from ..models.standardise import Scaling, scaling_of, with_ones
 from .model import Status
 from .solvers import Memory, has_converged, unit_of
 
-SEPARATED = (
-    "a direction has lost its curvature, coefficients run off: the columns separate the responses, give ridge > 0 or "
-    "drop a column"
-)
 NO_STEP = "no step lowers the objective"
 
 
@@ -48,7 +54,10 @@ class Fit:
 
 @dataclass(frozen=True)
 class _Data:
-    """Standardised columns with ones (n, q), responses, weights, offset, and what all steps need of them."""
+    """Standardised columns with ones (n, q), responses, weights, offset, and what all steps need of them.
+
+    names : of the columns, without the intercept; empty where they have none
+    """
 
     X: np.ndarray
     y: np.ndarray
@@ -56,6 +65,7 @@ class _Data:
     weights: np.ndarray | None
     offset: np.ndarray
     ridge: float
+    names: Sequence[str] = ()
 
     def eta(self, beta: np.ndarray) -> np.ndarray:
         return self.X @ beta + self.offset
@@ -102,19 +112,20 @@ def fit_glm(
     max_iter: int = 100,
     solver: Literal["newton", "lbfgs"] = "newton",
     start: np.ndarray | None = None,
+    names: Sequence[str] = (),
 ) -> Fit:
     """Coefficients of the least D + ridge |beta|^2, the intercept not penalised; columns are standardised here.
 
     Steps end where no coefficient of a standardised column changes by more than ``tolerance`` (Gaussian: in the spread
-    of y). ``start`` is the start matrix (q, q) of ``lbfgs``, mean weight times X'X where none is given. Without ridge,
-    LinAlgError with the rank if columns depend on each other, and ValueError if there are no more records than
-    coefficients or all responses are at an edge.
+    of y). ``start`` is the start matrix (q, q) of ``lbfgs``, mean weight times X'X where none is given. ``names`` are
+    those of the columns. Without ridge, LinAlgError with the rank if columns depend on
+    each other, and ValueError if there are no more records than coefficients or all responses are at an edge.
     """
     family = FAMILIES[family] if isinstance(family, str) else family
     check_size(len(y) if weights is None else int(np.sum(weights > 0)), X.shape[1] + 1, ridge)
     scaling = scaling_of(X, None if weights is None else np.flatnonzero(weights == 0))
     shift = np.zeros(len(y)) if offset is None else offset
-    data = _Data(with_ones(scaling.apply(X)), y, family, weights, shift, ridge)
+    data = _Data(with_ones(scaling.apply(X)), y, family, weights, shift, ridge, names)
     beta = np.concatenate([[intercept_only(y, family, weights, offset)[0]], np.zeros(X.shape[1])])
     steps = _newton if solver == "newton" else _lbfgs
     return steps(data, beta, scaling, tolerance, max_iter, start)
@@ -134,6 +145,29 @@ def intercept_only(
     if deviance == 0:
         raise ValueError("y is all but the offset in all records: the null deviance is 0, give responses that differ.")
     return found, deviance
+
+
+def separating_column(matrix: np.ndarray, first: np.ndarray, ridge: float) -> int | None:
+    """Place of the coefficient that runs off, 0 of the intercept, from X'WX (q, q) now and at the start.
+
+    With a ridge no other coefficient runs off (`curvature_vanished`). None if X'WX is not finite.
+    """
+    return 0 if ridge else straying_column(matrix, first, intercept=True)
+
+
+def separated_reason(place: int | None = None, names: Sequence[str] = ()) -> str:
+    """Sentence, without its full stop, on columns that separate the responses.
+
+    place : of the coefficient that runs off, 0 of the intercept; None if the place that reports must not know it
+    names : of the columns, in the order of the coefficients
+    """
+    if place == 0:
+        return "the columns separate the responses: the intercept runs off to infinity; give responses that differ more"
+    column = "a column" if place is None else repr(names[place - 1]) if names else f"column {place}"
+    return (
+        f"the columns separate the responses: the coefficient of {column} runs off to infinity; leave it out, or give "
+        "ridge > 0"
+    )
 
 
 def check_size(n: int, q: int, ridge: float) -> None:
@@ -159,7 +193,7 @@ def _newton(
             raise dependent(matrix)
         first = matrix if first is None else first
         if direction is None or verdict == "separated":
-            status, reason = "diverged", SEPARATED
+            status, reason = "diverged", separated_reason(separating_column(matrix, first, data.ridge), data.names)
             break
         if has_converged(direction, beta, tolerance, unit_of(data.family, path[0], first[0, 0])):
             beta, status, reason = beta + direction, "ok", ""
@@ -199,8 +233,9 @@ def _lbfgs(
         moved = data.point(beta, eta)
         memory, point = memory.after(point, moved), moved
         path.append(point.value)
-    if curvature_vanished(data.matrix(data.family.weight(eta)), first, data.ridge):
-        status, reason = "diverged", SEPARATED
+    matrix = data.matrix(data.family.weight(eta))
+    if curvature_vanished(matrix, first, data.ridge):
+        status, reason = "diverged", separated_reason(separating_column(matrix, first, data.ridge), data.names)
     return _to_fit(data, beta, scaling, path, status, reason)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -40,6 +40,10 @@ class PublicFacts:
     radii: Mapping[str, AccountedValue] = field(default_factory=dict)
     statistic: AccountedValue | None = None
     eta_start: AccountedValue | None = None
+
+    def names_of(self, groups: Iterable[Sequence[int]]) -> list[str]:
+        """Names in the order of groups of columns, as the coefficients of a joint fit are."""
+        return [self.names[column] for group in groups for column in group]
 
 
 @dataclass(frozen=True)

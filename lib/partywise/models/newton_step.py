@@ -291,9 +291,17 @@ class Ascent:
         return replace(self, beta=line.at(length), length=length)
 
 
-def straying_column(matrix: np.ndarray, first: np.ndarray) -> int:
-    """Place of the coefficient that is largest, in units of its scale, along the direction that lost most curvature."""
+def straying_column(matrix: np.ndarray, first: np.ndarray, *, intercept: bool = False) -> int | None:
+    """Place of the coefficient that is largest, in units of its scale, along the direction that lost most curvature.
+
+    None where the matrix (q, q) is not finite, so that it has no such direction.
+
+    intercept : whether the first coefficient is one: it follows the others and is not the cause, however large
+    """
+    if not np.isfinite(matrix).all():
+        return None
     factor = np.linalg.cholesky(first)
     half = np.linalg.solve(factor, matrix)
     least = np.linalg.eigh(np.linalg.solve(factor, half.T))[1][:, 0]
-    return int(np.argmax(np.abs(np.linalg.solve(factor.T, least)) * np.sqrt(np.diag(first))))
+    lengths = np.abs(np.linalg.solve(factor.T, least)) * np.sqrt(np.diag(first))
+    return int(intercept + np.argmax(lengths[int(intercept) :]))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...models.families import FAMILIES, Family
 from ...models.newton_step import Line, Point, dependent, newton_step, penalties
-from ..exact import NO_STEP, SEPARATED
+from ..exact import NO_STEP, separated_reason, separating_column
 from ..options import JointOptions
 from ..solvers import Memory, has_converged, unit_of
 
@@ -27,6 +27,7 @@ class Steering:
     verdict, reason : what comes next, and why it ends
     point : the last evaluation; direction : (q,) the next step
     first : (q,) Newton's matrix at the start, or that of L-BFGS; memory : of L-BFGS
+    names : (q - 1,) of the columns, in the order of the coefficients
     """
 
     beta: np.ndarray
@@ -37,6 +38,7 @@ class Steering:
     direction: np.ndarray | None = None
     first: np.ndarray | None = None
     memory: Memory | None = None
+    names: tuple[str, ...] = ()
 
     def line(self, ridge: float) -> Line:
         """The line of the next step."""
@@ -48,14 +50,22 @@ class Steering:
         """After a step along the direction."""
         return self if self.direction is None else replace(self, beta=self.beta + step * self.direction)
 
+    def end_as_separated(self, matrix: np.ndarray, ridge: float) -> Steering:
+        """End where X'WX (q, q) has lost the curvature of a direction; the reason names the column."""
+        place = None if self.first is None else separating_column(matrix, self.first, ridge)
+        return replace(self, direction=None, verdict="diverged", reason=separated_reason(place, self.names))
 
-def start_steering(intercept: float, q: int, matrix: np.ndarray | None, mean_weight: float, ridge: float) -> Steering:
+
+def start_steering(
+    intercept: float, names: Sequence[str], matrix: np.ndarray | None, mean_weight: float, ridge: float
+) -> Steering:
     """At an intercept; with X'X (q, q) of L-BFGS, or of what it starts from instead, and the mean weight."""
-    beta = np.concatenate([[intercept], np.zeros(q - 1)])
+    beta = np.concatenate([[intercept], np.zeros(len(names))])
+    now = Steering(beta, names=tuple(names))
     if matrix is None:
-        return Steering(beta)
-    first = mean_weight * matrix + np.diag(penalties(q, ridge))
-    return Steering(beta, first=first, memory=Memory(first))
+        return now
+    first = mean_weight * matrix + np.diag(penalties(len(beta), ridge))
+    return replace(now, first=first, memory=Memory(first))
 
 
 def steer_newton(
@@ -73,7 +83,7 @@ def steer_newton(
         raise dependent(matrix)
     now = replace(now, path=path, point=point, first=matrix if now.first is None else now.first)
     if direction is None or verdict == "separated":
-        return replace(now, direction=None, verdict="diverged", reason=SEPARATED)
+        return now.end_as_separated(matrix, options.ridge)
     return _next_verdict(now, direction, family, options)
 
 

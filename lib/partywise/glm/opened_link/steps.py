@@ -17,7 +17,6 @@ from ...models.newton_step import Line, curvature_vanished, dependent, line_sear
 from ...models.standardise import Scaling, with_ones
 from ...privacy.accounted_values import Clear
 from ..diagnostics import Sums, aic_published, deviance_r2, diagnose, sums_of
-from ..exact import SEPARATED
 from ..model import Estimate, Status
 from ..options import JointOptions
 from ..records import Response
@@ -156,9 +155,9 @@ def local_scales(party: Party, scaling: Scaling) -> Clear:
     return Clear((scaling.means, scaling.scales), units=("features",), owner=party.name)
 
 
-def analyst_started(begun: np.ndarray, q: int, matrix: np.ndarray | None, ridge: float) -> Steering:
+def analyst_started(begun: np.ndarray, names: Sequence[str], matrix: np.ndarray | None, ridge: float) -> Steering:
     """Before the first evaluation."""
-    return start_steering(float(begun[0]), q, matrix, float(begun[1]), ridge)
+    return start_steering(float(begun[0]), names, matrix, float(begun[1]), ridge)
 
 
 def analyst_newton(
@@ -202,7 +201,7 @@ def analyst_moved(now: Steering, step: float) -> Steering:
 def analyst_finished(now: Steering, matrix: np.ndarray, ridge: float) -> Steering:
     """With the status of the optimum, from X'WX there: separated responses have lost their curvature."""
     if now.first is not None and curvature_vanished(matrix, now.first, ridge):
-        return replace(now, verdict="diverged", reason=SEPARATED)
+        return now.end_as_separated(matrix, ridge)
     return replace(now, verdict="ok") if now.verdict == LAST else now
 
 

@@ -39,7 +39,7 @@ from ...models.newton_step import dependent, rank_of
 from ...models.standardise import Scaling, scaling_of, with_ones
 from ...privacy.accounted_values import Clear
 from ..blocks import Block, corrected_step, published_step, update_block
-from ..exact import SEPARATED, check_size
+from ..exact import check_size, separated_reason
 from ..model import Estimate, Status
 from ..options import BcdOptions
 from ..records import Response, local_columns, local_response
@@ -193,11 +193,15 @@ def analyst_state(carried: AnalystState, sweep: int, options: BcdOptions, parts:
 
 
 def reason_of(state: Status, options: BcdOptions) -> str:
-    """What stopped sweeps that did not end by themselves."""
+    """What stopped sweeps that did not end by themselves.
+
+    Of separated responses it names no column: sums over the columns of all parties, which show the one, are at no
+    place, and an owner that named its own to the analyst would say which column of its records has the labels.
+    """
     if state == "not_converged":
         return f"max_sweeps={options.max_sweeps} sweeps"
     if state == "diverged":
-        return SEPARATED if options.variant == "corrected" else "a formula of the source overflowed"
+        return separated_reason() if options.variant == "corrected" else "a formula of the source overflowed"
     return ""
 
 

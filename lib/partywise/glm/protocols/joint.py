@@ -75,7 +75,14 @@ from ..opened_link.steps import (
     local_sums,
     local_weights,
 )
-from ..records import Response, absent_records, local_columns, local_response, local_scaling, local_standardised
+from ..records import (
+    Response,
+    absent_records,
+    local_columns,
+    local_response,
+    local_scaling,
+    local_standardised,
+)
 from . import secret_shared_link
 from .weighted_sums import MaskedColumns, closed_columns, gram, information, scores
 
@@ -237,8 +244,8 @@ def with_opened_link(run: Run) -> Estimate:
     active, passive = roles(run.parties, bare=True)
     public, options, order = run.spec.public, run.spec.options, (active, *passive)
     rows, n = common_rows(run)
-    q = 1 + len(public.names)
-    check_size(n, q, options.ridge)
+    names = public.names_of(party.columns for party in order)
+    check_size(n, 1 + len(names), options.ridge)
     response = run.at(active, local_response, rows, public, options.ridge)
     begun = run.at(active, local_start, response)
     given = run.each(order, local_columns, rows, public)
@@ -249,18 +256,18 @@ def with_opened_link(run: Run) -> Estimate:
     masked = closed_columns(run, order, X, n)
     start = run.send(active, ANALYST, "start", local_sent_start, begun)
     matrix = gram(run, masked, X, between=options.start == "gram") if options.solver == "lbfgs" else None
-    now = run.at(ANALYST, analyst_started, start, q, matrix, options.ridge)
+    now = run.at(ANALYST, analyst_started, start, names, matrix, options.ridge)
     predictor = run.at(active, local_predictor, begun, response)
     predictor, now, verdict, steps = iterate(run, masked, keys, X, response, predictor, now)
     estimate = closing(run, masked, X, scaling, response, predictor, now, verdict)
     counts = {"openings": len(masked.aggregates), "record_openings": steps, "secure_products": masked.dealing.products}
-    names = [party.name for party in order]
-    return run.assemble(to_estimate, estimate, predictor, names, None if public.aligned else rows, counts)
+    holders = [party.name for party in order]
+    return run.assemble(to_estimate, estimate, predictor, holders, None if public.aligned else rows, counts)
 
 
 def fit(run: Run) -> Estimate:
     """Start without columns, step until the coefficients stand still, open the information there once."""
     active, passive = roles(run.parties, bare=True)
     protocol = secret_shared_link.fit if run.spec.options.link == "shared" else with_opened_link
-    with column_names([run.spec.public.names[column] for one in (active, *passive) for column in one.columns]):
+    with column_names(run.spec.public.names_of(party.columns for party in (active, *passive))):
         return protocol(run)

@@ -47,8 +47,9 @@ def local_fit(
     response: Response,
     columns: Sequence[Sequence[int]],
     options: ReferenceOptions,
+    names: Sequence[str],
 ) -> Fit:
-    """The fit on all columns; ``columns`` are those of the party, then those of the others."""
+    """The fit on all columns; ``columns`` are those of the party, then those of the others; ``names`` are of all."""
     return fit_glm(
         merge_blocks([own, *others], columns),
         response.y,
@@ -58,6 +59,7 @@ def local_fit(
         ridge=options.ridge,
         tolerance=options.tolerance,
         max_iter=options.max_iter,
+        names=names,
     )
 
 
@@ -118,7 +120,7 @@ def fit(run: Run) -> Estimate:
     others = run.gather(passive, active, "columns", local_features, columns)
     groups = [party.columns for party in order]
     with column_names(public.names):
-        found = run.at(active, local_fit, columns, others, response, groups, options)
+        found = run.at(active, local_fit, columns, others, response, groups, options, public.names)
     run.send(active, ANALYST, "coefficients", local_coefficients, found, parts_of(order))
     estimate = run.at(active, local_estimate, found, columns, others, response, groups, options)
     aligned = None if public.aligned else rows

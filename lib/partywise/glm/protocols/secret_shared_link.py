@@ -133,12 +133,13 @@ def refine(run: Run, inputs: SharedInputs, state: State, terms: Terms) -> tuple[
     ranges = {fine.name: fine for fine in inputs.plan.link.fine}
     first = inputs.plan.link.fine[0]
     ends = ends_of(run, inputs, terms)
+    names = public.names_of(party.columns for party in inputs.order)
     status, number = first.name, 0
     while status in ranges:
         number += 1
         theta = send_coefficients(run, inputs, state)
         sums = at_optimum(run, inputs, ends, theta, ranges[status], f"optimum {number}")
-        state = run.at(ANALYST, analyst_refined, state, *sums, inputs.plan, options)
+        state = run.at(ANALYST, analyst_refined, state, *sums, inputs.plan, options, names)
         others = others_than(run, ANALYST)
         status = run.agreed(run.broadcast(ANALYST, others, "state", analyst_end, state, inputs.plan.link, parts))
     if first.scores:

@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...models.newton_step import Line, Point, newton_direction, newton_step, penalties
+from ..exact import separated_reason, separating_column
 from ..model import Status
 
 SETTLED, MOVED, LEAST, OUTSIDE = 0.1, 0.5, 1e-3, 3.0
@@ -34,10 +35,6 @@ ROUNDING, SHORTEST, EVALUATIONS = 2e-5, 0.125, 20
 FAR = (
     "the opened power sum of predictors shows records where the polynomial is not the link, as those of separated "
     "responses are: give ridge > 0, drop a column, or use link 'opened'"
-)
-SEPARATED = (
-    "coefficients run off, or a direction has lost its curvature: the columns separate the responses, give ridge > 0, "
-    "drop a column, or use link 'opened'"
 )
 INDEFINITE = "X'WX of the polynomial weights is not definite: give ridge > 0 or use link 'opened'"
 UNRESOLVED = (
@@ -96,12 +93,14 @@ def advanced_finer(
     ranges: Sequence[tuple[float, int]],
     most: int = EVALUATIONS,
     least: float = 0.0,
+    names: Sequence[str] = (),
 ) -> Refinement:
     """The steps after the trial was evaluated.
 
     ``start`` (q, q) is X'WX without columns, with the ridge, ``null`` the deviance without columns. ``unit`` is the
     dispersion in units of ``found.deviance``: a decrement over it is one in standard errors. Of a step d, d' spread d
-    is at least the sum over records of the squares by which their predictors move.
+    is at least the sum over records of the squares by which their predictors move. ``names`` are of the columns, in the
+    order of the coefficients: the analyst, who has X'WX, names the one that separates the responses.
     """
     at = replace(at, optimum=found, evaluations=at.evaluations + 1)
     if found.scores is None:
@@ -121,8 +120,9 @@ def advanced_finer(
     if fault or (at.line is not None and not at.line.accepts(at.step, point.value, ROUNDING)):
         return _halve_step(at, fault, last)
     assert direction is not None
+    separated = f"{separated_reason(separating_column(matrix, start, ridge), names)}, or use link 'opened'"
     if verdict == "separated":
-        return replace(at, status="diverged", reason=SEPARATED)
+        return replace(at, status="diverged", reason=separated)
     settled = float(point.gradient @ direction) <= SETTLED**2 * unit
     if settled and float(direction @ spread @ direction) <= MOVED**2:
         deviance = found.deviance - float((2 * found.scores - found.information @ direction) @ direction)
@@ -130,7 +130,7 @@ def advanced_finer(
         ended = replace(at, trial=at.trial + direction, optimum=replace(found, deviance=deviance))
         return _judge_resolution(ended, least) if plausible else replace(ended, status="diverged", reason=IMPLAUSIBLE)
     if last:
-        return replace(at, status="diverged", reason=SEPARATED)
+        return replace(at, status="diverged", reason=separated)
     line = Line.along(point, direction, ridge)
     return replace(at, point=point, line=line, step=1.0, trial=line.at(1.0))
 

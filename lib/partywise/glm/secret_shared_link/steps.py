@@ -185,8 +185,9 @@ def analyst_refined(
     pearson: np.ndarray | None,
     plan: Plan,
     options: JointOptions,
+    names: Sequence[str],
 ) -> State:
-    """The state after an evaluation at the end of the search."""
+    """The state after an evaluation at the end of the search; ``names`` are in the order of the coefficients."""
     start, search = state.start, state.search
     assert state.refinement is not None
     null = start.null_deviance / start.scale
@@ -213,6 +214,7 @@ def analyst_refined(
         ranges=[(fine.radius, fine.power) for fine in plan.link.fine],
         most=min(EVALUATIONS, options.max_iter - search.evaluations),
         least=plan.link.fine[state.refinement.range].least * start.n_observations,
+        names=names,
     )
     return replace(state, refinement=refinement)
 

@@ -137,7 +137,8 @@ class Whole:
             return self
         factor = 1 << bits
         largest = int(np.max(np.abs(self.integers), initial=0))
-        small = largest * factor < 1 << 62
+        # The factor alone may exceed what int64 holds, where all integers are 0.
+        small = max(largest, 1) * factor < 1 << 62
         integers = self.integers.astype(np.int64 if small else object) * factor
         return replace(
             self, integers=integers, step=self.step / factor, squares=self.squares * factor**2, bits=self.bits + bits
