@@ -1,6 +1,6 @@
 """What pyproject.toml cannot say: a wheel carries the pipeline, which lies beside lib/, inside the package.
 
-``partywise.project`` finds it in either place.  Of a clone only what is tracked is taken, never somebody's own files.
+``partywise.core.project`` finds it in either place.  Of a clone only what is tracked is taken, never somebody's own files.
 """
 
 import subprocess
@@ -13,7 +13,7 @@ from setuptools.command.build_py import build_py
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "lib"))
 
-from partywise.verbs import VERBS
+from partywise.core.verbs import VERBS
 
 PARTS = (
     "CITATION.cff",

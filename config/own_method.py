@@ -14,7 +14,7 @@ import numpy as np
 from partywise.experiment.study import Protocol
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
-from partywise.logistic.model import Estimate, delta_of
+from partywise.methods.logistic.model import Estimate, delta_of
 from partywise.privacy.accounted_values import Clear
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.mechanisms.gaussian import Gaussian

@@ -16,7 +16,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import partywise
-from partywise.checks import Range
+from partywise.core.checks import Range
 from partywise.experiment.cells import COMMON
 from partywise.experiment.configuration.build import describe
 from partywise.experiment.configuration.grammar import Batch, Grid

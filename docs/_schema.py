@@ -14,7 +14,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from partywise.checks import Range, field_types
+from partywise.core.checks import Range, field_types
 from partywise.experiment.configuration.grammar import NAME, CaseBlock, Configuration, Grid, StudyBlock
 from partywise.experiment.deployment.settings import Address, Network
 from partywise.experiment.deployment.site.settings import Site

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from partywise.datasets.fetch import fetch
+from partywise.data.fetch import fetch
 from partywise.experiment.jobs import log_to
 
 log = log_to(snakemake.log[0])

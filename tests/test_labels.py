@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import pytest
 
-from partywise.checks import field_types
+from partywise.core.checks import field_types
 from partywise.experiment.configuration.grammar import Batch, CaseBlock, Configuration, Grid, StudyBlock
 from partywise.experiment.study import Study, available, load
 from pipeline import ROOT

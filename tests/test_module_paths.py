@@ -100,14 +100,16 @@ def strangers() -> list[str]:
 
 
 def test_every_module_that_a_docstring_names_exists():
-    """Twelve loaders named `resources.fetch`, which had become `datasets.fetch`."""
+    """Twelve loaders named `resources.fetch`, which had become `data.fetch`."""
     assert strangers() == []
 
 
 def test_a_path_that_is_not_there_is_a_stranger():
-    assert not exists("resources.fetch", "import numpy") and not exists("partywise.trees.nowhere", "")
-    assert not exists("partywise.datasets.fetch.nothing_at_all", "")
-    assert exists("datasets.fetch", "") and exists("partywise.trees.options", "") and exists("rows.x", "rows = 1")
+    assert not exists("resources.fetch", "import numpy") and not exists("partywise.methods.trees.nowhere", "")
+    assert not exists("partywise.data.fetch.nothing_at_all", "")
+    assert (
+        exists("datasets.fetch", "") and exists("partywise.methods.trees.options", "") and exists("rows.x", "rows = 1")
+    )
 
 
 def test_steps_of_the_pipeline_are_rules():

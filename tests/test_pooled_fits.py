@@ -21,10 +21,10 @@ from statsmodels.duration.hazard_regression import PHReg
 import partywise as pw
 import xgboost_trees
 from glm_oracle import oracle
+from partywise.methods.trees.codes import dense_ranks
+from partywise.methods.trees.options import PooledOptions
 from partywise.models.criteria import CLASSES
 from partywise.models.criteria import NUMBERS as SQUARES
-from partywise.trees.codes import dense_ranks
-from partywise.trees.options import PooledOptions
 from public_tables import FOLLOW_UPS, REGRESSIONS, FollowUp, Regression
 
 # Protocols of generalised linear models, and what a coefficient may be off by, in standard errors.

@@ -47,10 +47,10 @@ PROMISED = {
     "partywise.privacy.audit.one_run": ("audit_one_run",),
     "partywise.privacy.audit.pairs": ("audit_pair",),
     "partywise.privacy.mechanisms.random": ("SecureRandom",),
-    "partywise.randomness": ("SimulationRandom", "stream"),
-    "partywise.logistic": ("fit_walr", "plan_label_dp", "boundedness", "release_dot_product"),
-    "partywise.inverse_regression": ("sir", "projection_loss"),
-    "partywise.inverse_regression.models": ("draw",),
+    "partywise.core.randomness": ("SimulationRandom", "stream"),
+    "partywise.methods.logistic": ("fit_walr", "plan_label_dp", "boundedness", "release_dot_product"),
+    "partywise.methods.inverse_regression": ("sir", "projection_loss"),
+    "partywise.methods.inverse_regression.models": ("draw",),
 }
 PAIRS = [(module, name) for module, names in PROMISED.items() for name in names]
 

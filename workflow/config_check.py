@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from partywise.experiment.configuration.text import nearest_file
 from partywise.experiment.deployment.settings import deployments_of
 from partywise.experiment.plan import Plan

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import psutil
 
-from partywise.project import command
+from partywise.core.project import command
 
 UNKNOWN = 0
 
@@ -53,7 +53,7 @@ class Claim:
 
     @property
     def environment(self) -> dict[str, str]:
-        """For jobs: by these ``partywise.files`` tells whether the run that started one still holds the folder."""
+        """For jobs: by these ``partywise.core.files`` tells whether the run that started one still holds the folder."""
         return {"PARTYWISE_RUN": self.run, "PARTYWISE_RUN_FILE": str(self.path.resolve())}
 
     def name(self, process: int) -> None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from partywise.project import command
+from partywise.core.project import command
 from place import RESULTS, write_json
 
 

@@ -36,9 +36,9 @@ from launching.words import (
 )
 from launching.writable import check_writable
 from partywise import __version__
-from partywise.errors import ConfigError
-from partywise.project import command as verb
-from partywise.project import exit_code
+from partywise.core.errors import ConfigError
+from partywise.core.project import command as verb
+from partywise.core.project import exit_code
 from place import RECORD, ROOT, Place, shipped
 from plain_names import NoPlainName, plain_names
 

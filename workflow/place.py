@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
+from partywise.core.project import command
 from partywise.experiment.results.folder import KEPT, RESULTS, checked_name, result_name
-from partywise.project import command
 
 ROOT = Path(__file__).resolve().parents[1]
 # In the folder of a configuration: whose it is.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from partywise.project import command
+from partywise.core.project import command
 
 WIDTH = 100
 # Of forty lines the last one tells how long the run took.

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from partywise.experiment.batches import most_blocks
 from partywise.experiment.plan import Plan
 

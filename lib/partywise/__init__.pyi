@@ -2,8 +2,10 @@
 
 from . import plot as plot
 from .alignment.align import align as align
-from .errors import BudgetExceeded as BudgetExceeded
-from .errors import CertificationError as CertificationError
+from .core.errors import BudgetExceeded as BudgetExceeded
+from .core.errors import CertificationError as CertificationError
+from .core.randomness import Streams as Streams
+from .core.randomness import stream as stream
 from .experiment.results.cube import open_cube as open_cube
 from .federation.account.fit_budget import Budget as Budget
 from .federation.channel import Channel as Channel
@@ -14,14 +16,17 @@ from .federation.parties import split_rows as split_rows
 from .federation.run import Run as Run
 from .federation.run import simulate as simulate
 from .federation.secure_streams import SecureStreams as SecureStreams
-from .filters.certified import CertifiedFilter as CertifiedFilter
-from .filters.estimator import FederatedLogistic as FederatedLogistic
-from .functional.estimator import FunctionalBoosting as FunctionalBoosting
-from .glm.estimator import VerticalGLM as VerticalGLM
-from .inverse_regression.estimator import SlicedInverseRegression as SlicedInverseRegression
-from .linear.estimator import VerticalLinear as VerticalLinear
-from .logistic.estimator import LabelPrivateLogisticRegression as LabelPrivateLogisticRegression
-from .pca.estimator import VerticalPCA as VerticalPCA
+from .methods.filters.certified import CertifiedFilter as CertifiedFilter
+from .methods.filters.estimator import FederatedLogistic as FederatedLogistic
+from .methods.functional.estimator import FunctionalBoosting as FunctionalBoosting
+from .methods.glm.estimator import VerticalGLM as VerticalGLM
+from .methods.inverse_regression.estimator import SlicedInverseRegression as SlicedInverseRegression
+from .methods.linear.estimator import VerticalLinear as VerticalLinear
+from .methods.logistic.estimator import LabelPrivateLogisticRegression as LabelPrivateLogisticRegression
+from .methods.pca.estimator import VerticalPCA as VerticalPCA
+from .methods.survival.estimator import FederatedCox as FederatedCox
+from .methods.survival.estimator import FederatedKaplanMeier as FederatedKaplanMeier
+from .methods.trees.estimator import VerticalBoosting as VerticalBoosting
 from .privacy.accountants.dp_accounting import from_dp_event as from_dp_event
 from .privacy.accountants.dp_accounting import to_dp_event as to_dp_event
 from .privacy.accounted_values import Clear as Clear
@@ -46,11 +51,6 @@ from .privacy.statistics.bounded import SensitivityCertificate as SensitivityCer
 from .privacy.statistics.counts import counts as counts
 from .privacy.statistics.moments import record_sum as record_sum
 from .privacy.statistics.records import clipped_coefficients as clipped_coefficients
-from .randomness import Streams as Streams
-from .randomness import stream as stream
 from .scoring import load as load
-from .survival.estimator import FederatedCox as FederatedCox
-from .survival.estimator import FederatedKaplanMeier as FederatedKaplanMeier
-from .trees.estimator import VerticalBoosting as VerticalBoosting
 
 __version__: str

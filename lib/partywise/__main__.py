@@ -1,4 +1,4 @@
-"""All verbs, as ``python -m partywise`` and as the command ``partywise``: rows of `verbs.VERBS`."""
+"""All verbs, as ``python -m partywise`` and as the command ``partywise``: rows of `core.verbs.VERBS`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from . import __version__
-from .errors import AccountError, ConfigError, CubeError, DataMissing, ModelError
-from .project import THREADS, become, exit_code
-from .verbs import HELP, VERSION, UnknownVerb, Verb, find, group_help, help_text, new_parser
+from .core.errors import AccountError, ConfigError, CubeError, DataMissing, ModelError
+from .core.project import THREADS, become, exit_code
+from .core.verbs import HELP, VERSION, UnknownVerb, Verb, find, group_help, help_text, new_parser
 
 # Before numpy, which functions of verbs load, sets up its threads.
 os.environ.update({name: "1" for name in THREADS if name not in os.environ})

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from .datasets.own.csv import nearest, read_bytes
-from .datasets.own.drafts.parts import Ask, Draft, NotSuited, Roles, party_name, without_comments_of_data, yaml_lines
-from .datasets.own.drafts.survey import TableSurvey, description, survey
-from .errors import ConfigError, DataMissing
+from .core.errors import ConfigError, DataMissing
+from .core.project import command
+from .data.own.csv import nearest, read_bytes
+from .data.own.drafts.parts import Ask, Draft, NotSuited, Roles, party_name, without_comments_of_data, yaml_lines
+from .data.own.drafts.survey import TableSurvey, description, survey
 from .experiment.configuration.build import choices
 from .experiment.results.folder import name_of
 from .experiment.study import FirstRun, available, load
-from .project import command
 
 HEAD = "# yaml-language-server: $schema=schema/configuration.json"
 

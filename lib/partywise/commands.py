@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .errors import ConfigError
-from .project import command
+from .core.errors import ConfigError
+from .core.project import command
 
 # Columns of a table that a person may name to `check-data`.
 ROLES = {
@@ -89,7 +89,7 @@ def check_data(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     parser.add_argument("--into", type=Path, help="file for the draft; by default it is printed")
     options = parser.parse_args(words)
     from .check_data import check_data
-    from .datasets.own.drafts.parts import Roles
+    from .data.own.drafts.parts import Roles
 
     roles = Roles(**{role: getattr(options, role) for role in (*ROLES, "me")})
     return check_data(options.files, roles, options.study, options.into)
@@ -143,7 +143,7 @@ def from_source(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     import yaml
 
     from .experiment.plans import plans
-    from .trees.source_config import from_source
+    from .methods.trees.source_config import from_source
 
     try:
         translated = from_source(yaml.safe_load(path.read_text(encoding="utf-8")))

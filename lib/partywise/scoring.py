@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from .checks import Range
-from .datasets.own.grammar import ColumnBlock, OwnFiles, twice
-from .errors import ConfigError, ModelError
-from .files import replacing
+from .core.checks import Range
+from .core.errors import ConfigError, ModelError
+from .core.files import replacing
+from .data.own.grammar import ColumnBlock, OwnFiles, twice
 
 if TYPE_CHECKING:
     from .federation.estimator import Estimator
@@ -140,11 +140,11 @@ def score(model: Path, table: str, into: Path, keys: Path | None, id: str | None
 
 def _records(settings: ScoredTable, file: str, names: list[str]) -> tuple[list[str], np.ndarray]:
     """What each record of a table is called, and its numbers (n, p) in the order of the names."""
-    from .datasets.own.columns import values
-    from .datasets.own.grammar import check_untold, is_typed
-    from .datasets.own.indicators import indicators
-    from .datasets.own.plausible import check_entries
-    from .datasets.own.records.load import check_count, complete, contents, open_table, record_names
+    from .data.own.columns import values
+    from .data.own.grammar import check_untold, is_typed
+    from .data.own.indicators import indicators
+    from .data.own.plausible import check_entries
+    from .data.own.records.load import check_count, complete, contents, open_table, record_names
 
     try:
         columns = settings.columns_of(names)

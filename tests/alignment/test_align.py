@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import partywise as pw
-from partywise.randomness import stream
+from partywise.core.randomness import stream
 
 MODES = ("psi", "hmac", "sha256")
 

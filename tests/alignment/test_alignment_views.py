@@ -8,12 +8,12 @@ import math
 import numpy as np
 import pytest
 
-from partywise.attacks.identifiers import attack_ids
+from partywise.audits.attacks.identifiers import attack_ids
+from partywise.core.randomness import stream
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges import psi
 from partywise.federation.exchanges.common_tokens import local_order
 from partywise.federation.run import simulate
-from partywise.randomness import stream
 from unaligned import rows_and_number, unaligned
 
 EVERYBODY = [f"PATIENT_{number:05d}" for number in range(100_000)]

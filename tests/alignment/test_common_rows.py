@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from forked import checked, forked
 from partywise.audits.contract import agree
+from partywise.core.randomness import stream
 from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams
-from partywise.randomness import stream
 from unaligned import joined, rows_and_number, unaligned
 
 MODES = ("psi", "hmac", "sha256")

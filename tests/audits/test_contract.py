@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from partywise.audits.contract import Subject, changed_records, check_neighbours, contract_violations, same
-from partywise.errors import ContractError
+from partywise.core.errors import ContractError
+from partywise.core.randomness import stream
 from partywise.federation.parties import Party, split_rows
 from partywise.federation.run import Run
 from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.mechanisms.gaussian import Gaussian
 from partywise.privacy.statistics.moments import record_sum
-from partywise.randomness import stream
 
 N = 90
 

@@ -20,13 +20,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lib"))
 
 import numpy as np
 
-from partywise.functional.bases import BSplineBasis
-from partywise.functional.boosting import fit_boosting
-from partywise.functional.moments import Moments, Sums, block_noise, corrected_moments
-from partywise.functional.path_options import BoostingOptions
-from partywise.functional.paths import Penalties
-from partywise.functional.solver import spectral_scale
-from partywise.randomness import stream
+from partywise.core.randomness import stream
+from partywise.methods.functional.bases import BSplineBasis
+from partywise.methods.functional.boosting import fit_boosting
+from partywise.methods.functional.moments import Moments, Sums, block_noise, corrected_moments
+from partywise.methods.functional.path_options import BoostingOptions
+from partywise.methods.functional.paths import Penalties
+from partywise.methods.functional.solver import spectral_scale
 from partywise.studies.functional_boosting.cases import draw_curves, draw_operators
 from partywise.studies.functional_boosting.settings import SimulationSettings
 

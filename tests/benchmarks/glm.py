@@ -25,14 +25,14 @@ sys.path[:0] = [str(ROOT / "lib"), str(ROOT / "tests" / "support")]
 import numpy as np
 
 from glm_driver import FAMILIES, records, start
-from partywise.datasets.descriptions import TABLES
-from partywise.datasets.loaders.party_tables.read import load
+from partywise.data.descriptions import TABLES
+from partywise.data.loaders.party_tables.read import load
 from partywise.federation.run import simulate
-from partywise.glm.diagnostics import diagnose, sums_of
-from partywise.glm.exact import fit_glm
-from partywise.glm.options import JointOptions
-from partywise.glm.protocols import joint
-from partywise.glm.records import Response
+from partywise.methods.glm.diagnostics import diagnose, sums_of
+from partywise.methods.glm.exact import fit_glm
+from partywise.methods.glm.options import JointOptions
+from partywise.methods.glm.protocols import joint
+from partywise.methods.glm.records import Response
 from partywise.models.families import FAMILIES as OBJECTS
 
 # Measured: .2 to .6 on small data, .07 to .4 on large.

@@ -22,15 +22,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lib"))
 
 import numpy as np
 
+from partywise.core.randomness import stream
 from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party, split_columns
 from partywise.federation.run import Run
-from partywise.randomness import stream
-from partywise.trees.ensemble import with_thresholds
-from partywise.trees.model import LEAF, Column, Ensemble, PublicFacts, Tree
-from partywise.trees.options import GatheringOptions
-from partywise.trees.protocols.inference import score_held_out
+from partywise.methods.trees.ensemble import with_thresholds
+from partywise.methods.trees.model import LEAF, Column, Ensemble, PublicFacts, Tree
+from partywise.methods.trees.options import GatheringOptions
+from partywise.methods.trees.protocols.inference import score_held_out
 
 ROWS, TREES, LEVELS, COLUMNS, REPEATS = 2000, 10, 2, 14, 9
 SHARED, ENCRYPTED = 0.2, 45.0

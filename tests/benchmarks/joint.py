@@ -27,16 +27,16 @@ sys.path.insert(0, str(ROOT / "lib"))
 
 import numpy as np
 
+from partywise.core.randomness import Streams, stream
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party, split_columns
 from partywise.federation.run import Run, simulate
-from partywise.glm.blocks import Block, published_step
-from partywise.glm.model import PublicFacts
-from partywise.glm.options import BcdOptions, JointOptions
-from partywise.glm.protocols import bcd, joint
-from partywise.glm.records import Response
+from partywise.methods.glm.blocks import Block, published_step
+from partywise.methods.glm.model import PublicFacts
+from partywise.methods.glm.options import BcdOptions, JointOptions
+from partywise.methods.glm.protocols import bcd, joint
+from partywise.methods.glm.records import Response
 from partywise.models.families import FAMILIES
-from partywise.randomness import Streams, stream
 
 P, PAIRS = 10, 5
 FIT, VISIT, RATIO, NEWTON = 1.0, 0.4e-3, 4.5, 0.2

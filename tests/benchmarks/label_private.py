@@ -28,15 +28,15 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from partywise.datasets.loaders.read import read_table
-from partywise.logistic.newton import fit_many
-from partywise.logistic.planner import fixed_plan, plan_label_dp
-from partywise.logistic.release import redraw_dot_products
-from partywise.logistic.trainers import fit_walr, ordinary_mini_batch
+from partywise.core.randomness import stream
+from partywise.data.loaders.read import read_table
+from partywise.methods.logistic.newton import fit_many
+from partywise.methods.logistic.planner import fixed_plan, plan_label_dp
+from partywise.methods.logistic.release import redraw_dot_products
+from partywise.methods.logistic.trainers import fit_walr, ordinary_mini_batch
 from partywise.models.links import LOGIT
 from partywise.models.newton import newton
 from partywise.models.objective import Objective
-from partywise.randomness import stream
 from partywise.studies.label_private.cases import draw_logistic
 from partywise.studies.label_private.settings import GeneratedSettings
 

@@ -23,13 +23,13 @@ sys.path.insert(0, str(ROOT / "lib"))
 
 import numpy as np
 
-from partywise.datasets import fetch as resources
+from partywise.core.randomness import Streams, stream
+from partywise.data import fetch as resources
 from partywise.experiment.study import MethodSpec
 from partywise.federation.folds import Fold
 from partywise.federation.run import Run, simulate
-from partywise.functional.options import MomentsOptions
-from partywise.functional.protocols import moments as moments_release
-from partywise.randomness import Streams, stream
+from partywise.methods.functional.options import MomentsOptions
+from partywise.methods.functional.protocols import moments as moments_release
 from partywise.studies.functional_boosting import cases
 from partywise.studies.functional_boosting import data as study_data
 from partywise.studies.functional_boosting.metrics import metrics

@@ -20,12 +20,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lib"))
 
 import numpy as np
 
+from partywise.core.randomness import Streams, stream
+from partywise.methods.trees.gathering.protection import protection
+from partywise.methods.trees.gathering.ranks import message_of, rank_codes
+from partywise.methods.trees.model import Column, PublicFacts
+from partywise.methods.trees.options import GatheringOptions
 from partywise.privacy.accounted_values import Public
-from partywise.randomness import Streams, stream
-from partywise.trees.gathering.protection import protection
-from partywise.trees.gathering.ranks import message_of, rank_codes
-from partywise.trees.model import Column, PublicFacts
-from partywise.trees.options import GatheringOptions
 
 ROWS, COLUMNS, REPEATS, LIMIT = 45_222, 14, 7, 0.6
 QUANTILES = {"protect": "dp", "edges": "quantile", "n_bins": 50, "budget": "feature"}

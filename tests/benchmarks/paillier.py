@@ -26,11 +26,11 @@ sys.path[:0] = [str(ROOT / "lib"), str(ROOT / "tests" / "support")]
 import numpy as np
 from phe import paillier as phe
 
+from partywise.core.randomness import stream
 from partywise.federation.exchanges.homomorphic import paillier
 from partywise.federation.exchanges.homomorphic.ciphertexts import take
 from partywise.federation.exchanges.homomorphic.paillier_keys import generate_key
-from partywise.randomness import stream
-from partywise.trees.protocols.label_scattering import fit
+from partywise.methods.trees.protocols.label_scattering import fit
 from scattering_driver import make_run, pooled
 
 BITS, COUNT, PAIRS = 2048, 400, 9

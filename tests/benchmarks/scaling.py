@@ -32,6 +32,7 @@ sys.path.insert(0, str(ROOT / "lib"))
 
 import numpy as np
 
+from partywise.core.randomness import stream
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
@@ -41,7 +42,6 @@ from partywise.privacy.accounted_values import Public
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms.release import Release
-from partywise.randomness import stream
 
 TABLE = ROOT / "docs" / "measured" / "scaling.csv"
 FIELDS = ("curve", "what", "size", "cpu_seconds", "peak_mb", "wire_mb")
@@ -147,7 +147,7 @@ def grown(axis: int, study: str, size: int) -> Measured:
 
 def covariates(size: int) -> Measured:
     """Certified scores of 1000 records with so many covariates by the estimator: data, fit, ledger, totals."""
-    from partywise.survival.estimator import FederatedCox
+    from partywise.methods.survival.estimator import FederatedCox
 
     begun, rng = time.process_time(), stream(1, "covariates")
     X = rng.uniform(-1, 1, size=(1000, size))

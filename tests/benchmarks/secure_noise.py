@@ -24,9 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lib"))
 import numpy as np
 import opendp.prelude as dp
 
+from partywise.core.randomness import stream
 from partywise.privacy.mechanisms.random import SecureRandom
 from partywise.privacy.secure.table import DISTRIBUTIONS
-from partywise.randomness import stream
 
 DRAWS = 1_000_000
 OPENDP_DRAWS = 20_000

@@ -31,6 +31,7 @@ sys.path[:0] = [str(ROOT / "lib"), str(ROOT / "tests" / "support")]
 import numpy as np
 
 from glm_driver import fitted, records
+from partywise.core.randomness import Streams, stream
 from partywise.federation.exchanges.cross_product import private, product, reveal, send_masked
 from partywise.federation.exchanges.dealing import dealing
 from partywise.federation.exchanges.polynomials import polynomials
@@ -39,10 +40,9 @@ from partywise.federation.exchanges.shared_values import LinearCombination
 from partywise.federation.exchanges.words import WORDS
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
-from partywise.glm.options import JointOptions
-from partywise.glm.protocols.joint import fit
+from partywise.methods.glm.options import JointOptions
+from partywise.methods.glm.protocols.joint import fit
 from partywise.privacy.accounted_values import Clear
-from partywise.randomness import Streams, stream
 
 SIZES, P, BITS, WORD_BITS = (2_000, 50_000), 10, 38, 23
 ERROR, COST, SECONDS = 1e-12, 6.0, 1.0

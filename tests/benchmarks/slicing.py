@@ -22,12 +22,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lib"))
 
 import numpy as np
 
-from partywise.inverse_regression import models, projection_loss, sir
-from partywise.inverse_regression.moments import client_moments
-from partywise.inverse_regression.slices import equal_frequency
+from partywise.core.randomness import stream
+from partywise.methods.inverse_regression import models, projection_loss, sir
+from partywise.methods.inverse_regression.moments import client_moments
+from partywise.methods.inverse_regression.slices import equal_frequency
 from partywise.privacy.accounted_values import Public
 from partywise.privacy.statistics.clips import BoxClip
-from partywise.randomness import stream
 
 SHAPES, H, D = ((50_000, 10), (5_000, 200)), 10, 2
 REQUIRED, TOLERANCE, PER_RECORD = 2.0, 1e-8, 1.1

@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lib"))
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from partywise.functional.bases import BSplineBasis
-from partywise.functional.solver import PenalizedSolver, solve_penalized, spectral_scale
+from partywise.methods.functional.bases import BSplineBasis
+from partywise.methods.functional.solver import PenalizedSolver, solve_penalized, spectral_scale
 
 LAMBDAS = (1e-3, 1e-3, 1e-3)
 REQUIRED = {20: 5.0, 40: 50.0}

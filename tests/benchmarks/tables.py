@@ -24,13 +24,13 @@ import numpy as np
 from gathering_driver import execution, facts
 from partywise.audits.contract import agree
 from partywise.audits.replay import record
+from partywise.core.randomness import stream
 from partywise.federation.run import Run, simulate
+from partywise.methods.trees.codes import public_bins
+from partywise.methods.trees.options import TablesOptions
+from partywise.methods.trees.protocols import tables
 from partywise.privacy.mechanisms.random import integer_noise
 from partywise.privacy.statistics.newton import Cells
-from partywise.randomness import stream
-from partywise.trees.codes import public_bins
-from partywise.trees.options import TablesOptions
-from partywise.trees.protocols import tables
 
 # Bins of age, workclass, fnlwgt, education, education-num, marital-status and occupation; columns of the others.
 SIZES, OTHERS = (11, 7, 8, 16, 16, 7, 14), 7

@@ -25,14 +25,14 @@ import numpy as np
 from phe import paillier as phe
 
 from linear_driver import fitted, rows
+from partywise.core.randomness import stream
 from partywise.federation.exchanges.homomorphic import paillier
 from partywise.federation.exchanges.homomorphic.ciphertexts import take
 from partywise.federation.exchanges.homomorphic.paillier_keys import generate_key
 from partywise.federation.exchanges.homomorphic.weighted_sums import weighted_sums
-from partywise.linear.fixed_point import to_fixed_point
-from partywise.linear.options import CertifiedOptions
-from partywise.linear.protocols import certified
-from partywise.randomness import stream
+from partywise.methods.linear.fixed_point import to_fixed_point
+from partywise.methods.linear.options import CertifiedOptions
+from partywise.methods.linear.protocols import certified
 
 BATCH, COLUMNS, PAIRS = 50, 15, 5
 ROUND, POWERS = 0.25, 2.0

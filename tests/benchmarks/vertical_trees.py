@@ -27,12 +27,12 @@ sys.path.insert(0, str(ROOT / "lib"))
 
 import numpy as np
 
-from partywise.datasets.loaders import adult
-from partywise.randomness import stream
-from partywise.trees.codes import CodedColumns, dense_ranks, quantile_bins
-from partywise.trees.ensemble import grow_trees
-from partywise.trees.model import Ensemble
-from partywise.trees.options import PooledOptions
+from partywise.core.randomness import stream
+from partywise.data.loaders import adult
+from partywise.methods.trees.codes import CodedColumns, dense_ranks, quantile_bins
+from partywise.methods.trees.ensemble import grow_trees
+from partywise.methods.trees.model import Ensemble
+from partywise.methods.trees.options import PooledOptions
 
 BINS, MEGABYTES = 50, 400
 Data = tuple[np.ndarray, np.ndarray]

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
@@ -126,7 +126,7 @@ def test_rows_of_a_mechanism_that_nobody_vouches_for_are_unproved_in_the_pipelin
     ],
 )
 def test_methods_of_the_package_keep_theirs(study, protocol, options, silent, monkeypatch):
-    monkeypatch.setattr("partywise.checks.LEAST_KEY_SIZE", 512)
+    monkeypatch.setattr("partywise.core.checks.LEAST_KEY_SIZE", 512)
     for name, trial in trials(study).items():
         found = outcome(name, trial, study, {"protocol": protocol} | options)
         assert found.failures == {} and found.pooled == silent

@@ -14,7 +14,7 @@ import pytest
 import toy_claim
 from artifact import bibliography
 from audit_driver import cell
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from partywise.experiment import claims
 from partywise.experiment.claims import Claim, all_claims
 from partywise.experiment.plan import plan

@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 
 from partywise.__main__ import main
-from partywise.errors import CubeError
+from partywise.core.errors import CubeError
 from partywise.experiment.results.compare import SHOWN, compare_cubes, compare_results
 from partywise.experiment.results.cube import DIMS
 from pipeline import ROOT, environment

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from partywise.experiment.plans import plans, read_configuration
 from pipeline import ROOT
 

@@ -19,7 +19,7 @@ import xarray as xr
 import toy
 from gathered import OUTPUTS, gather, make_blocks, read_part, table
 from partywise.__main__ import main
-from partywise.errors import CertificationError, CubeError
+from partywise.core.errors import CertificationError, CubeError
 from partywise.experiment.blocks import kind_of, write_block
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
@@ -313,7 +313,7 @@ def test_a_disk_that_is_full_is_told_also_where_a_library_hides_it(gathered, tmp
     monkeypatch.setattr(type(cube), "to_netcdf", hidden)
     with pytest.raises(type(error), match=str(error.args[-1])):
         write_cube(tmp_path / "cube.nc", cube)
-    monkeypatch.setattr("partywise.files.os.fsync", lambda number: full(number))
+    monkeypatch.setattr("partywise.core.files.os.fsync", lambda number: full(number))
     with pytest.raises(OSError, match=r"cube.nc cannot be written \(No space left on device\): free space"):
         write_cube(tmp_path / "cube.nc", cube)
     assert list(tmp_path.iterdir()) == []

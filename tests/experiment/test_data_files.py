@@ -13,7 +13,7 @@ import every_protocol
 import own_columns
 import own_rows
 import toy
-from partywise.errors import CubeError
+from partywise.core.errors import CubeError
 from partywise.experiment.batches import DATA_SHARE, blocks, data_blocks
 from partywise.experiment.data import draw, generate, in_order, read_data, write_data
 from partywise.experiment.plan import plan

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from partywise.datasets.curves.descriptions import Scale
-from partywise.datasets.curves.tables import CurveTable
+from partywise.core.randomness import stream
+from partywise.data.curves.descriptions import Scale
+from partywise.data.curves.tables import CurveTable
 from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
@@ -17,7 +18,6 @@ from partywise.experiment.plotting.select import plan_behind
 from partywise.experiment.plotting.series import cases_of, example_fits_of, methods_of, replicate_means, series
 from partywise.experiment.plotting.style import NEUTRALS, look
 from partywise.experiment.results.provenance import config_json
-from partywise.randomness import stream
 from partywise.studies.functional_boosting import cases
 from partywise.studies.functional_boosting.figures import curves, parties, privacy
 from partywise.studies.functional_boosting.study import STUDY

@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from invented import invented
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from partywise.experiment.plan import plan
 from partywise.experiment.plotting.typeset import Table
-from partywise.logistic.zonotope import LP_ROWS
+from partywise.methods.logistic.zonotope import LP_ROWS
 from pipeline import ROOT
 from shipped import DEFAULT, shipped
 

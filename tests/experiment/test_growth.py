@@ -17,7 +17,7 @@ import yaml
 
 import toy
 from growth_driver import design, write_blocks
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from partywise.experiment.blocks import read_entries
 from partywise.experiment.configuration.grammar import Batch
 from partywise.experiment.plan import plan

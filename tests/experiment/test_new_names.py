@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from partywise.experiment.configuration.build import build, choices, convert
 from partywise.experiment.configuration.new_names import RENAMED, RENAMED_VALUES, RENAMED_VARIABLES
 from partywise.experiment.results.compare import compare_cubes

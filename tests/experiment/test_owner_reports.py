@@ -24,7 +24,7 @@ from partywise.experiment.cells import run
 from partywise.experiment.owner_outputs import OwnerReport, decode_report, encode_report, estimate_rows
 from partywise.experiment.results.provenance_record import fingerprint_of, write_record
 from partywise.experiment.tables import take_home
-from partywise.glm.model import Estimate
+from partywise.methods.glm.model import Estimate
 from partywise.models.intervals import Intervals
 from partywise.studies.vertical_glm.owner_outputs import regression
 from plain_digests import artifacts_with, digests_of_file

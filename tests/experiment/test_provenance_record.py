@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from partywise.errors import InputChanged
+from partywise.core.errors import InputChanged
 from partywise.experiment.results.provenance_record import (
     as_planned,
     digests_before,

@@ -18,8 +18,9 @@ import pytest
 
 import every_protocol
 import toy
-from partywise import files
-from partywise.errors import ConfigError
+from partywise.core import files
+from partywise.core.errors import ConfigError
+from partywise.core.files import replacing
 from partywise.experiment.cells import compute, run
 from partywise.experiment.configuration.build import build
 from partywise.experiment.data import generate
@@ -27,7 +28,6 @@ from partywise.experiment.jobs import Timings
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import plans
 from partywise.experiment.study import Lazy, Study, available, load
-from partywise.files import replacing
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 
 ONE = {"methods": ("clear",), "replicates": 1, "parties": (1,), "folds": 1, "epsilon": (inf,)}
@@ -347,7 +347,7 @@ def test_a_link_of_the_name_of_the_temporary_file_is_not_followed(tmp_path):
 def test_a_writer_leaves_the_temporary_file_of_a_living_one_alone(tmp_path):
     """An orphan of a killed run and the job that repeats it write the same file at the same time: both end well."""
     target = tmp_path / "kept.txt"
-    code = "import sys; from partywise.files import replacing\n"
+    code = "import sys; from partywise.core.files import replacing\n"
     code += "with replacing(sys.argv[1]) as temporary:\n"
     code += "    temporary.write_text('of the orphan'); print(temporary.name, flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", code, str(target)]
@@ -402,8 +402,8 @@ def test_parts_are_found_beside_the_file_of_a_study():
     assert study.metrics == Lazy("partywise.studies.vertical_linear.metrics:metrics")
     assert study.data == Lazy("partywise.studies.vertical_linear.data:LinearData")
     assert study.sources["dataset"].generate == Lazy("partywise.studies.vertical_linear.cases:draw_dataset")
-    assert study.sources["table"].apart == Lazy("partywise.datasets.own.remote.columns:placeholders")
-    assert study.methods["exact"].fit == Lazy("partywise.linear.protocols.pooled:fit")
+    assert study.sources["table"].apart == Lazy("partywise.data.own.remote.columns:placeholders")
+    assert study.methods["exact"].fit == Lazy("partywise.methods.linear.protocols.pooled:fit")
     assert study.figures["loss_by_round"].address == "partywise.studies.vertical_linear.figures.training:loss_by_round"
     assert toy.STUDY.metrics == Lazy("toy:metrics"), "a study in a single file has its parts in that file"
     assert load("privacy_audit").trials is None, "it has no trials.py"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.plotting.select import coordinate_of, having
 from partywise.experiment.results.assemble import header_of

@@ -15,17 +15,17 @@ from sklearn.base import clone
 import partywise as pw
 from curve_functions import fit_central
 from partywise.audits.contract import same
+from partywise.core.randomness import Streams
 from partywise.experiment import cells
 from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.trial import execution
 from partywise.federation.run import simulate
-from partywise.functional.model import BasisSpec
-from partywise.functional.path_options import BoostingOptions
-from partywise.inverse_regression import projection_loss, sir
-from partywise.logistic import penalised_optimum
+from partywise.methods.functional.model import BasisSpec
+from partywise.methods.functional.path_options import BoostingOptions
+from partywise.methods.inverse_regression import projection_loss, sir
+from partywise.methods.logistic import penalised_optimum
 from partywise.privacy.accounted_values import Public
-from partywise.randomness import Streams
 from partywise.studies.sliced_inverse_regression.cases import client_statistics
 from pipeline import ROOT
 

@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from partywise.errors import CertificationError
+from partywise.core.errors import CertificationError
 from partywise.federation import channel as channels
 from partywise.federation.channel import Channel
 from partywise.federation.cipher import Cipher

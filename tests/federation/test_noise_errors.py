@@ -12,7 +12,7 @@ import pytest
 from test_option_defaults import ESTIMATORS
 
 import partywise as pw
-from partywise.randomness import stream
+from partywise.core.randomness import stream
 
 GLM = {"location": 0.0, "scale": 1.0, "statistic": (-4.0, 4.0), "family": "gaussian"}
 # Settings of a fit of each estimator, and what one protocol needs besides.

@@ -12,7 +12,8 @@ from fixed import fixed
 from partywise.audits.contract import Subject, changed_records, check_neighbours
 from partywise.audits.noise import check_noise
 from partywise.audits.replay import compare, record, replay
-from partywise.errors import ContractError
+from partywise.core.errors import ContractError
+from partywise.core.randomness import stream
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.privacy.accounted_values import Clear, Public
@@ -25,7 +26,6 @@ from partywise.privacy.statistics.moments import record_sum
 from partywise.privacy.statistics.records import count_at_most, entries
 from partywise.privacy.statistics.slices import slice_means
 from partywise.privacy.statistics.whole import Whole, whole
-from partywise.randomness import stream
 
 N = 60
 

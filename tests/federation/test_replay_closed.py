@@ -11,7 +11,8 @@ import pytest
 from fixed import fixed
 from partywise.audits.contract import Subject, changed_records, check_neighbours
 from partywise.audits.replay import record
-from partywise.errors import CertificationError, ContractError
+from partywise.core.errors import CertificationError, ContractError
+from partywise.core.randomness import stream
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges.homomorphic import paillier
 from partywise.federation.exchanges.homomorphic.ciphertexts import concatenate, take
@@ -22,7 +23,6 @@ from partywise.privacy.mechanisms import Release
 from partywise.privacy.mechanisms.discrete import DiscreteGaussian
 from partywise.privacy.statistics.encrypted_integers import EncryptedIntegers
 from partywise.privacy.statistics.newton import ONE, Cells, free_ratio, hessians, newton_certificate
-from partywise.randomness import stream
 
 N, EDGES = 60, np.array([-0.5, 0.5])
 CELLS = Cells((3, 3))

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from partywise.core.randomness import Streams
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party, column_order, merge_blocks, split_columns
 from partywise.federation.roles import others_than, parts_of, roles, unprotected_value
 from partywise.federation.run import Run
-from partywise.randomness import Streams
 
 BLOCK = {"X": np.zeros((2, 1))}
 LABELS = Party("bank", "active", BLOCK, (0,))

@@ -7,6 +7,7 @@ import pytest
 
 from fixed import fixed
 from forked import forked
+from partywise.core.randomness import stream
 from partywise.federation.channel import Channel
 from partywise.federation.cipher import Cipher
 from partywise.federation.codec import decode, encode, pack, unpack
@@ -18,7 +19,6 @@ from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.mechanisms.gaussian import Gaussian
 from partywise.privacy.mechanisms.release import derive
 from partywise.privacy.statistics.moments import record_sum
-from partywise.randomness import stream
 from toy_rounds import local_scale, local_size, parties, program, run
 
 

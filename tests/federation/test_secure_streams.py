@@ -9,18 +9,18 @@ import pytest
 from scipy.stats import chisquare
 
 import partywise as pw
-from partywise.errors import CertificationError
+from partywise.core.errors import CertificationError
+from partywise.core.randomness import SimulationRandom, Streams
 from partywise.federation.secure_streams import PUBLIC_DRAWS, SecureStreams, addresses_of
 from partywise.privacy.mechanisms.random import RunRandom, SecureRandom, charge_to
 from partywise.privacy.payer import PAID
-from partywise.randomness import SimulationRandom, Streams
 
 EDGES, BOUNDS = [np.linspace(-2, 2, 7)] * 4, [(-3.0, 3.0)] * 4
 
 
 @pytest.fixture(autouse=True)
 def short_keys(monkeypatch):
-    monkeypatch.setattr("partywise.checks.LEAST_KEY_SIZE", 512)
+    monkeypatch.setattr("partywise.core.checks.LEAST_KEY_SIZE", 512)
 
 
 def data():

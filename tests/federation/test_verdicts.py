@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import partywise as pw
+from partywise.core.verdicts import REFUSED, STATUSES, WARNED, intervals_verdict
 from partywise.federation.deployment.outcome import outcomes
 from partywise.federation.estimator import Estimator
 from partywise.federation.parties import Party, clip_shares, largest_clip_shares
-from partywise.glm.model import PublicFacts
-from partywise.glm.noisy_statistics.scaling import local_scaled_block
-from partywise.verdicts import REFUSED, STATUSES, WARNED, intervals_verdict
+from partywise.methods.glm.model import PublicFacts
+from partywise.methods.glm.noisy_statistics.scaling import local_scaled_block
 
 rng = pw.stream(1, "verdicts")
 N = 400

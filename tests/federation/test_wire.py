@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from fixed import fixed
-from partywise.errors import CertificationError
+from partywise.core.errors import CertificationError
+from partywise.core.randomness import stream
 from partywise.federation.channel import Channel
 from partywise.federation.cipher import Cipher
 from partywise.federation.parties import Party
@@ -20,7 +21,6 @@ from partywise.privacy.ledger.event import Event, clear_event
 from partywise.privacy.mechanisms import Gaussian, Release
 from partywise.privacy.mechanisms.release import derive
 from partywise.privacy.statistics.records import clipped_coefficients
-from partywise.randomness import stream
 
 LIBRARY = str(Path(__file__).parents[2] / "lib")
 PARTIES = [Party("active", "active", {}), Party("p1", "passive", {}), Party("p2", "passive", {})]

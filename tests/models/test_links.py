@@ -9,10 +9,10 @@ import pytest
 from scipy.special import expit
 
 from doubled_link import DOUBLED
-from partywise.glm.exact import fit_glm
+from partywise.core.randomness import stream
+from partywise.methods.glm.exact import fit_glm
 from partywise.models.families import FAMILIES, Binomial
 from partywise.models.links import LOGIT, Link
-from partywise.randomness import stream
 from pipeline import ROOT
 
 LIB = ROOT / "lib" / "partywise"

@@ -8,7 +8,7 @@ from matplotlib import pyplot as plt
 
 import partywise as pw
 from invented import invented
-from partywise.errors import CubeError
+from partywise.core.errors import CubeError
 from partywise.experiment.plotting.select import title
 from partywise.experiment.study import available
 from partywise.plot import costs

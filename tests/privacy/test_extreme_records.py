@@ -14,8 +14,13 @@ import pytest
 
 from noisy_driver import subject as private_subject
 from partywise.audits.contract import check_neighbours
-from partywise.glm.options import MomentsOptions, NoisyGradientOptions, NoisyNewtonOptions, NoisyPredictorOptions
-from partywise.glm.protocols import moments, noisy_gradient, noisy_newton, noisy_predictor
+from partywise.methods.glm.options import (
+    MomentsOptions,
+    NoisyGradientOptions,
+    NoisyNewtonOptions,
+    NoisyPredictorOptions,
+)
+from partywise.methods.glm.protocols import moments, noisy_gradient, noisy_newton, noisy_predictor
 from partywise.models.families import FAMILIES
 from partywise.studies.sliced_inverse_regression.trials import with_statistics
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partywise.functional.options import LocalOptions, MomentsOptions
+from partywise.methods.functional.options import LocalOptions, MomentsOptions
 from partywise.studies.functional_boosting.settings import SimulatedSettings
 from protocol_driver import INF, make_data, run
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from loss_oracle import oracle_epsilon, random_profiles, true_delta
+from partywise.core.randomness import stream
 from partywise.privacy.accounting.compose import compose
-from partywise.randomness import stream
 
 pytestmark = pytest.mark.statistical
 

@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 
+from partywise.core.randomness import stream
 from partywise.federation.exchanges.homomorphic.column_products import (
     LARGEST,
     close_columns,
@@ -14,7 +15,6 @@ from partywise.federation.exchanges.homomorphic.column_products import (
     open_products,
 )
 from partywise.federation.exchanges.homomorphic.paillier_keys import generate_key
-from partywise.randomness import stream
 
 pytestmark = pytest.mark.statistical
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partywise.datasets.fetch import fetch_folder
+from partywise.data.fetch import fetch_folder
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan

@@ -14,18 +14,18 @@ import pytest
 
 from glm_driver import DECLARED, records, start
 from glm_tables import excess_deviances, private_fits, table
+from partywise.core.randomness import stream
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
-from partywise.glm.noisy_statistics.moment_plan import Plan
-from partywise.glm.noisy_statistics.submodels import coefficients
-from partywise.glm.options import MomentsOptions
-from partywise.glm.protocols import moments
-from partywise.glm.protocols.moments import local_steps
+from partywise.methods.glm.noisy_statistics.moment_plan import Plan
+from partywise.methods.glm.noisy_statistics.submodels import coefficients
+from partywise.methods.glm.options import MomentsOptions
+from partywise.methods.glm.protocols import moments
+from partywise.methods.glm.protocols.moments import local_steps
 from partywise.privacy.accounted_values import Public
 from partywise.privacy.audit.pairs import audit_pair
 from partywise.privacy.mechanisms.integer import IntegerGaussian, draw_noise
 from partywise.privacy.statistics.isometry import to_vector
-from partywise.randomness import stream
 
 pytestmark = pytest.mark.statistical
 

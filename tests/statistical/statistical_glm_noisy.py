@@ -16,26 +16,26 @@ import pytest
 
 from extreme_records import directions, public
 from glm_tables import excess_deviances, table
-from partywise.glm.model import PublicFacts
-from partywise.glm.noisy_statistics.blocks import (
+from partywise.core.randomness import stream
+from partywise.methods.glm.model import PublicFacts
+from partywise.methods.glm.noisy_statistics.blocks import (
     block_moments,
     block_predictor,
     block_score,
     product_total,
     whole_block,
 )
-from partywise.glm.noisy_statistics.scores import ScoreClip, mean_score, second_moments
-from partywise.glm.options import (
+from partywise.methods.glm.noisy_statistics.scores import ScoreClip, mean_score, second_moments
+from partywise.methods.glm.options import (
     MomentsOptions,
     NoisyGradientOptions,
     NoisyNewtonOptions,
     NoisyPredictorOptions,
 )
-from partywise.glm.protocols import moments, noisy_gradient, noisy_newton, noisy_predictor
+from partywise.methods.glm.protocols import moments, noisy_gradient, noisy_newton, noisy_predictor
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.audit.pairs import audit_pair
 from partywise.privacy.mechanisms.integer import IntegerGaussian
-from partywise.randomness import stream
 
 pytestmark = pytest.mark.statistical
 

@@ -11,10 +11,10 @@ import statsmodels.api as sm
 from glm_driver import FAMILIES, fitted, records
 from glm_oracle import ORACLES, oracle
 from party_tables import arrays
-from partywise.datasets.descriptions import TABLES
-from partywise.glm.exact import fit_glm as pooled
-from partywise.glm.options import BcdOptions, JointOptions
-from partywise.glm.protocols import bcd, joint
+from partywise.data.descriptions import TABLES
+from partywise.methods.glm.exact import fit_glm as pooled
+from partywise.methods.glm.options import BcdOptions, JointOptions
+from partywise.methods.glm.protocols import bcd, joint
 
 pytestmark = pytest.mark.statistical
 

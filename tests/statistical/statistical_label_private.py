@@ -17,19 +17,19 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from partywise.datasets.loaders.read import read_table
-from partywise.logistic.evaluate import auc, log_loss
-from partywise.logistic.model import Plan
-from partywise.logistic.newton import fit_many
-from partywise.logistic.perturbation import objective_perturbation
-from partywise.logistic.planner import fixed_plan, label_noise_plan, plan_label_dp
-from partywise.logistic.release import redraw_dot_products, release_dot_product
-from partywise.logistic.trainers import fit_walr, gradient_descent, penalised_optimum
-from partywise.logistic.zonotope import boundedness
+from partywise.core.randomness import stream
+from partywise.data.loaders.read import read_table
+from partywise.methods.logistic.evaluate import auc, log_loss
+from partywise.methods.logistic.model import Plan
+from partywise.methods.logistic.newton import fit_many
+from partywise.methods.logistic.perturbation import objective_perturbation
+from partywise.methods.logistic.planner import fixed_plan, label_noise_plan, plan_label_dp
+from partywise.methods.logistic.release import redraw_dot_products, release_dot_product
+from partywise.methods.logistic.trainers import fit_walr, gradient_descent, penalised_optimum
+from partywise.methods.logistic.zonotope import boundedness
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.audit.pairs import audit_pair
 from partywise.privacy.ledger.compose import epsilon as total
-from partywise.randomness import stream
 from partywise.studies.label_private.cases import draw_logistic
 from partywise.studies.label_private.settings import GeneratedSettings
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partywise.datasets import fetch as resources
-from partywise.datasets.descriptions import TABLES
-from partywise.datasets.loaders.read import read_table
-from partywise.logistic.evaluate import auc, log_loss
-from partywise.logistic.trainers import penalised_optimum
-from partywise.randomness import stream
+from partywise.core.randomness import stream
+from partywise.data import fetch as resources
+from partywise.data.descriptions import TABLES
+from partywise.data.loaders.read import read_table
+from partywise.methods.logistic.evaluate import auc, log_loss
+from partywise.methods.logistic.trainers import penalised_optimum
 from partywise.studies.label_private import cases
 from partywise.studies.label_private.settings import DatasetSettings
 

@@ -14,17 +14,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partywise.datasets.loaders.read import read_table
-from partywise.logistic.evaluate import log_loss
-from partywise.logistic.model import Plan
-from partywise.logistic.newton import fit_many
-from partywise.logistic.noise import certified_mu, gaussian_shapes, rr_covariance
-from partywise.logistic.objective import ridge_vector
-from partywise.logistic.planner import fixed_plan, plan_label_dp
-from partywise.logistic.release import redraw_dot_products
+from partywise.core.randomness import stream
+from partywise.data.loaders.read import read_table
+from partywise.methods.logistic.evaluate import log_loss
+from partywise.methods.logistic.model import Plan
+from partywise.methods.logistic.newton import fit_many
+from partywise.methods.logistic.noise import certified_mu, gaussian_shapes, rr_covariance
+from partywise.methods.logistic.objective import ridge_vector
+from partywise.methods.logistic.planner import fixed_plan, plan_label_dp
+from partywise.methods.logistic.release import redraw_dot_products
 from partywise.models.newton import newton
 from partywise.models.objective import Objective
-from partywise.randomness import stream
 from partywise.studies.label_private.cases import draw_logistic
 from partywise.studies.label_private.settings import GeneratedSettings
 

@@ -10,7 +10,7 @@ import pytest
 from deployment_cases import Apart
 from nvflare_case import CaseProject
 from nvflare_project import COMPLETED, with_extra
-from partywise.randomness import stream
+from partywise.core.randomness import stream
 
 pytestmark = pytest.mark.statistical
 # Of each study: frames that a party puts and gets at most, about.

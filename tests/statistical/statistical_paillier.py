@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from phe import paillier as phe
 
+from partywise.core.randomness import stream
 from partywise.federation.exchanges.homomorphic.paillier import decrypt, encrypt, rerandomise, sums
 from partywise.federation.exchanges.homomorphic.paillier_keys import generate_key
-from partywise.randomness import stream
 
 pytestmark = pytest.mark.statistical
 

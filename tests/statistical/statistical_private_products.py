@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from glm_driver import DECLARED, fitted
-from partywise.glm.options import MomentsOptions
-from partywise.glm.protocols.moments import fit
+from partywise.core.randomness import Streams, stream
+from partywise.methods.glm.options import MomentsOptions
+from partywise.methods.glm.protocols.moments import fit
 from partywise.privacy.accounted_values import Public
-from partywise.randomness import Streams, stream
 
 pytestmark = pytest.mark.statistical
 

@@ -10,18 +10,18 @@ import pytest
 
 from glm_driver import FAMILIES, fitted, records
 from party_tables import arrays
-from partywise.datasets.descriptions import TABLES
+from partywise.core.randomness import stream
+from partywise.data.descriptions import TABLES
 from partywise.federation.exchanges.cross_product import private, product, reveal, send_masked
 from partywise.federation.exchanges.dealing import dealing
 from partywise.federation.exchanges.residues import ring_for
-from partywise.glm.diagnostics import diagnose, sums_of
-from partywise.glm.exact import fit_glm as pooled
-from partywise.glm.options import JointOptions
-from partywise.glm.protocols.joint import fit
-from partywise.glm.records import Response
-from partywise.glm.secret_shared_link.refinement import OUTSIDE as OUTSIDE_MOST
+from partywise.methods.glm.diagnostics import diagnose, sums_of
+from partywise.methods.glm.exact import fit_glm as pooled
+from partywise.methods.glm.options import JointOptions
+from partywise.methods.glm.protocols.joint import fit
+from partywise.methods.glm.records import Response
+from partywise.methods.glm.secret_shared_link.refinement import OUTSIDE as OUTSIDE_MOST
 from partywise.models.families import FAMILIES as ALL
-from partywise.randomness import stream
 from products_driver import a_run, local_block, parts
 
 pytestmark = pytest.mark.statistical

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy.stats import beta, norm
 
+from partywise.core.randomness import stream
 from partywise.experiment.cells import execution
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.federation.run import simulate
-from partywise.inverse_regression.subspace import projection_loss
+from partywise.methods.inverse_regression.subspace import projection_loss
 from partywise.privacy.mechanisms.noise_shares import NoiseShares
 from partywise.privacy.mechanisms.release import OBSERVER
 from partywise.privacy.statistics.whole import whole
-from partywise.randomness import stream
 from pipeline import ROOT
 
 pytestmark = pytest.mark.statistical

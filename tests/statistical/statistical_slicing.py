@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 from fixed import fixed
-from partywise.inverse_regression import certified, models, published
-from partywise.inverse_regression.estimate import aggregate, inverse_root, invert, leading
-from partywise.inverse_regression.moments import client_moments, whitened_means
-from partywise.inverse_regression.slices import equal_frequency, public_slices
-from partywise.inverse_regression.subspace import projection_loss
+from partywise.core.randomness import stream
+from partywise.methods.inverse_regression import certified, models, published
+from partywise.methods.inverse_regression.estimate import aggregate, inverse_root, invert, leading
+from partywise.methods.inverse_regression.moments import client_moments, whitened_means
+from partywise.methods.inverse_regression.slices import equal_frequency, public_slices
+from partywise.methods.inverse_regression.subspace import projection_loss
 from partywise.privacy.statistics.clips import BoxClip
-from partywise.randomness import stream
 from pooled import merge
 from slicing_divergence import charitable_delta
 

@@ -14,9 +14,9 @@ import time
 import numpy as np
 import pytest
 
-from partywise.inverse_regression.screening import score, vote_select
+from partywise.core.randomness import stream
+from partywise.methods.inverse_regression.screening import score, vote_select
 from partywise.privacy.accounting.calibration import gdp_mu
-from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
 from slicing_driver import fit, records_of, simulated
 

@@ -18,24 +18,24 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from partywise.datasets import fetch as resources
+from partywise.core.randomness import stream
+from partywise.data import fetch as resources
+from partywise.methods.survival import exact
+from partywise.methods.survival.bands import DRAWS, log_survival_covariance, pointwise, simultaneous
+from partywise.methods.survival.certified import gradient as ascent
+from partywise.methods.survival.certified.scores import Terms, baseline, contributions, start, update
+from partywise.methods.survival.certified.whole import whole_cells, whole_scores
+from partywise.methods.survival.models import STRONG, Weibull
+from partywise.methods.survival.options import OneReleaseOptions, ScoresOptions, TableOptions
+from partywise.methods.survival.protocols import scores, table
+from partywise.methods.survival.protocols.competitors import cells, moments
+from partywise.methods.survival.ranks import noisy_log_rank
+from partywise.methods.survival.records import Records, scale
+from partywise.methods.survival.tables import cell_counts, correct_sum, equal_edges
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.mechanisms.integer import IntegerGaussian
-from partywise.randomness import stream
 from partywise.studies.federated_survival.cases import read_table
 from partywise.studies.federated_survival.tables import TABLES
-from partywise.survival import exact
-from partywise.survival.bands import DRAWS, log_survival_covariance, pointwise, simultaneous
-from partywise.survival.certified import gradient as ascent
-from partywise.survival.certified.scores import Terms, baseline, contributions, start, update
-from partywise.survival.certified.whole import whole_cells, whole_scores
-from partywise.survival.models import STRONG, Weibull
-from partywise.survival.options import OneReleaseOptions, ScoresOptions, TableOptions
-from partywise.survival.protocols import scores, table
-from partywise.survival.protocols.competitors import cells, moments
-from partywise.survival.ranks import noisy_log_rank
-from partywise.survival.records import Records, scale
-from partywise.survival.tables import cell_counts, correct_sum, equal_edges
 from pipeline import ROOT
 from survival_driver import fit, scaled
 

@@ -12,22 +12,22 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from partywise.attacks.event_times import read_curve, read_difference, read_seeded_poisson, read_sums
+from partywise.audits.attacks.event_times import read_curve, read_difference, read_seeded_poisson, read_sums
 from partywise.audits.worlds import World
-from partywise.datasets import fetch as resources
-from partywise.datasets.fetch import read_files
-from partywise.datasets.loaders.party_tables.frames import read_frame
+from partywise.core.randomness import stream
+from partywise.data import fetch as resources
+from partywise.data.fetch import read_files
+from partywise.data.loaders.party_tables.frames import read_frame
+from partywise.methods.survival import exact
+from partywise.methods.survival.published import gradient_cox, hazard_tree, histograms
+from partywise.methods.survival.published.gradient_cox import SortedRecords
+from partywise.methods.survival.published.noised_times import add_noise, table_at
+from partywise.methods.survival.records import Records
 from partywise.privacy.accounting.calibration import gdp_mu
-from partywise.randomness import stream
 from partywise.studies.federated_survival.cases import read_table
 from partywise.studies.federated_survival.claims import FollowUpSettings, GradientSettings
 from partywise.studies.federated_survival.leaks import GradientPaths, records_of
 from partywise.studies.federated_survival.neighbours import last_at_risk, opposite_risk_sets
-from partywise.survival import exact
-from partywise.survival.published import gradient_cox, hazard_tree, histograms
-from partywise.survival.published.gradient_cox import SortedRecords
-from partywise.survival.published.noised_times import add_noise, table_at
-from partywise.survival.records import Records
 from pipeline import ROOT
 
 pytestmark = pytest.mark.statistical

@@ -13,7 +13,7 @@ import pytest
 
 from partywise.audits.exposure import Task
 from partywise.audits.worlds import World
-from partywise.randomness import stream
+from partywise.core.randomness import stream
 from partywise.studies.vertical_trees.claims import SlotSettings
 from partywise.studies.vertical_trees.leaks.slots import moved_record, slots_corrected
 

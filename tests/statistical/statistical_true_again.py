@@ -14,12 +14,12 @@ from scipy.special import expit
 import partywise as pw
 from glm_driver import fitted
 from glm_driver import records as generated
-from partywise.glm.exact import fit_glm as pooled
-from partywise.glm.options import BcdOptions, JointOptions
-from partywise.glm.protocols import bcd, joint
-from partywise.inverse_regression.estimate import sir
-from partywise.inverse_regression.subspace import angle
-from partywise.randomness import stream
+from partywise.core.randomness import stream
+from partywise.methods.glm.exact import fit_glm as pooled
+from partywise.methods.glm.options import BcdOptions, JointOptions
+from partywise.methods.glm.protocols import bcd, joint
+from partywise.methods.inverse_regression.estimate import sir
+from partywise.methods.inverse_regression.subspace import angle
 
 pytestmark = pytest.mark.statistical
 

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 import yaml
 
-from partywise.datasets import fetch as resources
+from partywise.data import fetch as resources
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import plans
-from partywise.trees.codes import quantile_bins
-from partywise.trees.ensemble import grow_trees
-from partywise.trees.gathering.routing import rows_rerouted
-from partywise.trees.options import PooledOptions
-from partywise.trees.source_config import from_source
+from partywise.methods.trees.codes import quantile_bins
+from partywise.methods.trees.ensemble import grow_trees
+from partywise.methods.trees.gathering.routing import rows_rerouted
+from partywise.methods.trees.options import PooledOptions
+from partywise.methods.trees.source_config import from_source
 from pipeline import ROOT
 
 pytestmark = pytest.mark.statistical
@@ -84,7 +84,7 @@ def test_passive_columns_alone_lose_rows_by_position_and_none_where_ties_are_kep
 
 def test_the_printed_example_runs_and_predicts_as_measured():
     """Adult, 2000 rows of which 1600 train, dp with 100 bins at 10 a feature: what 30 other splits gave."""
-    found = from_source(yaml.safe_load((ROOT / "tests" / "data" / "source" / "example.yaml").read_text()))
+    found = from_source(yaml.safe_load((ROOT / "tests" / "support" / "files" / "source" / "example.yaml").read_text()))
     config = found.configuration()
     config["studies"]["vertical_trees"]["methods"]["source"]["select_by"] = "none"
     config["studies"]["vertical_trees"]["cases"][found.dataset]["grid"]["replicates"] = REPLICATES

@@ -10,7 +10,7 @@ import math
 
 import pytest
 
-from partywise.trees import gradient_histograms
+from partywise.methods.trees import gradient_histograms
 from tree_utility import ABALONE, ADULT, CREDIT, FOUR, SMALL, WEIGHTS, Case, mean, scores
 
 pytestmark = pytest.mark.statistical

@@ -7,7 +7,7 @@ import pytest
 from own_columns import STUDIES, Columns
 from own_mistakes_columns import EVERYWHERE
 from own_mistakes_studies import ONLY
-from partywise.errors import ConfigError, DataMissing
+from partywise.core.errors import ConfigError, DataMissing
 
 TRIED = [(study, *mistake) for study in STUDIES for mistake in [*EVERYWHERE, *ONLY[study]]]
 

@@ -17,15 +17,15 @@ import pytest
 from own_row_mistakes import sites, two
 from own_rows import OwnRows, setting, without
 from partywise.audits.contract import Subject, check_neighbours
-from partywise.errors import ContractError
+from partywise.core.errors import ContractError
+from partywise.core.randomness import stream
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.plans import read_configuration
 from partywise.experiment.trial import execution
-from partywise.inverse_regression.estimator import SlicedInverseRegression
-from partywise.logistic.estimator import LabelPrivateLogisticRegression
-from partywise.randomness import stream
+from partywise.methods.inverse_regression.estimator import SlicedInverseRegression
+from partywise.methods.logistic.estimator import LabelPrivateLogisticRegression
 from partywise.studies.federated_survival.data import SurvivalData
 from partywise.studies.label_private.data import LabelData
 from partywise.studies.sliced_inverse_regression.data import SlicingData

@@ -10,10 +10,10 @@ import pytest
 
 from own_columns import STUDIES, Columns
 from partywise.audits.contract import Subject, check_neighbours
-from partywise.errors import ConfigError, ContractError, DataMissing
+from partywise.core.errors import ConfigError, ContractError, DataMissing
+from partywise.core.randomness import stream
 from partywise.experiment.trial import execution
-from partywise.randomness import stream
-from partywise.trees.histograms.feature_sets import drawn_features, strata
+from partywise.methods.trees.histograms.feature_sets import drawn_features, strata
 
 PERSONS = {"user": "person", "rows_per_user": 3}
 # Certified for all records of a person, at the target.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import read_configuration
 from partywise.experiment.study import load

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from partywise.functional.model import Estimate as Curves
-from partywise.inverse_regression.model import Estimate as Subspace
-from partywise.inverse_regression.options import PublishedOptions
-from partywise.inverse_regression.subspace import projection_loss
-from partywise.linear.model import Estimate as Linear
-from partywise.linear.options import ExactOptions
+from partywise.methods.functional.model import Estimate as Curves
+from partywise.methods.inverse_regression.model import Estimate as Subspace
+from partywise.methods.inverse_regression.options import PublishedOptions
+from partywise.methods.inverse_regression.subspace import projection_loss
+from partywise.methods.linear.model import Estimate as Linear
+from partywise.methods.linear.options import ExactOptions
 from partywise.studies.functional_boosting.metrics import metrics as of_curves
 from partywise.studies.sliced_inverse_regression.metrics import metrics as of_subspaces
 from partywise.studies.sliced_inverse_regression.metrics import random_loss

@@ -3,9 +3,9 @@
 import numpy as np
 
 from functional_reference import Problem
-from partywise.functional.boosting import Walk, fit_boosting
-from partywise.functional.path_options import BoostingOptions
-from partywise.functional.paths import PathState, Rotation, noise_floor, path_covariances
+from partywise.methods.functional.boosting import Walk, fit_boosting
+from partywise.methods.functional.path_options import BoostingOptions
+from partywise.methods.functional.paths import PathState, Rotation, noise_floor, path_covariances
 
 SINGLES = ((0,), (1,), (2,), (3,))
 UNEVEN = ((0, 3), (1,), (2,))

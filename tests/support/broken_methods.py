@@ -8,7 +8,7 @@ import numpy as np
 from config.own_method import OneStepOptions, local_features, local_sum, server_step
 
 from partywise.experiment.study import Lazy, Protocol
-from partywise.logistic.model import Estimate, delta_of
+from partywise.methods.logistic.model import Estimate, delta_of
 from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.ledger.event import Event
@@ -81,7 +81,7 @@ class Client:
 
 def fit_forgets_a_client(run):
     """Sums the records of the first client only: no pooled fit has this answer."""
-    from partywise.inverse_regression.model import Estimate
+    from partywise.methods.inverse_regression.model import Estimate
 
     one = run.parties[0]
     mean = run.send(one, "server", "mean", lambda client: Clear(client.block["X"].mean(axis=0), ("row",), client.name))

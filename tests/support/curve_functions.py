@@ -3,9 +3,9 @@
 ==============================  =======================================================
 ``dp_release_coefficients``     :func:`release_curves`
 ``adapt_Sx``                    :func:`clipping_radius`
-``form_dp_moments``             :func:`partywise.functional.moments.corrected_moments`
-``solve_penalized_fof``         :func:`partywise.functional.solver.solve_penalized`
-``vfl_dp_foboost``              :func:`partywise.functional.boosting.fit_boosting`
+``form_dp_moments``             :func:`partywise.methods.functional.moments.corrected_moments`
+``solve_penalized_fof``         :func:`partywise.methods.functional.solver.solve_penalized`
+``vfl_dp_foboost``              :func:`partywise.methods.functional.boosting.fit_boosting`
 ``predict_vfl_dp_foboost``      :func:`predict_curves`
 ``dp_fof_fit``                  :func:`fit_central`
 ==============================  =======================================================
@@ -19,13 +19,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partywise.checks import positive
-from partywise.functional.bases import BSplineBasis, FourierBasis
-from partywise.functional.boosting import BoostingFit, fit_joint
-from partywise.functional.coordinates import make_coordinates
-from partywise.functional.model import BasisSpec, PublicFacts
-from partywise.functional.moments import Moments, Sums, block_noise, corrected_moments
-from partywise.functional.path_options import BoostingOptions
+from partywise.core.checks import positive
+from partywise.methods.functional.bases import BSplineBasis, FourierBasis
+from partywise.methods.functional.boosting import BoostingFit, fit_joint
+from partywise.methods.functional.coordinates import make_coordinates
+from partywise.methods.functional.model import BasisSpec, PublicFacts
+from partywise.methods.functional.moments import Moments, Sums, block_noise, corrected_moments
+from partywise.methods.functional.path_options import BoostingOptions
 from partywise.privacy.accounted_values import AccountedValue, Clear, Public, parameter
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms.gaussian import Gaussian

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from own_data_sets import write_csv
+from partywise.core.randomness import stream
 from partywise.experiment.deployment.settings import Deployment, deployments_of
 from partywise.experiment.plans import plans
 from partywise.experiment.study import available, load
-from partywise.randomness import stream
 
 # All studies that read the files of parties apart.
 STUDIES = tuple(name for name in available() if any(source.apart for source in load(name).sources.values()))

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from partywise.core.randomness import stream
 from partywise.privacy.accounted_values import Public
-from partywise.randomness import stream
 
 SAID = "declared by the test"
 DOMAIN = {

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
+from partywise.core.randomness import stream
 from partywise.privacy.audit.one_run import audit_one_run
 from partywise.privacy.audit.pairs import audit_pair
-from partywise.randomness import stream
 
 
 def randomised_response(epsilon, k):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from deployment_driver import CONFIGURATION, Notes
-from partywise.errors import PartyError
+from partywise.core.errors import PartyError
 from partywise.federation.deployment.outcome import Outcome, estimate_of
 from partywise.federation.deployment.party import Program, run_party
 from partywise.federation.deployment.platforms import platform_of_process

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from partywise.errors import Unreachable
+from partywise.core.errors import Unreachable
 from partywise.federation.cipher import Cipher
 from partywise.federation.transport.frames import Address, decode_frame, encode_frame
 from partywise.federation.transport.journal import Journal

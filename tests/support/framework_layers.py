@@ -1,6 +1,6 @@
 """Real privacy layers of Flower, NVFlare and pfl, called on the inputs of cases; the frameworks are imported here.
 
-Cases, inputs and outputs are plain data: what `tests/filters/vectors.json` holds, and what `./run test --frameworks`
+Cases, inputs and outputs are plain data: what `tests/methods/filters/vectors.json` holds, and what `./run test --frameworks`
 makes again in the environment of `locks/requirements-frameworks.lock`.
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from partywise.functional.options import (
+from partywise.methods.functional.options import (
     BaselineOptions,
     CentralOptions,
     LocalOptions,

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from partywise.functional.moments import Moments, Sums, block_noise, corrected_moments
-from partywise.functional.path_options import BoostingOptions
-from partywise.functional.paths import Penalties
+from partywise.methods.functional.moments import Moments, Sums, block_noise, corrected_moments
+from partywise.methods.functional.path_options import BoostingOptions
+from partywise.methods.functional.paths import Penalties
 
 SOLVE_RIDGE = 1e-8
 

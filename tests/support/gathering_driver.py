@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from partywise.core.randomness import Streams, stream
 from partywise.experiment.study import MethodSpec
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
+from partywise.methods.trees.model import Column, PublicFacts
 from partywise.privacy.accounted_values import Public
 from partywise.privacy.ledger.total import Total
-from partywise.randomness import Streams, stream
-from partywise.trees.model import Column, PublicFacts
 
 DELTA = 1e-5
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from partywise.core.randomness import Streams, stream
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
-from partywise.glm.model import PublicFacts
+from partywise.methods.glm.model import PublicFacts
 from partywise.privacy.accounted_values import Public
-from partywise.randomness import Streams, stream
 
 FAMILIES = ("gaussian", "binomial", "poisson", "gamma", "inverse_gaussian")
 DECLARED = "declared by the test"

@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from partywise.datasets import fetch as resources
-from partywise.datasets.descriptions import TABLES
-from partywise.datasets.loaders.party_tables.read import load
+from partywise.core.randomness import Streams
+from partywise.data import fetch as resources
+from partywise.data.descriptions import TABLES
+from partywise.data.loaders.party_tables.read import load
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
-from partywise.glm.exact import fit_glm, intercept_only
-from partywise.glm.model import PublicFacts
+from partywise.methods.glm.exact import fit_glm, intercept_only
+from partywise.methods.glm.model import PublicFacts
 from partywise.models.families import FAMILIES
 from partywise.privacy.accounted_values import Public
-from partywise.randomness import Streams
 
 RESOURCES = Path(__file__).resolve().parents[2] / "resources"
 PLACES = ("analyst", "dealer", "aggregator")

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from partywise.verbs import first_level
+from partywise.core.verbs import first_level
 
 ROOT = Path(__file__).resolve().parents[2]
 # Words of speech and participles, which say of a value where it came from and not what it is.

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from partywise.core.randomness import stream
 from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party, split_columns
 from partywise.federation.run import Run, per_place
+from partywise.methods.trees.ensemble import with_thresholds
+from partywise.methods.trees.model import LEAF, Column, Ensemble, PublicFacts, Table, Tree
+from partywise.methods.trees.options import GatheringOptions
 from partywise.privacy.accounted_values import Public
-from partywise.randomness import stream
-from partywise.trees.ensemble import with_thresholds
-from partywise.trees.model import LEAF, Column, Ensemble, PublicFacts, Table, Tree
-from partywise.trees.options import GatheringOptions
 
 DRAWN = "coins of the test, thrown before any data are seen"
 CUTS = 4
@@ -96,7 +96,7 @@ def case(
 
 def trained(ensemble: Ensemble):
     """A program that deploys the ensemble as if it had been trained: the active party has its own thresholds only."""
-    from partywise.trees.protocols.inference import score_held_out
+    from partywise.methods.trees.protocols.inference import score_held_out
 
     def local_cuts(party, cuts):
         return tuple(cuts[column] for column in party.columns)

@@ -14,12 +14,12 @@ import numpy as np
 import xarray as xr
 
 from invented_studies import SHOWN, Fit, arrays, numbers
+from partywise.core.randomness import stream
 from partywise.experiment.blocks import Part
 from partywise.experiment.plan import CasePlan, Plan
 from partywise.experiment.results.columns import Columns
 from partywise.experiment.results.provenance import config_json
 from partywise.experiment.tables.run_totals import RunTotals
-from partywise.randomness import stream
 from small_cube import assemble
 
 # Cells of the dense product that a cube may have, by fewer replicates and folds than the plan's.

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from partywise.core.randomness import stream
 from partywise.experiment.study import MethodSpec
 from partywise.federation import run as federation
 from partywise.federation.channel import Channel
 from partywise.federation.folds import Fold
-from partywise.logistic.model import Estimate
+from partywise.methods.logistic.model import Estimate
 from partywise.privacy.ledger.total import Total
-from partywise.randomness import stream
 from partywise.studies.label_private import cases, metrics
 from partywise.studies.label_private import data as study_data
 from partywise.studies.label_private.data import LabelData

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from partywise.filters.layers.flower import local_sd
+from partywise.methods.filters.layers.flower import local_sd
 
 Relation = Literal["replace_one", "zero_out"]
 # By how many clips an update moves.

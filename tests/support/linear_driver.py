@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from partywise.core.randomness import Streams, stream
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
-from partywise.linear.model import Estimate, PublicFacts
+from partywise.methods.linear.model import Estimate, PublicFacts
 from partywise.privacy.accounted_values import Public
-from partywise.randomness import Streams, stream
 
 BOUND = 2.0
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from partywise.core.randomness import stream
 from partywise.models.links import LOGIT
-from partywise.randomness import stream
 
 
 def logistic(n: int, k: int, name: str = "data", signal: float = 2.0) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from partywise.errors import RefusalError, Unreachable
+from partywise.core.errors import RefusalError, Unreachable
 from partywise.federation.transport.inbox import Inbox
 from partywise.federation.transport.interface import LARGEST
 

@@ -24,6 +24,7 @@ import every_protocol
 from every_protocol import planned
 from forked import preload
 from network_driver import addresses
+from partywise.core.randomness import Streams
 from partywise.experiment.study import available
 from partywise.federation.account.account import Account
 from partywise.federation.account.reading import messages_of, opened_account
@@ -35,7 +36,6 @@ from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.federation.transport import authority
 from partywise.federation.transport.network import Network
-from partywise.randomness import Streams
 from pipeline import environment
 
 PATIENCE = 60.0

@@ -19,6 +19,7 @@ from forked import FORK, preload
 from meddling import mortal
 from network_driver import addresses
 from partywise.audits.contract import same
+from partywise.core.randomness import stream
 from partywise.federation.account.account import Account
 from partywise.federation.account.reading import messages_of, opened_account, paid_events, runs_of
 from partywise.federation.deployment.outcome import Outcome, estimate_of, outcomes
@@ -28,7 +29,6 @@ from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
 from partywise.federation.transport.journal import Journal
 from partywise.federation.transport.network import Network
-from partywise.randomness import stream
 from toy_rounds import program, run
 
 PATIENCE = 8.0

@@ -9,10 +9,10 @@ import numpy as np
 
 from glm_driver import DECLARED, records, start
 from partywise.audits.contract import Subject, changed_records
+from partywise.core.randomness import Streams, stream
 from partywise.federation.run import Run
-from partywise.glm.noisy_statistics.scaling import default_radius
+from partywise.methods.glm.noisy_statistics.scaling import default_radius
 from partywise.privacy.accounted_values import Public
-from partywise.randomness import Streams, stream
 
 PLACES = ("analyst", "dealer", "aggregator")
 GROUPS = ((0, 2), (1,), (3, 4))

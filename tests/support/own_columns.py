@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from partywise.core.randomness import stream
 from partywise.experiment.cells import run
 from partywise.experiment.data import complete
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.study import available, load
-from partywise.randomness import stream
 from protocol_driver import data_rng
 
-LAYOUT = "partywise.datasets.own.remote.columns"
+LAYOUT = "partywise.data.own.remote.columns"
 # All studies that read columns split over parties; the first protocol of one that has no method here.
 STUDIES = tuple(
     name

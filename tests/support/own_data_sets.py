@@ -17,7 +17,7 @@ import netCDF4
 import numpy as np
 import yaml
 
-from partywise.randomness import stream
+from partywise.core.randomness import stream
 
 ROOT = Path(__file__).resolve().parents[2]
 METHODS = {

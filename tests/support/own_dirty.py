@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from partywise.randomness import stream
+from partywise.core.randomness import stream
 
 CUSTOMERS, DAYS = 330, 40
 CITIES = ("Düsseldorf", "Köln", "Münster")

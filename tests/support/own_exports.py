@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from partywise.randomness import stream
+from partywise.core.randomness import stream
 
 PATIENTS, VISITS, DAYS = 360, 300, 30
 # Rows of besuche.csv without an income.

@@ -14,8 +14,8 @@ from partywise.experiment.study import Protocol
 from partywise.federation.parties import Party
 from partywise.federation.roles import ANALYST
 from partywise.federation.run import Run
-from partywise.glm.model import Estimate, PublicFacts
-from partywise.glm.records import response_of
+from partywise.methods.glm.model import Estimate, PublicFacts
+from partywise.methods.glm.records import response_of
 from partywise.models.families import FAMILIES
 from partywise.privacy.accounted_values import Public
 from partywise.privacy.accounting.calibration import gdp_mu

@@ -1,6 +1,6 @@
 """Made data for the examples of own rows: ``python tests/support/own_row_data.py`` writes config/example_data.
 
-Public domain.  The seeds are those of `partywise.randomness.stream` below.
+Public domain.  The seeds are those of `partywise.core.randomness.stream` below.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from own_data_sets import write_csv
-from partywise.randomness import stream
+from partywise.core.randomness import stream
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from config_check import check_files
 from own_data_sets import write_csv
+from partywise.core.randomness import stream
 from partywise.experiment.cells import Cell, run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
-from partywise.randomness import stream
 
 PERSONS, EACH = 40, 3
 Change = Callable[["OwnRows"], object]

@@ -11,15 +11,15 @@ import numpy as np
 from partywise.experiment.study import Protocol
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
+from partywise.methods.trees.codes import from_codes, side_by_side
+from partywise.methods.trees.ensemble import grow_trees, with_thresholds
+from partywise.methods.trees.model import Estimate
+from partywise.methods.trees.options import TreeOptions
+from partywise.methods.trees.protocols.common import active_of, columns_of, draws_of, local_codes, passive_of
 from partywise.privacy.accounted_values import Public
 from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
 from partywise.privacy.mechanisms.release import Release
 from partywise.privacy.statistics.slices import bin_index
-from partywise.trees.codes import from_codes, side_by_side
-from partywise.trees.ensemble import grow_trees, with_thresholds
-from partywise.trees.model import Estimate
-from partywise.trees.options import TreeOptions
-from partywise.trees.protocols.common import active_of, columns_of, draws_of, local_codes, passive_of
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partywise.datasets import fetch as resources
-from partywise.datasets.descriptions import TABLES
-from partywise.datasets.loaders.party_tables.read import load
-from partywise.errors import DataMissing
+from partywise.core.errors import DataMissing
+from partywise.data import fetch as resources
+from partywise.data.descriptions import TABLES
+from partywise.data.loaders.party_tables.read import load
 from pipeline import ROOT
 
 

@@ -1,6 +1,6 @@
 """The project in a folder of its own, and Snakemake run in it: tools of the pipeline's tests.
 
-``python tests/support/pipeline.py`` runs config/tiny.yaml and stores its means anew in tests/data/tiny_summary.csv; a
+``python tests/support/pipeline.py`` runs config/tiny.yaml and stores its means anew in tests/support/files/tiny_summary.csv; a
 change of that file belongs into the CHANGELOG ("numbers moved, because ...").
 """
 
@@ -27,7 +27,7 @@ TINY = ("--configfile", "config/tiny.yaml")
 STUDY = "functional_boosting"
 # Where the results of config/tiny.yaml lie.
 RESULTS = "results/tiny"
-STORED = ROOT / "tests" / "data" / "tiny_summary.csv"
+STORED = ROOT / "tests" / "support" / "files" / "tiny_summary.csv"
 STORED_VARIABLES = ("il2", "excess", "steps", "sensitivity", "specificity", "epsilon_claimed", "epsilon_certified")
 STORED_VARIABLES += ("rho_total", "n_releases", "bytes_measured", "published_mib")
 # What a run leaves for people; logs and benchmarks hold wall times and are not compared.

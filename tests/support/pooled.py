@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from partywise.inverse_regression.moments import Moments
+from partywise.methods.inverse_regression.moments import Moments
 
 
 def merge(parts: Iterable[Moments]) -> Moments:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from partywise.core.randomness import Streams, stream
 from partywise.federation.exchanges.cross_product import private, send_masked
 from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.privacy.accounted_values import Clear
-from partywise.randomness import Streams, stream
 
 N, BITS = 50, 30
 GROUPS = ((0, 1), (2,), (3, 4, 5))

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from partywise.core.randomness import stream
 from partywise.experiment.study import MethodSpec
 from partywise.federation import run as federation
 from partywise.federation.channel import Channel
 from partywise.federation.folds import Fold
-from partywise.functional.model import Estimate
-from partywise.functional.options import BaselineOptions, MomentsOptions, RoundwiseOptions
-from partywise.functional.protocols import baselines
-from partywise.functional.protocols import curves as local_release
-from partywise.functional.protocols import moments as moments_release
-from partywise.functional.protocols import rounds as roundwise
+from partywise.methods.functional.model import Estimate
+from partywise.methods.functional.options import BaselineOptions, MomentsOptions, RoundwiseOptions
+from partywise.methods.functional.protocols import baselines
+from partywise.methods.functional.protocols import curves as local_release
+from partywise.methods.functional.protocols import moments as moments_release
+from partywise.methods.functional.protocols import rounds as roundwise
 from partywise.privacy.ledger.total import Total
-from partywise.randomness import stream
 from partywise.studies.functional_boosting import cases, metrics
 from partywise.studies.functional_boosting import data as study_data
 from partywise.studies.functional_boosting.data import FunctionalData

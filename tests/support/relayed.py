@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from partywise.errors import JobEndedError, Unreachable
+from partywise.core.errors import JobEndedError, Unreachable
 from partywise.federation.identity import Identity
 from partywise.federation.transport.credential import Credential
 from partywise.federation.transport.journal import Journal

@@ -1,4 +1,4 @@
-"""Layers of `partywise.filters`, called on the inputs of the cases of `framework_layers`; and how outputs compare."""
+"""Layers of `partywise.methods.filters`, called on the inputs of the cases of `framework_layers`; and how outputs compare."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from partywise.filters.layers import flower, masks, nvflare, pfl, statistics
+from partywise.methods.filters.layers import flower, masks, nvflare, pfl, statistics
 
 LAYERS: dict[str, Callable[..., Any]] = {
     "local_dp": flower.local_dp,

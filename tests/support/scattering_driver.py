@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from partywise.core.randomness import stream
 from partywise.experiment.study import MethodSpec
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party, split_columns
 from partywise.federation.run import Run
+from partywise.methods.trees.codes import side_by_side
+from partywise.methods.trees.ensemble import grow_trees
+from partywise.methods.trees.model import Column, Ensemble, PublicFacts
+from partywise.methods.trees.options import ScatteringOptions
+from partywise.methods.trees.protocols.common import columns_of, draws_of, own_codes
+from partywise.methods.trees.scattering.plan import STEP, passive_bins
 from partywise.privacy.accounted_values import Public
-from partywise.randomness import stream
 from partywise.studies.vertical_trees.study import Spec
-from partywise.trees.codes import side_by_side
-from partywise.trees.ensemble import grow_trees
-from partywise.trees.model import Column, Ensemble, PublicFacts
-from partywise.trees.options import ScatteringOptions
-from partywise.trees.protocols.common import columns_of, draws_of, own_codes
-from partywise.trees.scattering.plan import STEP, passive_bins
 
 KINDS = {"CrossEntropyLoss": {}, "RegressionMSELoss": {"residual_bound": 16.0}}
 

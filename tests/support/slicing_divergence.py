@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fixed import fixed
-from partywise.inverse_regression.moments import client_moments
-from partywise.inverse_regression.published import vgm_covariance, vgm_floor
-from partywise.inverse_regression.slices import equal_frequency, public_slices
+from partywise.methods.inverse_regression.moments import client_moments
+from partywise.methods.inverse_regression.published import vgm_covariance, vgm_floor
+from partywise.methods.inverse_regression.slices import equal_frequency, public_slices
 from partywise.privacy.statistics.clips import BoxClip
 
 POOL, NEIGHBOURS, SEARCH_DRAWS, FINAL_DRAWS = 2_000, 40, 2_000, 100_000

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from partywise.core.randomness import stream
 from partywise.experiment.study import MethodSpec, load
 from partywise.federation.channel import Channel
 from partywise.federation.folds import Fold
 from partywise.federation.run import Run, simulate
-from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression import cases
 from partywise.studies.sliced_inverse_regression.data import folds, split
 from partywise.studies.sliced_inverse_regression.metrics import metrics

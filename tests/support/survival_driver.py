@@ -11,7 +11,7 @@ from partywise.federation.folds import Fold, Spec
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import addresses_of
-from partywise.survival.exact import (
+from partywise.methods.survival.exact import (
     CoxFit,
     EventTable,
     Likelihood,
@@ -22,9 +22,9 @@ from partywise.survival.exact import (
     maximise,
     partial_likelihood,
 )
-from partywise.survival.model import Estimate, PublicFacts
-from partywise.survival.models import Weibull
-from partywise.survival.records import Records, pool, scale
+from partywise.methods.survival.model import Estimate, PublicFacts
+from partywise.methods.survival.models import Weibull
+from partywise.methods.survival.records import Records, pool, scale
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from fixed import fixed
+from partywise.core.randomness import stream
 from partywise.federation.cipher import Cipher
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
@@ -15,7 +16,6 @@ from partywise.privacy.ledger.budget import PrivacyFilter
 from partywise.privacy.mechanisms.gaussian import Gaussian
 from partywise.privacy.mechanisms.release import Release, derive
 from partywise.privacy.statistics.moments import record_sum
-from partywise.randomness import stream
 
 SIZES = (40, 60, 50)
 

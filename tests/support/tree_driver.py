@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from partywise.core.randomness import Streams, stream
 from partywise.federation.folds import Fold, Spec
 from partywise.federation.parties import Party, split_columns
 from partywise.federation.run import Run, simulate
+from partywise.methods.trees.growth.splits import Rule
+from partywise.methods.trees.model import Column, Estimate, PublicFacts
 from partywise.models.criteria import Criterion
-from partywise.randomness import Streams, stream
-from partywise.trees.growth.splits import Rule
-from partywise.trees.model import Column, Estimate, PublicFacts
 
 CLASSES: Criterion = "CrossEntropyLoss"
 SQUARES: Criterion = "RegressionMSELoss"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partywise.trees.model import LEAF, Ensemble, Tree
+from partywise.methods.trees.model import LEAF, Ensemble, Tree
 
 
 def partitions_of(ensemble: Ensemble, codes: np.ndarray) -> tuple[frozenset[bytes], ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from partywise.datasets import fetch as resources
+from partywise.data import fetch as resources
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan

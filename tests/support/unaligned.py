@@ -10,11 +10,11 @@ import numpy as np
 
 from partywise.alignment.options import AlignmentOptions
 from partywise.alignment.rows import common_rows
+from partywise.core.randomness import Streams
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.roles import ANALYST
 from partywise.federation.run import Run
-from partywise.randomness import Streams
 
 
 def unaligned(

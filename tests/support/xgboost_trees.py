@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import xgboost
 
-from partywise.trees.codes import CodedColumns
-from partywise.trees.model import LEAF, Ensemble, Tree
-from partywise.trees.options import PooledOptions
+from partywise.methods.trees.codes import CodedColumns
+from partywise.methods.trees.model import LEAF, Ensemble, Tree
+from partywise.methods.trees.options import PooledOptions
 from tree_driver import CLASSES, SQUARES
 
 OBJECTIVES = {CLASSES: "binary:logistic", SQUARES: "reg:squarederror"}

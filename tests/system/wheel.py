@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from partywise.verbs import VERBS
+from partywise.core.verbs import VERBS
 from pipeline import RESULTS, ROOT, STUDY, TINY, copy_project, environment, launch
 
 pytestmark = pytest.mark.system

@@ -15,8 +15,8 @@ from artifact import appendix, bibliography, citation, container, default_run, e
 from artifact.measured import measure, measured, read
 from artifact.points import POINTS
 from invented import invented_columns
-from partywise.datasets.catalogue import RESOURCES
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
+from partywise.data.catalogue import RESOURCES
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import read_configuration
 from partywise.experiment.study import available, load

@@ -14,7 +14,7 @@ from snakemake.common.configfile import load_configfile
 
 from config_check import check_network
 from last_run import read
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from partywise.experiment.configuration.text import read_file
 from partywise.experiment.plans import plans as checked_plans
 from partywise.experiment.plans import read_configuration

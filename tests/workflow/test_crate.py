@@ -20,7 +20,7 @@ from crate.content import crate_of, records_shown
 from crate.croissant import FITS
 from crate.metadata import METADATA, Crate, metadata
 from crate_contexts import issues
-from partywise.datasets.catalogue import RESOURCES
+from partywise.data.catalogue import RESOURCES
 from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.study import available, load
 from pipeline import RESULTS, ROOT, STUDY, Planned, copy_project, copy_run, edit, planned

@@ -29,7 +29,7 @@ BACKENDS = {"xarray": "netcdf4"}
 # Keys that pairs of parties agree on are real in releases alone, which need the extra `network`.
 RELEASES = {"cryptography"}
 # What they import is for whoever asks: frames of a notebook, own tables in Parquet, whose error says what to install.
-ON_DEMAND = ("glm/results.py", "privacy/ledger/frames.py", "datasets/own/arrow.py")
+ON_DEMAND = ("methods/glm/results.py", "privacy/ledger/frames.py", "data/own/arrow.py")
 # The rule whose script runs in each environment.
 STEPS = {"data": "fetch", "generate": "generate", "fit": "fit", "collect": "collect", "figure": "figure"}
 
@@ -163,7 +163,7 @@ def test_the_lock_of_tests_holds_all_that_a_run_needs_and_a_run_needs_no_tools_o
     # Frameworks whose layers are restated compute with the versions of the suite; of the rest they ask for others.
     assert {name: version(frameworks, name) for name in COMPUTING} == {name: version(test, name) for name in COMPUTING}
     assert version(frameworks, "nvflare") == version(nvflare, "nvflare")
-    wanted = (ROOT / "tests/filters/frameworks.txt").read_text()
+    wanted = (ROOT / "tests/methods/filters/frameworks.txt").read_text()
     assert {f"{name}=={version(frameworks, name)}" for name in ("flwr", "nvflare", "pfl")} <= set(wanted.splitlines())
 
 
@@ -228,7 +228,7 @@ def test_a_new_version_and_new_pins_are_written_where_others_read_them(tmp_path)
     for name, lines in {
         "packaging/recipe.yaml": ['version: "8.6.0"', 'python_min: "3.12"', "numpy >=8.1", "snakemake-minimal >=8.2"],
         "envs/figure.yaml": ["- numpy==8.4.1\n", "- matplotlib-base==8.5.1\n"],
-        "tests/filters/frameworks.txt": ["nvflare==8.3\n"],
+        "tests/methods/filters/frameworks.txt": ["nvflare==8.3\n"],
         CITATION: ["version: 8.6.0\n", "date-released: 2031-01-02\n"],
     }.items():
         assert [line for line in lines if line not in written[name]] == [], name

@@ -31,7 +31,7 @@ from launching.supervision import supervise
 from launching.surroundings import account
 from launching.words import Refused
 from launching.writable import check_writable
-from partywise.files import replacing
+from partywise.core.files import replacing
 from pipeline import RESULTS, ROOT, STUDY, TINY, copy_project, copy_run, edit, environment, launch, planned, results
 from place import Place
 
@@ -495,7 +495,7 @@ def test_a_missing_profile_is_an_error(finished):
 @pytest.mark.runs
 def test_a_failing_cell_is_named_in_its_log_and_the_rest_goes_on(finished, tmp_path):
     folder = copy_project(tmp_path / "failing", finished)
-    module = folder / "lib/partywise/functional/protocols/aggregation.py"
+    module = folder / "lib/partywise/methods/functional/protocols/aggregation.py"
     before = module.read_text()
     edit(
         module,

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from partywise.__main__ import main
-from partywise.errors import BudgetExceeded
+from partywise.core.errors import BudgetExceeded
 from partywise.experiment.deployment.part import whole
 from partywise.experiment.deployment.settings import Deployment, Network, deployments_of
 from partywise.experiment.plans import plans, read_configuration

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from partywise.experiment.plan import plan
 from partywise.experiment.results.cube import open_cube
 from partywise.experiment.results.verify import plan_of

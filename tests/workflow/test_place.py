@@ -12,7 +12,7 @@ import launch as launcher
 from last_run import LastRun, old_results, read, restore
 from launching.words import Refused, configuration, options, refuse_surprise, with_paths
 from partywise import __version__
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from partywise.experiment.results.folder import name_of
 from pipeline import ROOT, TINY, copy_project, copy_run, launch, planned, snakemake
 from place import RECORD, Place, place, read_record

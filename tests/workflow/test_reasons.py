@@ -21,7 +21,7 @@ def test_only_jobs_that_failed_in_this_run_are_told_each_sentence_once(tmp_path)
         "fit/a.log": (f"{TRACE}RuntimeError: data (case c) failed: DataMissing: lab.csv has no column 'x'.\n", 110),
         "fit/b.log": (f"{TRACE}RuntimeError: data (case c) failed: DataMissing: lab.csv has no column 'x'.\n\n", 120),
         "fit/fine.log": ("INFO records: 12\n", 115),
-        "collect.log": (f"{TRACE}partywise.errors.CubeError: block k2.npz cannot be read: delete it.", 105),
+        "collect.log": (f"{TRACE}partywise.core.errors.CubeError: block k2.npz cannot be read: delete it.", 105),
         "earlier.log": (f"{TRACE}ValueError: a mistake of yesterday.", 50),
     }
     for name, (text, time) in logs.items():
@@ -40,7 +40,7 @@ def test_only_jobs_that_failed_in_this_run_are_told_each_sentence_once(tmp_path)
 MISTAKE = """
 import sys
 from pathlib import Path
-from partywise.errors import DataMissing
+from partywise.core.errors import DataMissing
 from partywise.experiment.data import NamedErrors
 from partywise.experiment.jobs import log_to
 log_to(sys.argv[1])

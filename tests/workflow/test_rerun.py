@@ -37,7 +37,7 @@ def jobs(found: Planned) -> dict[str, int]:
         (f"{LIB}experiment/tables/summary.py", {"collect": 1, "figure": 2}),
         (f"{LIB}experiment/plotting/style.py", {"figure": 2}),
         (f"{LIB}studies/{STUDY}/figures/curves.py", {}),
-        (f"{LIB}functional/protocols/rounds.py", {}),
+        (f"{LIB}methods/functional/protocols/rounds.py", {}),
         (f"{LIB}studies/{STUDY}/cases.py", ALL),
         ("scripts/generate.py", ALL),
         ("envs/generate.yaml", ALL),
@@ -133,7 +133,7 @@ def test_what_was_parsed_is_kept_by_content_and_package(tmp_path):
 
 def test_closures_of_the_real_study_stay_apart():
     """A method's module is behind its own fits only; figures and datasets are behind no fit of simulated data."""
-    names = closure(["partywise.functional.protocols.curves"])
-    assert "partywise.functional.protocols.moments" not in names
-    assert "partywise.functional.protocols.rounds" not in names
+    names = closure(["partywise.methods.functional.protocols.curves"])
+    assert "partywise.methods.functional.protocols.moments" not in names
+    assert "partywise.methods.functional.protocols.rounds" not in names
     assert not any(name.startswith(("partywise.experiment.plotting", "partywise.studies.")) for name in names)

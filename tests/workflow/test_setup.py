@@ -18,7 +18,7 @@ from pipeline import ROOT
 # It makes environments that hold itself, and answers what the set-up and the verbs ask.
 PYTHON = """#!/bin/sh
 case "$*" in
-    "-m partywise.verbs"*) exec "$REAL" "$@" ;;
+    "-m partywise.core.verbs"*) exec "$REAL" "$@" ;;
     *version_info*) exit 0 ;;
     *sysconfig*) echo "$PWD/.venv/site"; exit 0 ;;
     "-m venv .venv") [ ! -e "$STUB/no-ensurepip" ] || exit 1 ;;

@@ -10,8 +10,8 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 import every_protocol
-from partywise.datasets.fetch import fetch
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
+from partywise.data.fetch import fetch
 from partywise.experiment.cells import Cell, run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan

@@ -40,7 +40,7 @@ def switch(folder: Path) -> None:
     git(folder, "add", *PARTS)
     git(folder, "commit", "--quiet", "-m", "here")
     git(folder, "checkout", "--quiet", "-b", "there")
-    method = folder / "lib/partywise/functional/protocols/moments.py"
+    method = folder / "lib/partywise/methods/functional/protocols/moments.py"
     method.write_text(method.read_text() + "\n# there\n")
     git(folder, "commit", "--quiet", "-am", "there")
     found = planned(folder, *TINY)

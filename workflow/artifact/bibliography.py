@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from partywise.datasets.catalogue import RESOURCES
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
+from partywise.data.catalogue import RESOURCES
 from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.study import available, load
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from partywise.verbs import page_rows
+from partywise.core.verbs import page_rows
 
 from .facts import text
 

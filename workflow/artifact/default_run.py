@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from partywise.files import replacing
+from partywise.core.files import replacing
 
 from .measured import FOLDER
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from partywise.core.verdicts import STATUSES
 from partywise.experiment.plans import plans, read_configuration
-from partywise.verdicts import STATUSES
 
 from .measured import screen_file
 

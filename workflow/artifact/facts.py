@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from partywise.verbs import UnknownVerb, plan
+from partywise.core.verbs import UnknownVerb, plan
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 COMMAND = re.compile(r"^\./run\b.*$", re.MULTILINE)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from partywise.files import replacing
+from partywise.core.files import replacing
 
 FOLDER = Path("docs/measured")
 TABLE = FOLDER / "requirements.csv"

@@ -23,7 +23,7 @@ CONDA = {"matplotlib-base": "matplotlib", "snakemake-minimal": "snakemake"}
 ENTRY = re.compile(r"^( +- )([a-z0-9.-]+)( ?(?:==|>=))([\d.]+)$", re.MULTILINE)
 REQUIREMENT = re.compile(r"([A-Za-z0-9_.-]+)(?:\[[a-z,]+\])?((?:==|>=|<)[\d.]+)?")
 RECIPE = "packaging/recipe.yaml"
-FRAMEWORKS = "tests/filters/frameworks.txt"
+FRAMEWORKS = "tests/methods/filters/frameworks.txt"
 ENVIRONMENTS = ("collect", "data", "figure", "fit", "generate")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from partywise.datasets.catalogue import RESOURCES
+from partywise.data.catalogue import RESOURCES
 from partywise.experiment.plans import read_configuration
 from partywise.experiment.register import table
 from partywise.experiment.study import available
@@ -216,7 +216,7 @@ def network(root: Path) -> Iterator[str]:
         # What crosses between parties goes through a folder of its own, and downloads nothing.
         allowed = path.name == "carriers.py" or path.parent.parts[-2:] == ("federation", "transport")
         if DOWNLOADS.search(path.read_text(encoding="utf-8")) and not allowed:
-            yield f"{path.relative_to(root)} reaches the network: data sets come through datasets/carriers.py alone"
+            yield f"{path.relative_to(root)} reaches the network: data sets come through data/carriers.py alone"
     if "network" not in section(text(root, requirements.PAGE), "Set-up, and what takes longer"):
         yield f"{requirements.PAGE} does not say when the network is used"
     path = root / "config" / "smoke.yaml"

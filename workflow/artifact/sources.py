@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from partywise.datasets.catalogue import RESOURCES
+from partywise.data.catalogue import RESOURCES
 from partywise.experiment.tables.templates import pipe_table
 
 from .bibliography import documents, literature, originals, studies_of_datasets, studies_of_documents
@@ -84,7 +84,7 @@ def _pins() -> list[str]:
         pipe_table(("data set", "package", "file", "SHA-256"), rows),
         "",
         "The first line of a data set is the file of the package index, the others are what is taken out of it.",
-        "The page is written by `./run check --artifact --write` from `lib/partywise/datasets/catalogue.toml` and",
+        "The page is written by `./run check --artifact --write` from `lib/partywise/data/catalogue.toml` and",
         "`workflow/artifact/bibliography.toml`.",
     ]
 

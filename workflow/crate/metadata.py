@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 
 from partywise import __version__
-from partywise.datasets.catalogue import RESOURCES
+from partywise.data.catalogue import RESOURCES
 from place import ROOT
 
 from .entities import Entity, Item, entity, file_entity, refer, value_entity

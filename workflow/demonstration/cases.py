@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from partywise.datasets.carriers import bzip2
-from partywise.datasets.catalogue import RESOURCES
-from partywise.datasets.descriptions import TABLES
-from partywise.datasets.fetch import fetch_folder, read_files
-from partywise.datasets.reading import read_columns
+from partywise.data.carriers import bzip2
+from partywise.data.catalogue import RESOURCES
+from partywise.data.descriptions import TABLES
+from partywise.data.fetch import fetch_folder, read_files
+from partywise.data.reading import read_columns
 from partywise.federation.parties import split_rows
 
 SEED, CASE, METHOD, FIRST_PORT = 20240601, "real", "certified", 47200

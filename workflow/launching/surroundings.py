@@ -7,7 +7,7 @@ import getpass
 import os
 from pathlib import Path
 
-from partywise.project import THREADS
+from partywise.core.project import THREADS
 
 WORKFLOW = Path(__file__).resolve().parents[1]
 PLUGINS = WORKFLOW / "plugins"

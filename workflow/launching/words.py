@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
+from partywise.core.project import command
 from partywise.experiment.plans import read_configuration
-from partywise.project import command
 from place import ROOT, Place, place, shipped
 
 # Words that ask Snakemake for something else than a run, or for another display.

@@ -10,7 +10,7 @@ from pathlib import Path
 from captions import caption, case_titles
 from config_check import check_files, check_network
 from fingerprint import digest_of, script_roots, sources
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from partywise.experiment.batches import blocks, data_blocks
 from partywise.experiment.claims import Claim
 from partywise.experiment.plans import plans as checked_plans

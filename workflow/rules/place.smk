@@ -11,7 +11,7 @@ from fingerprint import share_library
 share_library(Path.cwd())
 
 from partywise.experiment.configuration.text import read_file
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from place import place
 
 

@@ -11,7 +11,7 @@ import os
 from collections import namedtuple
 from types import SimpleNamespace
 
-from partywise.datasets.fetch import contents, is_pinned
+from partywise.data.fetch import contents, is_pinned
 from partywise.experiment.results.provenance_record import (
     fingerprint_of,
     is_current,

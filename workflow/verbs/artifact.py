@@ -13,9 +13,9 @@ from artifact import appendix, codemeta, commands, default_run, expected, pins, 
 from artifact.bibliography import of_configuration
 from artifact.measured import measure
 from artifact.points import POINTS
-from partywise.files import replacing
-from partywise.project import exit_code
-from partywise.verbs import new_parser
+from partywise.core.files import replacing
+from partywise.core.project import exit_code
+from partywise.core.verbs import new_parser
 
 PAGES = {
     sources.PAGE: sources.page,

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from partywise.verbs import new_parser
+from partywise.core.verbs import new_parser
 
 TOOLS = Path(sys.executable).parent
 COMMANDS = (

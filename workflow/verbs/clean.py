@@ -10,8 +10,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from guard import Occupied, refuse_foreign, take
-from partywise.project import exit_code
-from partywise.verbs import new_parser
+from partywise.core.project import exit_code
+from partywise.core.verbs import new_parser
 from place import RECORD, RESULTS, read_record
 
 # Of a party that runs apart (`partywise.federation.account`).

@@ -17,11 +17,11 @@ from crate.content import crate_of
 from crate.metadata import METADATA, Crate, metadata
 from last_run import read
 from launching.words import Refused, default, options
-from partywise.errors import AccountError, ConfigError, PartyError
+from partywise.core.errors import AccountError, ConfigError, PartyError
+from partywise.core.files import replacing
+from partywise.core.project import command
+from partywise.core.verbs import new_parser
 from partywise.experiment.plan import Plan
-from partywise.files import replacing
-from partywise.project import command
-from partywise.verbs import new_parser
 from place import RECORD, RESULTS, ROOT, read_record, shipped
 from verbs.report import in_force, with_configuration
 

@@ -12,12 +12,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from demonstration.cases import Dealt, clients, tables
 from demonstration.deployment import deal, differences, run, simulation
-from partywise.errors import DataMissing, PartyError
+from partywise.core.errors import DataMissing, PartyError
+from partywise.core.project import exit_code
+from partywise.core.verbs import new_parser
 from partywise.experiment.deployment.joint_results import JointResults, join_results
 from partywise.experiment.deployment.run_files import last_run
 from partywise.experiment.deployment.verbs import certified
-from partywise.project import exit_code
-from partywise.verbs import new_parser
 
 CASES = {"clients": clients, "tables": tables}
 FOLDER = Path("results") / "demo_network"

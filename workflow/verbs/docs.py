@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from partywise.verbs import new_parser
+from partywise.core.verbs import new_parser
 
 # Every warning is an error; a page is built anew only where it or the code behind it changed.
 BUILD = ["--quiet", "--fail-on-warning", "--keep-going", "-b", "html", "-d", "docs/_build/doctrees"]

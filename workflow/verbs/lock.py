@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from shutil import which
 
-from partywise.verbs import new_parser
+from partywise.core.verbs import new_parser
 
 EXPORT = ["uv", "export", "--quiet", "--frozen", "--no-emit-project", "--no-header", "--format", "requirements-txt"]
 LOCKS = {
@@ -36,7 +36,7 @@ def main(words: Sequence[str]) -> int:
             with Path(name).open("w", encoding="utf-8") as lock:
                 subprocess.run([*EXPORT, *options], stdout=lock, check=True)
         Path("uv.lock").unlink(missing_ok=True)
-        subprocess.run([*FRAMEWORKS, "--python-version", oldest_python()], cwd="tests/filters", check=True)
+        subprocess.run([*FRAMEWORKS, "--python-version", oldest_python()], cwd="tests/methods/filters", check=True)
     except subprocess.CalledProcessError as error:
         return error.returncode
     return 0

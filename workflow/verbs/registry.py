@@ -10,9 +10,9 @@ from typing import Any
 
 import yaml
 
+from partywise.core.project import command, exit_code
+from partywise.core.verbs import new_parser
 from partywise.privacy.rounding import upward
-from partywise.project import command, exit_code
-from partywise.verbs import new_parser
 
 # What an entry may hold, with the commit of the registry that says so.
 SCHEMA, OPEN = Path(__file__).with_name("registry_schema.yaml"), "to be filled in"

@@ -21,13 +21,13 @@ import launch
 from last_run import read
 from launching.surroundings import display
 from launching.words import HELP, Refused, configuration, default, options
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
+from partywise.core.project import command, exit_code
+from partywise.core.verbs import new_parser
 from partywise.experiment.configuration.text import read_file
 from partywise.experiment.plan import Plan
 from partywise.experiment.plans import plans
 from partywise.experiment.results.provenance import config_json
-from partywise.project import command, exit_code
-from partywise.verbs import new_parser
 from place import Place, shipped
 
 # Of figures that show single records of own data.

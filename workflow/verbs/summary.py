@@ -9,8 +9,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from last_run import read
-from partywise.project import command, exit_code
-from partywise.verbs import new_parser
+from partywise.core.project import command, exit_code
+from partywise.core.verbs import new_parser
 from place import RESULTS
 
 TABLE = "summary.txt"

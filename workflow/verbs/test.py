@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from partywise.verbs import HELP, below, new_parser
+from partywise.core.verbs import HELP, below, new_parser
 
 FAST = "not runs and not statistical and not system"
 # One file of tests at a time on every core, the longest first (tests/conftest.py).
@@ -16,7 +16,7 @@ TEST = ["-m", "pytest", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reor
 LONG = ["-m", "pytest", "-m", "statistical", "-o", "python_files=test_*.py statistical*.py", "tests", "-s"]
 # Nothing of the suite's own fixtures, which need its tools; warnings of the frameworks are theirs.
 FRAMEWORKS = ["-m", "pytest", "--noconftest", "-p", "no:cacheprovider", "-o", "filterwarnings=default"]
-FRAMEWORKS += ["--disable-warnings", *map(str, sorted(Path("tests/filters").glob("frameworks_*.py")))]
+FRAMEWORKS += ["--disable-warnings", *map(str, sorted(Path("tests/methods/filters").glob("frameworks_*.py")))]
 LAYERS = ["tests/support/framework_layers.py"]
 # Installs system packages first, and leaves no daemon behind.
 SYSTEM = "tests/system/suite.sh"

@@ -5,7 +5,7 @@ key of the digests             first party, every other (keyed)     Cipher, key:
 digests                        every party, analyst                 Clear(row); 32 n_k
 positions, number              analyst, everybody                   `federation.exchanges.common_tokens`
 
-Whoever sees SHA-256 of an identifier finds it by hashing all that are possible (`attacks.identifiers`).
+Whoever sees SHA-256 of an identifier finds it by hashing all that are possible (`audits.attacks.identifiers`).
 Under a key that the analyst does not have, it cannot; a party, which has the key, could as soon as it saw the digests
 of another. Both tell the analyst which records of which parties agree.
 """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, final
 from unicodedata import normalize
 
-from ..checks import check_fields
+from ..core.checks import check_fields
 
 # Set intersection by Diffie-Hellman on edwards25519; a keyed hash; the published hash, which protects nothing.
 Mode = Literal["psi", "hmac", "sha256"]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ..datasets.own.csv import TextTable, read_table
-from ..datasets.own.grammar import is_typed
-from ..datasets.own.remote.placeholders import order_keys, own_content
-from ..datasets.own.table_files import OwnTables
-from ..errors import DataMissing
+from ..core.errors import DataMissing
+from ..data.own.csv import TextTable, read_table
+from ..data.own.grammar import is_typed
+from ..data.own.remote.placeholders import order_keys, own_content
+from ..data.own.table_files import OwnTables
 from ..federation.parties import Party
 from ..federation.run import PerPlace, Run
 from .identifiers import prepare_identifiers

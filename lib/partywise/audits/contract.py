@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from ..errors import ContractError
+from ..core.errors import ContractError
 from ..federation.channel import Channel
 from ..federation.place_checks import PlacedRun, together
 from ..federation.run import Run, simulate

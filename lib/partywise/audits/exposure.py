@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from ..checks import Scalar
+from ..core.checks import Scalar
 from ..federation.cipher import Cipher
 from ..privacy.accounted_values import Clear, Public
 from ..privacy.accounting.calibration import classic_gaussian_sigma, gdp_mu

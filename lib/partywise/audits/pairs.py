@@ -8,7 +8,7 @@ from typing import Unpack
 
 import numpy as np
 
-from ..checks import Scalar
+from ..core.checks import Scalar
 from ..privacy.accounted_values import Clear, Public
 from ..privacy.accounting.calibration import gaussian_epsilon
 from ..privacy.audit.exact import finite_epsilon, response_epsilon

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ContractError
+from ..core.errors import ContractError
 from ..federation.channel import Channel, Message
 from ..federation.cipher import Cipher
 from ..federation.payloads import content_of

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..checks import Scalar
+from ..core.checks import Scalar
 
 WORLDS = ("worst", "its neighbour", "ordinary", "its neighbour")
 

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 
-from ..errors import CubeError
-from ..files import Unreadable, open_npz, save_npz
+from ..core.errors import CubeError
+from ..core.files import Unreadable, open_npz, save_npz
 from ..privacy.ledger.event import Event
 from ..privacy.ledger.ledger import Ledger
 from .cells import RUN_APART, Cell
 from .owner_outputs import OwnerReport, decode_report, encode_report
 
 if TYPE_CHECKING:
-    from ..checks import Scalar
+    from ..core.checks import Scalar
     from ..federation.channel import TranscriptRow
 
 KINDS = ("none", "bool", "int", "float", "str")

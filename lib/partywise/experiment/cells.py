@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
+from ..core.notes import sentences_left_out
+from ..core.randomness import Streams
+from ..core.verdicts import OK, STATUSES, Verdict, estimate_verdict, first_fault, intervals_verdict
 from ..federation.channel import Channel
 from ..federation.folds import Fold
 from ..federation.parties import Party, largest_clip_shares
 from ..federation.run import Run, simulate
-from ..notes import sentences_left_out
 from ..privacy.ledger.event import CLOSED, POST_PROCESSING, Event
 from ..privacy.ledger.ledger import Ledger
 from ..privacy.ledger.total import MEANINGS
 from ..privacy.mechanisms.release import MECHANISMS
 from ..privacy.strata import cell_of as stratum_of
-from ..randomness import Streams
-from ..verdicts import OK, STATUSES, Verdict, estimate_verdict, first_fault, intervals_verdict
 from . import measures
 from .data import NamedErrors
 from .jobs import Timings
@@ -31,7 +31,7 @@ from .plan import Plan
 from .study import MethodSpec, Study
 
 if TYPE_CHECKING:
-    from ..checks import Scalar
+    from ..core.checks import Scalar
     from ..federation.channel import TranscriptRow
     from .batches import PlainShare
     from .data import Replicate

@@ -13,7 +13,7 @@ from math import nan
 from pathlib import Path
 from typing import Annotated, Literal
 
-from ..checks import CheckedFields, Delta, Range, check_fields
+from ..core.checks import CheckedFields, Delta, Range, check_fields
 from .study import Lazy, Source
 
 # What a claim says of a release: the epsilon of the grid, that it costs nothing, or nothing at all.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from ..files import replacing
+from ..core.files import replacing
 from .blocks import Entry, Part, read_entries
 from .plan import Plan
 from .results.assemble import header_of

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, Protocol, get_args, get_origin, get_type_
 
 import numpy as np
 
-from ..checks import Json
-from ..errors import CubeError, DataMissing
-from ..files import Npz, Unreadable, npz_writer, open_npz
-from ..notes import repeat_left_out, sentences_left_out
-from ..randomness import stream
+from ..core.checks import Json
+from ..core.errors import CubeError, DataMissing
+from ..core.files import Npz, Unreadable, npz_writer, open_npz
+from ..core.notes import repeat_left_out, sentences_left_out
+from ..core.randomness import stream
 from .plan import Plan
 
 if TYPE_CHECKING:

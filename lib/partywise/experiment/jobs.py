@@ -15,8 +15,8 @@ from pathlib import Path
 from time import process_time
 from types import TracebackType
 
-from ..errors import DataMissing
-from ..files import replacing
+from ..core.errors import DataMissing
+from ..core.files import replacing
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 

@@ -14,7 +14,7 @@ from enum import Enum
 # Any: a call that declares a field has the type of the field.
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
-from ..checks import Scalar, check_fields
+from ..core.checks import Scalar, check_fields
 
 if TYPE_CHECKING:
     import numpy as np
@@ -186,7 +186,7 @@ DECRYPTIONS = Quantity("ciphertexts that were decrypted in training")
 class Measures(MeasureValues[Scalar]):
     """Numbers of a fit that any study may report; its own are fields of a dataclass that inherits from this one.
 
-    status : one of `partywise.verdicts.STATUSES`; by default that of the estimate, or ``diverged`` where that is ``ok``
+    status : one of `partywise.core.verdicts.STATUSES`; by default that of the estimate, or ``diverged`` where that is ``ok``
         and a study reports a fit that is not finite
     """
 

@@ -9,7 +9,7 @@ from math import inf, prod
 # Any: options, settings and constants are dataclasses of methods and studies, the user's included.
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from ..errors import ConfigError
+from ..core.errors import ConfigError
 from .configuration.build import as_block, build, choices, refuse_unknown
 from .configuration.grammar import Batch, Grid, StudyBlock
 from .configuration.new_names import DATASET_SOURCES

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ..errors import ConfigError
+from ..core.errors import ConfigError
 from .configuration.build import build
 from .configuration.grammar import Configuration
 from .plan import Plan, plan

@@ -28,8 +28,8 @@ from pathlib import Path
 # Any: whatever stands at an address, the user's included.
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
-from ..checks import check_fields
-from ..errors import ConfigError
+from ..core.checks import check_fields
+from ..core.errors import ConfigError
 from .measures import ExampleFits, Heading, Measure, Measures, measures_of
 
 if TYPE_CHECKING:
@@ -155,10 +155,10 @@ class Source:
         part of it, and public facts alone: (estimate, train mask, MethodSpec); where parties run apart, nobody has the
         records of all
     draft : of own data, settings for files that are described: (surveys of the files, the columns that a person
-        named, `FirstRun`) to a `partywise.datasets.own.drafts.parts.Draft`; NotSuited where they do not suit
+        named, `FirstRun`) to a `partywise.data.own.drafts.parts.Draft`; NotSuited where they do not suit
     first : what a draft runs first
     apart : of own data, what one party makes them from that has its own files only: (settings, name of the party, rows
-        of every client, folder) -> `partywise.datasets.own.remote.placeholders.PartyFiles`
+        of every client, folder) -> `partywise.data.own.remote.placeholders.PartyFiles`
     """
 
     settings: type
@@ -191,8 +191,8 @@ class Source:
     ) -> Self:
         """Data of the user's own files, which the study reads in ``own_cases.py`` and reports in ``owner_outputs.py``.
 
-        layout : how records lie at parties, the module of ``partywise.datasets.own.remote`` that stands in for others
-            and that of ``partywise.datasets.own.drafts``
+        layout : how records lie at parties, the module of ``partywise.data.own.remote`` that stands in for others
+            and that of ``partywise.data.own.drafts``
         first : what a draft for files runs first
         predicts : whether a party predicts its own records where parties run apart
         examples : file with `estimate_examples`, where a fit shows anything without records
@@ -207,9 +207,9 @@ class Source:
             predictions=Lazy(f"{package}.owner_outputs:own_predictions") if predicts else None,
             measures=Lazy(f"{package}.metrics:estimate_measures"),
             examples=Lazy(f"{package}.{examples}:estimate_examples") if examples else None,
-            draft=Lazy(f"partywise.datasets.own.drafts.{layout}:draft"),
+            draft=Lazy(f"partywise.data.own.drafts.{layout}:draft"),
             first=first,
-            apart=Lazy(f"partywise.datasets.own.remote.{layout}:placeholders"),
+            apart=Lazy(f"partywise.data.own.remote.{layout}:placeholders"),
         )
 
     def resolve(self, package: str, name: str) -> Self:

@@ -22,11 +22,11 @@ from ..audits.contract import (
     promises,
 )
 from ..audits.noise import DRAWS
-from ..errors import ConfigError
+from ..core.errors import ConfigError
+from ..core.randomness import Streams, stream
 from ..federation.folds import Fold
 from ..federation.run import Run
 from ..privacy.rounding import upward
-from ..randomness import Streams, stream
 from .data import generate
 from .plan import Plan, plan
 from .study import MethodSpec, Protocol, Study, available, load, own

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 # Any: contents of messages, whatever a protocol sends.
 from typing import Any, TypedDict
 
-from ..errors import CertificationError
+from ..core.errors import CertificationError
 from ..privacy.accounted_values import Clear, Public, open_charges
 from ..privacy.ledger.event import Event, clear_event, closed_event
 from ..privacy.ledger.frames import Frame, frame_of

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import CertificationError
+from ..core.errors import CertificationError
 from ..privacy.accounted_values import AccountedValue, Clear, Public
 from ..privacy.mechanisms.release import Release
 
@@ -72,7 +72,7 @@ class Cipher:
     >>> closed.value
     Traceback (most recent call last):
         ...
-    partywise.errors.CertificationError: a cipher is closed: only 'analyst' may decrypt it, by cipher.decrypt(by).
+    partywise.core.errors.CertificationError: a cipher is closed: only 'analyst' may decrypt it, by cipher.decrypt(by).
     """
 
     content: Any
@@ -198,7 +198,7 @@ class Cipher:
         >>> closed.decrypt("server")
         Traceback (most recent call last):
             ...
-        partywise.errors.CertificationError: by='server': only 'analyst' can decrypt this cipher.
+        partywise.core.errors.CertificationError: by='server': only 'analyst' can decrypt this cipher.
         """
         if by != self.key_holder:
             raise CertificationError(f"by={by!r}: only {self.key_holder!r} can decrypt this cipher.")

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..core.verdicts import Verdict, growth_verdict, response_verdict
 from ..models.links import LOGIT, Link
-from ..verdicts import Verdict, growth_verdict, response_verdict
 from .estimator import Estimator, column_labels, groups_of, numbers, party, vector
 from .parties import Party, split_columns
 

@@ -23,11 +23,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ModelError
-from ..models.intervals import Intervals
-from ..privacy.rounding import upward
-from ..randomness import Streams
-from ..verdicts import (
+from ..core.errors import ModelError
+from ..core.randomness import Streams
+from ..core.verdicts import (
     OK,
     REFUSED,
     Verdict,
@@ -37,6 +35,8 @@ from ..verdicts import (
     first_fault,
     intervals_verdict,
 )
+from ..models.intervals import Intervals
+from ..privacy.rounding import upward
 from .account.fit_budget import Budget
 from .channel import Transcript
 from .folds import Fold, Spec
@@ -147,7 +147,7 @@ class Estimator(BaseEstimator):
     Attributes
     ----------
     status_ : str
-        ``"ok"``, or why the estimate is not to be used, or not yet: one of `partywise.verdicts.STATUSES`.
+        ``"ok"``, or why the estimate is not to be used, or not yet: one of `partywise.core.verdicts.STATUSES`.
     status_reason_ : str
         The sentence that the fit warned with, which names an argument or column, a value and the remedy; else empty.
         It may come from the records: a saved model has none of it.

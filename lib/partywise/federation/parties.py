@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..checks import name_problem
+from ..core.checks import name_problem
 
 ROLES = ("active", "passive", "client")
 

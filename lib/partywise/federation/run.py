@@ -19,9 +19,9 @@ from typing import Annotated, Any, TypeVar, TypeVarTuple, cast, overload
 
 import numpy as np
 
+from ..core.randomness import Streams
 from ..privacy.ledger.event import Event
 from ..privacy.payer import PaidShares, Payer
-from ..randomness import Streams
 from .channel import Channel
 from .folds import Fold
 from .identity import Identity
@@ -177,7 +177,7 @@ class Run:
         ...     run.send("hospital", "server", "records", pw.Clear([0.3], units=("row",)))  # doctest: +ELLIPSIS
         Traceback (most recent call last):
             ...
-        partywise.errors.BudgetExceeded: nothing finite is proved of none ...
+        partywise.core.errors.BudgetExceeded: nothing finite is proved of none ...
         """
         self.rng_for = charge_streams_to(self.rng_for, PaidShares(payer, self.announced))
         self.channel.payer = payer

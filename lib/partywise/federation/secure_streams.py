@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ..core.randomness import Seed, streams_of
 from ..privacy.mechanisms.random import RunRandom, SecureRandom, charge_to
 from ..privacy.payer import Payer
-from ..randomness import Seed, streams_of
 from .identity import join_parts
 
 # What everyone may know of a run's randomness: which rows and columns were drawn, without data.

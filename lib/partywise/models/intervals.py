@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from ..verdicts import TOLERATED
+from ..core.verdicts import TOLERATED
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from ..errors import UnboundedObjectiveError
+from ..core.errors import UnboundedObjectiveError
 from .objective import Objective, Point, check_vector
 
 # Half the squared Newton decrement estimates the gap to the optimum; one more full step is taken once it is below.

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from ..errors import CubeError
+from ..core.errors import CubeError
 from ..experiment.plotting.layout import label_of
 from ..experiment.plotting.replicates import over_with_bands
 from ..experiment.plotting.select import plan_behind, title

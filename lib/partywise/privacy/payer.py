@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Protocol
 from weakref import WeakSet
 
-from ..errors import CertificationError
+from ..core.errors import CertificationError
 from .ledger.event import Event
 
 

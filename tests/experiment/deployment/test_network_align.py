@@ -15,7 +15,7 @@ import yaml
 from deployment_cases import Apart
 from memory_transport import connected
 from partywise.__main__ import main
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from partywise.experiment.deployment import aligning, verbs
 from partywise.federation.account.reading import opened_account, paid_events
 from partywise.federation.account.spending import spent_of

@@ -9,7 +9,7 @@ import pytest
 
 from config_check import check_network
 from deployment_cases import STUDIES, Apart
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from partywise.experiment.deployment.settings import deployments_of
 from partywise.experiment.plans import plans
 

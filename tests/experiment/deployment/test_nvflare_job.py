@@ -12,7 +12,7 @@ import yaml
 
 from deployment_cases import Apart
 from partywise.__main__ import main
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from partywise.experiment.deployment.nvflare.job import SITE, lateness
 from partywise.experiment.deployment.settings import Network
 from partywise.experiment.deployment.start import connect

@@ -24,7 +24,7 @@ from deployment_cases import PEOPLE, STUDIES, Apart
 from deployment_processes import PartyOutput
 from forgeries import both_less, paid_less, rewritten, sent_as_public, sent_less
 from partywise.__main__ import main
-from partywise.errors import BudgetExceeded, PartyError
+from partywise.core.errors import BudgetExceeded, PartyError
 from partywise.experiment.cells import execution
 from partywise.experiment.data import generate
 from partywise.experiment.deployment.joint_results import join_results

@@ -21,6 +21,7 @@ from crate.metadata import FEDERATED, METADATA
 from deployment_cases import STUDIES, Apart
 from deployment_processes import Parties, PartyOutput
 from partywise.__main__ import main
+from partywise.core.verdicts import OF_RECORDS
 from partywise.experiment.cells import Cell, execution, run
 from partywise.experiment.data import generate
 from partywise.experiment.deployment.part import Part
@@ -36,8 +37,7 @@ from partywise.experiment.study import MethodSpec
 from partywise.federation.deployment.outcome import Outcome, outcomes
 from partywise.federation.place_checks import LocatedValue
 from partywise.federation.publication.estimate import EstimateRow
-from partywise.glm.model import Estimate
-from partywise.verdicts import OF_RECORDS
+from partywise.methods.glm.model import Estimate
 from pipeline import ROOT, Planned, planned, snakemake
 from verbs import report
 from verbs.crate import write

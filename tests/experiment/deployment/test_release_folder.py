@@ -24,7 +24,7 @@ from cryptography.x509 import load_pem_x509_certificate
 from deployment_cases import Apart
 from deployment_processes import Parties
 from partywise.__main__ import main
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from partywise.experiment.deployment.joint_results import join_results
 from partywise.experiment.deployment.publication import publishing
 from partywise.experiment.deployment.rehearsal import rehearse

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from deployment_cases import Apart
-from partywise.errors import CertificationError, ConfigError
+from partywise.core.errors import CertificationError, ConfigError
 from partywise.experiment.cells import execution
 from partywise.experiment.data import generate
 from partywise.experiment.deployment import rehearsal, running

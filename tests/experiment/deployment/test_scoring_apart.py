@@ -14,7 +14,8 @@ import pytest
 from deployment_cases import PEOPLE, Apart
 from own_data_sets import write_csv
 from partywise.__main__ import main
-from partywise.errors import ConfigError, ModelError
+from partywise.core.errors import ConfigError, ModelError
+from partywise.core.randomness import stream
 from partywise.experiment.deployment.joint_results import join_results
 from partywise.experiment.deployment.part import parts, whole
 from partywise.experiment.deployment.rehearsal import foresee
@@ -24,7 +25,6 @@ from partywise.federation.deployment.outcome import commitment_to, outcomes
 from partywise.federation.parties import Party
 from partywise.federation.publication.files import digest_of, encode_json
 from partywise.federation.run import Run, simulate
-from partywise.randomness import stream
 from site_files import policy, site_of
 
 NEW = 30

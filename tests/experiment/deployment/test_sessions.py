@@ -14,7 +14,7 @@ import yaml
 
 from deployment_cases import Apart
 from partywise.__main__ import main
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from partywise.experiment.batches import blocks
 from partywise.experiment.blocks import read_entries, write_block
 from partywise.experiment.cells import compute, execution

@@ -11,7 +11,7 @@ import pytest
 
 from deployment_cases import Apart
 from deployment_processes import Parties, PartyOutput
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from partywise.experiment.deployment.joint_results import join_results
 from partywise.experiment.deployment.run_files import last_run
 from partywise.federation.account.reading import opened_account, runs_of

@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 
 from partywise.__main__ import main
-from partywise.errors import DataMissing
+from partywise.core.errors import DataMissing
 from partywise.experiment.differences.reference import pack, unpack
 from partywise.experiment.plans import read_configuration
 from partywise.experiment.results.cube import DIMS, open_cube

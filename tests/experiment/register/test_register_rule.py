@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
 from partywise.experiment.register import register
 from partywise.experiment.register.numbers import Cubes, Number, difference, ratio, reduce_replicates
 from partywise.experiment.register.printed_source import Entry, Reproduction, read

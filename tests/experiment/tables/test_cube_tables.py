@@ -12,6 +12,7 @@ import pytest
 
 import toy
 from gathered import gather, make_blocks, table
+from partywise.core.verdicts import STATUSES
 from partywise.experiment.differences.difference import difference
 from partywise.experiment.jobs import Cost, Timings
 from partywise.experiment.plan import Plan
@@ -20,7 +21,6 @@ from partywise.experiment.results.compare import compare_cubes
 from partywise.experiment.results.cube import DIMS, open_cube
 from partywise.experiment.tables.summary import averages
 from partywise.privacy.accountants import accountants
-from partywise.verdicts import STATUSES
 from printed_rows import printed_rows
 
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from accounts import Marks, bounded, event, paying, release
 from forgeries import rewritten
-from partywise.errors import AccountError, BudgetExceeded, CertificationError
+from partywise.core.errors import AccountError, BudgetExceeded, CertificationError
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import Row, read_chain
 from partywise.federation.account.reading import opened_extract, paid_events

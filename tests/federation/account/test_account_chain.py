@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accounts import release
-from partywise.errors import AccountError
+from partywise.core.errors import AccountError
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import line_of, read_chain
 from partywise.federation.codec import row_of

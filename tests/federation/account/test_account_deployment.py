@@ -14,7 +14,7 @@ import pytest
 from deployment_driver import threads
 from every_protocol import generated, planned
 from memory_transport import connected
-from partywise.errors import BudgetExceeded, CertificationError, PartyError
+from partywise.core.errors import BudgetExceeded, CertificationError, PartyError
 from partywise.experiment.trial import execution
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import read_chain

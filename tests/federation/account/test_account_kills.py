@@ -14,7 +14,7 @@ import pytest
 from accounts import Marks
 from deployment_driver import CONFIGURATION
 from forked import FORK, preload
-from partywise.errors import PartyError
+from partywise.core.errors import PartyError
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import read_chain
 from partywise.federation.account.reading import messages_of, paid_events, runs_of

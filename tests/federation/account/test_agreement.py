@@ -8,7 +8,7 @@ import pytest
 from accounts import bounded, event, release
 from forgeries import both_less, paid_less, rewritten, sent_as_public, sent_less
 from partywise.__main__ import main
-from partywise.errors import AccountError, CertificationError
+from partywise.core.errors import AccountError, CertificationError
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.reading import opened_account
 from partywise.federation.codec import row_of

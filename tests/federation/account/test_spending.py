@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from accounts import event
-from partywise.errors import BudgetExceeded
+from partywise.core.errors import BudgetExceeded
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.spending import Budget, Spending, coalitions_in_words, shares_in_words, spent_of
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu

@@ -6,7 +6,7 @@ import pytest
 
 from deployment_driver import threads
 from memory_transport import connected
-from partywise.errors import PartyError
+from partywise.core.errors import PartyError
 from partywise.federation.account.account import Account
 from partywise.federation.account.reading import heads_of, opened_account, runs_of
 from partywise.federation.deployment.outcome import Outcome

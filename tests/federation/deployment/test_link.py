@@ -10,7 +10,7 @@ import pytest
 
 from deployment_driver import Notes, threads
 from memory_transport import connected
-from partywise.errors import PartyError, RefusalError
+from partywise.core.errors import PartyError, RefusalError
 from partywise.federation.deployment.forms import form_of
 from partywise.federation.deployment.link import SessionLink, inner_releases
 from partywise.federation.deployment.session import Session

@@ -23,14 +23,14 @@ from forked import forks
 from meddling import Meddling, altered, mortal
 from memory_transport import Memory, connected
 from network_driver import addresses, ends
-from partywise.errors import BudgetExceeded, PartyError
+from partywise.core.errors import BudgetExceeded, PartyError
+from partywise.core.randomness import stream
 from partywise.federation.deployment import session, watch
 from partywise.federation.deployment.outcome import Outcome
 from partywise.federation.deployment.platforms import differences, platform_of_process
 from partywise.federation.deployment.session import Session, library_digest
 from partywise.federation.transport import authority
 from partywise.privacy.accounted_values import Clear
-from partywise.randomness import stream
 from toy_rounds import program, run
 
 NAMES = run().names

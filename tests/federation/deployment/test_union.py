@@ -8,7 +8,7 @@ import pytest
 
 from deployment_driver import Notes, threads
 from memory_transport import connected
-from partywise.errors import CertificationError, PartyError
+from partywise.core.errors import CertificationError, PartyError
 from partywise.federation.account.reading import cost_digest
 from partywise.federation.deployment.union import ReceivedMessage, ReservedRow, SentMessage, union
 from partywise.federation.run import simulate

@@ -9,7 +9,7 @@ from time import monotonic, sleep
 import pytest
 
 from memory_transport import connected
-from partywise.errors import PartyError, RefusalError
+from partywise.core.errors import PartyError, RefusalError
 from partywise.federation.deployment.session import Session
 from partywise.federation.deployment.watch import LOG, Watch, place_of
 

@@ -12,6 +12,7 @@ import pytest
 
 from forked import checked, forked
 from partywise.audits.contract import agree
+from partywise.core.randomness import Streams
 from partywise.federation.exchanges.masks.masked_sum import bits_for, masked_sum
 from partywise.federation.exchanges.masks.pair_keys import ROW_BYTES, agree_on_keys, expand_key
 from partywise.federation.exchanges.sharing import decode_words, encode_words
@@ -19,7 +20,6 @@ from partywise.federation.parties import Party
 from partywise.federation.run import Run, by_place, simulate
 from partywise.federation.secure_streams import SecureStreams
 from partywise.privacy.accounted_values import Clear
-from partywise.randomness import Streams
 
 N = 400
 FEATURES = Clear(None, units=("features",), owner="passive 0")

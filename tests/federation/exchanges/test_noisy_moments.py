@@ -9,6 +9,7 @@ import pytest
 
 from forked import checked, forked
 from partywise.audits.contract import agree
+from partywise.core.randomness import Streams, stream
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges.column_sums.layout import CONSTANT, Layout, Part
 from partywise.federation.exchanges.column_sums.noisy_moments import noisy_moments
@@ -21,7 +22,6 @@ from partywise.federation.secure_streams import SecureStreams
 from partywise.privacy.mechanisms.random import SecureRandom, words_of
 from partywise.privacy.secure.wide import draw_wide_integers
 from partywise.privacy.statistics.whole import whole
-from partywise.randomness import Streams, stream
 
 N = 40
 # The second party has the first column: blocks lie in another order than their numbers.

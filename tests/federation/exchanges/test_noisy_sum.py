@@ -14,7 +14,8 @@ from deployment_driver import Notes, threads
 from forked import checked, forked
 from memory_transport import connected
 from partywise.audits.contract import agree
-from partywise.errors import CertificationError, PartyError
+from partywise.core.errors import CertificationError, PartyError
+from partywise.core.randomness import Streams, stream
 from partywise.federation.deployment.outcome import estimate_of
 from partywise.federation.deployment.union import ReservedRow
 from partywise.federation.exchanges.masks import pair_keys
@@ -28,7 +29,6 @@ from partywise.privacy.ledger.event import SEVERAL
 from partywise.privacy.mechanisms.noise_shares import TOTAL_VARIATION, NoiseShares
 from partywise.privacy.mechanisms.release import OBSERVER
 from partywise.privacy.statistics.whole import whole
-from partywise.randomness import Streams, stream
 
 STEP = 0.25
 

@@ -13,7 +13,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 
 from forked import checked, forked
 from partywise.audits.contract import agree
-from partywise.errors import PartyError
+from partywise.core.errors import PartyError
+from partywise.core.randomness import Streams
 from partywise.federation.exchanges.masks import pair_keys
 from partywise.federation.exchanges.masks.pair_keys import (
     ROW_BYTES,
@@ -32,7 +33,6 @@ from partywise.federation.run import Run, by_place, simulate
 from partywise.federation.secure_streams import SecureStreams
 from partywise.federation.transport.authority import make
 from partywise.federation.transport.credential import Credential
-from partywise.randomness import Streams
 
 NAMES = ("north", "river", "hill")
 

@@ -13,6 +13,7 @@ import pytest
 from error_rates import accepts_sigma
 from forked import checked, forked
 from partywise.audits.contract import agree
+from partywise.core.randomness import Streams, stream
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges.column_sums import openings
 from partywise.federation.exchanges.column_sums.layout import CONSTANT, Layout, Part
@@ -26,7 +27,6 @@ from partywise.privacy.mechanisms.noise_shares import NoiseShares
 from partywise.privacy.mechanisms.random import SecureRandom
 from partywise.privacy.mechanisms.release import OBSERVER
 from partywise.privacy.statistics.whole import whole
-from partywise.randomness import Streams, stream
 
 # The second party has the first column: blocks lie in another order than their numbers.
 GROUPS = ((2, 1), (0,), (3, 4, 5))

@@ -11,11 +11,11 @@ import pytest
 from nacl import bindings
 
 from partywise.alignment.identifiers import hash_identifiers
-from partywise.attacks.identifiers import attack_ids
+from partywise.audits.attacks.identifiers import attack_ids
+from partywise.core.randomness import stream
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges import psi
 from partywise.federation.run import simulate
-from partywise.randomness import stream
 from unaligned import rows_and_number, unaligned
 
 PEOPLE = [f"PATIENT_{number:05d}" for number in range(90)]

@@ -10,7 +10,8 @@ import pytest
 
 from fixed import fixed
 from forked import checked, forked
-from partywise.errors import CertificationError
+from partywise.core.errors import CertificationError
+from partywise.core.randomness import stream
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges.secure_sum import AGGREGATOR, shared_once, sums_of_shares
 from partywise.federation.parties import Party
@@ -18,7 +19,6 @@ from partywise.federation.run import Run, simulate
 from partywise.privacy.mechanisms.gaussian import Gaussian
 from partywise.privacy.mechanisms.release import announcement
 from partywise.privacy.statistics.moments import record_sum, second_moment
-from partywise.randomness import stream
 from pipeline import ROOT
 
 NAMES = ("sum", "second moment")
@@ -117,7 +117,7 @@ def test_only_exchanges_those_who_carry_ciphers_and_the_observer_of_a_simulation
     # What is sealed between two parties of a relay is a frame, whatever it holds.
     assert others.pop("federation/transport/relay/sealing.py") == {"open"}
     # The content of a message of Flower's is no cipher of ours.
-    assert others.pop("filters/adapters.py") == {"flower_mod", "mod"}
+    assert others.pop("methods/filters/adapters.py") == {"flower_mod", "mod"}
     # A closed statistic asks its ciphers whose they are, and opens none.
     assert others.pop("privacy/statistics/encrypted_integers.py") == {"foreign_parts"}
     assert others["federation/exchanges/secure_sum.py"] == {"assumed_releases"}

@@ -7,6 +7,7 @@ import pytest
 
 from error_rates import ALPHA
 from forked import checked, forked
+from partywise.core.randomness import stream
 from partywise.federation.exchanges.sharing import (
     DEALER,
     decode_words,
@@ -18,7 +19,6 @@ from partywise.federation.exchanges.sharing import (
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.privacy.mechanisms.random import SecureRandom
-from partywise.randomness import stream
 
 N = 40
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partywise.errors import CertificationError
+from partywise.core.errors import CertificationError
+from partywise.core.randomness import stream
 from partywise.federation.publication.gate import publish
 from partywise.privacy.accounted_values import UNPROVED, Clear, Public
 from partywise.privacy.mechanisms.gaussian import Gaussian
@@ -17,7 +18,6 @@ from partywise.privacy.mechanisms.random import SecureRandom
 from partywise.privacy.mechanisms.release import Release, derive
 from partywise.privacy.statistics.moments import record_sum
 from partywise.privacy.statistics.whole import whole
-from partywise.randomness import stream
 
 
 def measured(rng: Any, **changed: Any) -> Release:

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import partywise as pw
-from partywise.errors import ModelError
+from partywise.core.errors import ModelError
 from partywise.federation.deployment.outcome import estimate_places
 from partywise.federation.estimator import Estimator
 from partywise.federation.place_checks import PlacedRun
 from partywise.federation.publication.files import digest_of, encode_json
 from partywise.federation.publication.saved_model import plain, value_of_type
-from partywise.trees.model import LEAF, Ensemble, Table, Tree
+from partywise.methods.trees.model import LEAF, Ensemble, Table, Tree
 
 RNG = np.random.default_rng(20240601)
 X = RNG.uniform(-1, 1, size=(160, 4))

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 
 from network_driver import addresses, credentials, ends, posted, signers
-from partywise.errors import PartyError, RefusalError, Unreachable
+from partywise.core.errors import PartyError, RefusalError, Unreachable
 from partywise.federation.transport import authority
 from partywise.federation.transport.credential import chain_problem, expiry_warning, weakness
 from partywise.federation.transport.network import Network

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixed import fixed
-from partywise.errors import RefusalError
+from partywise.core.errors import RefusalError
+from partywise.core.randomness import stream
 from partywise.federation.cipher import Cipher
 from partywise.federation.codec import encode, pack, payload_of, row_of
 from partywise.federation.payloads import argument_of
@@ -23,7 +24,6 @@ from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms.gaussian import Gaussian
 from partywise.privacy.mechanisms.release import Release, derive
 from partywise.privacy.statistics.records import clipped_coefficients
-from partywise.randomness import stream
 
 NAMES = ("p1", "p2", "server")
 ADDRESS = Address("f" * 64, 17, "p1", "server", "sums")

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from partywise.errors import AccountError, PartyError
+from partywise.core.errors import AccountError, PartyError
 from partywise.federation.transport.inbox import Inbox
 from partywise.federation.transport.journal import DIGEST, Journal
 

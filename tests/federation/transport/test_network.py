@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from network_driver import HOST, addresses, ends, posted, said
-from partywise.errors import NoRoomError, PartyError, RefusalError, Unreachable
+from partywise.core.errors import NoRoomError, PartyError, RefusalError, Unreachable
 from partywise.federation.deployment.watch import Watch
 from partywise.federation.transport import authority
 from partywise.federation.transport.network import Network

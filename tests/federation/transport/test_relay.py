@@ -11,7 +11,7 @@ from cryptography.x509 import load_pem_x509_certificate
 
 from deployment_driver import threads
 from network_driver import credentials, signers
-from partywise.errors import NoRoomError, PartyError, RefusalError, Unreachable
+from partywise.core.errors import NoRoomError, PartyError, RefusalError, Unreachable
 from partywise.federation.deployment.outcome import outcomes
 from partywise.federation.identity import Identity, join_parts
 from partywise.federation.transport import authority

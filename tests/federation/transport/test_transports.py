@@ -12,7 +12,7 @@ from time import monotonic
 import pytest
 
 from memory_transport import connected
-from partywise.errors import NoRoomError, RefusalError, Unreachable
+from partywise.core.errors import NoRoomError, RefusalError, Unreachable
 from partywise.federation.transport import inbox
 from partywise.federation.transport.inbox import Inbox
 from partywise.federation.transport.pipes import Mesh

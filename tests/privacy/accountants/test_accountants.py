@@ -12,7 +12,7 @@ from dp_accounting import rdp
 
 from ledger_driver import event
 from loss_oracle import random_profiles
-from partywise.errors import CertificationError
+from partywise.core.errors import CertificationError
 from partywise.privacy import accountants as room
 from partywise.privacy.accountants import Accountant, accountants
 from partywise.privacy.accountants.exact import Exact

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from fixed import fixed
 from loss_oracle import merged_losses, oracle_epsilon, random_profiles, true_delta
+from partywise.core.randomness import stream
 from partywise.privacy.accounting.calibration import (
     analytic_gaussian_sigma,
     gaussian_delta,
@@ -25,7 +26,6 @@ from partywise.privacy.ledger import compose as accounting
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms import Gaussian
 from partywise.privacy.statistics.records import clipped_coefficients
-from partywise.randomness import stream
 
 # What a ledger says of sampling that is not credited is tested in test_odometer.py.
 pytestmark = pytest.mark.filterwarnings("ignore:sampling at rate")

@@ -11,7 +11,7 @@ from dp_accounting.rdp import RdpAccountant
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partywise.errors import CertificationError
+from partywise.core.errors import CertificationError
 from partywise.privacy.accounting.calibration import (
     analytic_gaussian_sigma,
     classic_gaussian_sigma,

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loss_oracle import oracle_epsilon, random_profiles
+from partywise.core.randomness import stream
 from partywise.privacy.accounting.calibration import gaussian_delta
 from partywise.privacy.accounting.compose import compose, loss_parts
 from partywise.privacy.accounting.convolution import grid_delta, grid_epsilon
 from partywise.privacy.accounting.finite import Atoms, lattice, sum_atoms
 from partywise.privacy.accounting.pld import place_atoms, sampled_gaussian
 from partywise.privacy.accounting.privacy_profile import PrivacyProfile
-from partywise.randomness import stream
 
 DELTAS = [1e-3, 1e-6, 1e-12]
 

@@ -12,6 +12,7 @@ from scipy.interpolate import BSpline
 from error_rates import ALPHA
 from false_alarms import alarms_of, randomised_response
 from fixed import fixed
+from partywise.core.randomness import stream
 from partywise.privacy.accounting.calibration import (
     analytic_gaussian_sigma,
     classic_gaussian_sigma,
@@ -22,7 +23,6 @@ from partywise.privacy.audit.exact import audit_exact
 from partywise.privacy.audit.pairs import AuditResult, audit_pair, clopper_pearson
 from partywise.privacy.mechanisms import Gaussian
 from partywise.privacy.statistics.records import clipped_coefficients
-from partywise.randomness import stream
 
 DELTA = 1e-5
 Q = 15

@@ -14,12 +14,13 @@ import pytest
 from audit_driver import cell, scalars
 from fixed import fixed
 from partywise.alignment.identifiers import hash_identifiers
-from partywise.attacks.identifiers import dictionary_attack
-from partywise.attacks.rotations import recover_rows
-from partywise.errors import CertificationError
+from partywise.audits.attacks.identifiers import dictionary_attack
+from partywise.audits.attacks.rotations import recover_rows
+from partywise.core.errors import CertificationError
+from partywise.core.randomness import stream
 from partywise.federation.channel import Channel
 from partywise.federation.parties import Party
-from partywise.pca.rotations import scores_of_block
+from partywise.methods.pca.rotations import scores_of_block
 from partywise.privacy.accounted_values import Clear
 from partywise.privacy.accounting.calibration import classic_gaussian_sigma
 from partywise.privacy.audit.exact import audit_exact
@@ -28,7 +29,6 @@ from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms import AdjustedDistanceExponential, DiscreteGaussian, Gaussian, Release
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.records import label_dot_product
-from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression.leaks import floor_variance, vectorised_covariance
 from partywise.studies.vertical_trees.leaks.messages import abstract_encrypt, mask
 

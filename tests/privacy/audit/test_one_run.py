@@ -7,9 +7,9 @@ import pytest
 import scipy.stats
 
 from error_rates import ALPHA
+from partywise.core.randomness import stream
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.audit.one_run import OneRunAudit, audit_one_run, one_run_tail
-from partywise.randomness import stream
 
 DELTA = 1e-5
 

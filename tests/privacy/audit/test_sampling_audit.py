@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
+from partywise.core.randomness import Streams
 from partywise.privacy.audit.sampling import audit
-from partywise.randomness import Streams
 
 DATA, NEIGHBOUR = np.array([0.0, 0.0, 1.0]), np.array([0.0, 0.0, 0.0])
 DELTA = 1e-5

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ledger_driver import DELTA, event
+from partywise.core.randomness import stream
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.accounting.compose import compose
 from partywise.privacy.accounting.privacy_profile import PrivacyProfile
@@ -18,7 +19,6 @@ from partywise.privacy.ledger import reach
 from partywise.privacy.ledger.coalitions import ANYBODY, FEW
 from partywise.privacy.ledger.event import UNNAMED, Event, clear_event, closed_event
 from partywise.privacy.ledger.ledger import Ledger
-from partywise.randomness import stream
 
 PROFILES = [
     {"mu": 0.5},

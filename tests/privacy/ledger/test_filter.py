@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from fixed import fixed
-from partywise.errors import BudgetExceeded, CertificationError
+from partywise.core.errors import BudgetExceeded, CertificationError
+from partywise.core.randomness import stream
 from partywise.privacy.accounting.calibration import gdp_mu, zcdp_rho
 from partywise.privacy.accounting.tradeoff import pure_mu
 from partywise.privacy.ledger import compose as accounting
@@ -19,7 +20,6 @@ from partywise.privacy.ledger.event import Event
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import Gaussian, QuantileRadius
 from partywise.privacy.statistics.records import clipped_coefficients
-from partywise.randomness import stream
 
 DELTA = 1e-5
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from fixed import fixed
 from ledger_driver import DELTA, epsilon_of, event
-from partywise.errors import CertificationError
+from partywise.core.errors import CertificationError
+from partywise.core.randomness import stream
 from partywise.privacy.accounted_values import UNPROVED
 from partywise.privacy.accounting.calibration import classic_gaussian_sigma, gaussian_epsilon, simple_zcdp_epsilon
 from partywise.privacy.accounting.compose import compose
@@ -22,7 +23,6 @@ from partywise.privacy.accounting.privacy_profile import PrivacyProfile
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import Gaussian
 from partywise.privacy.statistics.records import clipped_coefficients
-from partywise.randomness import stream
 
 MUS = st.floats(1e-3, 20)
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from ledger_driver import event
-from partywise.errors import CertificationError
+from partywise.core.errors import CertificationError
 from partywise.privacy.ledger.event import clear_event
 from partywise.privacy.ledger.ledger import Ledger
 

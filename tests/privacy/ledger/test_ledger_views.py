@@ -7,13 +7,13 @@ import pytest
 
 from fixed import fixed
 from ledger_driver import DELTA, epsilon_of, event
-from partywise.errors import CertificationError
+from partywise.core.errors import CertificationError
+from partywise.core.randomness import stream
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.ledger.event import clear_event
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import Gaussian, QuantileRadius
 from partywise.privacy.statistics.records import clipped_coefficients
-from partywise.randomness import stream
 
 
 def test_the_worst_view_weighs_different_profiles_by_their_epsilon():

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from fixed import fixed
-from partywise.errors import CertificationError
+from partywise.core.errors import CertificationError
+from partywise.core.randomness import stream
 from partywise.federation.channel import Channel
 from partywise.federation.parties import Party
 from partywise.privacy.accounted_values import Clear, Public
@@ -18,7 +19,6 @@ from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import Gaussian
 from partywise.privacy.mechanisms.release import Release, derive
 from partywise.privacy.statistics.moments import record_sum
-from partywise.randomness import stream
 
 DELTA = 1e-5
 OWNERS = ("a", "b", "c")

@@ -11,8 +11,9 @@ from scipy.stats import binom
 
 from error_rates import ALPHA, accepts_covariance, accepts_mean, accepts_sigma
 from fixed import fixed
-from partywise.errors import BudgetExceeded, CertificationError
-from partywise.functional.bases import BSplineBasis
+from partywise.core.errors import BudgetExceeded, CertificationError
+from partywise.core.randomness import stream
+from partywise.methods.functional.bases import BSplineBasis
 from partywise.privacy.accounting.calibration import analytic_gaussian_sigma
 from partywise.privacy.audit.pairs import audit_pair
 from partywise.privacy.mechanisms import Gaussian, SymmetricGaussian
@@ -22,7 +23,6 @@ from partywise.privacy.secure.fixed_point import default_grid, fixed_point_sum
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.moments import record_sum, second_moment
 from partywise.privacy.statistics.records import clipped_coefficients
-from partywise.randomness import stream
 
 GRAM = BSplineBasis((0, 1), 15).gram
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from error_rates import ALPHA, accepts_distribution
 from fixed import fixed
+from partywise.core.randomness import stream
 from partywise.privacy.mechanisms import AdjustedDistanceExponential, DistanceExponential
 from partywise.privacy.mechanisms.random import SecureRandom, require_secure
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.records import entries
-from partywise.randomness import stream
 
 POSITIVE = st.floats(1e-3, 4)
 

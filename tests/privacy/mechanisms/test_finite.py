@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from error_rates import ALPHA, accepts_distribution, accepts_mean
 from fixed import fixed
-from partywise.errors import CertificationError
+from partywise.core.errors import CertificationError
+from partywise.core.randomness import stream
 from partywise.privacy.accounting.calibration import randomized_response_probability
 from partywise.privacy.mechanisms import RandomizedResponse
 from partywise.privacy.mechanisms.random import SecureRandom
 from partywise.privacy.statistics.moments import record_sum
 from partywise.privacy.statistics.records import entries
 from partywise.privacy.statistics.slices import Quantiles, bin_index
-from partywise.randomness import stream
 
 EPSILONS = st.floats(0, 30)
 

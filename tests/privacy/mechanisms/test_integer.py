@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 from scipy.special import ndtr
 
-from partywise.errors import CertificationError
+from partywise.core.errors import CertificationError
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms.integer import NARROWEST, IntegerGaussian, draw_rounded, finer_bits
 from partywise.privacy.mechanisms.random import SecureRandom, require_secure

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import partywise as pw
-from partywise.errors import CertificationError
+from partywise.core.errors import CertificationError
+from partywise.core.randomness import stream
 from partywise.privacy.audit.pairs import audit_pair
 from partywise.privacy.mechanisms.laplace import Geometric, Laplace, draw_geometric
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.counts import counts
-from partywise.randomness import stream
 
 ALPHA = 1e-9
 BINS = pw.Public(3, because="three answers on the form")

@@ -8,8 +8,9 @@ import pytest
 
 from error_rates import accepts_covariance, accepts_mean, accepts_sigma
 from fixed import fixed
-from partywise.errors import CertificationError
-from partywise.functional.bases import BSplineBasis
+from partywise.core.errors import CertificationError
+from partywise.core.randomness import stream
+from partywise.methods.functional.bases import BSplineBasis
 from partywise.privacy.accounting.calibration import classic_gaussian_sigma, gaussian_epsilon, mu_from_rho
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms import Gaussian, QuantileRadius, Release, SymmetricGaussian
@@ -18,7 +19,6 @@ from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.moments import record_sum, second_moment
 from partywise.privacy.statistics.records import clipped_coefficients
 from partywise.privacy.statistics.whole import least_deviation
-from partywise.randomness import stream
 
 GRAM = BSplineBasis((0, 1), 15).gram
 

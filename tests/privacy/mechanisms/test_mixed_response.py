@@ -9,13 +9,13 @@ import pytest
 
 from error_rates import ALPHA, accepts_distribution
 from fixed import fixed
+from partywise.core.randomness import stream
 from partywise.privacy.accounting.compose import compose
 from partywise.privacy.accounting.privacy_profile import PrivacyProfile
 from partywise.privacy.mechanisms.mixed_response import MixedResponse
 from partywise.privacy.mechanisms.random import SecureRandom
 from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
 from partywise.privacy.statistics.records import entries
-from partywise.randomness import stream
 
 
 @pytest.mark.parametrize("source", ["simulation", "secure"])

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from fixed import fixed
-from partywise.errors import BudgetExceeded, CertificationError
+from partywise.core.errors import BudgetExceeded, CertificationError
+from partywise.core.randomness import stream
 from partywise.federation.secure_streams import SecureStreams
-from partywise.filters.training import SparseVector
-from partywise.logistic.perturbation import objective_perturbation
+from partywise.methods.filters.training import SparseVector
+from partywise.methods.logistic.perturbation import objective_perturbation
 from partywise.privacy.accounted_values import UNPROVED, Clear, Public
 from partywise.privacy.ledger.budget import PrivacyFilter
 from partywise.privacy.mechanisms.discrete import DiscreteGaussian
@@ -34,7 +35,6 @@ from partywise.privacy.statistics.counts import membership
 from partywise.privacy.statistics.encrypted_integers import EncryptedIntegers
 from partywise.privacy.statistics.moments import record_sum, second_moment
 from partywise.privacy.statistics.records import entries
-from partywise.randomness import stream
 from pipeline import ROOT
 
 LIB = ROOT / "lib" / "partywise"

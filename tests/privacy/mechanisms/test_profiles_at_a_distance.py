@@ -22,6 +22,7 @@ from scipy.special import ndtr
 
 from error_rates import accepts_sigma
 from fixed import fixed
+from partywise.core.randomness import stream
 from partywise.privacy import mechanisms
 from partywise.privacy.accounting.compose import cost
 from partywise.privacy.audit.exact import finite_epsilon
@@ -38,7 +39,6 @@ from partywise.privacy.mechanisms.selection import ReportNoisyMax
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.counts import membership
 from partywise.privacy.statistics.records import clipped_coefficients, entries
-from partywise.randomness import stream
 
 BOTH = frozenset({"label", "features"})
 DELTAS = (0.0, 1e-9, 1e-6, 1e-4, 0.01, 0.1)

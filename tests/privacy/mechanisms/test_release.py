@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from fixed import fixed
-from partywise.errors import BudgetExceeded
+from partywise.core.errors import BudgetExceeded
+from partywise.core.randomness import stream
 from partywise.privacy.ledger.budget import PrivacyFilter
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import (
@@ -25,7 +26,6 @@ from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.counts import membership
 from partywise.privacy.statistics.moments import record_sum, second_moment
 from partywise.privacy.statistics.records import entries
-from partywise.randomness import stream
 
 SCORES = Bounded(np.arange(4.0), SensitivityCertificate(1.0, "linf", "row", "replace_one", {"label", "features"}))
 

@@ -17,7 +17,8 @@ from scipy.stats import binomtest, chi2, chisquare, norm
 
 from error_rates import ALPHA, accepts_mean, accepts_sigma
 from fixed import fixed
-from partywise.errors import CertificationError
+from partywise.core.errors import CertificationError
+from partywise.core.randomness import SimulationRandom, stream
 from partywise.privacy.mechanisms import DiscreteGaussian, Gaussian, RandomizedResponse
 from partywise.privacy.mechanisms import random as sampling
 from partywise.privacy.mechanisms.random import SecureRandom, bernoulli, integer_noise, require_secure, sampler_of
@@ -26,7 +27,6 @@ from partywise.privacy.secure.fixed_point import fixed_point_sum
 from partywise.privacy.secure.table import cumulative_bounds, draw_integers
 from partywise.privacy.statistics.moments import record_sum
 from partywise.privacy.statistics.records import entries
-from partywise.randomness import SimulationRandom, stream
 from pipeline import ROOT
 
 DISTRIBUTIONS = ("rounded", "discrete")
@@ -298,7 +298,7 @@ def test_the_two_sources_share_no_class_and_the_secure_one_no_state():
 FORKED = """
 import multiprocessing, os, sys
 from partywise.privacy.mechanisms.random import SecureRandom
-from partywise.randomness import stream
+from partywise.core.randomness import stream
 
 SECURE, SIMULATED = SecureRandom(), stream(7, "noise")
 

@@ -10,14 +10,14 @@ from hypothesis.extra.numpy import arrays
 
 from error_rates import accepts_distribution, accepts_sigma
 from fixed import fixed
-from partywise.errors import CertificationError
+from partywise.core.errors import CertificationError
+from partywise.core.randomness import stream
 from partywise.privacy.mechanisms import PrivateQuantile, ReportNoisyMax
 from partywise.privacy.mechanisms.integer import IntegerGaussian
 from partywise.privacy.mechanisms.random import SecureRandom
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.counts import membership
 from partywise.privacy.statistics.records import entries
-from partywise.randomness import stream
 
 ENTRIES = st.floats(-1e6, 1e6)
 

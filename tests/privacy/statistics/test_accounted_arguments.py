@@ -12,7 +12,8 @@ import pytest
 
 from curve_functions import fit_central
 from fixed import fixed
-from partywise.functional.model import BasisSpec
+from partywise.core.randomness import stream
+from partywise.methods.functional.model import BasisSpec
 from partywise.privacy.accounted_values import UNPROVED, AccountedValue, Clear
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import (
@@ -34,7 +35,6 @@ from partywise.privacy.statistics.counts import counts, membership
 from partywise.privacy.statistics.moments import covariance, cross_moment, record_sum, second_moment
 from partywise.privacy.statistics.records import clipped_coefficients, count_at_most, entries
 from partywise.privacy.statistics.slices import bin_index, slice_means
-from partywise.randomness import stream
 
 X, Y = stream(1, "x").standard_normal((6, 2)), np.array([0.0, 1.0, 1.0, 0.0, 1.0, 0.0])
 BINS = Y.astype(int)
@@ -168,35 +168,35 @@ def test_certificates_are_made_by_hand_where_this_says_how():
     found = {name for name, text in texts.items() if home.search(text) and made.search(text)}
     assert found == {
         # Of whole contributions, clipped in integers; of updates whose clip is an option, public as all of them are.
-        "filters/certified.py",
-        "filters/protocols/fedavg.py",
+        "methods/filters/certified.py",
+        "methods/filters/protocols/fedavg.py",
         # Of a pair of updates that an audit makes.
         "studies/framework_filters/leaks.py",
         # Of moments, which carry what their radius, edges and root came from.
-        "inverse_regression/bounded.py",
+        "methods/inverse_regression/bounded.py",
         # Of a code that is AccountedValue, and n and p, which are shapes.
-        "inverse_regression/screening.py",
+        "methods/inverse_regression/screening.py",
         # Of k, a shape: features outside [0, 1] are refused, and what 0 and 1 stand for decides the unit.
-        "logistic/perturbation.py",
+        "methods/logistic/perturbation.py",
         # Of the rows of public features, in steps that their longest row gives.
-        "logistic/release.py",
+        "methods/logistic/release.py",
         # Sensitivity 0, for draws of the experimenter that nobody sees.
         "audits/pairs.py",
         # Of lengths, radii and coefficients that are AccountedValue and whose parents travel with the statistic.
-        "glm/noisy_statistics/scores.py",
-        "glm/noisy_statistics/blocks.py",
+        "methods/glm/noisy_statistics/scores.py",
+        "methods/glm/noisy_statistics/blocks.py",
         # Of a length that is made of the radii and the range of the response, whose parents the draw names.
-        "glm/noisy_statistics/moment_plan.py",
+        "methods/glm/noisy_statistics/moment_plan.py",
         # Of a cell for each record; and of the longest contribution, a function of public terms.
-        "survival/certified/whole.py",
+        "methods/survival/certified/whole.py",
         # Of n, of a public length, and of the norm of coefficients that were released or are bounded.
-        "survival/protocols/noisy_gradient.py",
+        "methods/survival/protocols/noisy_gradient.py",
         # Of n, which is public.
-        "survival/protocols/tree_breslow.py",
+        "methods/survival/protocols/tree_breslow.py",
         # Of C, a constant of the source.
-        "survival/protocols/dp_propensity.py",
+        "methods/survival/protocols/dp_propensity.py",
         # Of the settings of a claim.
         "studies/federated_survival/leaks.py",
         # Of radii and a Gram matrix that are AccountedValue and whose parents the draw names.
-        "functional/protocols/aggregation.py",
+        "methods/functional/protocols/aggregation.py",
     }

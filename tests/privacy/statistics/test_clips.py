@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from fixed import fixed
-from partywise.inverse_regression.bounded import whole_second, whole_slices
-from partywise.inverse_regression.moments import client_moments
-from partywise.inverse_regression.slices import public_slices
+from partywise.core.randomness import stream
+from partywise.methods.inverse_regression.bounded import whole_second, whole_slices
+from partywise.methods.inverse_regression.moments import client_moments
+from partywise.methods.inverse_regression.slices import public_slices
 from partywise.privacy.statistics.clips import BallClip, BoxClip, ClipResult, WholeClip
-from partywise.randomness import stream
 
 X = stream(11, "clips").standard_normal((60, 4)) * [1.0, 2.0, 0.1, 5.0]
 

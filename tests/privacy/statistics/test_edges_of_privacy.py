@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fixed import fixed
-from partywise.errors import BudgetExceeded, CertificationError
+from partywise.core.errors import BudgetExceeded, CertificationError
 from partywise.privacy.accounting import calibration
 from partywise.privacy.accounting.compose import compose
 from partywise.privacy.accounting.privacy_profile import PrivacyProfile

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fixed import fixed
+from partywise.core.randomness import stream
 from partywise.privacy.accounted_values import Clear
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import DistanceExponential
 from partywise.privacy.statistics.integers import integer_cuts, mapped_integers
-from partywise.randomness import stream
 
 DOMAIN = fixed((1, 100))
 

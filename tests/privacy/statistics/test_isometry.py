@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from partywise.core.randomness import stream
 from partywise.privacy.statistics.isometry import nearest_semidefinite
-from partywise.randomness import stream
 
 
 def test_the_nearest_semidefinite_matrix_drops_negative_eigenvalues():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from fixed import fixed
-from partywise.errors import CertificationError
+from partywise.core.errors import CertificationError
 from partywise.federation.exchanges.homomorphic.slots import FRACTION_BITS
 from partywise.privacy.accounting.calibration import compose_mu, gaussian_epsilon, gdp_mu
 from partywise.privacy.statistics.bounded import Bounded

@@ -14,12 +14,12 @@ import pytest
 import every_protocol
 from partywise.audits.contract import UNITS, Subject, changed_records, check_neighbours, contract_violations
 from partywise.audits.worlds import AuditData
+from partywise.core.randomness import stream
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.study import MethodSpec, available
 from partywise.experiment.trial import subject as contract_subject
 from partywise.experiment.trial import trials
 from partywise.federation.run import Run
-from partywise.randomness import stream
 from partywise.studies.privacy_audit.data import split
 from partywise.studies.privacy_audit.protocol import SERVER, expose
 from shipped import shipped
@@ -232,7 +232,7 @@ def study_plan(study: str) -> Plan:
     block["methods"] |= MORE.get(study, {})
     for name, entry in list(block["methods"].items()):
         if entry["protocol"] == "tables" and entry["cipher"] == "paillier":
-            # A minute of encryption: `tests/trees/test_tables.py` replays it under a short key.
+            # A minute of encryption: `tests/methods/trees/test_tables.py` replays it under a short key.
             del block["methods"][name]
     # Records that are matched disclose who is among them: nothing finite is certified for any unit.
     block["cases"].pop("unaligned", None)

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fixed import fixed
-from partywise.functional.bases import BSplineBasis
+from partywise.core.randomness import stream
+from partywise.methods.functional.bases import BSplineBasis
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate, clip_curves
 from partywise.privacy.statistics.geometry import Ball, mahalanobis
 from partywise.privacy.statistics.moments import covariance, cross_moment, record_sum, second_moment
 from partywise.privacy.statistics.records import clipped_coefficients, count_at_most, label_dot_product
-from partywise.randomness import stream
 
 ENTRIES = st.floats(-1e6, 1e6)
 RADII = st.floats(1e-3, 1e3)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fixed import fixed
+from partywise.core.randomness import stream
 from partywise.privacy.statistics.counts import counts, membership
 from partywise.privacy.statistics.records import entries
 from partywise.privacy.statistics.slices import Quantiles, bin_index, slice_means
-from partywise.randomness import stream
 from whole_moves import squared_move
 
 ENTRIES = st.floats(-1e6, 1e6)

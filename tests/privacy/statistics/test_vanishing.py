@@ -7,17 +7,18 @@ import numpy as np
 import pytest
 
 from fixed import fixed
-from partywise.errors import CertificationError
-from partywise.inverse_regression.bounded import (
+from partywise.core.errors import CertificationError
+from partywise.core.randomness import stream
+from partywise.methods.inverse_regression.bounded import (
     bounded_means,
     bounded_second,
     whole_second,
     whole_second_and_mean,
     whole_slices,
 )
-from partywise.inverse_regression.moments import client_moments
-from partywise.inverse_regression.screening import whole_contrasts
-from partywise.inverse_regression.slices import public_slices
+from partywise.methods.inverse_regression.moments import client_moments
+from partywise.methods.inverse_regression.screening import whole_contrasts
+from partywise.methods.inverse_regression.slices import public_slices
 from partywise.privacy.accounting.tradeoff import pure_mu
 from partywise.privacy.audit.pairs import audit_pair
 from partywise.privacy.ledger import compose as accounting
@@ -34,7 +35,6 @@ from partywise.privacy.statistics.geometry import Ball, lengths, mahalanobis
 from partywise.privacy.statistics.moments import covariance, cross_moment, record_sum, second_moment
 from partywise.privacy.statistics.records import clipped_coefficients, label_dot_product
 from partywise.privacy.statistics.slices import slice_means
-from partywise.randomness import stream
 
 DELTA = 1e-5
 SCALES = (

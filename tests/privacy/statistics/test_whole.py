@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import chisquare, norm
 
 from error_rates import accepts_covariance
-from partywise.errors import CertificationError
-from partywise.functional.bases import BSplineBasis
+from partywise.core.errors import CertificationError
+from partywise.methods.functional.bases import BSplineBasis
 from partywise.privacy.accounted_values import Public
 from partywise.privacy.mechanisms.integer import IntegerGaussian
 from partywise.privacy.mechanisms.random import SecureRandom, require_secure

@@ -15,7 +15,7 @@ import partywise as pw
 from own_row_mistakes import sites
 from own_rows import OwnRows, every, method, setting
 from partywise.__main__ import main
-from partywise.errors import PartyError
+from partywise.core.errors import PartyError
 from partywise.experiment.cells import Cell, run
 from partywise.experiment.configuration.text import questions
 from partywise.experiment.data import generate
@@ -23,9 +23,9 @@ from partywise.experiment.deployment.settings import deployments_of
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.plans import plans, read_configuration
 from partywise.federation.run import simulate
-from partywise.survival.options import TableOptions
-from partywise.survival.protocols import table
-from partywise.survival.records import Records
+from partywise.methods.survival.options import TableOptions
+from partywise.methods.survival.protocols import table
+from partywise.methods.survival.records import Records
 from pipeline import ROOT
 from survival_driver import run_of
 

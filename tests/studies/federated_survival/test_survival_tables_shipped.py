@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partywise.datasets.fetch import fetch
+from partywise.data.fetch import fetch
 from partywise.experiment.register.numbers import Cubes
 from partywise.experiment.register.printed_source import files, read
 from partywise.experiment.register.table import read as read_claims

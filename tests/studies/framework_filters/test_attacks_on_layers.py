@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partywise.datasets.fetch import fetch_folder
+from partywise.core.randomness import stream
+from partywise.data.fetch import fetch_folder
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
-from partywise.filters.layers.flower import local_dp, local_sd
-from partywise.filters.layers.masks import EXAMPLES, MODULUS, mask, quantise
-from partywise.filters.layers.nvflare import percentile, svt
-from partywise.filters.options import FedavgOptions, RowGradientsOptions
-from partywise.filters.training import local_updates
-from partywise.randomness import stream
+from partywise.methods.filters.layers.flower import local_dp, local_sd
+from partywise.methods.filters.layers.masks import EXAMPLES, MODULUS, mask, quantise
+from partywise.methods.filters.layers.nvflare import percentile, svt
+from partywise.methods.filters.options import FedavgOptions, RowGradientsOptions
+from partywise.methods.filters.training import local_updates
 from partywise.studies.framework_filters.attacks import (
     first_words,
     identify,

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from partywise.datasets.curves.descriptions import Scale
-from partywise.datasets.curves.tables import CurveTable
+from partywise.core.randomness import stream
+from partywise.data.curves.descriptions import Scale
+from partywise.data.curves.tables import CurveTable
 from partywise.federation.folds import Fold
-from partywise.functional.bases import make_basis
-from partywise.functional.options import BaselineOptions, LocalOptions, MomentsOptions
+from partywise.methods.functional.bases import make_basis
+from partywise.methods.functional.options import BaselineOptions, LocalOptions, MomentsOptions
 from partywise.privacy.accounted_values import Public
-from partywise.randomness import stream
 from partywise.studies.functional_boosting import cases
 from partywise.studies.functional_boosting import data as study_data
 from partywise.studies.functional_boosting.data import FunctionalData

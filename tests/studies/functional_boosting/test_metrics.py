@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from partywise.core.randomness import stream
 from partywise.experiment.cells import COMMON
-from partywise.functional.bases import FourierBasis
-from partywise.functional.model import Estimate
-from partywise.functional.options import BaselineOptions, LocalOptions, MomentsOptions, PublishedOptions
-from partywise.functional.protocols.estimate import formula_bytes, moments_bytes, published_mib, release_bytes
-from partywise.randomness import stream
+from partywise.methods.functional.bases import FourierBasis
+from partywise.methods.functional.model import Estimate
+from partywise.methods.functional.options import BaselineOptions, LocalOptions, MomentsOptions, PublishedOptions
+from partywise.methods.functional.protocols.estimate import formula_bytes, moments_bytes, published_mib, release_bytes
 from partywise.studies.functional_boosting.metrics import GRID, example_fits, grid_errors, metrics, selection
 from partywise.studies.functional_boosting.study import STUDY
 from protocol_driver import INF, SMALL, make_data, run

@@ -17,9 +17,10 @@ import yaml
 from own_data_sets import REAL, example, example_tables, write_csv, write_netcdf
 from own_network_data import write as example_parties
 from own_row_data import example_clients, example_hospitals, example_labels
-from partywise.datasets.own.curves.load import Group, OwnCurve, load
-from partywise.datasets.own.curves.netcdf import read_variable
-from partywise.datasets.own.records.load import contents
+from partywise.core.randomness import stream
+from partywise.data.own.curves.load import Group, OwnCurve, load
+from partywise.data.own.curves.netcdf import read_variable
+from partywise.data.own.records.load import contents
 from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import run
 from partywise.experiment.configuration.build import build
@@ -27,8 +28,7 @@ from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import read_configuration
 from partywise.experiment.results.provenance import config_json
-from partywise.functional.bases import make_basis
-from partywise.randomness import stream
+from partywise.methods.functional.bases import make_basis
 from partywise.studies.functional_boosting import data as study_data
 from partywise.studies.functional_boosting.figures.curves import real_curves
 from partywise.studies.functional_boosting.own_cases import draw, smooth, table

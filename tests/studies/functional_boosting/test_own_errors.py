@@ -12,7 +12,7 @@ from config_check import check_files
 from own_contradictory import CONTRADICTORY, P
 from own_malformed import MALFORMED
 from own_mistakes import Own
-from partywise.errors import ConfigError, DataMissing
+from partywise.core.errors import ConfigError, DataMissing
 from partywise.experiment.plan import plan
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh
 
-from partywise.functional.bases import BSplineBasis
-from partywise.randomness import stream
+from partywise.core.randomness import stream
+from partywise.methods.functional.bases import BSplineBasis
 from partywise.studies.functional_boosting.cases import draw_curves, draw_operators
 from partywise.studies.functional_boosting.settings import SimulatedSettings, SimulationSettings
 

@@ -13,18 +13,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partywise.datasets import fetch as resources
-from partywise.datasets import tables
-from partywise.datasets.catalogue import RESOURCES, Member
-from partywise.datasets.column_facts import ColumnFacts
-from partywise.datasets.descriptions import TABLES
-from partywise.datasets.loaders import adult
-from partywise.datasets.loaders.party_tables import read
-from partywise.errors import ConfigError, DataMissing
+from partywise.core.errors import ConfigError, DataMissing
+from partywise.core.randomness import stream
+from partywise.data import fetch as resources
+from partywise.data import tables
+from partywise.data.catalogue import RESOURCES, Member
+from partywise.data.column_facts import ColumnFacts
+from partywise.data.descriptions import TABLES
+from partywise.data.loaders import adult
+from partywise.data.loaders.party_tables import read
 from partywise.experiment.plan import plan
-from partywise.logistic.evaluate import auc, log_loss
-from partywise.logistic.trainers import penalised_optimum
-from partywise.randomness import stream
+from partywise.methods.logistic.evaluate import auc, log_loss
+from partywise.methods.logistic.trainers import penalised_optimum
 from partywise.studies.label_private import cases
 from partywise.studies.label_private.cases import draw_features, draw_logistic, truth
 from partywise.studies.label_private.data import LabelData, folds, pack, split

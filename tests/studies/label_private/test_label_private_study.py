@@ -19,11 +19,11 @@ from partywise.experiment.plotting.select import plan_behind
 from partywise.experiment.plotting.series import methods_of
 from partywise.experiment.plotting.style import look
 from partywise.experiment.results.provenance import config_json
-from partywise.logistic.evaluate import log_loss
-from partywise.logistic.planner import fixed_plan
-from partywise.logistic.release import redraw_dot_products
-from partywise.logistic.trainers import fit_walr
-from partywise.logistic.zonotope import boundedness
+from partywise.methods.logistic.evaluate import log_loss
+from partywise.methods.logistic.planner import fixed_plan
+from partywise.methods.logistic.release import redraw_dot_products
+from partywise.methods.logistic.trainers import fit_walr
+from partywise.methods.logistic.zonotope import boundedness
 from partywise.models.links import LOGIT
 from partywise.studies.label_private import metrics
 from partywise.studies.label_private import redraws as what_if

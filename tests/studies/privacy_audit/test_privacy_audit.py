@@ -12,12 +12,12 @@ import pytest
 import toy_claim
 from audit_driver import SURE, audit_plan, cell, scalars
 from partywise.audits.worlds import AuditData
-from partywise.datasets.column_facts import ColumnFacts
-from partywise.datasets.tables import Table
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
+from partywise.core.randomness import stream
+from partywise.data.column_facts import ColumnFacts
+from partywise.data.tables import Table
 from partywise.experiment.claims import all_claims
 from partywise.experiment.plan import plan
-from partywise.randomness import stream
 from partywise.studies.functional_boosting.claims import BudgetSettings, CurveSettings, SplineSettings
 from partywise.studies.label_private.claims import SumSettings
 from partywise.studies.sliced_inverse_regression import neighbours

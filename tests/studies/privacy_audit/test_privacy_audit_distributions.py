@@ -11,9 +11,9 @@ from audit_driver import SURE
 from fixed import fixed
 from partywise.audits.exposure import Verdict
 from partywise.audits.pairs import ClearPair, GaussianPair, NoDistribution, ResponsePair, canaries
+from partywise.core.randomness import stream
 from partywise.privacy.audit.exact import finite_epsilon, response_epsilon
 from partywise.privacy.mechanisms import DistanceExponential, RandomizedResponse
-from partywise.randomness import stream
 from partywise.studies.privacy_audit.protocol import bounds
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partywise.errors import DataMissing
+from partywise.core.errors import DataMissing
 from partywise.studies.sliced_inverse_regression import metrics
 from partywise.studies.sliced_inverse_regression.figures.marks import FEWEST, VERDICTS, Entry, counts
 from partywise.studies.sliced_inverse_regression.metrics import PrintedEntry, printed_entry, printed_table

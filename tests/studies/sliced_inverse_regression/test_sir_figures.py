@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from partywise.datasets import tables
-from partywise.datasets.column_facts import ColumnFacts
+from partywise.core.randomness import stream
+from partywise.data import tables
+from partywise.data.column_facts import ColumnFacts
 from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.plotting.typeset import Table, save_table
 from partywise.experiment.results.provenance import config_json
-from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression import cases
 from partywise.studies.sliced_inverse_regression.figures import angles as slicing_angles
 from partywise.studies.sliced_inverse_regression.figures import marks as slicing_marks

@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 
 from fixed import fixed
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
+from partywise.core.randomness import stream
 from partywise.experiment.plan import plan
 from partywise.experiment.study import MethodSpec
-from partywise.inverse_regression.certified import unwhiten
-from partywise.inverse_regression.estimate import aggregate, inverse_root
-from partywise.inverse_regression.model import Estimate
-from partywise.inverse_regression.moments import centre, client_moments, whitened_means
-from partywise.inverse_regression.options import CertifiedOptions
-from partywise.inverse_regression.protocols import certified
-from partywise.inverse_regression.protocols.budgets import CertifiedPlan
-from partywise.inverse_regression.protocols.common import ClientFacts, local_moments, noise_sd, with_facts
-from partywise.inverse_regression.published import fitted_sigma, prop2_sigma
-from partywise.inverse_regression.subspace import projection_loss
+from partywise.methods.inverse_regression.certified import unwhiten
+from partywise.methods.inverse_regression.estimate import aggregate, inverse_root
+from partywise.methods.inverse_regression.model import Estimate
+from partywise.methods.inverse_regression.moments import centre, client_moments, whitened_means
+from partywise.methods.inverse_regression.options import CertifiedOptions
+from partywise.methods.inverse_regression.protocols import certified
+from partywise.methods.inverse_regression.protocols.budgets import CertifiedPlan
+from partywise.methods.inverse_regression.protocols.common import ClientFacts, local_moments, noise_sd, with_facts
+from partywise.methods.inverse_regression.published import fitted_sigma, prop2_sigma
+from partywise.methods.inverse_regression.subspace import projection_loss
 from partywise.privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_epsilon, gdp_mu
 from partywise.privacy.statistics.clips import BallClip, BoxClip
-from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression.data import split
 from partywise.studies.sliced_inverse_regression.metrics import printed_entry
 from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings

@@ -11,14 +11,14 @@ from scipy.stats import ks_2samp
 
 from error_rates import ALPHA, accepts_covariance
 from fixed import fixed
-from partywise.inverse_regression import models
-from partywise.inverse_regression.estimate import classical
-from partywise.inverse_regression.moments import client_moments
-from partywise.inverse_regression.screening import contrasts, score, sign_sums, vote_select
-from partywise.inverse_regression.slices import public_slices
-from partywise.inverse_regression.subspace import projection_loss
+from partywise.core.randomness import stream
+from partywise.methods.inverse_regression import models
+from partywise.methods.inverse_regression.estimate import classical
+from partywise.methods.inverse_regression.moments import client_moments
+from partywise.methods.inverse_regression.screening import contrasts, score, sign_sums, vote_select
+from partywise.methods.inverse_regression.slices import public_slices
+from partywise.methods.inverse_regression.subspace import projection_loss
 from partywise.privacy.statistics.clips import BoxClip
-from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression.simulation import sign_columns
 from partywise.studies.sliced_inverse_regression.simulation.sign_columns import (
     BLOCK,

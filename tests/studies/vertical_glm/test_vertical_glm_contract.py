@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from partywise.core.randomness import stream
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.trial import outcome, trials
-from partywise.glm.noisy_statistics import scaling
-from partywise.randomness import stream
+from partywise.methods.glm.noisy_statistics import scaling
 
 SHARED = {"protocol": "joint", "solver": "lbfgs", "link": "shared"}
 # Gaussian data: the others differ in numerics only, which tests of the protocols try.

@@ -12,15 +12,15 @@ from test_vertical_glm_study import cell, drawn, planned
 
 from every_protocol import generated
 from every_protocol import planned as planned_study
+from partywise.core.randomness import Streams, stream
 from partywise.experiment.cells import _Fits
 from partywise.experiment.data import generate
 from partywise.experiment.study import MethodSpec
 from partywise.experiment.trial import execution
 from partywise.federation.run import simulate
-from partywise.glm.model import Estimate
-from partywise.glm.options import BcdOptions, ReferenceOptions
+from partywise.methods.glm.model import Estimate
+from partywise.methods.glm.options import BcdOptions, ReferenceOptions
 from partywise.privacy.statistics.bounded import clip_curves
-from partywise.randomness import Streams, stream
 from partywise.studies.vertical_glm.data import split
 from partywise.studies.vertical_glm.evaluation import persons
 from partywise.studies.vertical_glm.evaluation.persons import alignment_measures

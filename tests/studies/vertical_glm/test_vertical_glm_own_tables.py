@@ -9,13 +9,13 @@ import pytest
 import statsmodels.api as sm
 
 from own_data_sets import example_tables, write_csv
-from partywise.errors import ConfigError, DataMissing
+from partywise.core.errors import ConfigError, DataMissing
+from partywise.core.randomness import Streams, stream
 from partywise.experiment.cells import run
 from partywise.experiment.configuration.build import build
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import read_configuration
-from partywise.randomness import Streams, stream
 from partywise.studies.vertical_glm.data import split
 from partywise.studies.vertical_glm.own_cases import draw, table
 from partywise.studies.vertical_glm.own_settings import TableSettings

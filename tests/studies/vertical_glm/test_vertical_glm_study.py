@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from party_tables import folder_of
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
+from partywise.core.randomness import stream
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.models.family_facts import FACTS
-from partywise.randomness import stream
 from partywise.studies.vertical_glm import cases
 from partywise.studies.vertical_glm.cases import coefficients, constants, draw_generated
 from partywise.studies.vertical_glm.data import absent, folds, split

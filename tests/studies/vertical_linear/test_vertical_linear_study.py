@@ -8,24 +8,24 @@ import numpy as np
 import pytest
 
 from own_data_sets import example_tables, write_csv
-from partywise.datasets.column_facts import ColumnFacts
-from partywise.datasets.descriptions import TABLES
-from partywise.datasets.tables import Table
-from partywise.errors import ConfigError
+from partywise.core.errors import ConfigError
+from partywise.core.randomness import Streams, stream
+from partywise.data.column_facts import ColumnFacts
+from partywise.data.descriptions import TABLES
+from partywise.data.tables import Table
 from partywise.experiment.cells import run
 from partywise.experiment.configuration.build import build
 from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.trial import outcome, trials
-from partywise.linear.exact import exact_fit
-from partywise.randomness import Streams, stream
+from partywise.methods.linear.exact import exact_fit
+from partywise.methods.trees.source_config import from_source
 from partywise.studies.vertical_linear import cases
 from partywise.studies.vertical_linear.data import folds, split
 from partywise.studies.vertical_linear.own_cases import draw, table
 from partywise.studies.vertical_linear.own_settings import TableSettings
 from partywise.studies.vertical_linear.settings import GeneratedSettings
-from partywise.trees.source_config import from_source
 from pipeline import ROOT
 
 SIZED = {"protocol": "certified", "cipher": "sized"}

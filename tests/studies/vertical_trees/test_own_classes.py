@@ -13,7 +13,8 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from deployment_cases import Apart
 from own_data_sets import write_csv
-from partywise.errors import ConfigError, DataMissing
+from partywise.core.errors import ConfigError, DataMissing
+from partywise.core.randomness import stream
 from partywise.experiment.cells import execution, run
 from partywise.experiment.configuration.build import build
 from partywise.experiment.data import generate
@@ -22,7 +23,6 @@ from partywise.experiment.deployment.run_files import last_run
 from partywise.experiment.plan import plan
 from partywise.federation.deployment.outcome import commitment_to, outcomes
 from partywise.federation.run import simulate
-from partywise.randomness import stream
 from partywise.studies.vertical_trees.figures.tables import tables_by_epsilon
 from partywise.studies.vertical_trees.metrics import metrics
 from partywise.studies.vertical_trees.own_settings import TableSettings

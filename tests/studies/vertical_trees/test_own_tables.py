@@ -11,13 +11,13 @@ import pytest
 import yaml
 
 from own_data_sets import example_tables, write_csv
-from partywise.errors import CertificationError, ConfigError, DataMissing
+from partywise.core.errors import CertificationError, ConfigError, DataMissing
+from partywise.core.randomness import stream
 from partywise.experiment.cells import run
 from partywise.experiment.configuration.build import build
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import read_configuration
-from partywise.randomness import stream
 from partywise.studies.vertical_trees.data import split
 from partywise.studies.vertical_trees.own_cases import draw, table
 from partywise.studies.vertical_trees.own_settings import TableSettings

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from partywise.datasets.columns.settings import DatasetSettings
+from partywise.data.columns.settings import DatasetSettings
 from partywise.studies.vertical_trees.figures import lossless, privacy, tables, utility, wire
 from partywise.studies.vertical_trees.study import STUDY
 from relabel import content, relabelled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partywise.errors import CertificationError, ConfigError
+from partywise.core.errors import CertificationError, ConfigError
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan

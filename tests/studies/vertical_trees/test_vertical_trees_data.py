@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partywise.datasets.column_facts import ColumnFacts
-from partywise.datasets.columns.settings import DatasetSettings
-from partywise.datasets.tables import Table
-from partywise.errors import DataMissing
-from partywise.randomness import stream
+from partywise.core.errors import DataMissing
+from partywise.core.randomness import stream
+from partywise.data.column_facts import ColumnFacts
+from partywise.data.columns.settings import DatasetSettings
+from partywise.data.tables import Table
 from partywise.studies.vertical_trees import cases
 from partywise.studies.vertical_trees.cases import draw_generated, draw_score
 from partywise.studies.vertical_trees.data import TreeData, folds, split

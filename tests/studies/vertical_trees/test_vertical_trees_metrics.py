@@ -9,11 +9,11 @@ import pytest
 from scipy.special import expit
 from sklearn import metrics as oracle
 
-from partywise.datasets.column_facts import ColumnFacts
+from partywise.data.column_facts import ColumnFacts
+from partywise.methods.trees.model import Ensemble, Estimate, Tree
+from partywise.methods.trees.options import PooledOptions, TablesOptions
 from partywise.studies.vertical_trees.data import TreeData
 from partywise.studies.vertical_trees.metrics import example_fits, metrics, quality
-from partywise.trees.model import Ensemble, Estimate, Tree
-from partywise.trees.options import PooledOptions, TablesOptions
 
 CLASSES, NUMBERS = "CrossEntropyLoss", "RegressionMSELoss"
 

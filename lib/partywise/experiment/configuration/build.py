@@ -12,7 +12,7 @@ from functools import cache
 # Any: a hint of a field, and the value that it asks for.
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from ...errors import ConfigError
+from ...core.errors import ConfigError
 from .new_names import OTHER_WORDS, RENAMED, RENAMED_VALUES
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from ...checks import Count, Natural, Range, check_fields
+from ...core.checks import Count, Natural, Range, check_fields
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
-from ...errors import ConfigError
+from ...core.errors import ConfigError
 from .build import as_block, build, choices
 from .grammar import NAME, CaseBlock, StudyBlock
 

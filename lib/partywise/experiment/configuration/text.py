@@ -17,7 +17,7 @@ from pathlib import Path
 
 import yaml
 
-from ...errors import ConfigError
+from ...core.errors import ConfigError
 from .build import refuse_misread
 
 TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".ods", ".parquet", ".feather", ".sav", ".dta", ".rds")

@@ -14,7 +14,8 @@ from typing import cast
 
 import numpy as np
 
-from ...errors import ConfigError
+from ...core.errors import ConfigError
+from ...core.files import replacing
 from ...federation.deployment.outcome import Outcome
 from ...federation.deployment.party import Program, run_party
 from ...federation.folds import Fold
@@ -22,7 +23,6 @@ from ...federation.place_checks import LocatedValue
 from ...federation.run import PerPlace, Run, by_place
 from ...federation.secure_streams import SecureStreams
 from ...federation.transport.journal import Journal
-from ...files import replacing
 from ..study import Lazy
 from .running import offer_end, open_account, start_words
 from .settings import KEY, Deployment

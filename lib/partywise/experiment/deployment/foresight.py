@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from ...errors import BudgetExceeded, PolicyError
+from ...core.errors import BudgetExceeded, PolicyError
 from ...federation.account.chain import Row
 from ...federation.account.reading import charged_event, opened_account, paid_events, require_owner
 from ...federation.account.spending import Budget, Spending, costs_in_words, spent_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import AccountError, PartyError
+from ...core.errors import AccountError, PartyError
 from ...federation.account.account import EXTRACT
 from ...federation.account.agreement import terms_of
 from ...federation.account.chain import Row
@@ -23,7 +23,7 @@ from ..study import MethodSpec
 from .run_files import RECORD, Record, read_record
 
 if TYPE_CHECKING:
-    from ...checks import Scalar
+    from ...core.checks import Scalar
     from ..measures import Arrays
     from ..owner_outputs import OwnerReport
     from ..plan import Plan

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ...core.randomness import Streams
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...federation.secure_streams import SecureStreams
-from ...randomness import Streams
 from ..cells import executions
 from ..data import generate
 from .scoring import MODEL, read_part, with_made_up_parts, with_own_part

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...checks import LEAST_KEY_SIZE, check_key_size
-from ...errors import ConfigError
+from ...core.checks import LEAST_KEY_SIZE, check_key_size
+from ...core.errors import ConfigError
 from ...federation.channel import Message
 from ...federation.cipher import OPEN_SCHEMES, Cipher
 from ...federation.deployment.forms import Forms

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...core.verdicts import public_verdict
 from ...federation.deployment.outcome import Outcome, estimate_at, estimate_places, plain
 from ...federation.publication.estimate import EstimateRow, rows_of, table_of
-from ...verdicts import public_verdict
 from ..cells import Cell, example_arrays, is_example, measure_values
 from ..owner_outputs import OwnerReport, estimate_rows
 from .part import Part
 from .settings import Deployment
 
 if TYPE_CHECKING:
-    from ...checks import Scalar
+    from ...core.checks import Scalar
     from ..measures import Arrays
     from ..study import MethodSpec, Source
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import AccountError
+from ...core.errors import AccountError
+from ...core.files import replacing
 from ...federation.account.account import EXTRACT
 from ...federation.cipher import Cipher
 from ...federation.codec import payload_of
@@ -21,7 +22,6 @@ from ...federation.deployment.union import ReceivedMessage, ReservedRow, SentMes
 from ...federation.payloads import KINDS, argument_of
 from ...federation.publication.estimate import table_of
 from ...federation.publication.files import ESTIMATE
-from ...files import replacing
 from ...privacy.ledger.event import QUESTIONS
 from ..blocks import write_block
 from ..owner_outputs import NO_INTERVALS, plain

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from ...errors import (
+from ...core.errors import (
     AccountError,
     CertificationError,
     ConfigError,

@@ -12,12 +12,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ... import __version__
-from ...errors import ModelError
+from ...core.errors import ModelError
+from ...core.files import replacing
 from ...federation.deployment.outcome import Outcome
 from ...federation.parties import Party
 from ...federation.publication.saved_model import plain, read, value_of_type, with_digest
 from ...federation.run import Run
-from ...files import replacing
 from .settings import Deployment, scoring_address
 
 MODEL, FORMAT = "model.json", "partywise part 1"

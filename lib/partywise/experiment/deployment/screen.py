@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
 from pathlib import Path
 
+from ...core.verdicts import bounds_verdict, first_fault, intervals_verdict
 from ...federation.account.account import EXTRACT
 from ...federation.account.spending import costs_in_words
 from ...federation.channel import Message
 from ...federation.publication.files import ESTIMATE
 from ...privacy.rounding import upward
-from ...verdicts import bounds_verdict, first_fault, intervals_verdict
 from .foresight import Foresight, cost_in_words
 from .rehearsal import knowledge_of
 from .run_files import (

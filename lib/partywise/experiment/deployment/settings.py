@@ -14,8 +14,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
-from ...checks import Count, Delta, Natural, Positive, Range, check_fields
-from ...errors import ConfigError
+from ...core.checks import Count, Delta, Natural, Positive, Range, check_fields
+from ...core.errors import ConfigError
 from ..configuration.build import build, choices, convert
 from ..plan import CasePlan, Plan
 from ..study import NO_NOISE, Lazy

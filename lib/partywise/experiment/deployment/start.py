@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...errors import ConfigError
+from ...core.errors import ConfigError
 from ...federation.account.account import FILE
 from ...federation.publication.files import now
 from ...federation.transport.interface import Transport

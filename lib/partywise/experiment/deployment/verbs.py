@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import (
+from ...core.errors import (
     AccountError,
     CertificationError,
     ConfigError,

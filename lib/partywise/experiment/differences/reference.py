@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import DataMissing
-from ...files import replacing
-from ...project import ROOT, command
+from ...core.errors import DataMissing
+from ...core.files import replacing
+from ...core.project import ROOT, command
 from .verb import print_findings
 
 if TYPE_CHECKING:

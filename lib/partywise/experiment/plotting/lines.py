@@ -12,8 +12,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ...checks import Scalar
-from ...errors import CubeError
+from ...core.checks import Scalar
+from ...core.errors import CubeError
 from .bars import Bars
 from .layout import Axis, Layout, axes_of, label_of
 from .replicates import over_with_bands

@@ -13,7 +13,7 @@ from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from ...files import replacing
+from ...core.files import replacing
 from ..results.cube import open_recorded_cube
 from ..study import Lazy
 from .style import EMPTY

@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 import xarray as xr
 
-from ...checks import Scalar
-from ...errors import CubeError
+from ...core.checks import Scalar
+from ...core.errors import CubeError
 from ..plan import Plan, plan
 from ..results.labels import dim_of
 

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from ...errors import CubeError
+from ...core.errors import CubeError
 from ..plan import replicates_text
 from .style import Look, Marks
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from ...errors import CubeError
+from ...core.errors import CubeError
 from ..plan import Plan, plan
 from ..results.cube import open_cube
 from ..study import Lazy

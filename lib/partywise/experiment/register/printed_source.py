@@ -21,7 +21,7 @@ from pathlib import Path
 # Any: blocks of a TOML file.
 from typing import Any, Literal, get_args
 
-from ...errors import ConfigError
+from ...core.errors import ConfigError
 
 STUDIES = Path(__file__).parents[2] / "studies"
 PLACEHOLDER = re.compile(r"\{(\w+)\}")

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import isfinite, isnan, nan
 
-from ...errors import ConfigError
-from ...project import command
+from ...core.errors import ConfigError
+from ...core.project import command
 from .numbers import Cubes, Number
 from .printed_source import Entry, PrintedSource, Reason
 from .table import Row

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from ...errors import DataMissing
-from ...project import command
+from ...core.errors import DataMissing
+from ...core.project import command
 from ..tables.rows import write_csv
 from .verdict import STATUSES
 

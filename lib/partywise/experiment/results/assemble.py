@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from ...errors import CubeError
+from ...core.errors import CubeError
 from ..blocks import Part
 from ..plan import Plan
 from .columns import Columns

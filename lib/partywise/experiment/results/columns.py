@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...checks import Scalar
-from ...errors import CubeError
+from ...core.checks import Scalar
+from ...core.errors import CubeError
 from ..blocks import KINDS, Part
 from ..cells import COMMON, RUN_APART, STATUS
 from ..plan import Plan

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from ...errors import CubeError
+from ...core.errors import CubeError
 from ..configuration.new_names import RENAMED, RENAMED_VALUES, RENAMED_VARIABLES
 from .attributes import meanings
 from .cube import DIMS, open_cube

@@ -17,8 +17,8 @@ import netCDF4
 import numpy as np
 import xarray as xr
 
-from ...errors import CubeError
-from ...files import replacing
+from ...core.errors import CubeError
+from ...core.files import replacing
 from .attributes import check_attributes, check_variable
 from .guard import Cube, guard_methods
 
@@ -173,7 +173,7 @@ def open_cube(path: Path | str, *, load: bool = True) -> Cube:
     >>> import partywise as pw
     >>> pw.open_cube("mine/cube.nc")  # of results/mine/vertical_glm
     Traceback (most recent call last):
-    partywise.errors.CubeError: mine/cube.nc is not there: name the cube.nc of a study in a folder of results.
+    partywise.core.errors.CubeError: mine/cube.nc is not there: name the cube.nc of a study in a folder of results.
     """
     if problem := _no_cube(Path(path)):
         raise CubeError(f"{path} {problem}.")

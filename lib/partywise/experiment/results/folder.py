@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from ...errors import ConfigError
+from ...core.errors import ConfigError
 
 RESULTS = "results"
 # In the folder of a configuration: runs whose parties were processes of their own, a folder for each.

@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import InputChanged
-from ...files import replacing
+from ...core.errors import InputChanged
+from ...core.files import replacing
 from .sources import changed_sources
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from ...checks import Scalar
-from ...errors import CubeError
-from ...randomness import stream
+from ...core.checks import Scalar
+from ...core.errors import CubeError
+from ...core.randomness import stream
 from ..cells import RUN_APART, STATUS, Cell, Coords, run
 from ..data import generate
 from ..plan import Plan, plan

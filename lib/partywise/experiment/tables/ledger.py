@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from ...checks import Scalar
+from ...core.checks import Scalar
 from ...privacy.ledger.ledger import Ledger
 from ..blocks import Part
 from ..plan import Plan

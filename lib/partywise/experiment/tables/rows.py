@@ -13,8 +13,8 @@ from typing import IO, TypeVar
 
 import numpy as np
 
-from ...checks import FORMULA
-from ...files import replacing
+from ...core.checks import FORMULA
+from ...core.files import replacing
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from ...errors import AccountError, BudgetExceeded, CertificationError
+from ...core.errors import AccountError, BudgetExceeded, CertificationError
 from ...privacy.ledger.event import Event
 from ...privacy.payer import OPEN_ACCOUNTS
 from ..deployment.account import RELEASE, KnownEnd

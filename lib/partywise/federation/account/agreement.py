@@ -12,7 +12,7 @@ from pathlib import Path
 # Any: rows of an account, JSON that another process wrote.
 from typing import Any
 
-from ...errors import AccountError
+from ...core.errors import AccountError
 from ...privacy.accounted_values import Clear, Public, open_charges
 from ...privacy.ledger.event import JOIN, POST_PROCESSING, UNNAMED
 from ...privacy.mechanisms.release import Release

@@ -18,7 +18,7 @@ from pathlib import Path
 # Any: rows of an account, JSON that another process wrote.
 from typing import Any
 
-from ...errors import AccountError
+from ...core.errors import AccountError
 
 GENESIS = "0" * 64
 END = re.compile(rb',"digest":"([0-9a-f]{64})"\}')

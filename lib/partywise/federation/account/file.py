@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic, sleep
 
-from ...errors import AccountError
+from ...core.errors import AccountError
 from .chain import Row, Scan, line_of
 
 # What one row tells, of which run, with which fields.

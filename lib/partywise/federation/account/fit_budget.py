@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import NoReturn
 
-from ...errors import BudgetExceeded, CertificationError
+from ...core.errors import BudgetExceeded, CertificationError
 from ...privacy.accounting.calibration import gaussian_epsilon, zcdp_epsilon
 from ...privacy.ledger.budget import PrivacyFilter
 from ...privacy.ledger.event import Event

@@ -12,7 +12,7 @@ from pathlib import Path
 # Any: rows of an account, JSON that another process wrote.
 from typing import Any, TypeVar
 
-from ...errors import AccountError
+from ...core.errors import AccountError
 from ...privacy.ledger.event import Event
 from ..deployment.account import EXPERIMENT, RELEASE, KnownEnd
 from ..deployment.union import AccountEnd, ReceivedMessage, ReservedRow, SentMessage

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
-from ...errors import BudgetExceeded, CertificationError
+from ...core.errors import BudgetExceeded, CertificationError
 from ...privacy.accounting.calibration import gaussian_epsilon, zcdp_epsilon
 from ...privacy.accounting.compose import compose
 from ...privacy.accounting.privacy_profile import PrivacyProfile

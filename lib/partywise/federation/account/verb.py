@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import AccountError
+from ...core.errors import AccountError
 
 if TYPE_CHECKING:
     from .chain import Chain, Row

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...errors import CertificationError
+from ...core.errors import CertificationError
 from ...privacy.ledger.event import Event
 from ..place_checks import PlacedRun
 from .account import Account

@@ -17,8 +17,8 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import TypedDict
 
-from ...errors import AccountError, PartyError, RefusalError
-from ...files import replacing
+from ...core.errors import AccountError, PartyError, RefusalError
+from ...core.files import replacing
 from ..transport.interface import Transport, split_tag
 from ..transport.journal import Journal
 from .watch import ENDED, LOG, PULSE, abort_notice, ended_notice, read_notice

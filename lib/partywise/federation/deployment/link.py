@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from ...errors import RefusalError
+from ...core.errors import RefusalError
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.release import Release
 from ..channel import Channel, Message

@@ -13,7 +13,7 @@ from typing import cast
 
 import numpy as np
 
-from ...errors import JobEndedError, PartyError, PolicyError, RefusalError, StoppedError
+from ...core.errors import JobEndedError, PartyError, PolicyError, RefusalError, StoppedError
 from ...privacy.mechanisms.random import KEY_BYTES
 from ..identity import Identity
 from ..place_checks import PlacedRun

@@ -23,7 +23,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TypedDict
 
-from ...errors import PartyError, RefusalError, Unreachable
+from ...core.errors import PartyError, RefusalError, Unreachable
 from ..identity import join_parts
 from ..transport.credential import statement
 from ..transport.interface import LONG, Transport, printable

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TypedDict
 
-from ...errors import CertificationError, PartyError
+from ...core.errors import CertificationError, PartyError
 from ...privacy.ledger.event import Event
 from ..channel import Channel
 from ..codec import payload_of

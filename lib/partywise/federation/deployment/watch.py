@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from time import monotonic
 
-from ...errors import NoRoomError, PartyError, RefusalError, Unreachable
+from ...core.errors import NoRoomError, PartyError, RefusalError, Unreachable
 from ..transport.interface import LONG, Transport, printable, split_tag
 
 PULSE = 1.0

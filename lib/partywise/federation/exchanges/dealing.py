@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...core.randomness import Rng, stream
 from ...privacy.mechanisms.random import SecureRandom, words_of
-from ...randomness import Rng, stream
 from ..cipher import RANDOM, Cipher
 from ..parties import Party
 from ..run import PerPlace, Run, per_place

@@ -14,13 +14,13 @@ from math import isqrt
 
 import numpy as np
 
-from ...checks import Noise
+from ...core.checks import Noise
+from ...core.randomness import Rng
 from ...privacy.accounted_values import AccountedValue
 from ...privacy.mechanisms.integer import MECHANISM, IntegerGaussian
 from ...privacy.mechanisms.release import Release, announcement
 from ...privacy.statistics.whole import Whole
 from ...privacy.strata import cell_of
-from ...randomness import Rng
 from ..parties import Party
 from ..run import PerPlace, Run
 from .masks.noisy_sum import noisy_sum

@@ -18,8 +18,8 @@ from math import comb, prod
 
 import numpy as np
 
+from ...core.randomness import Rng
 from ...privacy.mechanisms.random import words_of
-from ...randomness import Rng
 from ..cipher import RANDOM, Cipher
 from ..parties import Party
 from ..roles import parts_of

@@ -25,8 +25,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...core.randomness import Rng
 from ...privacy.mechanisms.release import Release
-from ...randomness import Rng
 from ..cipher import Cipher
 from ..parties import Party
 from ..run import PerPlace, Run

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...core.randomness import Rng
 from ...privacy.accounted_values import AccountedValue
 from ...privacy.mechanisms.random import RandomSource, words_of
-from ...randomness import Rng
 from ..cipher import RANDOM, Cipher
 from ..parties import Party
 from ..roles import parts_of

@@ -6,8 +6,8 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from ...errors import CertificationError
-from ...files import replacing
+from ...core.errors import CertificationError
+from ...core.files import replacing
 from ...privacy.accounted_values import UNPROVED, AccountedValue, Clear, open_charges
 from ...privacy.ledger.event import POST_PROCESSING, Event, clear_event
 from ...privacy.mechanisms.random import require_secure

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Union, cast, get_args,
 import numpy as np
 
 from ... import __version__
-from ...errors import ModelError
-from ...files import replacing
+from ...core.errors import ModelError
+from ...core.files import replacing
+from ...core.verdicts import OF_RECORDS, estimate_verdict
 from ...privacy.ledger.event import Event
 from ...privacy.ledger.ledger import Ledger
-from ...verdicts import OF_RECORDS, estimate_verdict
 from ..roles import UNITS
 from .files import LARGEST, FileProblem, decode_json, digest_of, encode_json
 

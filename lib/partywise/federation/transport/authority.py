@@ -10,8 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from ...errors import PartyError
-from ...files import replacing
+from ...core.errors import PartyError
+from ...core.files import replacing
 from .credential import weakness
 from .tls import AUTHORITY, certificate_names, check_names, host_name, name_refusal, named_parties
 

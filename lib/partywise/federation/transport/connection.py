@@ -24,7 +24,7 @@ from aiohttp import (
     TCPConnector,
 )
 
-from ...errors import NoRoomError, PartyError, RefusalError, Unreachable
+from ...core.errors import NoRoomError, PartyError, RefusalError, Unreachable
 from .interface import printable
 from .tls import host_name, reason
 

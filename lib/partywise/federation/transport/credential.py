@@ -14,7 +14,7 @@ from types import ModuleType
 # Any: JSON of a signature that somebody else wrote.
 from typing import TYPE_CHECKING, Any
 
-from ...errors import PartyError
+from ...core.errors import PartyError
 from .tls import AUTHORITY, name_refusal
 
 if TYPE_CHECKING:

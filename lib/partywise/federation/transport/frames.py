@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 
-from ...errors import RefusalError
+from ...core.errors import RefusalError
 from ..codec import pack_parts, unpack
 from ..payloads import KINDS, Payload, argument_of, measure
 

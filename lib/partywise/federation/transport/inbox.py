@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Condition
 
-from ...errors import NoRoomError, RefusalError
+from ...core.errors import NoRoomError, RefusalError
 from .interface import LARGEST
 from .journal import PASSING, Journal
 

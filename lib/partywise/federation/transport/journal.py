@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Lock
 
-from ...errors import AccountError, PartyError
+from ...core.errors import AccountError, PartyError
 
 # Of a record: bytes of its header, of its body, of the digest after it.
 HEADER, BODY, DIGEST = 4, 8, 8

@@ -15,7 +15,7 @@ from types import ModuleType
 # Any: arguments of asyncio, passed on.
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...errors import PartyError
+from ...core.errors import PartyError
 from .credential import Credential
 from .inbox import Inbox
 from .interface import LARGEST, split_tag

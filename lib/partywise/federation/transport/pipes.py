@@ -9,7 +9,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from threading import Lock, Thread
 
-from ...errors import RefusalError, Unreachable
+from ...core.errors import RefusalError, Unreachable
 from .inbox import Inbox
 from .interface import LARGEST
 

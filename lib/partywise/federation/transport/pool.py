@@ -16,7 +16,7 @@ from typing import cast
 
 from aiohttp import StreamReader, web
 
-from ...errors import NoRoomError, RefusalError
+from ...core.errors import NoRoomError, RefusalError
 from .connection import ConnectionContext, HttpCommunicator, HttpConnection, NamedConnection, Packer, Packet, Pool
 from .inbox import Inbox
 from .tls import named_parties, peer_names, pin_refusal

@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...checks import name_problem
+from ...core.checks import name_problem
 from .interface import printable
 
 if TYPE_CHECKING:

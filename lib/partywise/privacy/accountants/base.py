@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from typing import ClassVar, final
 
-from ...errors import CertificationError
+from ...core.errors import CertificationError
 from ..accounting.compose import Composition, check_delta, epsilon_beside
 
 

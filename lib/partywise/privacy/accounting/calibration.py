@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erfinv, ndtri
 
-from ...errors import CertificationError
+from ...core.errors import CertificationError
 from ..rounding import NORMAL, square, total
 from .gaussian_profile import excess, log_delta, mills, mu_at, zcdp_bound
 from .roots import solve_monotone

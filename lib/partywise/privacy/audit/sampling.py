@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from ...randomness import Streams, streams_of
+from ...core.randomness import Streams, streams_of
 from .pairs import audit_pair, clopper_pearson
 
 Data = TypeVar("Data")

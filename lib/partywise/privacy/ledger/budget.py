@@ -9,7 +9,7 @@ from itertools import combinations
 # Any: the one parameter of a profile that the rule of a budget names.
 from typing import Any
 
-from ...errors import BudgetExceeded, CertificationError
+from ...core.errors import BudgetExceeded, CertificationError
 from ..accounting.calibration import MARGIN, gdp_mu, zcdp_rho
 from ..accounting.privacy_profile import PrivacyProfile
 from ..accounting.tradeoff import pure_mu
@@ -267,7 +267,7 @@ class PrivacyFilter:
         >>> budget.spend(again)  # doctest: +ELLIPSIS
         Traceback (most recent call last):
             ...
-        partywise.errors.BudgetExceeded: randomized_response 'again' costs epsilon = 0.6...
+        partywise.core.errors.BudgetExceeded: randomized_response 'again' costs epsilon = 0.6...
         """
         cost = self._cost(event)
         if not self._fits(cost, event):

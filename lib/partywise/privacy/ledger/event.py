@@ -10,8 +10,8 @@ from functools import cache, cached_property, lru_cache
 # Any: columns of a row that a file holds, as text or as numbers.
 from typing import Any
 
-from ...checks import Scalar
-from ...errors import CertificationError
+from ...core.checks import Scalar
+from ...core.errors import CertificationError
 from ..accounting.privacy_profile import PROFILES, PrivacyProfile, ProfileFields, check_profile
 from ..strata import EVERYBODY, check_stratum, partition_of
 
@@ -322,7 +322,7 @@ class Event:
         >>> event.require_composable()  # doctest: +ELLIPSIS
         Traceback (most recent call last):
             ...
-        partywise.errors.CertificationError: event 'sum' of mechanism 'gaussian' carries no mu, rho or epsilon...
+        partywise.core.errors.CertificationError: event 'sum' of mechanism 'gaussian' carries no mu, rho or epsilon...
         """
         if self.certified and self.profile is None:
             raise CertificationError(

@@ -23,9 +23,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TypedDict
 
-from ...checks import Scalar
-from ...errors import CertificationError
-from ...files import replacing
+from ...core.checks import Scalar
+from ...core.errors import CertificationError
+from ...core.files import replacing
 from ..accounted_values import UNPROVED
 from ..accounting.privacy_profile import PrivacyProfile
 from ..strata import partition_of
@@ -136,7 +136,7 @@ class Ledger:
         >>> ledger.append(other)  # doctest: +ELLIPSIS
         Traceback (most recent call last):
             ...
-        partywise.errors.CertificationError: release_id='sum' is in the ledger with another value or guarantee...
+        partywise.core.errors.CertificationError: release_id='sum' is in the ledger with another value or guarantee...
         """
         if not isinstance(event, Event):
             raise TypeError(f"a ledger takes Event rows, got {type(event).__name__}.")
@@ -557,7 +557,7 @@ class Ledger:
         >>> pw.Ledger.from_rows([first | {"mu": 0.1}, second])  # doctest: +ELLIPSIS
         Traceback (most recent call last):
             ...
-        partywise.errors.CertificationError: row 0 of the ledger does not continue its hash chain...
+        partywise.core.errors.CertificationError: row 0 of the ledger does not continue its hash chain...
         """
         rows = [dict(row) for row in rows]
         ledger = cls(Event.from_row(row) for row in rows)
@@ -589,7 +589,7 @@ class Ledger:
         >>> pw.Ledger(ledger.rows[:1]).verify(ledger.digest)  # doctest: +ELLIPSIS
         Traceback (most recent call last):
             ...
-        partywise.errors.CertificationError: the ledger ends in digest...
+        partywise.core.errors.CertificationError: the ledger ends in digest...
         """
         if digest != self.digest:
             raise CertificationError(

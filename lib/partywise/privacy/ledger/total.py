@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...checks import Scalar
+from ...core.checks import Scalar
 from ..accountants import Accountant, accountants
 from ..accountants.exact import Exact
 from ..accounting.calibration import rho_from_mu

@@ -10,7 +10,7 @@ from typing import Unpack
 
 import numpy as np
 
-from ...errors import CertificationError
+from ...core.errors import CertificationError
 from ..accounted_values import AccountedValue, parameter
 from ..ledger.event import UNNAMED, EventProfile
 from ..statistics.bounded import Bounded, SensitivityCertificate

@@ -17,7 +17,7 @@ from typing import Unpack
 
 import numpy as np
 
-from ...errors import CertificationError
+from ...core.errors import CertificationError
 from ..ledger.event import UNNAMED, EventProfile
 from ..secure.table import draw_integers
 from ..secure.wide import CELL_BITS, WIDEST, draw_huge_integers, draw_wide_integers

@@ -7,7 +7,7 @@ from typing import Unpack
 
 import numpy as np
 
-from ...errors import CertificationError
+from ...core.errors import CertificationError
 from ..ledger.event import UNNAMED, EventProfile
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from .random import RandomSource, SecureRandom

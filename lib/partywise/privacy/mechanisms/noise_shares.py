@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...errors import CertificationError
+from ...core.errors import CertificationError
 from ..accounted_values import UNPROVED
 from ..ledger.event import SEVERAL, Event
 from ..payer import require_payer

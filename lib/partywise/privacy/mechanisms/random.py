@@ -1,6 +1,6 @@
 """Randomness for noise that is really published: the operating system's generator and exact integer noise.
 
-Nothing here shares a class with `partywise.randomness`: code that holds a source knows which of the two it holds.
+Nothing here shares a class with `partywise.core.randomness`: code that holds a source knows which of the two it holds.
 `SecureRandom` keeps no state in the process (every word is asked of the kernel's cryptographic generator), so neither
 a fork nor a copied memory image can repeat a draw, and there is nothing to seed. `RunRandom` is the one exception: what
 a party draws in a run that it may have to go on with. Samplers are not constant-time: how
@@ -19,7 +19,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ...errors import CertificationError
+from ...core.errors import CertificationError
 from ..ledger.event import Event
 from ..payer import PAID, Payer, require_payer
 from ..secure.table import SIGMA_RANGE, draw_integers
@@ -45,7 +45,7 @@ class SecureRandom:
         If there is no payer while an account is open in this process.
     TypeError
         If any other argument is given: there is no seed. Repeatable draws are those of
-        `partywise.randomness.SimulationRandom`.
+        `partywise.core.randomness.SimulationRandom`.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
-from ...errors import CertificationError
+from ...core.errors import CertificationError
 from ..accounted_values import UNPROVED, AccountedValue, Clear, Public, parents_of
 from ..accounting.privacy_profile import Alphabet
 from ..ledger.event import POST_PROCESSING, UNNAMED, Event, EventProfile

@@ -7,7 +7,7 @@ from typing import Unpack
 
 import numpy as np
 
-from ...errors import CertificationError
+from ...core.errors import CertificationError
 from ..ledger.event import UNNAMED, EventProfile
 from ..secure.finite_draws import largest
 from ..statistics.bounded import Bounded, SensitivityCertificate

@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...errors import CertificationError
+from ...core.errors import CertificationError
 from ..accounted_values import AccountedValue, parameter
 from .bounded import SensitivityCertificate, sum_certificate
 

@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from ...errors import CertificationError
+from ...core.errors import CertificationError
 from ..strata import check_stratum
 from .bounded import SensitivityCertificate
 

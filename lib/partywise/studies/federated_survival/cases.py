@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ...datasets.fetch import read_files
-from ...datasets.loaders.party_tables.frames import read_frame
-from ...datasets.reading import require
-from ...randomness import Rng
-from ...survival.models import STRONG, Weibull
-from ...survival.records import Records, scale
+from ...core.randomness import Rng
+from ...data.fetch import read_files
+from ...data.loaders.party_tables.frames import read_frame
+from ...data.reading import require
+from ...methods.survival.models import STRONG, Weibull
+from ...methods.survival.records import Records, scale
 from .data import SurvivalData
 from .settings import CaseSettings, DatasetSettings, GeneratedSettings
 from .tables import RESOURCE, TABLES, Choice, Part

@@ -9,9 +9,18 @@ from functools import cached_property
 import numpy as np
 
 from ...federation.parties import Party
-from ...survival.exact import CoxFit, EventTable, NoMaximum, StepCurve, cox, events_of, kaplan_meier, nelson_aalen
-from ...survival.model import PublicFacts
-from ...survival.records import Records
+from ...methods.survival.exact import (
+    CoxFit,
+    EventTable,
+    NoMaximum,
+    StepCurve,
+    cox,
+    events_of,
+    kaplan_meier,
+    nelson_aalen,
+)
+from ...methods.survival.model import PublicFacts
+from ...methods.survival.records import Records
 
 
 @dataclass(frozen=True)

@@ -9,26 +9,26 @@ import numpy as np
 from ...audits.exposure import Exposure, Task, Verdict, unproved_release
 from ...audits.pairs import ClearPair, GaussianPair, clear_exposure, gaussian_exposure
 from ...audits.worlds import World
-from ...privacy.accounting.calibration import gaussian_epsilon
-from ...privacy.mechanisms.integer import IntegerGaussian
-from ...privacy.statistics.bounded import Bounded, sum_certificate
-from ...privacy.statistics.whole import Whole
-from ...randomness import mersenne_twister
-from ...survival.certified.scores import Model, Terms, contributions
-from ...survival.certified.whole import whole_cells, whole_scores
-from ...survival.exact import events_of, kaplan_meier, risk_sums
-from ...survival.published.gradient_cox import (
+from ...core.randomness import mersenne_twister
+from ...methods.survival.certified.scores import Model, Terms, contributions
+from ...methods.survival.certified.whole import whole_cells, whole_scores
+from ...methods.survival.exact import events_of, kaplan_meier, risk_sums
+from ...methods.survival.published.gradient_cox import (
     SortedRecords,
     central_sd,
     project,
     proved_sensitivity,
     published_sensitivity,
 )
-from ...survival.published.histograms import histograms
-from ...survival.published.noised_times import add_noise
-from ...survival.published.propensity import PUBLIC_SEED, clipped_sum, with_intercept
-from ...survival.records import Records, scale
-from ...survival.tables import cell_counts, equal_edges
+from ...methods.survival.published.histograms import histograms
+from ...methods.survival.published.noised_times import add_noise
+from ...methods.survival.published.propensity import PUBLIC_SEED, clipped_sum, with_intercept
+from ...methods.survival.records import Records, scale
+from ...methods.survival.tables import cell_counts, equal_edges
+from ...privacy.accounting.calibration import gaussian_epsilon
+from ...privacy.mechanisms.integer import IntegerGaussian
+from ...privacy.statistics.bounded import Bounded, sum_certificate
+from ...privacy.statistics.whole import Whole
 from .claims import FollowUpSettings, GradientSettings, PropensitySettings
 
 HORIZON = 1.0

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...attacks.event_times import read_sums
+from ...audits.attacks.event_times import read_sums
+from ...methods.survival.certified.scores import stopped_residuals
+from ...methods.survival.exact import event_times, risk_sums
+from ...methods.survival.model import Estimate
+from ...methods.survival.options import EncryptedHistogramOptions, NoisyOptions, RiskSetsOptions
+from ...methods.survival.published.histograms import alone, histograms
+from ...methods.survival.published.propensity import propensity_table
+from ...methods.survival.records import Records
 from ...models.intervals import Intervals
-from ...survival.certified.scores import stopped_residuals
-from ...survival.exact import event_times, risk_sums
-from ...survival.model import Estimate
-from ...survival.options import EncryptedHistogramOptions, NoisyOptions, RiskSetsOptions
-from ...survival.published.histograms import alone, histograms
-from ...survival.published.propensity import propensity_table
-from ...survival.records import Records
 from .data import SurvivalData
 from .measures import SurvivalExamples, SurvivalMeasures
 

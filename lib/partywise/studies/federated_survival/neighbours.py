@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ...audits.worlds import AuditData
-from ...randomness import Rng
+from ...core.randomness import Rng
 from .claims import FollowUpSettings, GradientSettings
 
 TIME = 0

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from ...datasets.own.columns import level_numbers, numbers_of
-from ...datasets.own.csv import TextTable
-from ...datasets.own.persons import number_persons
-from ...datasets.own.records.clients import client_ids, client_rows, count_rows
-from ...datasets.own.records.load import contents
-from ...datasets.own.records.original import feature_rows, scale_of
-from ...datasets.own.records.scale import features
-from ...errors import DataMissing
+from ...core.errors import DataMissing
+from ...core.notes import cached_reader
+from ...data.own.columns import level_numbers, numbers_of
+from ...data.own.csv import TextTable
+from ...data.own.persons import number_persons
+from ...data.own.records.clients import client_ids, client_rows, count_rows
+from ...data.own.records.load import contents
+from ...data.own.records.original import feature_rows, scale_of
+from ...data.own.records.scale import features
 from ...experiment.owner_outputs import NO_INTERVALS, OwnerReport
+from ...methods.survival.bands import log_survival_covariance
+from ...methods.survival.curves import Curve
+from ...methods.survival.model import Estimate
+from ...methods.survival.records import Records
 from ...models.intervals import Intervals
-from ...notes import cached_reader
-from ...survival.bands import log_survival_covariance
-from ...survival.curves import Curve
-from ...survival.model import Estimate
-from ...survival.records import Records
 from .cases import of_records
 from .data import SurvivalData
 from .own_settings import OwnSettings

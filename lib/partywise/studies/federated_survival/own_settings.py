@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from ...checks import Positive, Range, check_fields, check_name
-from ...datasets.own.grammar import ColumnBlock, twice
-from ...datasets.own.records.settings import OwnClients
-from ...survival.options import refuse_not_offered
+from ...core.checks import Positive, Range, check_fields, check_name
+from ...data.own.grammar import ColumnBlock, twice
+from ...data.own.records.settings import OwnClients
+from ...methods.survival.options import refuse_not_offered
 from .settings import CaseSettings
 
 

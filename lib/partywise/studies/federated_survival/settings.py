@@ -7,7 +7,7 @@ from functools import cached_property
 from math import sqrt
 from typing import Annotated, Literal, Self
 
-from ...checks import CheckedFields, Count, Positive, Range
+from ...core.checks import CheckedFields, Count, Positive, Range
 from .tables import RESOURCE, TABLES, FollowUp, Name
 
 

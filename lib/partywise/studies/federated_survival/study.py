@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from ...checks import CheckedFields, Delta
-from ...errors import ConfigError
+from ...core.checks import CheckedFields, Delta
+from ...core.errors import ConfigError
 from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
-from ...survival.options import (
+from ...methods.survival.options import (
     MOST_SIGNS,
     DpPropensityOptions,
     EncryptedHistogramOptions,
@@ -106,7 +106,7 @@ STUDY = Study(
         "dataset": Source(DatasetSettings),
         "table": replace(
             Source.own(OwnSettings, "clients", first=FIRST, examples="metrics"),
-            draft=Lazy("partywise.datasets.own.drafts.follow_up:draft"),
+            draft=Lazy("partywise.data.own.drafts.follow_up:draft"),
             owner_outputs=Lazy("partywise.studies.federated_survival.own_cases:owner_outputs"),
             model=Lazy("partywise.studies.federated_survival.own_cases:model"),
         ),

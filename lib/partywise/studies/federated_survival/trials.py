@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...experiment.trial import Trial
-from ...survival.model import Estimate
+from ...methods.survival.model import Estimate
 from .data import SurvivalData
 from .settings import GeneratedSettings
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...filters.layers.masks import EXAMPLES, LEVELS, MODULUS, RANGE, mask
-from ...filters.layers.statistics import LEVELS as NOISE
-from ...filters.model import Estimate
-from ...filters.options import FedavgOptions, RowGradientsOptions
-from ...filters.protocols.statistics import most_bins
-from ...filters.training import (
+from ...methods.filters.layers.masks import EXAMPLES, LEVELS, MODULUS, RANGE, mask
+from ...methods.filters.layers.statistics import LEVELS as NOISE
+from ...methods.filters.model import Estimate
+from ...methods.filters.options import FedavgOptions, RowGradientsOptions
+from ...methods.filters.protocols.statistics import most_bins
+from ...methods.filters.training import (
     SVT_GAMMA,
     clip_rows,
     local_updates,

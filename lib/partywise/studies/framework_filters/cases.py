@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ...datasets.fetch import read_files
-from ...datasets.loaders.read import read_table
-from ...datasets.reading import require
+from ...core.randomness import Rng
+from ...data.fetch import read_files
+from ...data.loaders.read import read_table
+from ...data.reading import require
 from ...models.links import LOGIT
-from ...randomness import Rng
 from .data import FilterData
 from .settings import (
     HOSPITALS,

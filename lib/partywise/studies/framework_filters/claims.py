@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
-from ...checks import Count, Positive, Range, Scalar
+from ...core.checks import Count, Positive, Range, Scalar
 from ...experiment.claims import Claim, ClaimSettings, Document, Mechanism
 from ...experiment.study import Lazy
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ...federation.parties import Party
-from ...filters.model import PublicFacts
+from ...methods.filters.model import PublicFacts
 
 
 @dataclass(frozen=True)

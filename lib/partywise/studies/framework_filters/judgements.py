@@ -10,10 +10,10 @@ import numpy as np
 
 from ...audits.exposure import Task
 from ...audits.worlds import World
+from ...core.randomness import stream
 from ...privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from ...privacy.ledger.ledger import Ledger
 from ...privacy.mechanisms.release import Release
-from ...randomness import stream
 from .claims import LayerClaim, Line, all_lines
 
 Status = Literal["keeps", "zero-out only", "not composed", "not proved", "refuted", "no claim"]

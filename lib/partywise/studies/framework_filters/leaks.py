@@ -15,7 +15,8 @@ import numpy as np
 from ...audits.exposure import Exposure, Task, Verdict, unproved_release
 from ...audits.pairs import GaussianPair, clear_exposure, gaussian_exposure
 from ...audits.worlds import AuditData, World
-from ...filters.guarantees import (
+from ...core.randomness import Rng
+from ...methods.filters.guarantees import (
     adaptive_epsilon,
     biomed_central_mu,
     biomed_local_epsilon,
@@ -23,14 +24,14 @@ from ...filters.guarantees import (
     svt_index_epsilon,
     unreachable,
 )
-from ...filters.layers.flower import local_sd, optimiser_step
-from ...filters.layers.masks import EXAMPLES, MODULUS, quantise
-from ...filters.layers.nvflare import svt_counts
-from ...filters.layers.pfl import pfl_sigma
-from ...filters.layers.statistics import LEVELS
-from ...filters.options import FedavgOptions
-from ...filters.protocols.fedavg import certificate_of
-from ...filters.training import SVT_GAMMA, SparseVector, clip_rows, plain_rows
+from ...methods.filters.layers.flower import local_sd, optimiser_step
+from ...methods.filters.layers.masks import EXAMPLES, MODULUS, quantise
+from ...methods.filters.layers.nvflare import svt_counts
+from ...methods.filters.layers.pfl import pfl_sigma
+from ...methods.filters.layers.statistics import LEVELS
+from ...methods.filters.options import FedavgOptions
+from ...methods.filters.protocols.fedavg import certificate_of
+from ...methods.filters.training import SVT_GAMMA, SparseVector, clip_rows, plain_rows
 from ...privacy.audit.pairs import clopper_pearson
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.integer import IntegerGaussian
@@ -38,7 +39,6 @@ from ...privacy.mechanisms.release import Terms
 from ...privacy.statistics.bounded import Bounded
 from ...privacy.statistics.clips import ball_squares, ball_steps
 from ...privacy.statistics.whole import whole
-from ...randomness import Rng
 from .attacks import Search, pair_mask, recovered_entries, search_seeds
 from .claims import ColumnSettings, LayerSettings, SeedSettings, TrainingSettings
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...filters.guarantees import mask_bits, unreachable
-from ...filters.layers.flower import local_sd
-from ...filters.layers.masks import MODULUS
-from ...filters.model import Estimate
-from ...filters.options import FedavgOptions, MasksOptions, RowGradientsOptions, StatisticsOptions
-from ...filters.training import local_updates
+from ...core.randomness import stream
+from ...methods.filters.guarantees import mask_bits, unreachable
+from ...methods.filters.layers.flower import local_sd
+from ...methods.filters.layers.masks import MODULUS
+from ...methods.filters.model import Estimate
+from ...methods.filters.options import FedavgOptions, MasksOptions, RowGradientsOptions, StatisticsOptions
+from ...methods.filters.training import local_updates
 from ...models.links import LOGIT
 from ...privacy.accounting.calibration import gaussian_epsilon, gdp_mu
-from ...randomness import stream
 from .attacks import (
     Identification,
     Search,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from ...checks import CheckedFields, Count, Range
+from ...core.checks import CheckedFields, Count, Range
 
 # Hospitals by their names in the file, in the order of their records here.
 HOSPITALS = ("Cleveland", "Hungary", "Switzerland", "VA Long Beach")

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from ...checks import CheckedFields, Count, Delta
-from ...errors import ConfigError
+from ...core.checks import CheckedFields, Count, Delta
+from ...core.errors import ConfigError
 from ...experiment.study import NO_NOISE, Figure, Lazy, Protocol, Source, Study
-from ...filters.options import FedavgOptions, MasksOptions, RowGradientsOptions, StatisticsOptions
+from ...methods.filters.options import FedavgOptions, MasksOptions, RowGradientsOptions, StatisticsOptions
 from .measures import FilterExamples, FilterMeasures
 from .settings import (
     GeneratedSettings,

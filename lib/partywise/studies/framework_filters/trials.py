@@ -9,7 +9,7 @@ import numpy as np
 
 from ...audits.contract import changed_records
 from ...experiment.trial import Trial
-from ...filters.model import Estimate
+from ...methods.filters.model import Estimate
 from .data import FilterData
 from .settings import GeneratedSettings
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from scipy.special import chdtri
 
-from ...datasets.curves.tables import smooth_curves
-from ...datasets.loaders.curves import read_curves
-from ...functional.bases import make_basis, roughness_directions
-from ...randomness import Rng
+from ...core.randomness import Rng
+from ...data.curves.tables import smooth_curves
+from ...data.loaders.curves import read_curves
+from ...methods.functional.bases import make_basis, roughness_directions
 from .data import FunctionalData
 from .settings import DatasetSettings, SimulatedSettings, SimulationSettings
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Annotated
 
-from ...checks import Count, Positive, Range
+from ...core.checks import Count, Positive, Range
 from ...experiment.claims import Claim, ClaimSettings, Document, Mechanism
 from ...experiment.study import Lazy
 

@@ -11,8 +11,8 @@ from functools import cached_property
 import numpy as np
 
 from ...federation.parties import Party, split_columns
-from ...functional.model import BasisSpec
-from ...functional.model import PublicFacts as Public
+from ...methods.functional.model import BasisSpec
+from ...methods.functional.model import PublicFacts as Public
 from ...privacy.accounted_values import Public as Fixed
 from .own_settings import TableSettings
 from .settings import DatasetSettings, SimulatedSettings

@@ -13,13 +13,13 @@ import numpy as np
 from ...audits.exposure import AttackedPair, Exposure, Task, public_settings
 from ...audits.pairs import DistributionPair, GaussianPair, canaries, clear_exposure
 from ...audits.worlds import AuditData, World
-from ...functional.bases import BSplineBasis
+from ...core.randomness import Rng
+from ...methods.functional.bases import BSplineBasis
 from ...privacy.accounted_values import Public
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.quantiles import PrivateQuantile
 from ...privacy.statistics.bounded import clip_curves
 from ...privacy.statistics.records import clipped_coefficients, entries
-from ...randomness import Rng
 from .claims import BudgetSettings, CurveSettings, SplineSettings
 
 SHARE = 0.95

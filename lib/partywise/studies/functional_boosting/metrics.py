@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...attacks.membership import attack_metrics
-from ...attacks.roc import rank_auc
-from ...functional.boosting import fit_joint
-from ...functional.model import BasisSpec, Estimate, PublicFacts
-from ...functional.moments import Sums, corrected_moments
-from ...functional.path_options import BoostingOptions
-from ...functional.paths import Penalties
+from ...audits.attacks.membership import attack_metrics
+from ...audits.attacks.roc import rank_auc
+from ...methods.functional.boosting import fit_joint
+from ...methods.functional.model import BasisSpec, Estimate, PublicFacts
+from ...methods.functional.moments import Sums, corrected_moments
+from ...methods.functional.path_options import BoostingOptions
+from ...methods.functional.paths import Penalties
 from .data import FunctionalData
 from .measures import FunctionalExamples, FunctionalMeasures
 

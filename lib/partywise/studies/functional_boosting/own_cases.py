@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ...datasets.curves.tables import smooth_curves
-from ...datasets.own.curves.load import OwnCurve, load
-from ...datasets.own.records.load import contents
-from ...errors import DataMissing
-from ...functional.bases import BSplineBasis, FourierBasis, make_basis
-from ...notes import cached_reader
+from ...core.errors import DataMissing
+from ...core.notes import cached_reader
+from ...data.curves.tables import smooth_curves
+from ...data.own.curves.load import OwnCurve, load
+from ...data.own.records.load import contents
+from ...methods.functional.bases import BSplineBasis, FourierBasis, make_basis
 from .data import FunctionalData
 from .own_settings import TableSettings
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Annotated, Literal
 
-from ...checks import Positive, Range
-from ...datasets.curves.settings import CurveSettings
-from ...datasets.own.curves.files import RESERVED, CurveFile, PredictorFile, ResponseFile
-from ...datasets.own.grammar import FileBlock, OwnFiles, check_apart, increasing
+from ...core.checks import Positive, Range
+from ...data.curves.settings import CurveSettings
+from ...data.own.curves.files import RESERVED, CurveFile, PredictorFile, ResponseFile
+from ...data.own.grammar import FileBlock, OwnFiles, check_apart, increasing
 
 
 @dataclass(frozen=True, kw_only=True)

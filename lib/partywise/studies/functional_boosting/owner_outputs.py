@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...datasets.own.curves.files import CurveFile, PredictorFile
+from ...data.own.curves.files import CurveFile, PredictorFile
 from ...experiment.owner_outputs import OwnerReport
-from ...functional.bases import BSplineBasis
-from ...functional.model import BasisSpec, Estimate, PublicFacts
+from ...methods.functional.bases import BSplineBasis
+from ...methods.functional.model import BasisSpec, Estimate, PublicFacts
 from .data import FunctionalData
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ...checks import Count, Natural, Positive, Range, check_fields
-from ...datasets.curves.settings import ShippedCurves, check_basis, check_explicit
+from ...core.checks import Count, Natural, Positive, Range, check_fields
+from ...data.curves.settings import ShippedCurves, check_basis, check_explicit
 
 Finite = Annotated[float, Range()]
 

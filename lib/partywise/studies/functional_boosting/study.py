@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...checks import CheckedFields, Delta, Unit
-from ...errors import ConfigError
+from ...core.checks import CheckedFields, Delta, Unit
+from ...core.errors import ConfigError
 from ...experiment.study import NO_NOISE, Figure, FirstRun, Protocol, Source, Study
-from ...functional.options import (
+from ...methods.functional.options import (
     BaselineOptions,
     CentralOptions,
     LocalOptions,

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...audits.contract import changed_records
 from ...experiment.trial import Trial
-from ...functional.model import Estimate
+from ...methods.functional.model import Estimate
 from .data import FunctionalData
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from scipy.special import ndtr
 
-from ...datasets.loaders.read import read_table
+from ...core.randomness import Rng, stream
+from ...data.loaders.read import read_table
 from ...models.links import LOGIT
 from ...privacy.accounting.roots import bisect
-from ...randomness import Rng, stream
 from .data import LabelData, pack
 from .settings import DatasetSettings, GeneratedSettings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...checks import Count
+from ...core.checks import Count
 from ...experiment.claims import Claim, ClaimSettings, Document, Mechanism
 from ...experiment.study import Lazy
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ...federation.parties import Party
-from ...logistic.model import PublicFacts as Public
+from ...methods.logistic.model import PublicFacts as Public
 from ...models.links import Link
 
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...logistic.evaluate import BINS, auc, calibration, log_loss, predict, risk
-from ...logistic.model import Estimate, Plan
-from ...logistic.objective import dot_product, ridge_vector
-from ...logistic.options import ReferenceOptions, WalrOptions
-from ...logistic.planner import fixed_plan
-from ...logistic.trainers import fit_walr, ordinary_mini_batch, penalised_optimum, planned_objective
+from ...methods.logistic.evaluate import BINS, auc, calibration, log_loss, predict, risk
+from ...methods.logistic.model import Estimate, Plan
+from ...methods.logistic.objective import dot_product, ridge_vector
+from ...methods.logistic.options import ReferenceOptions, WalrOptions
+from ...methods.logistic.planner import fixed_plan
+from ...methods.logistic.trainers import fit_walr, ordinary_mini_batch, penalised_optimum, planned_objective
 from ...models.links import Link
 from ...models.objective import Objective
 from .data import LabelData

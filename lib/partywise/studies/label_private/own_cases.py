@@ -10,17 +10,17 @@ from typing import NamedTuple, TypedDict
 
 import numpy as np
 
-from ...datasets.division import training_rows
-from ...datasets.own.csv import TextTable
-from ...datasets.own.labels import class_labels
-from ...datasets.own.matching import match_ids
-from ...datasets.own.persons import number_persons
-from ...datasets.own.records.load import check_count, complete, contents, open_table, record_names, select_rows
-from ...datasets.own.records.persons import bounded, training_persons
-from ...datasets.own.records.scale import feature_names, features
-from ...datasets.own.rows import Rows
-from ...errors import DataMissing
-from ...notes import cached_reader
+from ...core.errors import DataMissing
+from ...core.notes import cached_reader
+from ...data.division import training_rows
+from ...data.own.csv import TextTable
+from ...data.own.labels import class_labels
+from ...data.own.matching import match_ids
+from ...data.own.persons import number_persons
+from ...data.own.records.load import check_count, complete, contents, open_table, record_names, select_rows
+from ...data.own.records.persons import bounded, training_persons
+from ...data.own.records.scale import feature_names, features
+from ...data.own.rows import Rows
 from .cases import draw_key, replicate
 from .data import LabelData
 from .own_settings import OwnSettings

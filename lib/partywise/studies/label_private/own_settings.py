@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ...checks import check_fields, check_unread_options
-from ...datasets.own.grammar import FileBlock, check_apart, check_party_names
-from ...datasets.own.records.settings import OwnRecords
+from ...core.checks import check_fields, check_unread_options
+from ...data.own.grammar import FileBlock, check_apart, check_party_names
+from ...data.own.records.settings import OwnRecords
 from .settings import CaseSettings
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...datasets.own.records.original import feature_rows, scale_of
+from ...data.own.records.original import feature_rows, scale_of
 from ...experiment.owner_outputs import OwnerReport
 from ...federation.folds import Fold
-from ...logistic.evaluate import predict
-from ...logistic.model import Estimate
+from ...methods.logistic.evaluate import predict
+from ...methods.logistic.model import Estimate
 from ...models.links import require_logit
 from .data import LabelData
 

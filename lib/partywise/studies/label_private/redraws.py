@@ -10,15 +10,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...logistic.evaluate import auc, log_loss
-from ...logistic.model import Plan
-from ...logistic.newton import fit_many
-from ...logistic.release import redraw_dot_products
-from ...logistic.zonotope import minimiser_status
+from ...core.randomness import stream
+from ...methods.logistic.evaluate import auc, log_loss
+from ...methods.logistic.model import Plan
+from ...methods.logistic.newton import fit_many
+from ...methods.logistic.release import redraw_dot_products
+from ...methods.logistic.zonotope import minimiser_status
 from ...privacy.accounting.calibration import classic_gaussian_sigma, gaussian_epsilon
 from ...privacy.accounting.roots import bisect
 from ...privacy.audit.pairs import audit_pair
-from ...randomness import stream
 from .data import LabelData
 from .measures import LabelPrivateMeasures
 

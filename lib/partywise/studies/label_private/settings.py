@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ...checks import CheckedFields, Delta, NotNegative, Positive, Range, Share
-from ...datasets.shipped_table import ShippedTable
+from ...core.checks import CheckedFields, Delta, NotNegative, Positive, Range, Share
+from ...data.shipped_table import ShippedTable
 
 Rows = Annotated[int, Range(4)]
 # Runs of a trainer with mini-batches over which its path is averaged.

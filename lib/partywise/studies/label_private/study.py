@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from ...checks import CheckedFields, Delta
-from ...errors import ConfigError
+from ...core.checks import CheckedFields, Delta
+from ...core.errors import ConfigError
 from ...experiment.study import NO_NOISE, Figure, FirstRun, Protocol, Source, Study
-from ...logistic.options import (
+from ...methods.logistic.options import (
     SMALLEST_EPSILON,
     LabelSgdOptions,
     ObjectiveOptions,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...experiment.trial import Trial
-from ...logistic.model import Estimate
+from ...methods.logistic.model import Estimate
 from .data import LabelData
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, final
 
-from ...checks import CheckedFields, Count, Range, Share
+from ...core.checks import CheckedFields, Count, Range, Share
 
 
 @final

@@ -14,13 +14,13 @@ import numpy as np
 
 from ...audits.exposure import Exposure, Payload, Task, Verdict
 from ...audits.worlds import AuditEstimate, World
-from ...checks import Scalar
+from ...core.checks import Scalar
+from ...core.randomness import Rng
 from ...experiment.claims import ClaimSettings, Mechanism
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounting.calibration import gaussian_epsilon
 from ...privacy.audit.one_run import audit_one_run
-from ...randomness import Rng
 from .options import AuditOptions
 
 SERVER = "server"

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...checks import CheckedFields, Delta, Unit
-from ...errors import ConfigError
+from ...core.checks import CheckedFields, Delta, Unit
+from ...core.errors import ConfigError
 from ...experiment.claims import Claim, all_claims, modules
 from ...experiment.study import Figure, Lazy, Protocol, Study
 from .measures import AuditExamples, AuditMeasures

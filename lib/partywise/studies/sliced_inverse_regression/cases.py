@@ -11,14 +11,14 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...datasets.clients.deal import deal_rows
-from ...datasets.loaders.read import read_table
-from ...inverse_regression import models
-from ...inverse_regression.moments import Moments, client_moments
-from ...inverse_regression.records import own_slices
-from ...inverse_regression.slices import Slices, case_clip, case_edges, class_slices, public_slices
+from ...core.randomness import Rng, stream
+from ...data.clients.deal import deal_rows
+from ...data.loaders.read import read_table
+from ...methods.inverse_regression import models
+from ...methods.inverse_regression.moments import Moments, client_moments
+from ...methods.inverse_regression.records import own_slices
+from ...methods.inverse_regression.slices import Slices, case_clip, case_edges, class_slices, public_slices
 from ...privacy.statistics.whole import step_bits
-from ...randomness import Rng, stream
 from .data import SlicingData
 from .own_settings import OwnSettings
 from .settings import DatasetSettings, SimulatedSettings

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Annotated, ClassVar, Literal
 
-from ...checks import Positive, Range
+from ...core.checks import Positive, Range
 from ...experiment.claims import Claim, ClaimSettings, Document, Mechanism
 from ...experiment.study import Lazy
 

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from ...federation.parties import Party
-from ...inverse_regression.model import PublicFacts
-from ...inverse_regression.records import ArrayRecords
-from ...inverse_regression.slices import Slices, case_edges, class_slices, public_slices
+from ...methods.inverse_regression.model import PublicFacts
+from ...methods.inverse_regression.records import ArrayRecords
+from ...methods.inverse_regression.slices import Slices, case_edges, class_slices, public_slices
 from .simulation.clients import SimulatedRecords
 
 # Moments that a simulated client keeps of its records.

@@ -10,8 +10,8 @@ import numpy as np
 from ...audits.exposure import Exposure, Task, public_settings, unproved_release
 from ...audits.pairs import GaussianPair, NoDistribution, clear_exposure, gaussian_exposure
 from ...audits.worlds import World
-from ...inverse_regression.estimate import eigengap_dimension
-from ...inverse_regression.published import lemma1_sigma, vgm_covariance, vgm_floor
+from ...methods.inverse_regression.estimate import eigengap_dimension
+from ...methods.inverse_regression.published import lemma1_sigma, vgm_covariance, vgm_floor
 from ...privacy.accounted_values import AccountedValue, Clear, Public
 from ...privacy.accounting.calibration import analytic_gaussian_sigma
 from ...privacy.mechanisms.gaussian import Gaussian

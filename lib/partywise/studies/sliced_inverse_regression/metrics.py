@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple, get_type_hints
 
 import numpy as np
 
-from ...errors import DataMissing
-from ...inverse_regression.model import Estimate, PublicFacts
-from ...inverse_regression.subspace import (
+from ...core.errors import DataMissing
+from ...methods.inverse_regression.model import Estimate, PublicFacts
+from ...methods.inverse_regression.subspace import (
     angle,
     coordinates,
     loss_bound,

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from ...audits.worlds import AuditData
-from ...datasets.loaders.read import read_table
-from ...randomness import Rng
+from ...core.randomness import Rng
+from ...data.loaders.read import read_table
 from .claims import BodyFatSettings, BoxSettings, RecordSettings, ScaleSettings, ScreeningSettings, SliceSettings
 
 

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from ...datasets.own.columns import numbers_of, values
-from ...datasets.own.csv import TextTable
-from ...datasets.own.grammar import ColumnBlock
-from ...datasets.own.persons import number_persons
-from ...datasets.own.records.clients import client_ids, client_rows, count_rows
-from ...datasets.own.records.load import contents
-from ...datasets.own.records.original import feature_rows, scale_of
-from ...datasets.own.records.scale import clip_to_bounds, feature_names, features
-from ...errors import DataMissing
+from ...core.errors import DataMissing
+from ...core.notes import cached_reader
+from ...data.own.columns import numbers_of, values
+from ...data.own.csv import TextTable
+from ...data.own.grammar import ColumnBlock
+from ...data.own.persons import number_persons
+from ...data.own.records.clients import client_ids, client_rows, count_rows
+from ...data.own.records.load import contents
+from ...data.own.records.original import feature_rows, scale_of
+from ...data.own.records.scale import clip_to_bounds, feature_names, features
 from ...experiment.owner_outputs import OwnerReport
-from ...inverse_regression.model import Estimate
-from ...inverse_regression.subspace import loss_bound
-from ...notes import cached_reader
+from ...methods.inverse_regression.model import Estimate
+from ...methods.inverse_regression.subspace import loss_bound
 from .cases import KEYS, of_records
 from .data import SlicingData
 from .own_settings import OwnSettings

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ...checks import Count, Range, check_fields
-from ...datasets.own.grammar import increasing, twice
-from ...datasets.own.records.settings import OwnClients
+from ...core.checks import Count, Range, check_fields
+from ...data.own.grammar import increasing, twice
+from ...data.own.records.settings import OwnClients
 from .settings import CaseSettings
 
 

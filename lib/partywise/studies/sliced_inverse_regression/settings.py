@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal, Self
 
-from ...checks import CheckedFields, Count, Positive, Range
-from ...datasets.clients.settings import ClientRows
+from ...core.checks import CheckedFields, Count, Positive, Range
+from ...data.clients.settings import ClientRows
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from ...checks import CheckedFields
-from ...errors import ConfigError
+from ...core.checks import CheckedFields
+from ...core.errors import ConfigError
 from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
-from ...inverse_regression.options import (
+from ...methods.inverse_regression.options import (
     CertifiedOptions,
     PublishedOptions,
     ReferenceOptions,

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...audits.contract import changed_records
 from ...experiment.trial import Trial
-from ...inverse_regression.model import Estimate
+from ...methods.inverse_regression.model import Estimate
 from .cases import client_statistics
 from .data import SlicingData
 from .settings import SimulatedSettings

@@ -8,11 +8,11 @@ from typing import TypedDict
 
 import numpy as np
 
-from ...datasets.division import fewer
-from ...datasets.loaders.read import read_table
+from ...core.randomness import Rng
+from ...data.division import fewer
+from ...data.loaders.read import read_table
 from ...models.families import FAMILIES
 from ...models.family_facts import FACTS, ByFamily, FamilyName
-from ...randomness import Rng
 from .data import Constants, GlmData
 from .settings import DatasetSettings, GeneratedSettings, PartialOverlap
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...datasets.columns.check import check_groups
-from ...errors import ConfigError
-from ...glm.options import NoisyPredictorOptions
+from ...core.errors import ConfigError
+from ...data.columns.check import check_groups
+from ...methods.glm.options import NoisyPredictorOptions
 
 if TYPE_CHECKING:
     from ...experiment.plan import CasePlan, MethodPlan, Plan

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...datasets.columns.replicate import split_columns
-from ...datasets.division import cut
+from ...data.columns.replicate import split_columns
+from ...data.division import cut
 from ...federation.parties import Party
-from ...glm.model import PublicFacts
+from ...methods.glm.model import PublicFacts
 from ...models.families import FAMILIES
 from ...models.family_facts import FamilyName
 from ...privacy.accounted_values import Public

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...glm.diagnostics import Sums, aic, aic_published, deviance_r2, sums_of
-from ...glm.model import Estimate as GlmEstimate
-from ...glm.model import PublicFacts
+from ...methods.glm.diagnostics import Sums, aic, aic_published, deviance_r2, sums_of
+from ...methods.glm.model import Estimate as GlmEstimate
+from ...methods.glm.model import PublicFacts
+from ...methods.pca.components import components as decomposed
+from ...methods.pca.components import loading_angle
 from ...models.families import FAMILIES, Family
-from ...pca.components import components as decomposed
-from ...pca.components import loading_angle
 from .data import GlmData
 from .evaluation.exact_fits import ExactFit, exact_fit, response_at
 from .evaluation.persons import alignment_measures, used_persons
@@ -24,7 +24,7 @@ from .measures import GlmMeasures
 
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
-    from ...pca.model import Estimate as PcaEstimate
+    from ...methods.pca.model import Estimate as PcaEstimate
     from .evaluation.persons import GlmMethodSpec
 
 # Relative rise of an objective that is more than rounding.

@@ -10,9 +10,12 @@ import numpy as np
 
 from ...alignment.identifiers import prepare_identifiers
 from ...alignment.options import IdentifierRules
-from ...datasets.division import fold_order
-from ...datasets.own.csv import TextTable
-from ...datasets.own.rows import (
+from ...core.errors import DataMissing
+from ...core.notes import cached_reader
+from ...core.randomness import Rng
+from ...data.division import fold_order
+from ...data.own.csv import TextTable
+from ...data.own.rows import (
     FileRecords,
     Records,
     check_count,
@@ -23,12 +26,9 @@ from ...datasets.own.rows import (
     read_contents,
     read_files,
 )
-from ...datasets.own.table_files import TableFile
-from ...errors import DataMissing
+from ...data.own.table_files import TableFile
 from ...models.families import FAMILIES
 from ...models.family_facts import FACTS
-from ...notes import cached_reader
-from ...randomness import Rng
 from .data import Constants, GlmData
 from .own_settings import TableSettings
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from math import inf
 
 from ...alignment.options import IdentifierRules
-from ...checks import Positive
-from ...datasets.own.grammar import increasing
-from ...datasets.own.table_files import OwnTables, TableFile
+from ...core.checks import Positive
+from ...data.own.grammar import increasing
+from ...data.own.table_files import OwnTables, TableFile
 from ...models.family_facts import FACTS, FamilyName
 from .settings import CaseSettings, Records
 

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...datasets.own.records.original import feature_rows
+from ...data.own.records.original import feature_rows
 from ...experiment.owner_outputs import NO_INTERVALS, OwnerReport
-from ...glm.model import Estimate as GlmEstimate
-from ...glm.model import PublicFacts as GlmFacts
+from ...methods.glm.model import Estimate as GlmEstimate
+from ...methods.glm.model import PublicFacts as GlmFacts
+from ...methods.pca.model import PublicFacts as PcaFacts
 from ...models.families import FAMILIES
 from ...models.family_facts import FACTS
-from ...pca.model import PublicFacts as PcaFacts
 from .data import GlmData
 from .evaluation.persons import used_persons
 from .metrics import matrix_of
 
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
-    from ...pca.model import Estimate as PcaEstimate
+    from ...methods.pca.model import Estimate as PcaEstimate
     from .evaluation.persons import GlmOptions
     from .own_settings import TableSettings
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ...checks import Natural, Positive, Range, check_unread_options
-from ...datasets.columns.settings import ColumnSettings, ShippedColumns
+from ...core.checks import Natural, Positive, Range, check_unread_options
+from ...data.columns.settings import ColumnSettings, ShippedColumns
 from ...models.family_facts import FACTS, FamilyName
 
 Records = Literal["aligned", "unaligned"]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...checks import CheckedFields, Delta, UserUnit
+from ...core.checks import CheckedFields, Delta, UserUnit
 from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
-from ...glm.options import (
+from ...methods.glm.options import (
     BcdOptions,
     JointOptions,
     MomentsOptions,
@@ -20,7 +20,7 @@ from ...glm.options import (
     NoisyPredictorOptions,
     ReferenceOptions,
 )
-from ...pca.options import BlockSvdOptions, CorrelationOptions
+from ...methods.pca.options import BlockSvdOptions, CorrelationOptions
 from .check import check
 from .measures import GlmExamples, GlmMeasures
 from .own_settings import TableSettings

@@ -8,13 +8,13 @@ from typing import TypedDict
 
 import numpy as np
 
-from ...datasets.columns.replicate import deal, deal_table
-from ...datasets.columns.settings import RowSettings
-from ...datasets.loaders.read import read_table
-from ...datasets.tables import Table
+from ...core.randomness import Rng
+from ...data.columns.replicate import deal, deal_table
+from ...data.columns.settings import RowSettings
+from ...data.loaders.read import read_table
+from ...data.tables import Table
 from ...models.criteria import CLASSES
 from ...models.links import LOGIT
-from ...randomness import Rng
 from .data import LinearData
 from .settings import GeneratedSettings, ScaledDatasetSettings
 

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ...datasets.columns.replicate import check_values, folds_of, split_columns
-from ...datasets.columns.settings import ColumnSettings
+from ...data.columns.replicate import check_values, folds_of, split_columns
+from ...data.columns.settings import ColumnSettings
 from ...federation.parties import Party
-from ...linear.model import PublicFacts
+from ...methods.linear.model import PublicFacts
 from ...models.criteria import Criterion
 from ...privacy.accounted_values import Public
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...attacks.messages import directions_seen
-from ...attacks.roc import rank_auc
-from ...linear.exact import exact_fit, loss
-from ...linear.model import Estimate
-from ...linear.options import PooledOptions
-from ...linear.steps import descend, minimiser, responses
+from ...audits.attacks.messages import directions_seen
+from ...audits.attacks.roc import rank_auc
+from ...methods.linear.exact import exact_fit, loss
+from ...methods.linear.model import Estimate
+from ...methods.linear.options import PooledOptions
+from ...methods.linear.steps import descend, minimiser, responses
 from ...models.criteria import CLASSES
 from ...privacy.ledger.ledger import Ledger
 from .data import LinearData

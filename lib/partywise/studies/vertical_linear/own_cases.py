@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ...datasets.columns.replicate import deal_table
-from ...datasets.own.rows import read_own_table
-from ...randomness import Rng
+from ...core.randomness import Rng
+from ...data.columns.replicate import deal_table
+from ...data.own.rows import read_own_table
 from .cases import scale_table
 from .data import LinearData
 from .own_settings import TableSettings

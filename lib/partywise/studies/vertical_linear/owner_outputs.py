@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...datasets.own.records.original import feature_rows, scale_of
+from ...data.own.records.original import feature_rows, scale_of
 from ...experiment.owner_outputs import OwnerReport
-from ...linear.model import Estimate
+from ...methods.linear.model import Estimate
 from ...models.links import LOGIT
 from .data import LinearData
 from .metrics import model_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ...checks import Count, NotNegative, Positive, Range
-from ...datasets.columns.settings import DatasetSettings, RowSettings
+from ...core.checks import Count, NotNegative, Positive, Range
+from ...data.columns.settings import DatasetSettings, RowSettings
 from ...models.criteria import CLASSES, NUMBERS
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...checks import CheckedFields, Delta, UserUnit
-from ...datasets.columns.check import check_columns
-from ...errors import ConfigError
+from ...core.checks import CheckedFields, Delta, UserUnit
+from ...core.errors import ConfigError
+from ...data.columns.check import check_columns
 from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
-from ...linear.options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOptions
+from ...methods.linear.options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOptions
 from ...models.criteria import NUMBERS
 from .measures import LinearExamples, LinearMeasures
 from .own_settings import TableSettings

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...experiment.trial import Trial
-from ...linear.model import Estimate
+from ...methods.linear.model import Estimate
 from ...models.criteria import CLASSES
 from .data import LinearData
 

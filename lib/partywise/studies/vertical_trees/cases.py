@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ...datasets.column_facts import ColumnFacts
-from ...datasets.columns.replicate import deal_table
-from ...datasets.columns.settings import DatasetSettings, RowSettings
-from ...datasets.loaders.read import read_table
-from ...datasets.tables import Table
+from ...core.randomness import Rng
+from ...data.column_facts import ColumnFacts
+from ...data.columns.replicate import deal_table
+from ...data.columns.settings import DatasetSettings, RowSettings
+from ...data.loaders.read import read_table
+from ...data.tables import Table
 from ...models.criteria import NUMBERS
 from ...models.links import LOGIT
-from ...randomness import Rng
 from .data import TreeData
 from .settings import GeneratedSettings
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...datasets.columns.check import check_columns
-from ...datasets.columns.settings import RowSettings
-from ...errors import CertificationError, ConfigError
-from ...models.criteria import NUMBERS
-from ...trees.options import (
+from ...core.errors import CertificationError, ConfigError
+from ...data.columns.check import check_columns
+from ...data.columns.settings import RowSettings
+from ...methods.trees.options import (
     DeployedOptions,
     GatheringOptions,
     ScatteringOptions,
@@ -18,6 +17,7 @@ from ...trees.options import (
     require_classes,
     require_start,
 )
+from ...models.criteria import NUMBERS
 
 if TYPE_CHECKING:
     from ...experiment.plan import CasePlan, MethodPlan, Plan

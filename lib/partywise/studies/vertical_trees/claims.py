@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ...checks import Count, KeySize, Range, check_key_length
+from ...core.checks import Count, KeySize, Range, check_key_length
 from ...experiment.claims import Claim, ClaimSettings, Document, Mechanism
 from ...experiment.study import Lazy
 

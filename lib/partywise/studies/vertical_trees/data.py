@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...datasets.column_facts import ColumnFacts
-from ...datasets.columns.replicate import check_values, folds_of, split_columns
-from ...datasets.columns.settings import ColumnSettings
-from ...errors import DataMissing
+from ...core.errors import DataMissing
+from ...data.column_facts import ColumnFacts
+from ...data.columns.replicate import check_values, folds_of, split_columns
+from ...data.columns.settings import ColumnSettings
 from ...federation.parties import Party
+from ...methods.trees.model import Column, PublicFacts
 from ...models.criteria import CLASSES, Criterion
 from ...privacy.accounted_values import Public
-from ...trees.model import Column, PublicFacts
 
 
 @dataclass(frozen=True)

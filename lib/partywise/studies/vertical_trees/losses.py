@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...methods.trees.model import Ensemble
+from ...methods.trees.options import TreeOptions
 from ...models.criteria import CLASSES, Criterion
 from ...models.links import LOGIT
 from ...models.losses import class_losses, class_probabilities, losses
-from ...trees.model import Ensemble
-from ...trees.options import TreeOptions
 
 # Probabilities of a forest may be 0 and 1; their logarithm is taken this far inside.
 EDGE = float(np.finfo(float).eps)

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...attacks.roc import rank_auc
+from ...audits.attacks.roc import rank_auc
+from ...methods.trees.model import Ensemble, Estimate
+from ...methods.trees.options import TreeOptions
 from ...models.criteria import CLASSES, Criterion
 from ...privacy.ledger.event import clear_event
 from ...privacy.ledger.ledger import Ledger
-from ...trees.model import Ensemble, Estimate
-from ...trees.options import TreeOptions
 from .data import TreeData
 from .losses import along, choose_trees, loss, predictions, published_loss, steps
 from .measures import TreeExamples, TreeMeasures
 
 if TYPE_CHECKING:
-    from ...datasets.columns.settings import RowSettings
+    from ...data.columns.settings import RowSettings
     from ...experiment.study import MethodSpec
     from .study import Spec
 

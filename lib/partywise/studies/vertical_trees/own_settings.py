@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...datasets.columns.settings import RowSettings
-from ...datasets.own.grammar import increasing
-from ...datasets.own.table_files import OwnTables
+from ...data.columns.settings import RowSettings
+from ...data.own.grammar import increasing
+from ...data.own.table_files import OwnTables
 from ...models.criteria import CLASSES, NUMBERS
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...datasets.own.grammar import ColumnBlock
+from ...data.own.grammar import ColumnBlock
 from ...experiment.owner_outputs import OwnerReport
 from ...federation.folds import Fold
-from ...trees.model import LEAF, Ensemble, Estimate, PublicFacts, Table, Tree
-from ...trees.protocols.common import held_out
+from ...methods.trees.model import LEAF, Ensemble, Estimate, PublicFacts, Table, Tree
+from ...methods.trees.protocols.common import held_out
 from .data import TreeData
 from .losses import predictions
 from .metrics import options_of, select_trees

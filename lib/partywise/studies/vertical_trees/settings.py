@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ...checks import NotNegative, Range
-from ...datasets.columns.settings import RowSettings
+from ...core.checks import NotNegative, Range
+from ...data.columns.settings import RowSettings
 
 
 @dataclass(frozen=True, kw_only=True)

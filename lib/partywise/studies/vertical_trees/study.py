@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...checks import CheckedFields, Delta, UserUnit
-from ...datasets.columns.settings import DatasetSettings
+from ...core.checks import CheckedFields, Delta, UserUnit
+from ...data.columns.settings import DatasetSettings
 from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
-from ...trees.options import (
+from ...methods.trees.options import (
     ActiveOnlyOptions,
     GatheringOptions,
     LocalTablesOptions,

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...datasets.columns.settings import RowSettings
+from ...core.randomness import stream
+from ...data.columns.settings import RowSettings
 from ...experiment.trial import Trial
+from ...methods.trees.model import Estimate
 from ...models.criteria import CLASSES
-from ...randomness import stream
-from ...trees.model import Estimate
 from .cases import draw_score
 from .data import TreeData
 

@@ -8,10 +8,10 @@ from functools import cache
 import numpy as np
 import pytest
 
+from partywise.core.randomness import stream
 from partywise.federation.exchanges.homomorphic import column_products
 from partywise.federation.exchanges.homomorphic.ciphertexts import values_of
 from partywise.federation.exchanges.homomorphic.paillier_keys import SURPLUS, generate_key
-from partywise.randomness import stream
 
 ATTACKS = 20
 

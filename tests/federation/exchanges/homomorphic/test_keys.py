@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from forked import checked, forked
-from partywise.errors import CertificationError
+from partywise.core.errors import CertificationError
+from partywise.core.randomness import stream
 from partywise.federation.exchanges.homomorphic.keys import drawn_key, shared_key
 from partywise.federation.exchanges.homomorphic.paillier import decrypt, encrypt
 from partywise.federation.exchanges.homomorphic.paillier_keys import PublicKey, generate_key
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.privacy.accounted_values import Clear
-from partywise.randomness import stream
 
 OPTIONS = SimpleNamespace(key_size=256, full_exponents=False)
 KINDS = ("paillier", "sized")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from phe import paillier as phe
 
-from partywise.errors import CertificationError
+from partywise.core.errors import CertificationError
 from partywise.federation.channel import Channel
 from partywise.federation.cipher import Cipher
 from partywise.federation.codec import pack as as_bytes

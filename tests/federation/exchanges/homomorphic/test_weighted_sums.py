@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from partywise.core.randomness import stream
 from partywise.federation.exchanges.homomorphic.masking import (
     add_masks,
     mask_width,
@@ -19,7 +20,6 @@ from partywise.federation.exchanges.homomorphic.masking import (
 from partywise.federation.exchanges.homomorphic.paillier import decrypt, encrypt
 from partywise.federation.exchanges.homomorphic.paillier_keys import generate_key
 from partywise.federation.exchanges.homomorphic.weighted_sums import weighted_sums
-from partywise.randomness import stream
 
 LARGE = st.integers(-(2**60), 2**60)
 

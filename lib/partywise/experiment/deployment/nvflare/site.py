@@ -28,8 +28,8 @@ from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.apis.signal import Signal
 from nvflare.apis.workspace import Workspace
 
-from ....checks import check_fields
-from ....errors import ConfigError
+from ....core.checks import check_fields
+from ....core.errors import ConfigError
 from ....federation.deployment.party import refusal
 from ....federation.identity import Identity
 from ....federation.publication.files import now

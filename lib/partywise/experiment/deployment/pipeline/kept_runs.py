@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....errors import AccountError, ConfigError, CubeError, PartyError
+from ....core.errors import AccountError, ConfigError, CubeError, PartyError
 from ....federation.account.account import EXTRACT
 from ...blocks import Part, read_entries
 from ...cells import RUN_APART, RUN_MODE, Cell, Coords
@@ -26,7 +26,7 @@ from ..joint_results import join_results
 from ..run_files import CELL, OUTCOME, RECORD, Record, fit_folders, read_record
 
 if TYPE_CHECKING:
-    from ....checks import Scalar
+    from ....core.checks import Scalar
     from ...batches import PlainShare
     from ...jobs import Timings
     from ...measures import Arrays

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 # Any: JSON of a statement that somebody else wrote.
 from typing import Any
 
-from ....errors import ConfigError
+from ....core.errors import ConfigError
 from ....federation.publication import files
 from ...plans import plans
 from ..settings import Deployment, deployments_of

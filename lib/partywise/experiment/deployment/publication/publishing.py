@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....errors import ConfigError, PartyError
+from ....core.errors import ConfigError, PartyError
+from ....core.files import replacing
 from ....federation.account.account import Account
 from ....federation.account.reading import paid_events, runs_of
 from ....federation.account.spending import spent_of
@@ -36,7 +37,6 @@ from ....federation.publication.measurements import Recorder, values_in
 from ....federation.publication.statement import RunFacts, facts_of
 from ....federation.transport.credential import Credential
 from ....federation.transport.tls import file_name_refusal
-from ....files import replacing
 from ....privacy.ledger.event import Event
 from ..result import estimate_table
 from ..run_files import run_folder

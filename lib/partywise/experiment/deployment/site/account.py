@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from ....errors import BudgetExceeded, PolicyError
+from ....core.errors import BudgetExceeded, PolicyError
 from ....federation.account.account import Account
 from ....federation.account.chain import Row
 from ....federation.account.reading import charged_event, event_of, mode_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from ....errors import AccountError
+from ....core.errors import AccountError
 from ....federation.account.account import DELTA, FILE, Account
 from ....federation.account.chain import Chain, Row
 from ....federation.account.reading import opened_account, paid_events, party_of, runs_of

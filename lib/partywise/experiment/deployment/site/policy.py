@@ -12,11 +12,11 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from ....errors import ConfigError, PolicyError
+from ....core.errors import ConfigError, PolicyError
+from ....core.files import READ_POLICY, ReadPolicy, bin_names
 from ....federation.deployment.account import EXPERIMENT
 from ....federation.parties import Party
 from ....federation.run import Run
-from ....files import READ_POLICY, ReadPolicy, bin_names
 from ...configuration.build import build
 from ...plans import FILE, read_file
 from ..part import Part

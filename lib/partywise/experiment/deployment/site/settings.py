@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ....checks import CheckedFields, Count, Delta, Positive, Range, check_fields
+from ....core.checks import CheckedFields, Count, Delta, Positive, Range, check_fields
 from ...configuration.build import choices
 from ...study import available, load
 from ..settings import Questions, listen_address

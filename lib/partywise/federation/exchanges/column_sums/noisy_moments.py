@@ -28,8 +28,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ....core.randomness import Rng
 from ....privacy.mechanisms.release import Release
-from ....randomness import Rng
 from ...cipher import RANDOM, Cipher
 from ...parties import Party
 from ...run import PerPlace, Run

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from ....core.randomness import Rng
 from ....privacy.accounted_values import Public
-from ....randomness import Rng
 from ...run import Place, Run, name_of
 from .paillier_keys import Kind, PrivateKey, PublicKey, generate_key
 

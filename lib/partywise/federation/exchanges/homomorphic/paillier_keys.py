@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from ....errors import CertificationError
+from ....core.errors import CertificationError
 from ....privacy.mechanisms.random import RandomSource, sampler_of
 from ....privacy.mechanisms.release import OBSERVER
 from .large_numbers import FixedBase, gmpy2, number_of, primes, random_bytes, require_gmpy2

@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
+from ....core.randomness import Rng
 from ....privacy.ledger.event import Event
 from ....privacy.mechanisms.noise_shares import NoiseShares
 from ....privacy.mechanisms.release import Release, digest_of
 from ....privacy.statistics.whole import Whole
-from ....randomness import Rng
 from ...cipher import Cipher
 from ...parties import Party
 from ...run import PerPlace, Run

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....errors import PartyError
+from ....core.errors import PartyError
+from ....core.randomness import Rng
 from ....privacy.accounted_values import Public
 from ....privacy.mechanisms.random import words_of
-from ....randomness import Rng
 from ...identity import Identity, join_parts
 from ...parties import Party
 from ...run import PerPlace, Place, Run, per_place

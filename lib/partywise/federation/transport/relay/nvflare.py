@@ -13,7 +13,7 @@ from nvflare.apis.fl_context import FLContext
 from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.apis.signal import Signal
 
-from ....errors import JobEndedError, Unreachable
+from ....core.errors import JobEndedError, Unreachable
 
 TOPIC, DATA = "partywise", "data"
 

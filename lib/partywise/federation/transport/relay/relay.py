@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from time import monotonic, sleep
 from typing import Protocol
 
-from ....errors import NoRoomError, PartyError, RefusalError, Unreachable
+from ....core.errors import NoRoomError, PartyError, RefusalError, Unreachable
 from ...identity import Identity, join_parts
 from ..inbox import Inbox
 from ..interface import LARGEST, printable, split_tag

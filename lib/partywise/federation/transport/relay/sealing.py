@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ....errors import RefusalError
+from ....core.errors import RefusalError
 from ...identity import Identity, join_parts
 
 if TYPE_CHECKING:

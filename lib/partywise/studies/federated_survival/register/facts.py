@@ -9,19 +9,16 @@ from pathlib import Path
 import numpy as np
 from scipy.special import ndtr
 
-from ....attacks.event_times import read_difference, read_sums
-from ....privacy.accountants.exact import Exact
-from ....privacy.accounting.calibration import gaussian_epsilon
-from ....privacy.accounting.compose import cost
-from ....randomness import stream
-from ....survival.exact import CoxFit, cox, event_times, events_of, kaplan_meier, risk_sums
-from ....survival.models import STRONG, Weibull
-from ....survival.options import NoisedTimesOptions
-from ....survival.published.gradient_cox import default_steps
-from ....survival.published.hazard_tree import LAST_EVENT, share_sd
-from ....survival.published.histograms import alone, histograms, tables_of
-from ....survival.published.noised_times import add_noise, table_at
-from ....survival.published.propensity import (
+from ....audits.attacks.event_times import read_difference, read_sums
+from ....core.randomness import stream
+from ....methods.survival.exact import CoxFit, cox, event_times, events_of, kaplan_meier, risk_sums
+from ....methods.survival.models import STRONG, Weibull
+from ....methods.survival.options import NoisedTimesOptions
+from ....methods.survival.published.gradient_cox import default_steps
+from ....methods.survival.published.hazard_tree import LAST_EVENT, share_sd
+from ....methods.survival.published.histograms import alone, histograms, tables_of
+from ....methods.survival.published.noised_times import add_noise, table_at
+from ....methods.survival.published.propensity import (
     Training,
     draw_table,
     noise_multiplier,
@@ -29,7 +26,10 @@ from ....survival.published.propensity import (
     train,
     with_intercept,
 )
-from ....survival.records import Records, scale
+from ....methods.survival.records import Records, scale
+from ....privacy.accountants.exact import Exact
+from ....privacy.accounting.calibration import gaussian_epsilon
+from ....privacy.accounting.compose import cost
 from ..cases import read_table
 
 ROOT_SEED = 20240601

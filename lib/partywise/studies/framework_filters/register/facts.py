@@ -6,16 +6,16 @@ import math
 
 import numpy as np
 
-from ....checks import Scalar
-from ....filters.guarantees import epsilon_of, unreachable
-from ....filters.layers.flower import FIRST_CLIP, adaptive_clipping, local_sd
-from ....filters.layers.nvflare import percentile, svt, svt_counts
-from ....filters.layers.statistics import min_count, noisy_maximum
-from ....filters.protocols.statistics import most_bins
+from ....core.checks import Scalar
+from ....core.randomness import stream
+from ....methods.filters.guarantees import epsilon_of, unreachable
+from ....methods.filters.layers.flower import FIRST_CLIP, adaptive_clipping, local_sd
+from ....methods.filters.layers.nvflare import percentile, svt, svt_counts
+from ....methods.filters.layers.statistics import min_count, noisy_maximum
+from ....methods.filters.protocols.statistics import most_bins
 from ....privacy.accountants.renyi import RDP
 from ....privacy.accounting.calibration import gdp_mu
 from ....privacy.accounting.compose import cost
-from ....randomness import stream
 from ..attacks import jobs_to_one
 from ..claims import CLAIMS, Line
 from ..judgements import judge

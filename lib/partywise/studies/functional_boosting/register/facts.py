@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ....core.randomness import stream
 from ....privacy.accounting.calibration import classic_gaussian_sigma, gaussian_epsilon
-from ....randomness import stream
 
 
 def total_rho_ratio(parties: int, first: int = 2, predictors: int = 20) -> float:

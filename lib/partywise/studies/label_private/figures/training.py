@@ -41,7 +41,7 @@ from ....experiment.plotting.style import (
     look,
     panels,
 )
-from ....logistic.zonotope import LP_ROWS
+from ....methods.logistic.zonotope import LP_ROWS
 from ..settings import PATH_RUNS
 from .utility import data_cases, data_title, protected_unit, size_of, sized_cases
 

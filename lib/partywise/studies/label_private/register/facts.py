@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....randomness import stream
+from ....core.randomness import stream
 
 
 def squared_sensitivity(k: int, n: int = 50) -> float:

@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from ....experiment.plotting.select import having
 from ....experiment.plotting.series import methods_of
 from ....experiment.plotting.style import BLACK, GREEN, GREY, ORANGE, RED, SKY, empty, legend_below, look, panels
-from ....inverse_regression.published import fitted_sigma, prop2_sigma, vgm_floor
+from ....methods.inverse_regression.published import fitted_sigma, prop2_sigma, vgm_floor
 from ....privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_epsilon
 from ..settings import SimulatedSettings
 from .angles import simulated_settings

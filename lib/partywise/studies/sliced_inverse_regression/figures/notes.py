@@ -9,7 +9,7 @@ import xarray as xr
 
 from ....experiment.plotting.select import plan_behind
 from ....experiment.plotting.style import look
-from ....inverse_regression.options import FITTED_FACTOR
+from ....methods.inverse_regression.options import FITTED_FACTOR
 from .marks import AGREES, FEWEST, NEAR, PRINTED_REPLICATES, Entry, counts, source_methods
 
 RULE = (

@@ -6,11 +6,11 @@ from collections import Counter
 from math import isnan, log, sqrt
 from typing import Literal
 
-from ....datasets.carriers import zip_member
-from ....datasets.fetch import fetch_folder, read_files
-from ....datasets.loaders import flights as flights_loader
-from ....datasets.loaders.read import read_table
-from ....datasets.reading import read_columns, to_numbers
+from ....data.carriers import zip_member
+from ....data.fetch import fetch_folder, read_files
+from ....data.loaders import flights as flights_loader
+from ....data.loaders.read import read_table
+from ....data.reading import read_columns, to_numbers
 
 
 def delta_share(n: int, releases: int) -> float:

@@ -12,11 +12,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ....inverse_regression import models
-from ....inverse_regression.records import ArrayRecords
-from ....inverse_regression.screening import mean_differences, sign_sums, slice_profile
-from ....inverse_regression.slices import Slices
-from ....randomness import stream
+from ....core.randomness import stream
+from ....methods.inverse_regression import models
+from ....methods.inverse_regression.records import ArrayRecords
+from ....methods.inverse_regression.screening import mean_differences, sign_sums, slice_profile
+from ....methods.inverse_regression.slices import Slices
 from ..settings import SimulatedSettings
 from .null_columns import NullColumns, draw_null
 from .sign_columns import SignedColumns, signed_columns

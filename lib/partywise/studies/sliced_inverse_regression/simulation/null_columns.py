@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ....inverse_regression.models import AR_INNOVATION, AR_STEP
+from ....methods.inverse_regression.models import AR_INNOVATION, AR_STEP
 
 # Columns whose recursion is one matrix product.
 BLOCK_ROWS = 32

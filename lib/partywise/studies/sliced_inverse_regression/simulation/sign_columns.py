@@ -19,9 +19,9 @@ from functools import cache
 
 import numpy as np
 
-from ....inverse_regression.models import AR_STEP
-from ....inverse_regression.screening import sign_sums
-from ....randomness import stream
+from ....core.randomness import stream
+from ....methods.inverse_regression.models import AR_STEP
+from ....methods.inverse_regression.screening import sign_sums
 
 # Columns of a block: long enough for a cheap first pass, short enough for a cheap second one.
 BLOCK = 32

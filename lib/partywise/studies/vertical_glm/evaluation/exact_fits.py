@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....glm.diagnostics import diagnose, sums_of
-from ....glm.exact import Fit, fit_glm
-from ....glm.options import Dispersion
-from ....glm.records import Response
+from ....methods.glm.diagnostics import diagnose, sums_of
+from ....methods.glm.exact import Fit, fit_glm
+from ....methods.glm.options import Dispersion
+from ....methods.glm.records import Response
 from ....models.families import FAMILIES
 from ..data import GlmData
 

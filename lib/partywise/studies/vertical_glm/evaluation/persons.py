@@ -11,12 +11,12 @@ import numpy as np
 from ....alignment.digests import local_key, local_keyed, local_published
 from ....alignment.options import Mode
 from ....alignment.rows import work
-from ....attacks.identifiers import attack_ids
+from ....audits.attacks.identifiers import attack_ids
 from ....experiment.study import MethodSpec
 from ....federation.exchanges.psi import local_exponent, local_first, local_last, local_points, points_of
 from ....federation.parties import Party
-from ....glm.model import Estimate as GlmEstimate
-from ....pca.model import Estimate as PcaEstimate
+from ....methods.glm.model import Estimate as GlmEstimate
+from ....methods.pca.model import Estimate as PcaEstimate
 from ....privacy.mechanisms.random import SecureRandom
 from ..data import GlmData
 from ..measures import GlmMeasures

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import qr
 
-from ....attacks.predictors import attack_rows, attack_space, space_by_iteration
+from ....audits.attacks.predictors import attack_rows, attack_space, space_by_iteration
 from ..data import GlmData
 from ..measures import GlmMeasures
 
 if TYPE_CHECKING:
-    from ....glm.model import Estimate as GlmEstimate
-    from ....pca.model import Estimate as PcaEstimate
+    from ....methods.glm.model import Estimate as GlmEstimate
+    from ....methods.pca.model import Estimate as PcaEstimate
     from .persons import GlmMethodSpec
 
 # Names of what was seen are "who: whose", of sums "who: one + another".

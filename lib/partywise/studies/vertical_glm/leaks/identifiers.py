@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 
 from ....alignment.identifiers import hash_identifiers
-from ....attacks.identifiers import attack_ids, dictionary_attack, sha256_digest
+from ....audits.attacks.identifiers import attack_ids, dictionary_attack, sha256_digest
 from ....audits.exposure import Exposure, Task
 from ....audits.pairs import ClearPair
 from ....audits.worlds import AuditData, World
+from ....core.randomness import Rng
 from ....federation.exchanges.common_tokens import local_order
 from ....federation.exchanges.psi import local_exponent, local_first, local_last, local_points, points_of
 from ....federation.parties import Party
 from ....privacy.accounted_values import Clear
-from ....randomness import Rng
 from ..claims import ExchangeSettings
 
 

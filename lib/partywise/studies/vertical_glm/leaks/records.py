@@ -6,17 +6,17 @@ from pathlib import Path
 
 import numpy as np
 
-from ....attacks.predictors import column_space
-from ....attacks.rotations import recover_rows
+from ....audits.attacks.predictors import column_space
+from ....audits.attacks.rotations import recover_rows
 from ....audits.exposure import Exposure, Task
 from ....audits.pairs import clear_exposure, gaussian_exposure
 from ....audits.worlds import AuditData, World
-from ....pca.rotations import scores_of_block
+from ....core.randomness import Rng
+from ....methods.pca.rotations import scores_of_block
 from ....privacy.accounted_values import Public
 from ....privacy.statistics.bounded import Bounded
 from ....privacy.statistics.moments import second_moment
 from ....privacy.statistics.records import label_dot_product
-from ....randomness import Rng
 from ..claims import ExchangeSettings
 
 # Rounding errors of a reconstruction stay far below this share of the data's size.

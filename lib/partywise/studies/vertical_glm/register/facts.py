@@ -7,8 +7,8 @@ from hashlib import sha256
 import numpy as np
 from scipy.special import xlogy
 
+from ....core.randomness import stream
 from ....models.families import FAMILIES
-from ....randomness import stream
 
 # Link "log" of the last three rows, as printed; each row of the two tables.
 MEANS = {"gaussian": lambda eta: eta, "binomial": lambda eta: 1 / (1 + np.exp(-eta))}

@@ -12,9 +12,9 @@ from ....audits.worlds import World
 from ....federation.cipher import Cipher
 from ....federation.exchanges.homomorphic.paillier import encrypt, rerandomise
 from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, generate_key
+from ....methods.trees.leaves import skeleton
+from ....methods.trees.protocols.encrypted_inference import ruled_out, zero_dropped
 from ....privacy.accounted_values import Clear
-from ....trees.leaves import skeleton
-from ....trees.protocols.encrypted_inference import ruled_out, zero_dropped
 from ..claims import KeySettings
 
 

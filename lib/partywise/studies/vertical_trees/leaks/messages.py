@@ -9,6 +9,7 @@ import numpy as np
 from ....audits.exposure import Exposure, Task
 from ....audits.pairs import DistributionPair, ResponseDistributionPair, clear_exposure
 from ....audits.worlds import AuditData, World
+from ....core.randomness import Rng
 from ....experiment.claims import ClaimSettings
 from ....federation.cipher import Cipher
 from ....federation.exchanges.homomorphic.paillier import encrypt
@@ -19,7 +20,6 @@ from ....privacy.audit.exact import audit_exact
 from ....privacy.mechanisms.randomized_response import RandomizedResponse
 from ....privacy.statistics.bounded import Bounded
 from ....privacy.statistics.slices import bin_index
-from ....randomness import Rng
 from ..claims import KeySettings
 from .ranks import moved_value
 

@@ -12,6 +12,7 @@ import numpy as np
 from ....audits.exposure import Exposure, Task, public_settings, unproved_release
 from ....audits.pairs import DistributionPair, NoDistribution, ResponseDistributionPair, ResponsePair, clear_exposure
 from ....audits.worlds import AuditData, World
+from ....core.randomness import Rng
 from ....experiment.claims import ClaimSettings
 from ....privacy.accounted_values import AccountedValue, Public
 from ....privacy.audit.exact import audit_exact
@@ -21,7 +22,6 @@ from ....privacy.mechanisms.randomized_response import RandomizedResponse
 from ....privacy.statistics.bounded import Bounded
 from ....privacy.statistics.records import entries
 from ....privacy.statistics.slices import Quantiles, bin_index
-from ....randomness import Rng
 from ..claims import BinSettings, DomainSettings, FeatureSettings
 
 

@@ -14,21 +14,21 @@ import numpy as np
 from ....audits.exposure import AttackedPair, Exposure, Task
 from ....audits.pairs import CHUNK, ClearPair, GaussianPair
 from ....audits.worlds import AuditData, World
+from ....core.randomness import Rng
 from ....federation.cipher import Cipher
 from ....federation.exchanges.homomorphic import paillier
 from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, generate_key
 from ....federation.exchanges.homomorphic.slots import merge_slots
 from ....federation.folds import Spec
 from ....federation.parties import Party
+from ....methods.trees.histograms.assemble import integers_of
+from ....methods.trees.histograms.plan import HistogramPlan, histogram_plan
+from ....methods.trees.histograms.slots import open_slots, read
+from ....methods.trees.model import Column, PublicFacts
+from ....methods.trees.options import TablesOptions
+from ....methods.trees.protocols.tables import local_histograms, local_sums
 from ....privacy.accounted_values import Public
 from ....privacy.mechanisms.random import integer_noise
-from ....randomness import Rng
-from ....trees.histograms.assemble import integers_of
-from ....trees.histograms.plan import HistogramPlan, histogram_plan
-from ....trees.histograms.slots import open_slots, read
-from ....trees.model import Column, PublicFacts
-from ....trees.options import TablesOptions
-from ....trees.protocols.tables import local_histograms, local_sums
 from ..claims import SlotSettings
 from ..study import Spec as Constants
 

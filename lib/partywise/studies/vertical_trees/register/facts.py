@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ....datasets.fetch import fetch_folder
-from ....datasets.loaders import abalone, adult
+from ....data.fetch import fetch_folder
+from ....data.loaders import abalone, adult
 
 
 def features(dataset: Literal["adult", "abalone"]) -> float:

@@ -1,0 +1,1 @@
+"""What every room uses: errors, checks of arguments, files, randomness, verdicts."""

@@ -1,0 +1,227 @@
+"""Settings of records whose columns lie at several parties: who holds which columns, and which rows test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Annotated, ClassVar, Literal
+
+from ...core.checks import Count, Natural, Range, check_fields
+from ...models.criteria import CLASSES, Criterion
+from ..shipped_table import ShippedTable
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnSettings:
+    """Who holds which columns, in every case.
+
+    dims : cumulative ends of the parties' columns, as in the source: [7, 14] deals columns 0 to 6 and 7 to 13; where
+        the number of parties is another one, or there are none, the columns are cut into runs whose lengths differ by
+        at most one
+    active : whether the ``last`` or the ``first`` party holds the labels
+    """
+
+    dims: tuple[Count, ...] | None = None
+    active: Literal["last", "first"] = "last"
+
+    # Whether there may be one party more than columns, an active one that has the labels alone.
+    labels_alone: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        ends = self.dims
+        if ends is None:
+            return
+        if list(ends) != sorted(set(ends)):
+            raise ValueError(f"dims is {list(ends)}: the ends of the parties' columns must be increasing.")
+        if not ends or ends[-1] != self.n_columns:
+            raise ValueError(
+                f"dims is {list(ends)}: its last end must be {self.n_columns}, the number of columns of the data."
+            )
+
+    def check_undivided(self, why: str) -> None:
+        """Raise a named error for a division of columns where the data have their own."""
+        for one in fields(self):
+            if one.name in ("dims", "active") and getattr(self, one.name) != one.default:
+                raise ValueError(f"{one.name} is {getattr(self, one.name)!r}: {why}; leave it out.")
+
+    def check_folds(self, folds: int) -> None:
+        """Raise a named error for more folds than there are sure to be records."""
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the data."""
+        raise NotImplementedError
+
+    @property
+    def binary_labels(self) -> bool:
+        """Whether labels are classes, 0 and 1."""
+        raise NotImplementedError
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns, where the data give them."""
+        return ()
+
+    @property
+    def columns_without_edges(self) -> tuple[int, ...]:
+        """Columns of which no cuts are declared."""
+        return ()
+
+    @property
+    def columns_without_bounds(self) -> tuple[int, ...]:
+        """Columns of which no range is declared."""
+        return ()
+
+    def levels_of(self, number: int) -> tuple[str, ...]:
+        """Names of the levels of a column that is a category, in the order of their codes; of another none."""
+        return ()
+
+    def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
+        """Columns of each party, in the order of columns.
+
+        Raises
+        ------
+        ValueError
+            For a number of parties that the columns do not allow.
+        """
+        d = self.n_columns
+        if not 2 <= n_parties <= d + self.labels_alone:
+            why = f"{d} columns" + (" and one party with the labels alone" if self.labels_alone else "")
+            raise ValueError(f"parties is {n_parties}: there must be 2 to {d + self.labels_alone} for {why}.")
+        if n_parties > d:
+            passive = tuple((column,) for column in range(d))
+            return ((), *passive) if self.active == "first" else (*passive, ())
+        if self.dims is not None and len(self.dims) == n_parties:
+            ends = (0, *self.dims)
+        else:
+            ends = tuple(k * d // n_parties for k in range(n_parties + 1))
+        return tuple(tuple(range(a, b)) for a, b in pairwise(ends))
+
+    def active_index(self, n_parties: int) -> int:
+        """Number of the party that holds the labels."""
+        return 0 if self.active == "first" else n_parties - 1
+
+    def party_names(self, n_parties: int) -> tuple[str, ...]:
+        """Names of the parties on a channel: the passive ones are numbered from 1."""
+        names = [f"passive {k}" for k in range(1, n_parties)]
+        names.insert(self.active_index(n_parties), "active")
+        return tuple(names)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowSettings(ColumnSettings):
+    """What is learned of the columns, and on which rows.
+
+    loss : ``CrossEntropyLoss`` (labels 0 and 1) or ``RegressionMSELoss``; by default what the data are for
+    test_share : share of the rows that test where there is one fold; 0 for none
+    rows : so many random rows, of which ``test_share`` test, or so many training rows where the data have test rows of
+        their own; 0 for all
+    """
+
+    loss: Criterion | None = None
+    test_share: Annotated[float, Range(0, 1, "[)")] = 0.2
+    rows: Natural = 0
+
+    @property
+    def usual(self) -> Criterion:
+        """What the data are for."""
+        return CLASSES
+
+    @property
+    def loss_in_force(self) -> Criterion:
+        """The loss that is set, or else the usual one."""
+        return self.usual if self.loss is None else self.loss
+
+    @property
+    def binary_labels(self) -> bool:
+        """Whether labels are classes, 0 and 1."""
+        return self.loss_in_force == CLASSES
+
+    @property
+    def own_test_rows(self) -> bool:
+        """Whether the data come with rows that test."""
+        return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShippedColumns(ColumnSettings, ShippedTable):
+    """A shipped table, whose natural parties hold its columns where it has some."""
+
+    def __post_init__(self) -> None:
+        if not self.table.columns:
+            raise ValueError(
+                f"dataset is {self.dataset!r}: its columns are made of signals, which no party has; take another table."
+            )
+        if self.table.holders:
+            self.check_undivided(f"dataset {self.dataset!r} has parties of its own")
+        super().__post_init__()
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the table."""
+        return len(self.table.columns)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns of the table."""
+        return self.table.names
+
+    @property
+    def columns_without_edges(self) -> tuple[int, ...]:
+        """Columns of which no cuts are declared."""
+        return tuple(j for j, about in enumerate(self.table.column_facts) if about.edges is None)
+
+    @property
+    def columns_without_bounds(self) -> tuple[int, ...]:
+        """Columns of which no range is declared."""
+        return tuple(j for j, about in enumerate(self.table.column_facts) if about.bounds is None)
+
+    def levels_of(self, number: int) -> tuple[str, ...]:
+        """Names of the levels of a column that is a category."""
+        return self.table.columns[number].levels
+
+    def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
+        """Columns of each party: those of its natural parties, or runs of columns."""
+        holders = self.table.holders
+        if not holders:
+            return super().groups(n_parties)
+        if n_parties != len(holders):
+            names = ", ".join(holder.name for holder in holders)
+            raise ValueError(f"parties is {n_parties}: dataset {self.dataset!r} has {len(holders)} ({names}).")
+        return self.table.groups
+
+    def active_index(self, n_parties: int) -> int:
+        """Number of the party that holds the labels: the first of natural parties."""
+        return 0 if self.table.holders else super().active_index(n_parties)
+
+    def party_names(self, n_parties: int) -> tuple[str, ...]:
+        """Names of the parties: those of natural parties are their own."""
+        return tuple(holder.name for holder in self.table.holders) or super().party_names(n_parties)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetSettings(ShippedColumns, RowSettings):
+    """A shipped table of which something is learned."""
+
+    def __post_init__(self) -> None:
+        if self.own_test_rows and self.test_share != RowSettings.test_share:
+            raise ValueError(
+                f"test_share is {self.test_share}: dataset {self.dataset!r} has its own test rows; leave it out."
+            )
+        super().__post_init__()
+
+    @property
+    def usual(self) -> Criterion:
+        """What the table is for."""
+        return self.response_facts.criterion
+
+    @property
+    def response_bounds(self) -> tuple[float, float] | None:
+        """Public range of a response that is a number; None for classes, also where they are fitted as numbers."""
+        return self.response_facts.response_bounds
+
+    @property
+    def own_test_rows(self) -> bool:
+        """Whether its authors have divided the table."""
+        return self.table.divided

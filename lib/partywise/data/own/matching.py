@@ -1,0 +1,228 @@
+"""The measurements of one curve with their places in a file, and the records that several curves share."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from ...core.errors import DataMissing
+from ...core.notes import note_left_out
+from .grammar import whole_id
+
+if TYPE_CHECKING:
+    from .curves.files import CurveTables
+
+LOG = logging.getLogger("partywise")
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """Measurements of one curve, in the order of the file.
+
+    name : curve and file, for messages
+    ids : distinct ids in the order of the file; record : (T,) number of each measurement's id
+    time, value : (T,) float; a missing value is NaN
+    place : where measurement i stands in the file
+    domain : start and end of the curve
+    """
+
+    name: str
+    ids: list[str]
+    record: np.ndarray
+    time: np.ndarray
+    value: np.ndarray
+    place: Callable[[int], str]
+    domain: tuple[float, float]
+
+    def refuse(self, bad: np.ndarray, what: str) -> None:
+        """Raise ``DataMissing`` for the first bad measurement; ``{value}`` and ``{time}`` in the text are its own."""
+        count = int(np.count_nonzero(bad))
+        if count:
+            i = int(np.argmax(bad))
+            more = f" ({count} such values)" if count > 1 else ""
+            told = what.format(value=self.value[i], time=self.time[i])
+            raise DataMissing(f"{self.name} in {self.place(i)} {told}{more}.")
+
+    def check_finite(self) -> None:
+        """Times are finite and no value is infinite."""
+        self.refuse(~np.isfinite(self.time), "has the time {time}: times must be finite numbers")
+        self.refuse(np.isinf(self.value), "is {value}: correct it, or mark it as missing")
+
+    def check_ids(self, column: str) -> None:
+        """Every measurement has an id."""
+        if "" in self.ids:
+            self.refuse(self.record == self.ids.index(""), f"has no {column}: every row needs the id of its record")
+
+    def within(self, domain: tuple[float, float], ignore: bool) -> Measurements:
+        """The measurements inside a domain; those outside are an error unless they are to be ignored."""
+        inside = (self.time >= domain[0]) & (self.time <= domain[1])
+        if not ignore:
+            self.refuse(
+                ~inside,
+                f"has the time {{time:g}}, outside the domain [{domain[0]:g}, {domain[1]:g}]: is the time in another "
+                "unit? correct domain, or set outside to ignore if these rows belong to another curve",
+            )
+        kept = np.flatnonzero(inside)
+        place = self.place
+        return replace(
+            self,
+            record=self.record[kept],
+            time=self.time[kept],
+            value=self.value[kept],
+            place=lambda i: place(int(kept[i])),
+        )
+
+    def check_once(self, column: str) -> None:
+        """No record has two measurements at one time."""
+        order = np.lexsort((self.time, self.record))
+        same = (np.diff(self.record[order]) == 0) & (np.diff(self.time[order]) == 0)
+        if same.any():
+            i, j = sorted(order[int(np.argmax(same)) :][:2].tolist())
+            more = f" ({int(same.sum())} such pairs)" if same.sum() > 1 else ""
+            raise DataMissing(
+                f"{self.name} has two values for {column} {self.ids[self.record[i]]!r} at time {self.time[i]:g}, in "
+                f"{self.place(i)} and {self.place(j)}{more}: keep one."
+            )
+
+    def with_values(self, time: np.ndarray, value: np.ndarray, domain: tuple[float, float]) -> Measurements:
+        """The same measurements with other times and values."""
+        return replace(self, time=time, value=value, domain=domain)
+
+    def has_gap(self) -> np.ndarray:
+        """(number of ids,) bool: some value is missing."""
+        return np.bincount(self.record[np.isnan(self.value)], minlength=len(self.ids)) > 0
+
+    def gaps(self) -> tuple[np.ndarray, np.ndarray]:
+        """Number of measured values and longest time without one, both (number of ids,)."""
+        known = ~np.isnan(self.value)
+        record, time = self.record[known], self.time[known]
+        order = np.lexsort((time, record))
+        record, time = record[order], time[order]
+        count = np.bincount(record, minlength=len(self.ids))
+        longest = np.full(len(self.ids), self.domain[1] - self.domain[0])
+        seen = count > 0
+        first = np.cumsum(count)[seen] - count[seen]
+        last = np.cumsum(count)[seen] - 1
+        longest[seen] = np.maximum(time[first] - self.domain[0], self.domain[1] - time[last])
+        inner = np.diff(record) == 0
+        np.maximum.at(longest, record[1:][inner], np.diff(time)[inner])
+        return count, longest
+
+
+class WithIds(Protocol):
+    """What has ids in the order of its file, and a name for messages."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def ids(self) -> list[str]: ...
+
+
+def match_ids(measured: Mapping[str, WithIds], match: str, column: str) -> list[str]:
+    """Ids that every curve or table has, in the order of the first one."""
+    curves = list(measured.values())
+    sets = [set(curve.ids) for curve in curves]
+    common = set.intersection(*sets)
+    hint = digits_hint([curve.ids for curve in curves])
+    if not common:
+        shown = "; ".join(f"{curve.name} has {', '.join(curve.ids[:2]) or 'none'}" for curve in curves)
+        raise DataMissing(f"no {column} is in all files ({shown}): write the ids in the same way everywhere{hint}.")
+    for curve, own in zip(curves[1:], sets[1:], strict=True):
+        here = [one for one in curves[0].ids if one not in own]
+        there = [one for one in curve.ids if one not in sets[0]]
+        if match == "refuse" and (here or there):
+            raise DataMissing(
+                f"{curve.name} and {curves[0].name} have different ids: {_some(there)} only in the former, "
+                f"{_some(here)} only in the latter; correct them, or set match to common to use the {len(common)} that "
+                f"all files share{hint}."
+            )
+    for curve, own in zip(curves, sets, strict=True):
+        note_left_out(curve.name, len(own), len(own - common), "which are not in all files", "records")
+    return [one for one in curves[0].ids if one in common]
+
+
+def digits_hint(lists: Sequence[Sequence[str]]) -> str:
+    """Which ``id_as_text`` makes more ids agree, as the end of a sentence: 100 and 000100 are one then; else empty."""
+    whole = [{number for text in ids if (number := whole_id(text)) is not None} for ids in lists]
+    if len(set.intersection(*whole)) <= len(set.intersection(*map(set, lists))):
+        return ""
+    longest = max(len(text) for ids in lists for text in ids if text.isdecimal())
+    if not any(text.startswith("0") for ids in lists for text in ids):
+        return "; id_as_text: d makes whole numbers of them"
+    return f"; id_as_text: 0{longest}d makes numbers of {longest} digits of them"
+
+
+def _some(ids: list[str]) -> str:
+    """How many, with up to three examples."""
+    shown = f" ({', '.join(ids[:3])}{', ...' if len(ids) > 3 else ''})" if ids else ""
+    return f"{len(ids)}{shown}"
+
+
+def drop_gaps(
+    ids: list[str], measured: Mapping[str, Measurements], settings: CurveTables
+) -> tuple[list[str], dict[str, Measurements]]:
+    """The records whose curves are measured well enough, and the curves on these records alone."""
+    dropped: set[str] = set()
+    for curve in measured.values():
+        if settings.max_gap is None and settings.missing == "refuse":
+            _refuse_missing(curve, ids)
+        count, longest = curve.gaps()
+        few = count < settings.min_points
+        # Times in fractions do not add up exactly.
+        wide = curve.has_gap() if settings.max_gap is None else longest > settings.max_gap * (1 + 1e-9)
+        chosen = np.isin(curve.ids, ids) & (few | wide)
+        bad = [curve.ids[i] for i in np.flatnonzero(chosen)]
+        if bad and settings.missing == "refuse":
+            raise DataMissing(_sentence(curve, bad, count, longest, settings))
+        dropped |= set(bad)
+        why = "which have too few values or too long a gap"
+        note_left_out(curve.name, len(ids), len(bad), why, "records")
+    kept = [one for one in ids if one not in dropped]
+    LOG.info("records: %d of the %d that all files share", len(kept), len(ids))
+    if len(kept) < settings.min_records:
+        why = f", {len(ids) - len(kept)} of them dropped for gaps," if dropped else ""
+        raise DataMissing(
+            f"{len(ids)} records are in all files{why} where min_records is {settings.min_records}: bring more "
+            "records, allow longer gaps (max_gap), or lower min_records."
+        )
+    return kept, {key: _only(curve, kept) for key, curve in measured.items()}
+
+
+def _sentence(
+    curve: Measurements, bad: list[str], count: np.ndarray, longest: np.ndarray, settings: CurveTables
+) -> str:
+    i = curve.ids.index(bad[0])
+    more = f" ({len(bad)} such records)" if len(bad) > 1 else ""
+    if count[i] < settings.min_points:
+        said = f"has {count[i]} of the {settings.min_points} values that min_points asks for in record {bad[0]!r}"
+    else:
+        said = f"has no value for {longest[i]:g} in record {bad[0]!r} where max_gap is {settings.max_gap:g}"
+    return f"{curve.name} {said}{more}: set missing to drop to leave such records out, or complete them."
+
+
+def _refuse_missing(curve: Measurements, ids: list[str]) -> None:
+    missing = np.isnan(curve.value) & np.isin(np.array(curve.ids)[curve.record], ids)
+    if missing.any():
+        records = len(set(curve.record[missing].tolist()))
+        i = int(np.argmax(missing))
+        raise DataMissing(
+            f"{curve.name} has missing values ({int(missing.sum())} in {records} of the records, the first in "
+            f"{curve.place(i)}): fill them in, set missing to drop to leave these records out, or set max_gap to "
+            "the longest time that smoothing may bridge."
+        )
+
+
+def _only(curve: Measurements, ids: list[str]) -> Measurements:
+    chosen = np.flatnonzero(np.isin(np.array(curve.ids)[curve.record], ids))
+    place = curve.place
+    return replace(
+        curve,
+        record=curve.record[chosen],
+        time=curve.time[chosen],
+        value=curve.value[chosen],
+        place=lambda i: place(int(chosen[i])),
+    )

@@ -1,0 +1,97 @@
+"""Tables of columns, a file a party: the records are those of the own file, which all must have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ....core.errors import DataMissing
+from ..columns import values
+from ..csv import ELSEWHERE, TextTable, read_table
+from ..grammar import PLAIN
+from ..indicators import indicators
+from ..plausible import check_entries
+from ..records.load import complete
+from ..table_files import OwnTables, TableFile
+from .placeholders import (
+    PartyFiles,
+    ascending,
+    check_count,
+    column_of,
+    in_turn,
+    labels_of,
+    own_content,
+    placeholder_ids,
+    text_of,
+)
+
+
+def placeholders(settings: OwnTables, me: str, rows: Mapping[str, int], folder: Path) -> PartyFiles:
+    """The own file of a party, and one in the place of each other."""
+    ids, users, common, contents = placeholder_ids(rows, settings.min_records), None, list[tuple[str, ...]](), {}
+    own = next((one for one in settings.tables if one.party == me), None)
+    if own is not None:
+        contents[own.file] = own_content(own.file, folder)
+        table = read_table(contents[own.file], own.file, settings.text_of(own))
+        name = own.id or settings.id
+        ids = table.ids(name, stripped=False)
+        users = None if settings.user is None else shared_column(table, settings.user, "user")
+        if getattr(settings, "aligned", True):
+            ascending(table.ids(name), own.file, name)
+            check_count(len(ids), me, own.file, rows)
+            common = [tuple(table.ids(name)), *([] if users is None else [tuple(users)])]
+    tables = []
+    for one in settings.tables:
+        if one is not own:
+            one = replace(one, file=f"{ELSEWHERE}{one.party})", **PLAIN)
+            contents[one.file] = _text(one, settings, ids, users)
+        tables.append(one)
+    return PartyFiles(replace(settings, tables=tuple(tables)), contents, tuple(common))
+
+
+def new_records(
+    settings: OwnTables, me: str, file: str, folder: Path, rows: Mapping[str, int]
+) -> tuple[tuple[str, ...], np.ndarray]:
+    """Ids and columns (n, p_k) of records that are scored, from a party's file: a response is neither needed nor read.
+
+    DataMissing for what training would refuse but a column without variation, which a few records may have.
+    """
+    own = replace(next(one for one in settings.tables if one.party == me), file=file)
+    table = read_table(own_content(file, folder), file, settings.text_of(own))
+    name = own.id or settings.id
+    ascending(table.ids(name), file, name)
+    check_count(len(table.rows), me, file, rows)
+    table = complete(table, [one.name for one in own.columns], replace(settings, missing="refuse"))
+    columns = list[np.ndarray]()
+    for column in own.columns:
+        found = values(table, column)
+        check_entries(found, column, table)
+        columns += indicators(found, column) if settings.indicators else [found]
+    return tuple(table.ids(name)), np.column_stack(columns)
+
+
+def shared_column(table: TextTable, name: str, key: str) -> list[str]:
+    """A column that says which records belong together: every party's file must have it."""
+    if name not in table.header:
+        raise DataMissing(
+            f"{table.file} has no column {name!r} ({key}): it decides which records are held out together, so where "
+            "parties run apart every file needs it; add it, or leave the key out."
+        )
+    return table.column(name)
+
+
+def _text(one: TableFile, settings: OwnTables, ids: Sequence[str], users: Sequence[str] | None) -> bytes:
+    """A file with these ids that is as the settings say."""
+    n = len(ids)
+    columns: dict[str, Sequence[str]] = {one.id or settings.id: ids}
+    columns |= {column.name: column_of(column, n) for column in one.columns}
+    if settings.response_of(one) is not None:
+        given = settings.binary_labels, settings.positive, n, settings.class_names
+        columns[settings.response] = labels_of(*given)
+        if settings.user is not None:
+            columns[settings.user] = ids if users is None else users
+    columns |= {name: in_turn((1, 2), n) for name in one.label_columns.values()}
+    return text_of(columns)

@@ -1,0 +1,180 @@
+"""Settings of own tables whose columns lie at several parties: one CSV file a party, rows matched by their ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+from typing import ClassVar, Literal
+
+from ...core.checks import Count, check_name
+from ..columns.settings import ColumnSettings
+from .grammar import ColumnBlock, FileBlock, OwnFiles, check_apart, check_persons, without_patterns
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableFile(FileBlock):
+    """The file of one party, who holds columns.
+
+    columns : that are used, in this order
+    """
+
+    columns: tuple[ColumnBlock, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "columns", without_patterns(self.columns))
+        if not self.columns:
+            raise ValueError("columns is empty: a party holds at least one.")
+
+    @property
+    def label_columns(self) -> dict[str, str]:
+        """Columns that stand beside the response, by what they are."""
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnTables(OwnFiles, ColumnSettings):
+    """What the settings of every source of own tables share.
+
+    tables : the parties' files, in the order of the pooled columns
+    response, response_party : column that is explained, and the party whose file has it, the active one
+    match : what ids that some files lack mean, ``refuse`` (an error) or ``common`` (the ids of all files are used)
+    positive : entry of the response that counts as 1, where its entries are not 0 and 1
+    user, rows_per_user : column that names the person behind a record, in the file with the response, and the public
+        bound on the records of one: those after the first ones are left out, and all of a person are held out together
+    """
+
+    id: str = field()
+    tables: tuple[TableFile, ...]
+    response: str
+    response_party: str
+    match: Literal["refuse", "common"] = "refuse"
+    positive: str | float | None = None
+    user: str | None = None
+    rows_per_user: Count | None = None
+
+    # Entries of the response in the order of its classes, where there are more than two.
+    class_names: ClassVar[tuple[str, ...]] = ()
+    # Names that protocols use themselves.
+    reserved_names: ClassVar[tuple[str, ...]] = ()
+    # Whether a category becomes an indicator of each level but the first, or stays one column of the levels' numbers.
+    indicators: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        self.check_undivided("tables say who holds what")
+        super().__post_init__()
+        self.check_files(self.tables)
+        if self.positive is not None and not self.binary_labels:
+            raise ValueError(
+                f"positive is {self.positive!r}: it names a class, and the response is a number; leave it out."
+            )
+        if len(self.tables) < 2:
+            raise ValueError(f"tables has {len(self.tables)} files: give one for each of at least two parties.")
+        names, columns = [one.party for one in self.tables], [column.name for column in self.columns]
+        for key, values in (("party", names), ("column", columns)):
+            twice = [value for value in values if values.count(value) > 1]
+            if twice:
+                raise ValueError(f"tables has the {key} {twice[0]!r} twice: give each its own name.")
+        taken = [name for name in names if name in self.reserved_names]
+        if taken:
+            raise ValueError(f"tables has the party {taken[0]!r}: that name belongs to a protocol; choose another.")
+        check_name("response", self.response)
+        if self.response_party not in names:
+            raise ValueError(f"response_party is {self.response_party!r}: the tables are of {', '.join(names)}.")
+        if self.response in [column.name for column in self.tables[self.response_holder].columns]:
+            raise ValueError(
+                f"response is {self.response!r}, which {self.response_party!r} has among its columns: it cannot "
+                "predict itself."
+            )
+        for column in self.columns if self.indicators else ():
+            if column.edges is not None:
+                raise ValueError(f"edges of column {column.name!r} are read by trees only; leave them out.")
+        self._check_user()
+
+    def _check_user(self) -> None:
+        """Raise a named error for a column of persons that is another thing too."""
+        check_persons(self.user, self.rows_per_user)
+        if self.user is None:
+            return
+        check_name("user", self.user)
+        active = self.tables[self.response_holder]
+        if self.user == (active.id or self.id):
+            raise ValueError(f"user is {self.user!r}, the id: an id stands once, so that every person has one row.")
+        if self.user == self.response or self.user in [column.name for column in active.columns]:
+            raise ValueError(f"user is {self.user!r}, which is the response or a column already: give another one.")
+
+    def check_folds(self, folds: int) -> None:
+        """Raise a named error for more folds than there are sure to be records, or persons, to hold out."""
+        sure = -(-self.min_records // (self.rows_per_user or 1))
+        if folds > sure:
+            of = "" if self.rows_per_user is None else f", at most {self.rows_per_user} of a person,"
+            raise ValueError(
+                f"folds is {folds}: min_records is {self.min_records}{of} and no more are sure before the files are "
+                "read; take fewer folds, or raise min_records to what the files have."
+            )
+
+    @property
+    def columns(self) -> tuple[ColumnBlock, ...]:
+        """Of all files, in order."""
+        return tuple(column for one in self.tables for column in one.columns)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the data."""
+        return sum(map(self.width, self.columns))
+
+    def width(self, column: ColumnBlock) -> int:
+        """Columns of the data that one of a file becomes."""
+        return column.width if self.indicators else 1
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names that the files give, with units; of a category each level that is a column of the data."""
+        return tuple(name for one in self.columns for name in (one.names if self.indicators else (one.label,)))
+
+    @property
+    def columns_without_edges(self) -> tuple[int, ...]:
+        """Columns of the data of which no cuts are declared."""
+        return self._numbers_of([one.label for one in self.columns if one.edges is None and one.levels is None])
+
+    @property
+    def columns_without_bounds(self) -> tuple[int, ...]:
+        """Columns of the data of which no range is declared."""
+        return self._numbers_of([one.label for one in self.columns if one.bounds is None and one.levels is None])
+
+    def _numbers_of(self, names: list[str]) -> tuple[int, ...]:
+        return tuple(j for j, name in enumerate(self.column_names) if name in names)
+
+    def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
+        """Columns of each party: those of its file; ValueError for another number of parties."""
+        if n_parties != len(self.tables):
+            raise ValueError(f"parties is {n_parties}: the settings name {len(self.tables)} files.")
+        ends = [0, *accumulate(sum(map(self.width, one.columns)) for one in self.tables)]
+        return tuple(tuple(range(a, b)) for a, b in pairwise(ends))
+
+    def active_index(self, n_parties: int) -> int:
+        """Number of the party that has the response."""
+        return self.response_holder
+
+    def party_names(self, n_parties: int) -> tuple[str, ...]:
+        """The names that the files give."""
+        return tuple(one.party for one in self.tables)
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Files that the data are made from, by their keys in the configuration."""
+        return {f"tables[{k}].file": one.file for k, one in enumerate(self.tables)}
+
+    def by_party(self, n_parties: int) -> dict[str, tuple[str, ...]]:
+        """Keys of the files of every party, where they run apart; ValueError where these cannot be told apart."""
+        check_apart(self.match)
+        return {one.party: (f"tables[{k}].file",) for k, one in enumerate(self.tables)}
+
+    @property
+    def response_holder(self) -> int:
+        """Number of the party that has the response."""
+        return [one.party for one in self.tables].index(self.response_party)
+
+    def response_of(self, one: TableFile) -> str | None:
+        """The response, in the file that has it."""
+        return self.response if one.party == self.response_party else None

@@ -1,0 +1,100 @@
+"""What everyone may know before a model is fitted, and what a fit returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from ...models.family_facts import FamilyName
+from ...models.intervals import NOT_COMPUTED, Intervals
+from ...privacy.accounted_values import AccountedValue
+
+if TYPE_CHECKING:
+    from .noisy_statistics.moments import Moments
+
+Status = Literal["ok", "not_converged", "diverged", "not_estimable", "singular"]
+
+
+@dataclass(frozen=True)
+class PublicFacts:
+    """What everyone may know before any data are seen.
+
+    family : of the response
+    names : of the columns of all parties, by their global numbers
+    aligned : whether the rows of all parties are the same records in the same order; otherwise blocks hold ``ids``
+    location, scale : (p,) by which private protocols centre and scale columns, by the meaning of each column
+    radii : clipping radius of the scaled block of a party, by its name; by default the length that 0.3 % of normal
+        records exceed (2.97, 3.41, 4.24, 5.16 of 1, 2, 5, 10 columns)
+    statistic : (low, high), range of the response statistic t (y; its logarithm for Gamma and inverse Gaussian)
+    eta_start : linear predictor at which noisy iterations start
+    """
+
+    family: FamilyName
+    names: tuple[str, ...]
+    aligned: bool = True
+    location: AccountedValue | None = None
+    scale: AccountedValue | None = None
+    radii: Mapping[str, AccountedValue] = field(default_factory=dict)
+    statistic: AccountedValue | None = None
+    eta_start: AccountedValue | None = None
+
+    def names_of(self, groups: Iterable[Sequence[int]]) -> list[str]:
+        """Names in the order of groups of columns, as the coefficients of a joint fit are."""
+        return [self.names[column] for group in groups for column in group]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What every protocol of vertical generalised linear models returns.
+
+    coefficients : (1 + p,) on the scale of the columns as they were given, the intercept first, by the global numbers
+        of the columns, as only an evaluator sees them
+    epsilon_claimed : the target of private protocols; nan where the source claims no number
+    status : ``ok`` fits alone have standard errors; ``not_estimable``: the coefficients hold, the rest does not follow
+    reason : what stopped a fit that is not ``ok``
+    standard_errors : (1 + p,), of the family's model, without the noise of privacy; None where nobody opened them
+    covariance : (1 + p, 1 + p) of the coefficients, likewise
+    noise_errors : (1 + p,) standard deviation that the noise of privacy gives each coefficient, to first order and from
+        what was released alone; None without such noise, or where the next field states why
+    noise_errors_reason : why a noisy fit has none
+    intervals : of the coefficients over records and noise, where noise was released; else why there are none
+    deviance, null_deviance, dispersion, log_likelihood : as the protocol itself reports them; None where it does not
+    iterations : iterations or sweeps; None where there are none
+    objective : (t,) penalised deviance by iteration, the start first, as an evaluator sees it; empty if none
+    correlation : (p, p) of the same release as the coefficients; None of protocols that have none
+    moments : what the coefficients of any submodel follow from at no further cost
+        (`partywise.methods.glm.noisy_statistics.submodels.coefficients`); None of protocols that have none
+    views : what one participant holds of another party's records, for whoever attacks its view: columns are n-vectors
+        in the order in which they arrived, by names ``who: whose``, of sums ``who: one + another``
+    rows : positions of the used records in the block of every party, by its name; None where records came aligned
+    numbers : further scalars of the fit (openings, record_openings, secure_products, ...)
+    """
+
+    coefficients: np.ndarray
+    epsilon_claimed: float = float("nan")
+    status: Status = "ok"
+    reason: str = ""
+    standard_errors: np.ndarray | None = None
+    covariance: np.ndarray | None = None
+    noise_errors: np.ndarray | None = None
+    noise_errors_reason: str = ""
+    intervals: Intervals = NOT_COMPUTED
+    deviance: float | None = None
+    null_deviance: float | None = None
+    dispersion: float | None = None
+    log_likelihood: float | None = None
+    iterations: int | None = None
+    objective: np.ndarray = field(default_factory=lambda: np.empty(0))
+    correlation: np.ndarray | None = None
+    moments: Moments | None = None
+    views: Mapping[str, np.ndarray] = field(default_factory=dict)
+    rows: Mapping[str, np.ndarray] | None = None
+    numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
+
+    def predictor(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
+        """(n,) linear predictors of the rows of X (n, p), with their offset if there is one."""
+        eta = X @ self.coefficients[1:] + self.coefficients[0]
+        return eta if offset is None else eta + offset

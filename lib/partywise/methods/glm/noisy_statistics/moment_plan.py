@@ -1,0 +1,120 @@
+"""What everyone knows of released second moments before a fit: which sums, in which steps, with how much noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from ....federation.exchanges.column_sums.layout import CONSTANT, Layout, Part
+from ....federation.exchanges.column_sums.openings import Chunk, NoisySum
+from ....federation.exchanges.homomorphic.column_products import LARGEST
+from ....federation.roles import records_together, roles
+from ....federation.run import Run
+from ....privacy.accounted_values import parents_of
+from ....privacy.accounting.calibration import gdp_mu
+from ....privacy.mechanisms.release import noise_scale
+from ....privacy.statistics.whole import Whole, gram_squares, whole
+from ..model import PublicFacts
+from .moments import Scale
+from .scaling import radius_of, statistic_range, total_radius
+
+RELEASE = "second moments"
+BOUND = "sqrt(2) r^2 / n of the mean of v v', v of length r at most, in whole steps"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What everyone knows before a fit.
+
+    groups : columns of each party; active : place of the active party, whose last column is the response statistic
+    radii : of the parties' blocks; mu : Gaussian-DP parameter of the release, infinite for none
+    parents : releases that public constants came from
+    step : of whole columns, the longest radius over 2^15; has_dealer : whether one draws the noise
+    """
+
+    public: PublicFacts
+    n: int
+    names: tuple[str, ...]
+    groups: tuple[tuple[int, ...], ...]
+    active: int
+    radii: tuple[float, ...]
+    scale: Scale
+    mu: float
+    parents: tuple[str, ...]
+    step: float
+    has_dealer: bool
+
+    @classmethod
+    def of(cls, run: Run, n: int) -> Plan:
+        """The plan of a run on n records."""
+        parties, public = run.parties, run.spec.public
+        active, _ = roles(parties)
+        radii, total = [radius_of(public, party) for party in parties], total_radius(public, parties)
+        numbers = tuple(float(one.value) for one in radii)
+        step = max(*numbers, float(total.value) / 2) / LARGEST
+        ends = statistic_range(public)
+        return cls(
+            public=public,
+            n=n,
+            names=tuple(party.name for party in parties),
+            groups=tuple(party.columns for party in parties),
+            active=[party.name for party in parties].index(active.name),
+            radii=numbers,
+            scale=Scale(
+                float(total.value),
+                len(public.names),
+                *ends,
+                step=step,
+                blocks=tuple((party.columns, radius) for party, radius in zip(parties, numbers, strict=True)),
+            ),
+            mu=float(gdp_mu(run.epsilon, run.spec.study.delta)) / records_together(run.spec),
+            parents=parents_of(*radii, public.statistic),
+            step=step,
+            has_dealer=run.spec.options.dealer != "none",
+        )
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Products of all columns and of the response statistic, and their sums."""
+        size = self.scale.columns + 1
+        columns = [*self.groups]
+        columns[self.active] = (*columns[self.active], size - 1)
+        rows, others = np.triu_indices(size, 1)
+        first = np.concatenate([np.arange(size), rows, np.full(size, CONSTANT)])
+        second = np.concatenate([np.arange(size), others, np.arange(size)])
+        return Layout(self.names, tuple(columns), (Part(first, second),))
+
+    @cached_property
+    def chunks(self) -> tuple[Chunk, ...]:
+        """All records at once."""
+        return (Chunk(slice(0, self.n), (NoisySum(RELEASE, self.total, self.mu),)),)
+
+    @cached_property
+    def total(self) -> Whole:
+        """The vector in whole steps, as everybody knows it: lengths of blocks, of the response and of the constant."""
+        size, constant = self.scale.columns + 1, round(self.scale.constant / self.step)
+        lengths = [Fraction(one) / Fraction(self.step) for one in (*self.radii, self.scale.radius / 2)]
+        pairs = np.full(size * (size - 1) // 2, 2)
+        weights = np.concatenate([np.ones(size, dtype=int), pairs, np.full(size, 2 * constant**2)])
+        longest = constant**2 + sum(math.floor(one**2) for one in lengths)
+        step = self.step**2 / self.n
+        return whole(np.zeros_like(weights), gram_squares(longest), step, BOUND, weights=weights, parents=self.parents)
+
+    @cached_property
+    def deviation(self) -> float:
+        """Standard deviation of the noise of an entry of the isometric vector, where it is added once."""
+        return noise_scale(self.total.certificate.value, self.mu)
+
+    @property
+    def copies(self) -> np.ndarray:
+        """(p + 1, p + 1) how often the noise is added: without a dealer by either of two parties."""
+        owner = self.layout.owner
+        return np.ones((len(owner), len(owner))) if self.has_dealer else 1 + (owner[:, None] != owner)
+
+    def widths(self) -> list[int]:
+        """Columns of every party, the response statistic among those of the active one."""
+        return [len(own) for own in self.layout.columns]

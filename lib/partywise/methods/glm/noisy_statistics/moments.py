@@ -1,0 +1,158 @@
+"""Second moments of scaled records: what one noisy matrix of them says about every model on these columns.
+
+A record is v = (S / sqrt p, z, s (t - t_0)): a constant, its scaled columns clipped to the radii of their parties, its
+response statistic clipped to a public range of half-width B, s = S / (2 B). The mean of v v' without its constant entry
+is released as isometric vector. From there on everything is post-processing, and free: slopes of any submodel,
+correlations, components. Families other than Gaussian rest on approximations by normal linear predictors, whose bias no
+epsilon removes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ....privacy.statistics.isometry import nearest_semidefinite, to_matrix
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What everyone knows of the records besides their number.
+
+    radius : S, length of the scaled columns of a record; columns : p
+    center, half_width : t_0 and B of the response statistic
+    step : of columns that are whole numbers of steps, in which the constant is whole as well; else 0
+    blocks : columns of each party and the radius that its records are clipped to; empty where one has all columns
+    """
+
+    radius: float
+    columns: int
+    center: float
+    half_width: float
+    step: float = 0.0
+    blocks: tuple[tuple[tuple[int, ...], float], ...] = ()
+
+    @property
+    def clips(self) -> tuple[tuple[tuple[int, ...], float], ...]:
+        """Columns that are clipped together, and their radius."""
+        return self.blocks or ((tuple(range(self.columns)), self.radius),)
+
+    @property
+    def constant(self) -> float:
+        """The constant entry of a record, S / sqrt p, or the next whole number of steps."""
+        constant = self.radius / float(np.sqrt(self.columns))
+        return float(np.ceil(constant / self.step)) * self.step if self.step else constant
+
+    @property
+    def weight(self) -> float:
+        """s, by which the response statistic is multiplied."""
+        return self.radius / (2 * self.half_width)
+
+    @property
+    def length(self) -> float:
+        """Largest length r of a record: r^2 = S^2 / p + S^2 + s^2 B^2."""
+        return float(np.sqrt(self.constant**2 + 1.25 * self.radius**2))
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Released second moments of the scaled records.
+
+    mean : (p + 1,) of the scaled columns and of s (t - t_0); second : (p + 1, p + 1) of the same, not centred
+    sd : of the noise of an entry of the isometric vector; 0 without noise
+    copies : (p + 1, p + 1) how often an entry has it: twice where each of two parties adds all of it, else once
+    location, scale : (p,) of the columns
+    """
+
+    mean: np.ndarray
+    second: np.ndarray
+    n: int
+    sd: float
+    copies: np.ndarray
+    public: Scale
+    location: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        vector: np.ndarray,
+        n: int,
+        sd: float,
+        copies: np.ndarray,
+        public: Scale,
+        location: np.ndarray,
+        scale: np.ndarray,
+    ) -> Moments:
+        """From the released isometric vector (d,)."""
+        size = public.columns + 1
+        mean = vector[-size:] / (np.sqrt(2) * public.constant)
+        return cls(mean, to_matrix(vector[:-size], size), n, sd, copies, public, location, scale)
+
+    @cached_property
+    def covariance(self) -> np.ndarray:
+        """(p + 1, p + 1) covariance of the scaled columns and of t, the noise in it."""
+        unit = np.append(np.ones(self.public.columns), self.public.weight)
+        centred = self.second - np.outer(self.mean, self.mean)
+        return (centred + centred.T) / 2 / np.outer(unit, unit)
+
+    @cached_property
+    def with_constant(self) -> np.ndarray:
+        """(p + 2, p + 2) the mean of v v', its constant entry included."""
+        ends = np.append(self.public.constant, self.mean * self.public.constant)
+        full = np.zeros((len(ends), len(ends)))
+        full[1:, 1:], full[0, 1:], full[1:, 0] = self.second, ends[1:], ends[1:]
+        full[0, 0] = self.public.constant**2
+        return full
+
+    @cached_property
+    def variances(self) -> np.ndarray:
+        """(p + 2, p + 2) variance of the noise in each entry of `with_constant`."""
+        found = np.full((self.public.columns + 2,) * 2, self.sd**2 / 2)
+        np.fill_diagonal(found, self.sd**2)
+        found[1:, 1:] *= self.copies
+        found[0, 0] = 0.0
+        return found
+
+    @property
+    def response(self) -> float:
+        """Mean of the response statistic t."""
+        return self.public.center + float(self.mean[-1]) / self.public.weight
+
+    def block(self, columns: Sequence[int]) -> np.ndarray:
+        """Covariance of some scaled columns, made positive semi-definite."""
+        return nearest_semidefinite(self.covariance[np.ix_(columns, columns)])
+
+    @property
+    def is_indefinite(self) -> bool:
+        """Whether noise has made the covariance of all columns indefinite, so that its negative eigenvalues are cut."""
+        columns = slice(self.public.columns)
+        return bool(np.linalg.eigvalsh(self.covariance[columns, columns])[0] < 0)
+
+    def ridge(self, columns: Sequence[int]) -> float:
+        """sd sqrt(p / 2): about half the largest eigenvalue of the noise of a matrix of these columns.
+
+        Of entries with noise of several variances it is that of their mean.
+        """
+        if not len(columns):
+            return 0.0
+        copies = float(np.mean(self.copies[np.ix_(columns, columns)]))
+        return self.sd * float(np.sqrt(copies * len(columns) / 2))
+
+    def matrix(self, columns: Sequence[int]) -> np.ndarray:
+        """Covariance of some scaled columns with the ridge on it."""
+        return self.block(columns) + self.ridge(columns) * np.eye(len(columns))
+
+    @cached_property
+    def correlation(self) -> np.ndarray:
+        """(p, p) correlations of all columns."""
+        matrix = self.matrix(range(self.public.columns))
+        root = np.sqrt(np.diagonal(matrix))
+        # A column without spread, which only a release without noise can show, correlates with nothing.
+        root[root == 0] = np.inf
+        found = matrix / np.outer(root, root)
+        np.fill_diagonal(found, 1.0)
+        return found

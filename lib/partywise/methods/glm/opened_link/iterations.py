@@ -1,0 +1,119 @@
+"""What the analyst of a joint fit decides: from opened sums to the next direction, and when the steps end."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ....models.families import FAMILIES, Family
+from ....models.newton_step import Line, Point, dependent, newton_step, penalties
+from ..exact import NO_STEP, separated_reason, separating_column
+from ..options import JointOptions
+from ..solvers import Memory, has_converged, unit_of
+
+# Verdicts beside the statuses of an estimate: another step, the last one, other weights for the same step.
+STEP, LAST, MAJORANT = "step", "last step", "other weights"
+
+
+@dataclass(frozen=True)
+class Steering:
+    """Where a joint fit stands.
+
+    beta : (q,) coefficients of standardised columns, the intercept first
+    path : penalised deviance by evaluation
+    verdict, reason : what comes next, and why it ends
+    point : the last evaluation; direction : (q,) the next step
+    first : (q,) Newton's matrix at the start, or that of L-BFGS; memory : of L-BFGS
+    names : (q - 1,) of the columns, in the order of the coefficients
+    """
+
+    beta: np.ndarray
+    path: tuple[float, ...] = ()
+    verdict: str = STEP
+    reason: str = ""
+    point: Point | None = None
+    direction: np.ndarray | None = None
+    first: np.ndarray | None = None
+    memory: Memory | None = None
+    names: tuple[str, ...] = ()
+
+    def line(self, ridge: float) -> Line:
+        """The line of the next step."""
+        if self.point is None or self.direction is None:
+            raise ValueError("direction is None: evaluate first.")
+        return Line.along(self.point, self.direction, ridge)
+
+    def after_step(self, step: float) -> Steering:
+        """After a step along the direction."""
+        return self if self.direction is None else replace(self, beta=self.beta + step * self.direction)
+
+    def end_as_separated(self, matrix: np.ndarray, ridge: float) -> Steering:
+        """End where X'WX (q, q) has lost the curvature of a direction; the reason names the column."""
+        place = None if self.first is None else separating_column(matrix, self.first, ridge)
+        return replace(self, direction=None, verdict="diverged", reason=separated_reason(place, self.names))
+
+
+def start_steering(
+    intercept: float, names: Sequence[str], matrix: np.ndarray | None, mean_weight: float, ridge: float
+) -> Steering:
+    """At an intercept; with X'X (q, q) of L-BFGS, or of what it starts from instead, and the mean weight."""
+    beta = np.concatenate([[intercept], np.zeros(len(names))])
+    now = Steering(beta, names=tuple(names))
+    if matrix is None:
+        return now
+    first = mean_weight * matrix + np.diag(penalties(len(beta), ridge))
+    return replace(now, first=first, memory=Memory(first))
+
+
+def steer_newton(
+    now: Steering, deviance: float, scores: np.ndarray, information: np.ndarray, family: str, options: JointOptions
+) -> Steering:
+    """After an evaluation with X'WX (q, q), of majorant weights where the verdict before asked for them."""
+    again = now.verdict == MAJORANT
+    point = Point.at(now.beta, deviance, scores, options.ridge)
+    matrix = information + np.diag(penalties(len(now.beta), options.ridge))
+    direction, _, verdict = newton_step(point.gradient, matrix, now.first, ridge=options.ridge)
+    path = now.path if again else (*now.path, point.value)
+    if direction is None and not again and type(FAMILIES[family]).majorant is not Family.majorant:
+        return replace(now, path=path, point=point, verdict=MAJORANT)
+    if verdict == "singular":
+        raise dependent(matrix)
+    now = replace(now, path=path, point=point, first=matrix if now.first is None else now.first)
+    if direction is None or verdict == "separated":
+        return now.end_as_separated(matrix, options.ridge)
+    return _next_verdict(now, direction, family, options)
+
+
+def steer_lbfgs(now: Steering, deviance: float, scores: np.ndarray, family: str, options: JointOptions) -> Steering:
+    """After an evaluation."""
+    if now.memory is None:
+        raise ValueError("memory is None: start L-BFGS with a matrix.")
+    point = Point.at(now.beta, deviance, scores, options.ridge)
+    memory = now.memory if now.point is None else now.memory.after(now.point, point)
+    direction = memory.direction(point.gradient)
+    return _next_verdict(
+        replace(now, path=(*now.path, point.value), point=point, memory=memory), direction, family, options
+    )
+
+
+def without_step(now: Steering) -> Steering:
+    """Where no step along the direction lowers the objective."""
+    return replace(now, verdict="not_converged", reason=NO_STEP, direction=None)
+
+
+def in_blocks(sizes: Sequence[int]) -> list[slice]:
+    """Which coefficients are those of each party."""
+    ends = [0, *itertools.accumulate(sizes)]
+    return [slice(*pair) for pair in itertools.pairwise(ends)]
+
+
+def _next_verdict(now: Steering, direction: np.ndarray, family: str, options: JointOptions) -> Steering:
+    unit = 1.0 if now.first is None else unit_of(FAMILIES[family], now.path[0], float(now.first[0, 0]))
+    if has_converged(direction, now.beta, options.tolerance, unit):
+        return replace(now, direction=direction, verdict=LAST)
+    if len(now.path) >= options.max_iter:
+        return replace(now, direction=None, verdict="not_converged", reason=f"max_iter={options.max_iter} evaluations")
+    return replace(now, direction=direction, verdict=STEP)

@@ -1,0 +1,245 @@
+"""What the places of a joint fit with the opened link compute: the active party its predictor, the analyst the rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+# Any: fields of an estimate by their names.
+from typing import Any, cast
+
+import numpy as np
+
+from ....federation.parties import Party, column_order
+from ....federation.roles import unprotected_value
+from ....models.newton_step import Line, curvature_vanished, dependent, line_search, rank_of
+from ....models.standardise import Scaling, with_ones
+from ....privacy.accounted_values import Clear
+from ..diagnostics import Sums, aic_published, deviance_r2, diagnose, sums_of
+from ..model import Estimate, Status
+from ..options import JointOptions
+from ..records import Response
+from .iterations import LAST, Steering, in_blocks, start_steering, steer_lbfgs, steer_newton, without_step
+
+# Openings that are kept for whoever attacks the active party's view.
+KEPT = 60
+
+
+@dataclass(frozen=True)
+class ScaledVector:
+    """A vector (n,) of numbers up to 1 in size, and the power of two that it was divided by."""
+
+    values: np.ndarray
+    scale: float
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """What the active party knows of the linear predictor.
+
+    eta : (n,) at the present coefficients; along : (n,) of the direction
+    others_parts : sum of the others' parts of every direction, in its unit: small steps tell as much
+    """
+
+    eta: np.ndarray
+    along: np.ndarray | None = None
+    others_parts: tuple[np.ndarray, ...] = ()
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores u and weights w at the present coefficients, both times the weights of records."""
+
+    deviance: float
+    u: ScaledVector
+    w: ScaledVector
+
+
+def scale_to_unit(values: np.ndarray) -> ScaledVector:
+    """A vector divided by the least power of two that leaves nothing above 1."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    scale = 2.0 ** math.ceil(math.log2(largest)) if largest else 1.0
+    return ScaledVector(values / scale, scale)
+
+
+def local_start(active: Party, response: Response) -> tuple[float, float]:
+    """Intercept without columns, and the mean weight there."""
+    intercept, _ = response.null()
+    weight = response.weigh(response.family.weight(intercept + response.shift))
+    return intercept, float(np.mean(weight))
+
+
+def local_sent_start(active: Party, begun: tuple[float, float]) -> Clear:
+    """Where the analyst starts."""
+    return Clear(np.array(begun), units=("label",))
+
+
+def local_predictor(active: Party, begun: tuple[float, float], response: Response) -> Predictor:
+    """The predictor at the start."""
+    return Predictor(begun[0] + response.shift)
+
+
+def local_evaluated(active: Party, response: Response, predictor: Predictor, kind: str) -> Evaluation:
+    """An evaluation; weights are ``observed``, ``majorant``, expected (``weight``), or ``squared`` scores."""
+    family, eta, y = response.family, predictor.eta, response.y
+    weights = {"observed": family.observed_weight, "majorant": family.majorant}
+    u = response.weigh(family.score(y, eta))
+    if kind == "squared":
+        return Evaluation(response.deviance(eta), scale_to_unit(u), scale_to_unit(u * u))
+    w = family.weight(eta) if kind == "weight" else weights[kind](y, eta)
+    return Evaluation(response.deviance(eta), scale_to_unit(u), scale_to_unit(response.weigh(w)))
+
+
+def local_scores(active: Party, found: Evaluation) -> ScaledVector:
+    """The vector u."""
+    return found.u
+
+
+def local_weights(active: Party, found: Evaluation) -> ScaledVector:
+    """The vector w."""
+    return found.w
+
+
+def local_own_scores(active: Party, found: Evaluation, X: np.ndarray, parts: Sequence[Clear]) -> tuple[Clear, Clear]:
+    """The deviance, and X_1'u (1 + p_1,) with the scale of u."""
+    own = with_ones(X).T @ (found.u.scale * found.u.values)
+    return unprotected_value(found.deviance, parts), unprotected_value((own, found.u.scale), parts)
+
+
+def local_own_information(active: Party, found: Evaluation, X: np.ndarray, parts: Sequence[Clear]) -> tuple[Clear]:
+    """X_1'WX_1 (1 + p_1, 1 + p_1) with the scale of w."""
+    columns = with_ones(X)
+    own = (columns * (found.w.scale * found.w.values)[:, None]).T @ columns
+    return (unprotected_value((own, found.w.scale), parts),)
+
+
+def local_part(party: Party, X: np.ndarray, direction: tuple[np.ndarray, float]) -> np.ndarray:
+    """(n,) the party's part of the predictor of a direction, in the unit of the direction."""
+    d, unit = direction
+    return X @ (d / unit)
+
+
+def local_along(
+    active: Party, predictor: Predictor, X: np.ndarray, direction: tuple[np.ndarray, float], others: np.ndarray
+) -> Predictor:
+    """With the predictor of a direction, from the party's own columns and the sum of the others."""
+    d, unit = direction
+    others_parts = (*predictor.others_parts, others) if len(predictor.others_parts) < KEPT else predictor.others_parts
+    return replace(predictor, along=with_ones(X) @ d + unit * others, others_parts=others_parts)
+
+
+def local_step(
+    active: Party, response: Response, predictor: Predictor, line: np.ndarray, parts: Sequence[Clear]
+) -> Clear:
+    """Length of the first step along the line that lowers the objective enough; 0 if none does."""
+    shape = Line(np.empty(0), np.empty(0), *line.tolist())
+    along = np.zeros(len(response.y)) if predictor.along is None else predictor.along
+    found = line_search(shape, lambda step: response.deviance(predictor.eta + step * along))
+    return unprotected_value(0.0 if found is None else found[0], parts)
+
+
+def local_moved(active: Party, predictor: Predictor, step: float) -> Predictor:
+    """After a step."""
+    along = 0.0 if predictor.along is None else step * predictor.along
+    return replace(predictor, eta=predictor.eta + along, along=None)
+
+
+def local_sums(active: Party, response: Response, predictor: Predictor, parts: Sequence[Clear]) -> Clear:
+    """Sums of the diagnostics."""
+    return unprotected_value(tuple(sums_of(response, predictor.eta)), parts)
+
+
+def local_scales(party: Party, scaling: Scaling) -> Clear:
+    """Means and standard deviations of the party's columns, to bring coefficients to the scale of the data."""
+    return Clear((scaling.means, scaling.scales), units=("features",), owner=party.name)
+
+
+def analyst_started(begun: np.ndarray, names: Sequence[str], matrix: np.ndarray | None, ridge: float) -> Steering:
+    """Before the first evaluation."""
+    return start_steering(float(begun[0]), names, matrix, float(begun[1]), ridge)
+
+
+def analyst_newton(
+    now: Steering, deviance: tuple[float], found: np.ndarray, matrix: np.ndarray, family: str, options: JointOptions
+) -> Steering:
+    """After an evaluation of Newton."""
+    return steer_newton(now, deviance[0], found, matrix, family, options)
+
+
+def analyst_lbfgs(
+    now: Steering, deviance: tuple[float], found: np.ndarray, family: str, options: JointOptions
+) -> Steering:
+    """After an evaluation of L-BFGS."""
+    return steer_lbfgs(now, deviance[0], found, family, options)
+
+
+def analyst_verdict(now: Steering, parts: Sequence[Clear]) -> Clear:
+    """What comes next."""
+    return unprotected_value(now.verdict, parts)
+
+
+def analyst_direction(now: Steering, place: int, sizes: Sequence[int], parts: Sequence[Clear]) -> Clear:
+    """A party's part of the direction, and the power of two above all slopes."""
+    direction = np.zeros(len(now.beta)) if now.direction is None else now.direction
+    largest = float(np.max(np.abs(direction[1:]), initial=0.0))
+    unit = 2.0 ** math.ceil(math.log2(largest)) if largest else 1.0
+    return unprotected_value((direction[in_blocks(sizes)[place]], unit), parts)
+
+
+def analyst_line(now: Steering, ridge: float, parts: Sequence[Clear]) -> Clear:
+    """(5,) what decides about steps along the direction."""
+    line = now.line(ridge)
+    return unprotected_value(np.array([line.value, line.slope, line.penalty, line.lean, line.bend]), parts)
+
+
+def analyst_moved(now: Steering, step: float) -> Steering:
+    """After a step; one of length 0 is the end."""
+    return now.after_step(step) if step else without_step(now)
+
+
+def analyst_finished(now: Steering, matrix: np.ndarray, ridge: float) -> Steering:
+    """With the status of the optimum, from X'WX there: separated responses have lost their curvature."""
+    if now.first is not None and curvature_vanished(matrix, now.first, ridge):
+        return now.end_as_separated(matrix, ridge)
+    return replace(now, verdict="ok") if now.verdict == LAST else now
+
+
+def analyst_named(now: Steering, matrix: np.ndarray) -> Steering:
+    """Curvature that is lost in X'X already is that of columns that depend on each other."""
+    if rank_of(matrix) < len(matrix):
+        raise dependent(matrix)
+    return now
+
+
+def analyst_estimate(
+    now: Steering,
+    sums: tuple[float, ...],
+    matrix: np.ndarray | None,
+    sandwich: Sequence[np.ndarray],
+    scales: Sequence[tuple[np.ndarray, np.ndarray]],
+    columns: Sequence[Sequence[int]],
+    family: str,
+    options: JointOptions,
+) -> Estimate:
+    """Everything that is reported, by the global numbers of the columns.
+
+    sandwich : X'WX at observed weights and at squared scores, where ``cov_type`` asks for them
+    """
+    places = column_order(columns)
+    order = np.concatenate([[0], 1 + places])
+    scaling = Scaling.merge([Scaling(*part) for part in scales], places)
+    beta, found = scaling.coefficients(now.beta[order]), Sums(*sums)
+    shown: dict[str, Any]
+    if now.verdict == "ok" and matrix is not None:
+        given = found, matrix[np.ix_(order, order)], scaling, family
+        robust = [one[np.ix_(order, order)] for one in sandwich]
+        drawn, covariance = options.dispersion, options.cov_type
+        shown = diagnose(*given, ridge=options.ridge, dispersion=drawn, cov_type=covariance, sandwich=robust).fields()
+    else:
+        r2, published = deviance_r2(found.deviance, found.null_deviance), aic_published(found.deviance, len(beta))
+        numbers = {"deviance_r2": r2, "aic_published": published}
+        shown = {"deviance": found.deviance, "null_deviance": found.null_deviance, "numbers": numbers}
+    path = np.array(now.path)
+    status = cast(Status, now.verdict)
+    return Estimate(beta, status=status, reason=now.reason, iterations=len(path), objective=path, **shown)

@@ -1,0 +1,207 @@
+"""Options of the protocols of vertical generalised linear models; standard library only, checked before any job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, final
+
+from ...alignment.options import AlignmentOptions, Mode
+from ...core.checks import (
+    Count,
+    Dealer,
+    KeySize,
+    NotNegative,
+    Positive,
+    Range,
+    check_dealer,
+    check_key_size,
+    check_unread_options,
+    places_of,
+)
+
+Dispersion = Literal["family", "pearson"]
+Covariance = Literal["nonrobust", "HC0", "HC1"]
+Clip = Literal["record", "residual"]
+Iterate = Literal["last", "mean"]
+
+
+def check_covariance(cov_type: Covariance, ridge: float) -> None:
+    """ValueError for a sandwich around coefficients that a ridge shrinks."""
+    if cov_type != "nonrobust" and ridge:
+        raise ValueError(f"cov_type is {cov_type!r} with ridge {ridge}: robust errors are of fits without one.")
+
+
+@final
+@dataclass(frozen=True)
+class ReferenceOptions(AlignmentOptions):
+    """The pooled fit, all in the clear: Newton steps on all columns in one place.
+
+    ridge : times the squared length of the standardised coefficients, without the intercept, is added to the deviance
+    dispersion : ``family`` (1 of binomial and Poisson, else Pearson's) or ``pearson`` (quasi-likelihood)
+    cov_type : of the standard errors: that of the model, or from squared scores (sandwich), ``HC1`` times n / (n - q)
+    """
+
+    ridge: NotNegative = 0.0
+    dispersion: Dispersion = "family"
+    cov_type: Covariance = "nonrobust"
+    tolerance: Positive = 1e-8
+    max_iter: Count = 100
+
+    uses_epsilon = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_covariance(self.cov_type, self.ridge)
+
+
+@final
+@dataclass(frozen=True)
+class BcdOptions(AlignmentOptions):
+    """Block coordinate descent (seed 004, "The BCD Algorithm").
+
+    variant : ``published`` (start 0, no step control, y at every party) or ``corrected`` (columns standardised,
+        intercept at the link of the mean, steps halved until the objective falls)
+    local : a block takes ``one_step`` of iteratively reweighted least squares, or goes to its ``argmin``
+    ridge : of ``published`` for all coefficients, of ``corrected`` for all but the intercept; 0 needs columns of all
+        parties that do not depend on each other, which this protocol checks within each party alone: with a copy at two
+        parties the status is ``ok``, and the coefficients are one of many minimisers
+    tolerance : of the sum over blocks of the length of the change of a sweep
+    """
+
+    alignment: Mode = "sha256"
+    variant: Literal["published", "corrected"] = "published"
+    local: Literal["one_step", "argmin"] = "one_step"
+    ridge: NotNegative = 1e-4
+    tolerance: Positive = 1e-8
+    max_sweeps: Count = 5000
+
+    uses_epsilon = False
+
+
+@final
+@dataclass(frozen=True)
+class JointOptions(AlignmentOptions):
+    """All blocks together, from sums that secure products open.
+
+    solver : ``newton`` (observed weights) or ``lbfgs`` (memory 10)
+    link : ``opened`` (the active party sees the linear predictor of every iteration) or ``shared`` (it stays in shares,
+        and the link is a polynomial on them; ``lbfgs`` only)
+    start : matrix at which ``lbfgs`` starts: of the whole ``gram`` matrix, or of each party's ``block`` alone
+    ridge, dispersion, cov_type, tolerance, max_iter : as of the reference; a sandwich opens two matrices more
+    """
+
+    solver: Literal["newton", "lbfgs"] = "newton"
+    link: Literal["opened", "shared"] = "opened"
+    start: Literal["gram", "block"] = "gram"
+    ridge: NotNegative = 0.0
+    dispersion: Dispersion = "family"
+    cov_type: Covariance = "nonrobust"
+    tolerance: Positive = 1e-8
+    max_iter: Count = 100
+
+    uses_epsilon = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.link == "shared" and self.solver != "lbfgs":
+            raise ValueError("link is 'shared': solver must be 'lbfgs', Newton's weights are not formed in shares.")
+        check_covariance(self.cov_type, self.ridge)
+        if self.link == "shared" and self.cov_type != "nonrobust":
+            raise ValueError(f"cov_type is {self.cov_type!r}: scores are not squared in shares; use link 'opened'.")
+        if self.solver != "lbfgs":
+            check_unread_options(self, ("start",), "solver 'lbfgs'")
+
+
+@final
+@dataclass(frozen=True)
+class MomentsOptions(AlignmentOptions):
+    """Private: one noisy matrix of second moments, from secure products; nobody sees a record (distributed trust).
+
+    dealer : ``none``: either party of a product adds all of the noise, which doubles the variance of these entries; or
+        the ``dealer``, a place without data that must not collude, as it knows the noise and could open what crosses
+    cipher : without a dealer: ``paillier``, or ``sized`` (the same integers computed openly, the same bytes)
+    key_size : bits of the Paillier modulus
+    """
+
+    dealer: Dealer = "none"
+    cipher: Literal["paillier", "sized"] = "paillier"
+    key_size: KeySize = 2048
+
+    uses_epsilon = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_dealer(self)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Places without data that take part besides those of the protocol."""
+        return places_of(self.dealer)
+
+
+@final
+@dataclass(frozen=True)
+class NoisyNewtonOptions(AlignmentOptions):
+    """Private: noisy scores along a noisy matrix of second moments (central trust).
+
+    steps : number of scores; None for 4 (Gaussian), 8 (at least 20,000 records) or 2
+    share : of the squared budget for the matrix
+    clip : ``record`` (the length of x r to C), ``residual`` (r alone, so that C is sqrt(1 + S^2) times its bound) or
+        None for the family's
+    bound : C of ``record`` or the bound of r of ``residual``; None for the family's
+    iterate : what is answered, the ``mean`` of the iterates from half of the steps on, or the ``last``; None for the
+        mean of Gaussian and inverse Gaussian responses, else the last
+    """
+
+    steps: Count | None = None
+    share: Annotated[float, Range(0, 1, "()")] = 0.1
+    clip: Clip | None = None
+    bound: Positive | None = None
+    iterate: Iterate | None = None
+
+    uses_epsilon = True
+
+
+@final
+@dataclass(frozen=True)
+class NoisyGradientOptions(AlignmentOptions):
+    """Private: noisy gradient steps (central trust).
+
+    steps : number of scores; rate : length of a step, over the mean weight of the family
+    clip, bound, iterate : as of `NoisyNewtonOptions`
+    """
+
+    steps: Count = 20
+    rate: Positive = 0.15
+    clip: Clip | None = None
+    bound: Positive | None = None
+    iterate: Iterate = "last"
+
+    uses_epsilon = True
+
+
+@final
+@dataclass(frozen=True)
+class NoisyPredictorOptions(AlignmentOptions):
+    """Private: the architecture of seed 004 with every message released; Gaussian and binomial only.
+
+    Trust is local but for X'r, to which either of two parties adds all of the noise (distributed).
+
+    sweeps : over all blocks; shares : of the squared budget for X'X, for X'r and for the linear predictors, in all 1
+    own : the active party's predictor in its residuals, as ``released`` like those of the others, or ``exact``
+    cipher, key_size : of the products of two parties, as of `MomentsOptions`
+    """
+
+    sweeps: Count = 1
+    shares: tuple[Positive, Positive, Positive] = (0.2, 0.5, 0.3)
+    own: Literal["released", "exact"] = "released"
+    cipher: Literal["paillier", "sized"] = "paillier"
+    key_size: KeySize = 2048
+
+    uses_epsilon = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_key_size(self.key_size)
+        if abs(sum(self.shares) - 1) > 1e-12:
+            raise ValueError(f"shares is {list(self.shares)}: they must sum to 1, the whole budget.")

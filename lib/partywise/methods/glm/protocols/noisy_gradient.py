@@ -1,0 +1,53 @@
+"""Protocol: gradient steps from noisy scores (trust model ``central``).
+
+The usual private fit, for comparison with `noisy_newton`: T mean scores share the squared budget, each at coefficients
+that all can compute from earlier releases; a step is the score times rate / w, w the family's public mean weight.
+Messages: `partywise.methods.glm.protocols.central`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....alignment.rows import common_rows
+from ....federation.roles import ANALYST
+from ....federation.run import Run
+from ..model import Estimate
+from ..noisy_statistics.scores import mean_weight
+from ..options import NoisyGradientOptions
+from .central import (
+    Plan,
+    Trail,
+    announced_scores,
+    check_private,
+    make_plan,
+    only,
+    records_in,
+    released_score,
+    return_coefficients,
+    server_started,
+)
+
+
+def server_step(trail: Trail, released: Sequence[Sequence[np.ndarray]], plan: Plan[NoisyGradientOptions]) -> Trail:
+    """One gradient step further."""
+    return (*trail, trail[-1] + plan.options.rate / mean_weight(plan.public) * only(released))
+
+
+def fit(run: Run) -> Estimate:
+    """Release a score at every iterate; the coefficients go back to their parties."""
+    check_private(run)
+    rows, n = common_rows(run)
+    steps = run.spec.options.steps
+    plan: Plan[NoisyGradientOptions] = make_plan(run, n, (1 / steps,) * steps)
+    run.charge(run.parties, *announced_scores(plan, plan.mu))
+    shares = records_in(run, rows)
+    trail, names, clipped = run.at(ANALYST, server_started, plan), list[str](), []
+    for step in range(steps):
+        score, share = released_score(run, shares, plan, trail, step, plan.mu[step], tuple(names))
+        clipped.append(share)
+        trail = run.at(ANALYST, server_step, trail, score, plan)
+        names.append(f"score {step}")
+    return return_coefficients(run, plan, trail, tuple(names), rows, clipped)

@@ -1,0 +1,109 @@
+"""Protocol: Newton steps from noisy scores, along a noisy matrix of second moments (trust model ``central``).
+
+The corrected, private form of the joint fit where an aggregator may be trusted: it releases the mean of v v',
+v = (c, z), c about S / sqrt(p), once (``share`` of the squared budget) and T mean scores, each at coefficients that all
+can compute from earlier releases.  A step follows w (M + rho I)^-1, w the family's public mean weight, rho = sigma
+sqrt(p / 2).  Messages: `partywise.methods.glm.protocols.central`, and once
+
+second moments                           aggregator, analyst          Release, central        8 ((p + 1)(p + 2) / 2 - 1)
+
+Of Gaussian and inverse Gaussian responses the default answers the mean of the iterates from half of the steps on:
+their noise is independent where they have arrived, and a step too far is taken back by half.  Others are still on
+their way after two steps, and their last iterate is answered.  Clipped scores of skewed responses are biased, which no
+epsilon removes; the cell epsilon = inf shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ....alignment.rows import common_rows
+from ....federation.exchanges.secure_sum import AGGREGATOR, sums_of_shares
+from ....federation.roles import ANALYST
+from ....federation.run import Run
+from ....privacy.ledger.event import Event
+from ....privacy.mechanisms.integer import IntegerGaussian
+from ....privacy.mechanisms.release import Release, Terms, noise_scale
+from ..model import Estimate
+from ..noisy_statistics.scores import (
+    Matrix,
+    constant_entry,
+    mean_weight,
+    moments_certificate,
+    second_moments,
+)
+from ..options import NoisyNewtonOptions
+from .central import (
+    Plan,
+    Trail,
+    announced_noise,
+    announced_scores,
+    check_private,
+    make_plan,
+    only,
+    records,
+    records_in,
+    released_score,
+    return_coefficients,
+    server_started,
+)
+
+LARGE = 20_000
+SECOND = "second moments"
+
+
+def steps_of(options: NoisyNewtonOptions, family: str, n: int) -> int:
+    """Number of scores: of the options, or 4 (Gaussian), 8 (at least 20,000 records), 2."""
+    if options.steps is not None:
+        return options.steps
+    return 4 if family == "gaussian" else 8 if n >= LARGE else 2
+
+
+def announced_second(plan: Plan[NoisyNewtonOptions]) -> Event:
+    """What the second moments cost every party."""
+    certificate = moments_certificate(plan.radius, plan.p, plan.n)
+    return announced_noise(certificate, plan.mu[0], SECOND, plan.radius.parents)
+
+
+def noisy_second(
+    blocks: Sequence[np.ndarray], response: Sequence[np.ndarray], plan: Plan[NoisyNewtonOptions], rng_for: Callable
+) -> tuple[Release, ...]:
+    """The second moments with their noise: computed inside the aggregation."""
+    moments = second_moments(records(blocks, plan.party_columns), plan.radius)
+    rng = rng_for(SECOND, AGGREGATOR)
+    terms: Terms = {"release_id": SECOND, "trust_model": "central", "knows": (AGGREGATOR,)}
+    return (IntegerGaussian(mu=plan.mu[0])(moments, rng, **terms),)
+
+
+def server_matrix(released: Sequence[Sequence[np.ndarray]], plan: Plan[NoisyNewtonOptions]) -> Matrix:
+    """The matrix of all steps; the sd of its noise is public."""
+    sigma = noise_scale(moments_certificate(plan.radius, plan.p, plan.n).value, plan.mu[0])
+    constant = constant_entry(plan.radius, plan.p, plan.n)
+    return Matrix.of(only(released), constant, sigma, mean_weight(plan.public), plan.p)
+
+
+def server_step(trail: Trail, released: Sequence[Sequence[np.ndarray]], matrix: Matrix) -> Trail:
+    """One Newton step further."""
+    return (*trail, trail[-1] + matrix.step(only(released)))
+
+
+def fit(run: Run) -> Estimate:
+    """Release the second moments, then a score at every iterate; the coefficients go back to their parties."""
+    check_private(run)
+    rows, n = common_rows(run)
+    options = run.spec.options
+    steps = steps_of(options, run.spec.public.family, n)
+    plan: Plan[NoisyNewtonOptions] = make_plan(run, n, (options.share, *((1 - options.share) / steps,) * steps))
+    run.charge(run.parties, announced_second(plan), *announced_scores(plan, plan.mu[1:]))
+    shares = records_in(run, rows)
+    second = sums_of_shares(run, shares, ANALYST, (SECOND,), noisy_second, plan, run.rng_for)
+    matrix = run.at(ANALYST, server_matrix, second, plan)
+    trail, names, clipped = run.at(ANALYST, server_started, plan), [SECOND], []
+    for step in range(steps):
+        score, share = released_score(run, shares, plan, trail, step, plan.mu[1 + step], tuple(names))
+        clipped.append(share)
+        trail = run.at(ANALYST, server_step, trail, score, matrix)
+        names.append(f"score {step}")
+    return return_coefficients(run, plan, trail, tuple(names), rows, clipped)

@@ -1,0 +1,127 @@
+"""The pooled fit, all in the clear: every column goes to the active party, which fits alone.
+
+| message | from, to | payload |
+|---|---|---|
+| what aligns the records, where they arrive unaligned | `partywise.alignment.rows` | |
+| columns (n, p_k) | every passive party, active | Clear(features) |
+| coefficients (1 + p,) | active, analyst | Clear(label, features) of all |
+
+The active party sees one n-vector for each column of another one (``record_openings``); nothing finite is certified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ....alignment.rows import common_rows
+from ....federation.parties import Party, merge_blocks
+from ....federation.roles import ANALYST, parts_of, roles, unprotected_value
+from ....federation.run import Run
+from ....models.newton_step import column_names
+from ....models.standardise import with_ones
+from ....privacy.accounted_values import Clear
+from ..diagnostics import diagnose, sums_of
+from ..exact import Fit, fit_glm
+from ..model import Estimate
+from ..options import ReferenceOptions
+from ..records import Response, local_columns, local_response
+
+
+def local_null(active: Party, response: Response) -> tuple[float, float]:
+    """The fit without columns; ValueError if nothing differs, before anything is sent."""
+    return response.null()
+
+
+def local_features(passive: Party, columns: np.ndarray) -> Clear:
+    """The party's columns as they are, (n, p_k)."""
+    return Clear(columns, units=("features",), owner=passive.name)
+
+
+def local_fit(
+    active: Party,
+    own: np.ndarray,
+    others: Sequence[np.ndarray],
+    response: Response,
+    columns: Sequence[Sequence[int]],
+    options: ReferenceOptions,
+    names: Sequence[str],
+) -> Fit:
+    """The fit on all columns; ``columns`` are those of the party, then those of the others; ``names`` are of all."""
+    return fit_glm(
+        merge_blocks([own, *others], columns),
+        response.y,
+        response.family,
+        weights=response.weights,
+        offset=response.offset,
+        ridge=options.ridge,
+        tolerance=options.tolerance,
+        max_iter=options.max_iter,
+        names=names,
+    )
+
+
+def local_coefficients(active: Party, fit: Fit, parts: Sequence[Clear]) -> Clear:
+    """(1 + p,) coefficients of the columns as they were given."""
+    return unprotected_value(fit.coefficients, parts)
+
+
+def squares(X: np.ndarray, fit: Fit, response: Response) -> list[np.ndarray]:
+    """X'WX of standardised columns at observed weights and at squared scores."""
+    family, columns = response.family, with_ones(fit.scaling.apply(X))
+    scores = response.weigh(family.score(response.y, fit.eta))
+    weights = (response.weigh(family.observed_weight(response.y, fit.eta)), scores * scores)
+    return [(columns * w[:, None]).T @ columns for w in weights]
+
+
+def local_estimate(
+    active: Party,
+    fit: Fit,
+    own: np.ndarray,
+    others: Sequence[np.ndarray],
+    response: Response,
+    columns: Sequence[Sequence[int]],
+    options: ReferenceOptions,
+) -> Estimate:
+    """Everything that is reported; without standard errors where the fit has not reached its optimum."""
+    sums = sums_of(response, fit.eta)
+    given = sums, fit.information, fit.scaling, response.family.name
+    sandwich = [] if options.cov_type == "nonrobust" else squares(merge_blocks([own, *others], columns), fit, response)
+    drawn, covariance = options.dispersion, options.cov_type
+    shown = diagnose(*given, ridge=options.ridge, dispersion=drawn, cov_type=covariance, sandwich=sandwich).fields()
+    if fit.status != "ok":
+        shown |= dict.fromkeys(("standard_errors", "covariance", "dispersion", "log_likelihood"))
+        shown["numbers"]["aic"] = None
+    shown |= {"reason": fit.reason, "objective": fit.objective}
+    return Estimate(fit.coefficients, status=fit.status, iterations=fit.iterations, **shown)
+
+
+def to_estimate(
+    estimate: Estimate, others: Sequence[np.ndarray], names: Sequence[str], rows: Mapping[str, np.ndarray] | None
+) -> Estimate:
+    """With what the active party saw; ``names`` are its own and those of the others."""
+    active, *rest = names
+    views = {f"{active}: {name}": X for name, X in zip(rest, others, strict=True)}
+    counts = {"openings": 0, "record_openings": sum(X.shape[1] for X in others), "secure_products": 0}
+    kept = None if rows is None else {name: np.array(own) for name, own in rows.items()}
+    return replace(estimate, views=views, rows=kept, numbers=estimate.numbers | counts)
+
+
+def fit(run: Run) -> Estimate:
+    """Columns in the clear."""
+    active, passive = roles(run.parties, bare=True)
+    public, options, order = run.spec.public, run.spec.options, (active, *passive)
+    rows, _ = common_rows(run)
+    response = run.at(active, local_response, rows, public, options.ridge)
+    run.at(active, local_null, response)
+    columns = run.each(run.parties, local_columns, rows, public)
+    others = run.gather(passive, active, "columns", local_features, columns)
+    groups = [party.columns for party in order]
+    with column_names(public.names):
+        found = run.at(active, local_fit, columns, others, response, groups, options, public.names)
+    run.send(active, ANALYST, "coefficients", local_coefficients, found, parts_of(order))
+    estimate = run.at(active, local_estimate, found, columns, others, response, groups, options)
+    aligned = None if public.aligned else rows
+    return run.assemble(to_estimate, estimate, others, [party.name for party in order], aligned)

@@ -1,0 +1,140 @@
+"""Who has which coefficients in the end, and a protocol: means of new records by the coefficients that each party has.
+
+Every passive party sends the linear predictor of its columns to the active one, which adds its own and the intercept.
+No response is needed, and nothing is learnt.
+
+What is protected: nothing is certified. The active party reads a number of every record from each passive party, which
+says as much of its columns as they enter the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ....federation.deployment.outcome import estimate_at
+from ....federation.folds import ProtocolSpec
+from ....federation.parties import Participant, Party
+from ....federation.roles import roles
+from ....federation.run import PerPlace, Run, per_place
+from ....models.families import FAMILIES
+from ....privacy.accounted_values import Clear
+from ..model import Estimate, PublicFacts
+
+
+def local_part(party: Party, sent: np.ndarray, n_columns: int, epsilon: float) -> Estimate:
+    """What the party was sent: its coefficients and, to the active one, the intercept before them; the rest is nan."""
+    found = np.full(1 + n_columns, np.nan)
+    found[1 + np.asarray(party.columns, dtype=int)] = sent[len(sent) - len(party.columns) :]
+    if len(sent) > len(party.columns):
+        found[0] = sent[0]
+    return Estimate(found, epsilon_claimed=epsilon)
+
+
+def held_parts(run: Run, sent: Mapping[str, np.ndarray]) -> PerPlace[Estimate]:
+    """What every party has of the estimate."""
+    return run.each(run.parties, local_part, per_place(sent), len(run.spec.public.names), run.epsilon)
+
+
+def with_records(
+    estimate: Estimate,
+    rows: Mapping[str, np.ndarray] | None,
+    clipped: Mapping[str, np.ndarray],
+    scores: Sequence[float] = (),
+) -> Estimate:
+    """With the records that it was made of where they came unaligned, and with what was clipped of them.
+
+    clipped : of each party, which records of its block were (`local_clipped`)
+    scores : shares of clipped scores, by step
+    """
+    numbers: dict[str, float | int | bool | str | None] = {
+        "record_clip_share": float(np.mean(np.any(list(clipped.values()), axis=0)))
+    }
+    if len(scores):
+        numbers["score_clip_share"] = float(np.mean(scores))
+    kept = None if rows is None else dict(rows)
+    return replace(estimate, rows=kept, numbers=estimate.numbers | numbers)
+
+
+@dataclass(frozen=True)
+class ModelPart:
+    """What a party keeps of a model.
+
+    coefficients : (p_k,) of its columns; intercept : of the active party
+    """
+
+    coefficients: np.ndarray
+    intercept: float | None = None
+
+    def check(self, role: str, columns: tuple[int, ...], p: int) -> None:
+        """ValueError unless a party with these of p columns can score with it."""
+        if (role == "active") != (self.intercept is not None):
+            raise ValueError(f"it is not that of the {role} party")
+        numbers = [*self.coefficients.ravel().tolist(), self.intercept or 0.0]
+        if self.coefficients.shape != (len(columns),) or not np.all(np.isfinite(numbers)):
+            raise ValueError(f"it has not {len(columns)} finite coefficients")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What the active party has in the end: (n,) linear predictors and means."""
+
+    scores: np.ndarray
+    predictions: np.ndarray
+    epsilon_claimed: float = float("inf")
+
+
+def refusal(options: object) -> str:
+    """Why no model of a method with these options is scored with parties apart, with the remedy; empty if any is."""
+    return ""
+
+
+def part_of(
+    value: object, party: Participant, spec: ProtocolSpec[object, object, object, PublicFacts]
+) -> ModelPart | None:
+    """The part that a party has of what a fit returned there; None where it has none that scores."""
+    found = estimate_at(value, party.name)
+    if not isinstance(found, Estimate) or found.status != "ok":
+        return None
+    own = found.coefficients[1 + np.asarray(party.columns, dtype=int)]
+    intercept = float(found.coefficients[0]) if party.role == "active" else None
+    return ModelPart(own, intercept) if np.all(np.isfinite([*own, intercept or 0.0])) else None
+
+
+def made_up_part(party: Participant, public: PublicFacts) -> ModelPart:
+    """A part that says nothing."""
+    return ModelPart(np.zeros(len(party.columns)), 0.0 if party.role == "active" else None)
+
+
+def local_own_predictor(party: Party) -> np.ndarray:
+    """(n,) what the columns of a party add to the linear predictor."""
+    part: ModelPart = party.block["part"].item()
+    return np.asarray(party.block["X"] @ part.coefficients)
+
+
+def local_predictor(passive: Party) -> Clear:
+    """(n,) linear predictors of a passive party's columns."""
+    return Clear(local_own_predictor(passive), units=("features",), owner=passive.name)
+
+
+def local_scores(active: Party, others: tuple[np.ndarray, ...], family: str) -> Scores:
+    """Linear predictors of all columns, and the means of the responses."""
+    part: ModelPart = active.block["part"].item()
+    total = local_own_predictor(active) + part.intercept
+    for one in others:
+        total = total + one
+    return Scores(total, FAMILIES[family].mean(total))
+
+
+def to_scores(scores: Scores) -> Scores:
+    """What the active party has, for whoever asks for it."""
+    return scores
+
+
+def fit(run: Run) -> Scores:
+    """One message of each passive party; the active party has the scores."""
+    active, passive = roles(run.parties, bare=True)
+    others = run.gather(passive, active, "linear predictors of new records", local_predictor)
+    return run.assemble(to_scores, run.at(active, local_scores, others, run.spec.public.family))

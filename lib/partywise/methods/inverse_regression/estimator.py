@@ -1,0 +1,317 @@
+"""Sliced inverse regression over clients, as an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...core.checks import positive
+from ...core.verdicts import response_verdict, size_verdict
+from ...federation.account.fit_budget import Budget
+from ...federation.estimator import Method, Transformer, numbers, summary_rows, vector
+from ...federation.secure_streams import Randomness
+from ...models.intervals import noise_line
+from ...privacy.accounted_values import Public
+from .model import Estimate, PublicFacts
+from .options import CertifiedOptions, PublishedOptions, ReferenceOptions, WhitenedOptions, check_budget_options
+from .protocols import certified, published, reference, whitened
+from .slices import Slices, class_slices, public_slices
+from .subspace import loss_bound
+
+FIXED = "edges or classes of the estimator, fixed before the data were seen"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Constants that every protocol reads; ``delta`` is that of all releases of a client together."""
+
+    radius: float
+    delta: float
+    epsilon_second: float | None
+    active: int | None
+    screened: bool
+    rows_per_user: int | None
+
+    def of_all(self, clients: int) -> Settings:
+        """The same for releases about all records of so many clients: delta is what was given."""
+        return self
+
+    @property
+    def releases(self) -> int:
+        """Kinds of release of a client."""
+        return 3 if self.screened else 2
+
+    @property
+    def release_delta(self) -> float:
+        """Share of one release."""
+        return self.delta / self.releases
+
+    @property
+    def claimed_delta(self) -> float:
+        """Of the published claim, which adds delta for every release."""
+        return self.delta * self.releases
+
+
+class SlicedInverseRegression(Transformer):
+    """Federated sliced inverse regression under differential privacy (seed 001): rows lie at different clients.
+
+    Parameters
+    ----------
+    protocol : {"certified", "whitened", "published", "reference"}
+        With a proof in one round or, whitened, in two; as published; or without privacy.
+    epsilon : float, optional
+        Certified, whitened: of all releases of a client together, or as ``calibrate`` says. Published: of each kind of
+        release, as in the source. inf: no noise; refused by the reference.
+    delta : float
+        Of all releases of a client together.
+    n_directions : int
+        d, dimension of the subspace.
+    edges : sequence of float, optional
+        Increasing public slice edges of the response.
+    classes : sequence, optional
+        The public classes of the response, instead of edges.
+    radius : float
+        Every entry of X is clipped to [-radius, radius], so that columns need public scales; ``reference`` clips
+        nothing.
+    epsilon_second : float, optional
+        Of the second moment, where ``epsilon`` is that of each kind of release and this one's differs.
+    screened : bool
+        Whether columns are selected before anything else is released.
+    active : int, optional
+        Size of the true support where it is known; screening keeps twice as many columns unless ``max_size`` says more.
+    rows_per_user : int, optional
+        Public bound on the records of one person.
+    parties, random_state, shared_budget, clipped
+        As in `Estimator`; ``parties`` and ``rng`` of a fit come before those given here.
+    **options
+        Fields of the protocol's dataclass in `partywise.methods.inverse_regression.options`.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (d, p)
+        Basis of the subspace; only its span counts.
+    noise_errors_ : ndarray of shape (d, p), or None
+        Standard deviation that the noise of privacy alone gives each entry of ``components_``, to first order; NaN in a
+        direction that cannot be told from noise. Of ``certified`` with its standard options and ``whitened``.
+    noise_errors_reason_ : str
+        Why ``noise_errors_`` of a noisy fit is None; else empty.
+    loss_bound_ : float, or None
+        Upper 95 % bound of the projection loss to the true subspace, by parametric bootstrap from what was released; of
+        ``certified`` with its standard options, and of no other; None as well where noise hides an eigenvalue.
+    columns_ : ndarray of int or None
+        Columns that screening kept.
+    estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
+        As in `Estimator`; the unit of ``privacy_`` is ``row``.
+
+    Notes
+    -----
+    Formal guarantee: ``privacy_.epsilon_certified`` at ``delta`` for replacing one record of a client; clients hold
+    different persons and compose in parallel.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> X = pw.stream(1, "records").uniform(-1, 1, size=(3000, 3))
+    >>> model = pw.SlicedInverseRegression(epsilon=2.0, edges=(-0.5, 0.5), parties=3, random_state=7)
+    >>> model.fit(X, X[:, 0] + X[:, 1]).transform(X).shape
+    (3000, 1)
+    """
+
+    unit = "row"
+    _column = "direction"
+    methods: ClassVar[Mapping[str, Method]] = {
+        "certified": Method(CertifiedOptions, certified.fit, ("server",), "server"),
+        "whitened": Method(WhitenedOptions, whitened.fit, ("server",), "server"),
+        "published": Method(PublishedOptions, published.fit, ("server",), "server", published=True),
+        "reference": Method(ReferenceOptions, reference.fit, ("server",), "server"),
+    }
+    _estimate = Estimate
+    _model_fields = ("basis", "epsilon_claimed", "epsilon", "clients", "columns", "noise_errors")
+    _model_attributes: ClassVar[Mapping[str, object]] = {"loss_bound_": float | None}
+    _finite = ("components_",)
+
+    def __init__(
+        self,
+        protocol: str = "certified",
+        *,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+        n_directions: int = 1,
+        edges: Sequence[float] | None = None,
+        classes: ArrayLike | None = None,
+        radius: float = 1.0,
+        epsilon_second: float | None = None,
+        screened: bool = False,
+        active: int | None = None,
+        rows_per_user: int | None = None,
+        parties: int | Sequence[Sequence[int]] | None = None,
+        random_state: Randomness | None = None,
+        shared_budget: Budget | None = None,
+        clipped: Literal["refuse", "allow"] = "refuse",
+        **options: object,
+    ) -> None:
+        self.n_directions, self.edges, self.classes, self.radius = n_directions, edges, classes, radius
+        self.epsilon_second, self.screened, self.active = epsilon_second, screened, active
+        self.rows_per_user = rows_per_user
+        self.clipped: Literal["refuse", "allow"] = clipped
+        super().__init__(protocol, epsilon, delta, parties, random_state, shared_budget, options)
+
+    def fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        *,
+        parties: int | Sequence[Sequence[int]] | None = None,
+        rng: Randomness | None = None,
+    ) -> SlicedInverseRegression:
+        """Simulate the protocol.
+
+        Parameters
+        ----------
+        X : ndarray of shape (N, p)
+        y : ndarray of shape (N,)
+            Response, a number or a class.
+        parties : int or sequence of sequences of int
+            How many clients hold the rows in contiguous runs, or the rows of each.
+        rng : int, numpy.random.Generator or Streams
+            Source of all noise.
+
+        Raises
+        ------
+        ValueError
+            If shapes disagree, values are not finite, the groups are no partition, or edges and classes do not fit.
+        TypeError
+            For an ``rng`` of another kind, or an unknown option.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").uniform(-1, 1, size=(3000, 3))
+        >>> model = pw.SlicedInverseRegression(epsilon=2.0, edges=(-0.5, 0.5))
+        >>> direction = model.fit(X, X[:, 0] + X[:, 1], parties=3, rng=7).components_[0]
+        >>> np.abs(direction / np.abs(direction).max()).round(1)  # the truth is 1, 1, 0
+        array([1., 1., 0.])
+        """
+        frame = X
+        X = numbers("X", X, 2, "(N, p): records, columns")
+        y = vector("y", y, len(X))
+        n, p = X.shape
+        slices = self._slices()
+        slices.codes(y)
+        if not 1 <= self.n_directions <= min(p, slices.n_slices - 1):
+            raise ValueError(
+                f"n_directions={self.n_directions} must lie in 1..{min(p, slices.n_slices - 1)}: there are {p} columns "
+                f"and {slices.n_slices} slices."
+            )
+        clients = self._clients(parties, {"X": X, "y": y})
+        names = tuple(client.name for client in clients)
+        sizes = tuple(len(client.block["y"]) for client in clients)
+        public = PublicFacts(names, sizes, p, slices.n_slices, self.n_directions, slices)
+        found = self._simulate(clients, n, rng, public=public, settings=self._settings())
+        released, self.loss_bound_, self.n_features_in_ = found.moments, None, p
+        if released is not None:
+            self.loss_bound_ = loss_bound(released, self.n_directions)
+        self._keep_names(frame)
+        self._derive()
+        self._judge(response_verdict("y", y), size_verdict(n, p))
+        return self
+
+    def _derive(self) -> None:
+        found = self._fitted_estimate()
+        self.components_, self.columns_ = found.basis.T, found.columns
+        self.noise_errors_ = None if found.noise_errors is None else found.noise_errors.T
+        self.noise_errors_reason_ = found.noise_errors_reason
+
+    def _check_model(self) -> None:
+        found = self._fitted_estimate()
+        shape = self.n_features_in_, self.n_directions
+        if found.basis.shape != shape or (found.noise_errors is not None and found.noise_errors.shape != shape):
+            raise ValueError(f"basis has shape {found.basis.shape} where the columns and directions are {shape}")
+
+    def summary(self) -> str:
+        """The directions with what the noise of privacy gives each entry, and what the fit costs.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").uniform(-1, 1, size=(3000, 3))
+        >>> model = pw.SlicedInverseRegression(epsilon=2.0, edges=(-0.5, 0.5), parties=3, random_state=7)
+        >>> print(model.fit(X, X[:, 0] + X[:, 1]).summary())  # doctest: +ELLIPSIS
+        epsilon 2 at delta 1e-05, for one row
+        noisy: 'noise sd' is what the noise of privacy alone gives an entry, to first order
+        projection loss to the true subspace: at most 0.1... (95 %)
+        <BLANKLINE>
+               direction 1  noise sd 1
+        x0          -2.138     0.06687
+        x1           -2.12     0.07258
+        x2        -0.03929     0.07664
+        """
+        found, errors = self._fitted_estimate(), self.noise_errors_
+        rows = [self._cost()]
+        if errors is not None:
+            rows.append(noise_line("", "an entry"))
+            lost = [f"{place + 1}" for place, row in enumerate(errors) if np.any(np.isnan(row))]
+            rows += [f"direction {place}: not distinguishable from noise" for place in lost]
+        elif self._options().uses_epsilon and np.isfinite(found.epsilon_claimed):
+            rows.append(noise_line(self.noise_errors_reason_))
+        if self.loss_bound_ is not None:
+            rows.append(f"projection loss to the true subspace: at most {self.loss_bound_:.3g} (95 %)")
+        elif self._options().uses_epsilon:
+            why = found.reason or "its bootstrap is of 'certified' with its standard options alone"
+            rows.append(f"no bound of the loss: {why}")
+        given = [("direction", self.components_)] + ([] if errors is None else [("noise sd", errors)])
+        columns = {f"{title} {place + 1}": own[place] for place in range(self.n_directions) for title, own in given}
+        return "\n".join([*rows, *summary_rows(columns, [f"x{column}" for column in range(self.n_features_in_)], 6)])
+
+    def _options(self) -> CertifiedOptions | WhitenedOptions | PublishedOptions | ReferenceOptions:
+        options: CertifiedOptions | WhitenedOptions | PublishedOptions | ReferenceOptions = super()._options()
+        # Nothing leaves that a bound would protect.
+        return replace(options, clipped=False) if isinstance(options, ReferenceOptions) else options
+
+    def _slices(self) -> Slices:
+        if (self.edges is None) == (self.classes is None):
+            raise ValueError(
+                f"edges={self.edges!r} and classes={self.classes!r}: give one of them, fixed before the data are seen."
+            )
+        if self.classes is not None:
+            return class_slices(Public(np.asarray(self.classes), because=FIXED))
+        return public_slices(Public(np.asarray(self.edges, dtype=float), because=FIXED))
+
+    def _settings(self) -> Settings:
+        positive(radius=self.radius, epsilon_second=self.epsilon_second, active=self.active)
+        options = self._options()
+        check_budget_options(options, self.epsilon_second)
+        chosen = getattr(options, "max_size", None) or getattr(options, "top", None)
+        if self.screened and self.active is None and chosen is None and getattr(options, "threshold", None) is None:
+            raise ValueError("active is missing: screening needs the size of the support, or max_size (or top).")
+        return Settings(self.radius, self.delta, self.epsilon_second, self.active, self.screened, self.rows_per_user)
+
+    def transform(self, X: np.ndarray) -> np.ndarray:
+        """Projections on the basis.
+
+        Parameters
+        ----------
+        X : ndarray of shape (N, p)
+            Records with the columns of the fit.
+
+        Returns
+        -------
+        ndarray of shape (N, d)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").uniform(-1, 1, size=(3000, 3))
+        >>> y = (X[:, 0] + X[:, 1]) ** 3
+        >>> model = pw.SlicedInverseRegression(epsilon=2.0, edges=(-0.5, 0.5), parties=3, random_state=7).fit(X, y)
+        >>> found = np.corrcoef(model.transform(X)[:, 0], X[:, 0] + X[:, 1])[0, 1]
+        >>> print(f"{abs(found):.3f}")  # with the column that says all about y
+        1.000
+        """
+        return self._records(X, 2, "(N, p)") @ self._fitted_estimate().basis

@@ -1,0 +1,111 @@
+"""What everyone may know before a fit of sliced inverse regression, and what a fit returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from ...federation.folds import ProtocolSpec
+from ...privacy.statistics.whole import step_bits
+from .records import ArrayRecords, RadiusSetting, Records
+from .slices import Slices
+from .subspace import ReleasedMoments
+
+
+@dataclass(frozen=True, eq=False)
+class PublicFacts:
+    """What everyone knows before data are seen.
+
+    names, sizes : of every client, n_k records; the number of a client is its place among them
+    n_columns, n_slices, n_directions : p, H, d
+    public_slices : edges fixed in advance, or the classes
+    records : (block, facts, settings, screening) -> `Records`: how a client reads what its block holds
+    """
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    n_columns: int
+    n_slices: int
+    n_directions: int
+    public_slices: Slices
+    records: Callable[..., Records] = ArrayRecords
+
+    @cached_property
+    def bits(self) -> int:
+        """Bits of an entry of a record, the same at all clients: of the largest one."""
+        return step_bits(max(self.sizes))
+
+    def number(self, name: str) -> int:
+        """Number of a client, part of the address of its noise."""
+        return self._numbers[name]
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.names)}
+
+
+class SlicingOptions(Protocol):
+    """What the options of all protocols say: by which statistic columns are screened."""
+
+    @property
+    def screened_by(self) -> str: ...
+
+
+class CaseSettings(RadiusSetting, Protocol):
+    """What a case says of the clip, of delta, of screening and of persons."""
+
+    @property
+    def delta(self) -> float: ...
+    @property
+    def release_delta(self) -> float: ...
+    @property
+    def claimed_delta(self) -> float: ...
+    @property
+    def epsilon_second(self) -> float | None: ...
+    @property
+    def screened(self) -> bool: ...
+    @property
+    def active(self) -> int:
+        """Where columns are screened, unless the options say how many stay."""
+
+    @property
+    def rows_per_user(self) -> int | None: ...
+    def of_all(self, clients: int, /) -> CaseSettings: ...
+
+
+Options = TypeVar("Options", covariant=True)
+# What a protocol of this package may know besides the data, by its options.
+SlicingSpec = ProtocolSpec[Options, object, CaseSettings, PublicFacts]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What every method of the study returns.
+
+    basis : (p, d), only its span counts; NaN if the method found none
+    epsilon_claimed : sum of the claims of all kinds of release of a client
+    epsilon : of the grid; clients : how many there were
+    columns : those that screening kept, None without screening
+    numbers : further scalars of the fit
+    noise_errors : (p, d) standard deviation that the noise of privacy gives each entry of the basis, to first order and
+        from releases alone, given the columns that were kept; NaN in a direction that cannot be told from noise; None
+        without noise, or where ``noise_errors_reason`` states why
+    moments : what a bound of its loss follows from (`partywise.methods.inverse_regression.subspace.loss_bound`); None of others
+    status, reason : "ok", or why the basis is not to be used, and the sentence that names the remedy
+    """
+
+    basis: np.ndarray
+    epsilon_claimed: float
+    epsilon: float
+    clients: int
+    columns: np.ndarray | None = None
+    numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
+    noise_errors: np.ndarray | None = None
+    moments: ReleasedMoments | None = None
+    status: str = "ok"
+    reason: str = ""
+    noise_errors_reason: str = ""

@@ -1,0 +1,173 @@
+"""How a client's budget is divided among its kinds of release; public numbers only."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+# Any: a specification of any class, of which a copy has other settings.
+from typing import Any, TypeVar
+
+from ....federation.exchanges.noisy_sums import noise_factor
+from ....privacy.accounting.calibration import gaussian_epsilon, gdp_mu
+from ..model import SlicingSpec
+from ..options import ExactOptions
+from .common import Plan
+
+Options = TypeVar("Options", bound=ExactOptions, covariant=True)
+
+# Screening by signs in two rounds: the first keeps every fourth column, and pays this share of mu^2.
+FIRST_PART, FIRST_SHARE = 4, 0.6
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round of screening: what crosses, what it costs, how many columns are left.
+
+    number : from 1; message : name of what a client sends; mu : Gaussian-DP parameter of its release
+    share : of the squared parameter of all rounds; keep : columns that stay
+    """
+
+    number: int
+    message: str
+    mu: float
+    share: float
+    keep: int
+
+
+class CertifiedPlan(Plan[Options]):
+    """What everyone knows of a certified fit.
+
+    Where clients share noise, its settings are those of all of them together: delta falls with all records.
+    """
+
+    @classmethod
+    def of(cls, spec: Any, epsilon: float, clients: int) -> CertifiedPlan[Options]:
+        """The plan of a fit in which so many clients take part."""
+        shared = spec.options.shares_noise
+        return cls(replace(spec, settings=spec.settings.of_all(clients)) if shared else spec, epsilon)
+
+    def variance(self, clients: int) -> float:
+        """Variance of the noise on a sum over clients, in that of one release: K where each adds its own noise, and
+        K / (K - t) where each adds a share.
+        """
+        return noise_factor(self.spec.options.noise, clients, self.spec.options.colluders)
+
+    @cached_property
+    def epsilon_claimed(self) -> float:
+        """Epsilon of all releases of a client together: the one asked for, or the sum of the source's claims."""
+        if self.spec.options.calibrate == "total":
+            return self.epsilon
+        return sum(claimed_epsilons(self.spec, self.epsilon).values())
+
+    @cached_property
+    def budget(self) -> dict[str, float]:
+        """Epsilon at which each kind of release is calibrated."""
+        return calibrated_epsilons(self.spec, self.epsilon)
+
+    @cached_property
+    def n_kept(self) -> int:
+        """Columns behind the moments."""
+        return self.rounds[-1].keep if self.rounds else self.spec.public.n_columns
+
+    @cached_property
+    def rounds(self) -> tuple[Round, ...]:
+        """Rounds of screening."""
+        return screening_rounds(self.spec, self.budget)
+
+
+ExactPlan = CertifiedPlan[ExactOptions]
+
+
+def claimed_epsilons(spec: SlicingSpec[ExactOptions], epsilon: float) -> dict[str, float]:
+    """Epsilon of each kind of release of a client, as the source has it; their sum is its claim."""
+    second = spec.settings.epsilon_second or epsilon
+    budget = {"means": epsilon, "second": second}
+    return budget | ({"screening": epsilon} if spec.settings.screened else {})
+
+
+def calibrated_epsilons(spec: SlicingSpec[ExactOptions], epsilon: float) -> dict[str, float]:
+    """Epsilon at which each kind is calibrated, at its share of delta.
+
+    ``calibrate="total"``: the options' shares of the squared Gaussian-DP parameter of epsilon, so that all kinds
+    together cost exactly epsilon at delta.  ``"claims"``: the parameters of the source's claims times one factor, such
+    that all kinds together cost exactly their sum.  ``"each"``: the claims themselves, so that the exact total lies
+    below their sum.  Where persons are protected, these are the costs of all m records of one, and a record's is
+    1/m of each parameter.
+    """
+    options, settings, group = spec.options, spec.settings, records_of(spec)
+    budget = claimed_epsilons(spec, epsilon)
+    if math.isinf(epsilon) or (options.calibrate == "each" and group == 1):
+        return budget
+    if options.calibrate == "total":
+        wanted = float(gdp_mu(epsilon, settings.delta))
+        mus = {kind: wanted * math.sqrt(share) for kind, share in shares(spec).items()}
+    else:
+        mus = {kind: float(gdp_mu(value, settings.release_delta)) for kind, value in budget.items()}
+    factor = 1.0
+    if options.calibrate == "claims":
+        wanted = float(gdp_mu(sum(budget.values()), settings.delta))
+        factor = wanted / math.sqrt(math.fsum(mu * mu for mu in mus.values()))
+    found = {kind: float(gaussian_epsilon(factor * mu / group, settings.release_delta)) for kind, mu in mus.items()}
+    if not all(found.values()):
+        raise ValueError(
+            f"epsilon is {epsilon:g}: the share of one release of one of {group} records is below what delta "
+            f"{settings.release_delta:.3g} gives away; take a larger epsilon, a larger delta_power or a smaller "
+            "rows_per_user."
+        )
+    return found
+
+
+def shares(spec: SlicingSpec[ExactOptions]) -> dict[str, float]:
+    """Share of each kind of release in the squared Gaussian-DP parameter of all of them."""
+    first = spec.options.screening_share if spec.settings.screened else 0.0
+    second = spec.options.second_share
+    found = {"means": (1 - first) * (1 - second), "second": (1 - first) * second}
+    return found | ({"screening": first} if spec.settings.screened else {})
+
+
+def records_of(spec: SlicingSpec[ExactOptions]) -> int:
+    """Records that are protected together: those of one person, at most, where the study protects persons."""
+    group = spec.settings.rows_per_user
+    return group if group is not None and getattr(spec.study, "unit", None) == "user" else 1
+
+
+def screening_rounds(spec: SlicingSpec[ExactOptions], budget: dict[str, float]) -> tuple[Round, ...]:
+    """Rounds of screening, none without it; together they cost mu = gdp_mu(epsilon, delta) of one release.
+
+    Votes take one round.  Signs take two where T is less than every fourth column: the sensitivity grows with the
+    square root of the number of columns, so that the second round sees a quarter of them with half the noise.
+    """
+    if not spec.settings.screened:
+        return ()
+    epsilon, size, columns = budget["screening"], kept_columns(spec), spec.public.n_columns
+    mu = math.inf if math.isinf(epsilon) else float(gdp_mu(epsilon, spec.settings.release_delta))
+    if spec.options.screening == "votes":
+        return (Round(1, "votes", mu, 1.0, size),)
+    first = -(-columns // FIRST_PART)
+    if spec.options.rounds == 1 or first <= size:
+        return (Round(1, "contrasts of signs", mu, 1.0, size),)
+    shares = (FIRST_SHARE, 1 - FIRST_SHARE)
+    return tuple(
+        Round(number, "contrasts of signs", mu * math.sqrt(share), share, keep)
+        for number, share, keep in zip((1, 2), shares, (first, size), strict=True)
+    )
+
+
+def kept_columns(spec: SlicingSpec[ExactOptions]) -> int:
+    """T: how many columns screening keeps, twice the true support unless the options say otherwise."""
+    size = spec.options.max_size
+    return size if size is not None else 2 * spec.settings.active
+
+
+def user_epsilon(spec: SlicingSpec[ExactOptions], budget: dict[str, float]) -> float | None:
+    """Certified epsilon of all records of one person together; None where no public number bounds them.
+
+    m records cost m mu (group privacy of Gaussian mechanisms), mu being that of all releases of a client.
+    """
+    settings = spec.settings
+    if settings.rows_per_user is None:
+        return None
+    mu = math.hypot(*(float(gdp_mu(value, settings.release_delta)) for value in budget.values()))
+    return float(gaussian_epsilon(settings.rows_per_user * mu, settings.delta))

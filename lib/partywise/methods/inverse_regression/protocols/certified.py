@@ -1,0 +1,178 @@
+"""Protocol: federated sliced inverse regression with a proof.
+
+Public, fixed before data are seen: slice edges, clipping radius R, sizes n_k, T, all budgets.  Each client releases
+its slice means and its second moment with Gaussian noise at the exact level; where there are many columns, it first
+releases noisy contrasts between the slices of the signs of all columns (or noisy votes), and T of them stay.
+
+Formal guarantee: (epsilon_certified, delta)-DP for replacing one record of a client, by exact Gaussian composition of
+the client's releases; clients compose in parallel, so that their number does not enter.  Trust: local, each client
+noises its own moments; or, where clients share noise, that no t + 1 of them join what they know (`noise_shares`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....core.randomness import Rng, once
+from ....federation.parties import Party
+from ....federation.run import Run
+from ....privacy.mechanisms.release import Release
+from ....privacy.statistics.whole import Whole
+from ....privacy.strata import cell_of
+from ..bounded import whole_second, whole_slices
+from ..certified import (
+    about_the_mean,
+    covariance_of,
+    read_second,
+    read_slices,
+    release_second,
+    release_slices,
+)
+from ..estimate import noise_edge
+from ..model import Estimate
+from ..options import CertifiedOptions
+from ..slices import case_clip
+from ..subspace import ReleasedMoments
+from .budgets import CertifiedPlan, user_epsilon
+from .common import (
+    ClientTerms,
+    local_facts,
+    local_first,
+    local_last,
+    local_moments,
+    merged_sd,
+    noise_sd,
+    participating_clients,
+    server_basis,
+    server_estimate,
+    weighted_mean,
+    with_facts,
+)
+from .noise import Deviations, basis_errors
+from .noise_shares import SharedNoise, agree_to_share, shared_release
+from .screening import screen
+
+# Of one release of both moments.
+MomentsPlan = CertifiedPlan[CertifiedOptions]
+
+
+@once
+def local_release(
+    client: Party, plan: MomentsPlan, columns: np.ndarray | None, rng_for: Rng
+) -> tuple[Release, Release]:
+    """Noisy slices (p + 1, H) and second moment (p, p): one release at an epsilon, however many others take part."""
+    spec, budget, delta = plan.spec, plan.budget, plan.spec.settings.release_delta
+    number = spec.public.number(client.name)
+    moments = local_moments(client, plan.view, False, columns, True, rng_for)
+    common: ClientTerms = {"owner": client.name, "stratum": cell_of("clients", client.name)}
+    mean_terms = common | {"release_id": f"slice means of {client.name}"}
+    terms = common | {"release_id": f"second moment of {client.name}"}
+    means = release_slices(moments, budget["means"], delta, rng_for("client", number, "mean"), **mean_terms)
+    rng = rng_for("client", number, "covariance")
+    mirrored = spec.options.second == "mirrored"
+    return means, release_second(moments, budget["second"], delta, rng, mirrored=mirrored, **terms)
+
+
+def local_whole_moments(
+    client: Party, plan: MomentsPlan, columns: np.ndarray | None, rng_for: Rng
+) -> tuple[Whole, Whole]:
+    """What a client adds to the slices and to the second moment of all, which stays with it."""
+    moments = local_moments(client, plan.view, False, columns, True, rng_for)
+    return whole_slices(moments), whole_second(moments, mirrored=plan.spec.options.second == "mirrored")
+
+
+def server_fit(
+    means: Sequence[np.ndarray],
+    seconds: Sequence[np.ndarray],
+    releases: tuple[Sequence[Release], Sequence[Release]],
+    weights: Sequence[int],
+    columns: np.ndarray | None,
+    plan: MomentsPlan,
+    clients: tuple[int, int],
+) -> Estimate:
+    """Slice means and second moment about the released mean, inverted; the noise sds are those of the last client.
+
+    clients : how many there are, and how many take part
+    """
+    spec = plan.spec
+    slices = weighted_mean(means, weights)
+    M, mean = about_the_mean(slices)
+    covariance, aggregation = covariance_of(weighted_mean(seconds, weights), mean), spec.options.aggregation
+    # Kernel and projector are made of every client's matrix, about its own mean.
+    stack, shares = ([M], [1]) if aggregation == "mean" else (list(about_the_mean(np.stack(means))[0]), weights)
+    sd = merged_sd(releases[0], weights)
+    length = case_clip(spec.settings.radius).length(len(M))
+    sds = Deviations(sd, sd / length, merged_sd(releases[1], weights))
+    standard = aggregation == "mean" and spec.options.second == "goe"
+    # Entries above the diagonal have less noise in the isometric vector, and as much in the mirrored triangle.
+    least = noise_edge(sds.second * (math.sqrt(2) if spec.options.second == "mirrored" else 1.0), len(M))
+    found = server_basis(stack, shares, covariance, spec.public.n_directions, aggregation=aggregation, least=least)
+    errors = released = None
+    if standard and np.all(np.isfinite(found.basis)):
+        errors = basis_errors(slices, covariance, mean, spec.public.n_directions, sds)
+    # A direction along which noise decides has no bound of its loss.
+    if standard and not found.n_floored and np.all(np.isfinite(found.basis)):
+        proportions = slices[-1] + (1 - slices[-1].sum()) / M.shape[1]
+        released = ReleasedMoments(M, mean, proportions, covariance, sds.means, sds.shares, sds.second, sum(weights))
+    return server_estimate(
+        found,
+        spec,
+        errors=errors,
+        moments=released,
+        records=sum(weights),
+        epsilon_claimed=plan.epsilon_claimed,
+        epsilon=plan.epsilon,
+        clients=clients[0],
+        columns=columns,
+        skipped_clients=clients[0] - clients[1],
+        sd_means=noise_sd(releases[0]),
+        sd_second=noise_sd(releases[1]),
+        epsilon_user=user_epsilon(spec, plan.budget),
+    )
+
+
+def server_fit_shared(
+    slices: Release,
+    second: Release,
+    records: int,
+    *given: *tuple[np.ndarray | None, MomentsPlan, tuple[int, int]],
+) -> Estimate:
+    """The estimate from releases of all clients together."""
+    return server_fit([slices.value], [second.value], ([slices], [second]), [records], *given)
+
+
+def shared_moments(
+    run: Run, shared: SharedNoise[CertifiedOptions], clients: Sequence[Party], columns: np.ndarray | None
+) -> tuple[Release, Release]:
+    """Noisy slices and second moment of all records, as releases at the server."""
+    plan = shared.plan
+    mirrored = plan.spec.options.second == "mirrored"
+    pooled = shared.moments(plan.n_kept, case_clip(plan.spec.settings.radius))
+    slices, second = whole_slices(pooled), whole_second(pooled, mirrored=mirrored)
+    given = run.each(clients, local_whole_moments, plan, columns, run.rng_for)
+    own = run.each(clients, local_first, given)
+    means = shared_release(run, shared, "slice means", own, slices, shared.mu("means"), read_slices, slices, pooled)
+    own, mu = run.each(clients, local_last, given), shared.mu("second")
+    return means, shared_release(run, shared, "second moment", own, second, mu, read_second, mirrored, pooled.p)
+
+
+def fit(run: Run) -> Estimate:
+    """Screening (many columns only), one release of moments by each client, or by all of them, aggregation."""
+    clients, weights = participating_clients(run)
+    plan: MomentsPlan
+    plan, counted = CertifiedPlan.of(run.spec, run.epsilon, len(clients)), (len(run.parties), len(clients))
+    shared = agree_to_share(run, clients, weights, plan) if run.spec.options.shares_noise else None
+    columns = screen(run, clients, weights, plan, shared)
+    if shared is not None:
+        slices, second = shared_moments(run, shared, clients, columns)
+        estimate = run.at("server", server_fit_shared, slices, second, shared.records, columns, plan, counted)
+    else:
+        names = ("slice means", "second moment")
+        means, seconds = run.gather(clients, "server", names, local_release, plan, columns, run.rng_for)
+        releases = tuple(run.received("server", name) for name in names)
+        estimate = run.at("server", server_fit, means, seconds, releases, weights, columns, plan, counted)
+    facts = run.each(clients, local_facts, plan.view, False, columns, True, run.rng_for)
+    return run.assemble(with_facts, estimate, facts, weights)

@@ -1,0 +1,295 @@
+"""What all protocols of this study share: who takes part, a client's records, the final estimate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from ....core.randomness import Rng, once
+from ....federation.parties import Party
+from ....federation.payloads import Payload
+from ....federation.run import Run
+from ....privacy.accounted_values import AccountedValue, Clear
+from ....privacy.mechanisms.release import Release, Terms, derive
+from ..estimate import Subspace, aggregate, dp_lda
+from ..model import CaseSettings, Estimate, PublicFacts, SlicingOptions, SlicingSpec
+from ..moments import Moments, large_enough
+from ..records import Records
+from ..screening import ccmd_multiplicity
+from ..subspace import ReleasedMoments
+
+R = TypeVar("R")
+Options = TypeVar("Options", bound=SlicingOptions, covariant=True)
+# Why a noisy basis has no deviations.
+NO_FORMULA = (
+    "a formula to first order is known of a finite basis of 'whitened', and of 'certified' with aggregation 'mean' and "
+    "second 'goe'"
+)
+
+
+class ClientTerms(Terms):
+    """What a release of a client states."""
+
+    owner: str
+    stratum: str
+
+
+@dataclass(frozen=True)
+class RecordView:
+    """How clients read their records: what they share between methods that read the same.
+
+    facts : what everyone knows; settings : of the case; screening : by which statistic columns are screened
+    """
+
+    facts: PublicFacts
+    settings: CaseSettings
+    screening: str
+
+    def __hash__(self) -> int:
+        return hash((self.facts, self.screening))
+
+
+@dataclass(frozen=True)
+class Plan(Generic[Options]):
+    """What everyone knows of a fit before its first message: by it a client's releases are what they are.
+
+    spec : of the method; epsilon : of the grid
+    """
+
+    spec: SlicingSpec[Options]
+    epsilon: float
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        # All releases of a fit are remembered by their plan, whose fields are many.
+        return hash((self.spec, self.epsilon))
+
+    @cached_property
+    def view(self) -> RecordView:
+        """How clients read their records."""
+        return RecordView(self.spec.public, self.spec.settings, self.spec.options.screened_by)
+
+
+def participating_clients(run: Run, least: float = 1) -> tuple[list[Party], list[int]]:
+    """The clients that are large enough, and their sizes: public numbers."""
+    sizes = run.spec.public.sizes[: len(run.parties)]
+    kept = large_enough(sizes, least)
+    return [run.parties[k] for k in kept], [sizes[k] for k in kept]
+
+
+@once
+def local_records(client: Party, view: RecordView, rng_for: Rng) -> Records:
+    """The client's records, which stay with it."""
+    return view.facts.records(client.block, view.facts, view.settings, view.screening)
+
+
+@once
+def local_moments(
+    client: Party, view: RecordView, own: bool, columns: np.ndarray | None, clipped: bool, rng_for: Rng
+) -> Moments:
+    """Moments of the client in its own slices or the public ones, which stay with it."""
+    moments = local_records(client, view, rng_for).moments(own=own, columns=columns, clipped=clipped)
+    if clipped:
+        client.clips.add_share("radius", moments.clip_share, moments.n * len(moments.sums))
+    return moments
+
+
+def local_first(client: Party, pair: tuple[R, object]) -> R:
+    """The first of two values that a client has."""
+    return pair[0]
+
+
+def local_last(client: Party, pair: tuple[object, R]) -> R:
+    """The other one."""
+    return pair[1]
+
+
+@dataclass(frozen=True)
+class ClientFacts:
+    """What a client's records say of a fit, which stays with it.
+
+    clip_share : of the entries behind its moments that the public radius clipped; None where nothing is clipped
+    counts : (H,) records of the slices; levels : the two least responses, if one slice holds all
+    """
+
+    clip_share: float | None
+    counts: np.ndarray
+    levels: tuple[object, ...]
+
+
+def local_facts(
+    client: Party, view: RecordView, own: bool, columns: np.ndarray | None, clipped: bool | None, rng_for: Rng
+) -> ClientFacts:
+    """What the client's records say, which stays with it; ``clipped`` as of its moments, None where it has none."""
+    if clipped is None:
+        share, counts = None, local_records(client, view, rng_for).counts()
+    else:
+        moments = local_moments(client, view, own, columns, clipped, rng_for)
+        share, counts = moments.clip_share if clipped else None, moments.counts
+    responses = client.block.get("y") if np.count_nonzero(counts) == 1 else None
+    levels = () if responses is None else tuple(np.unique(responses)[:2].tolist())
+    return ClientFacts(share, counts, levels)
+
+
+def with_facts(estimate: Estimate, facts: Mapping[str, ClientFacts], weights: Sequence[int]) -> Estimate:
+    """The estimate, with the share of all its entries that were clipped, and with what its records do not tell."""
+    local = list(facts.values())
+    shares = [one.clip_share for one in local if one.clip_share is not None]
+    if shares:
+        share = float(np.average(shares, weights=weights))
+        estimate = replace(estimate, numbers=estimate.numbers | {"entry_clip_share": share})
+    counts, levels = np.sum([one.counts for one in local], axis=0), {x for one in local for x in one.levels}
+    if np.count_nonzero(counts) > 1:
+        return estimate
+    if len(levels) == 1:
+        reason = f"y is {levels.pop()!r} in all {sum(weights)} records: give a response that varies"
+        return replace(estimate, status="constant_response", reason=reason)
+    reason = f"all responses lie in one of {len(counts)} slices: give edges inside the range of y, or the classes of y"
+    return replace(estimate, status="one_slice", reason=reason)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which columns a client selects without noise: own slices or public ones, and the rule of each slice."""
+
+    own: bool
+    threshold: float | None
+    top: int | None
+
+
+@once
+def local_choice(client: Party, view: RecordView, rule: Choice, rng_for: Rng) -> Clear:
+    """Multiset of columns that the client's slices select: no noise, so that it is unprotected."""
+    omega = local_records(client, view, rng_for).differences(own=rule.own)
+    chosen = ccmd_multiplicity(omega, threshold=rule.threshold, top=rule.top)
+    found = np.flatnonzero(chosen)
+    return Clear(np.stack([found, chosen[found]]), units=("row",), owner=client.name)
+
+
+def server_table(choices: Sequence[np.ndarray], n_columns: int) -> np.ndarray:
+    """How many slices of each client selected each column (K, p)."""
+    table = np.zeros((len(choices), n_columns), dtype=np.int64)
+    for row, (columns, multiplicity) in zip(table, choices, strict=True):
+        row[columns] = multiplicity
+    return table
+
+
+def server_answer(columns: np.ndarray, choices: Sequence[AccountedValue], clients: Sequence[str]) -> Payload:
+    """The columns that stay, as unprotected as what the clients selected."""
+    return derive(columns, choices, name="columns", owner="server", audience=tuple(clients))
+
+
+def noise_sd(releases: Sequence[Release]) -> float:
+    """Noise sd of an entry of the last of several Gaussian releases, as its event states it."""
+    event = releases[-1].event
+    shares = math.sqrt(sum(event.weights.values()) or 1)
+    return 0.0 if not event.mu or event.sensitivity is None else event.sensitivity / event.mu * shares
+
+
+def merged_sd(releases: Sequence[Release], weights: Sequence[int]) -> float:
+    """Noise sd of an entry of the mean of Gaussian releases, weighted by sizes."""
+    sds = [noise_sd([release]) for release in releases]
+    return float(np.linalg.norm(np.multiply(weights, sds)) / sum(weights))
+
+
+def weighted_mean(values: Sequence[np.ndarray], weights: Sequence[int]) -> np.ndarray:
+    """Mean of what clients sent, weighted by their sizes."""
+    total: np.ndarray = np.zeros(())
+    for value, weight in zip(values, weights, strict=True):
+        total = total + weight * value
+    return total / sum(weights)
+
+
+def server_basis(
+    means: Sequence[np.ndarray],
+    weights: Sequence[int],
+    second: np.ndarray,
+    n_directions: int,
+    *,
+    aggregation: str = "mean",
+    inversion: str = "floor",
+    estimator: str = "sir",
+    least: float = 0.0,
+) -> Subspace:
+    """Basis from received slice means, each (p, H), and the merged second moment (p, p); NaN if nothing can be made.
+
+    least : what noise makes of an eigenvalue, as of `partywise.methods.inverse_regression.estimate.invert`
+    """
+    stack = np.stack(means)
+    if not (np.all(np.isfinite(stack)) and np.all(np.isfinite(second))):
+        return failed_subspace(stack.shape[1], n_directions)
+    if inversion == "floor" and not np.linalg.eigvalsh(second)[-1] > 0:
+        return failed_subspace(stack.shape[1], n_directions)
+    found = aggregate(stack, weights, second, n_directions, aggregation=aggregation, inversion=inversion, least=least)
+    if estimator == "sir":
+        return found
+    mean = np.tensordot(np.asarray(weights) / np.sum(weights), stack, 1)
+    return Subspace(dp_lda(mean, second, inversion), found.strengths, found.n_floored, found.indefinite, False)
+
+
+def failed_subspace(p: int, n_directions: int) -> Subspace:
+    """No basis: noise left no positive eigenvalue, or numbers left the range of floating point."""
+    return Subspace(np.full((p, n_directions), np.nan), np.zeros(1), 0, True, True)
+
+
+def server_estimate(
+    found: Subspace,
+    spec: SlicingSpec[object],
+    *,
+    epsilon_claimed: float,
+    epsilon: float,
+    clients: int,
+    columns: np.ndarray | None = None,
+    errors: np.ndarray | None = None,
+    moments: ReleasedMoments | None = None,
+    records: int | None = None,
+    **numbers: float | int | bool | None,
+) -> Estimate:
+    """The estimate in all p columns, with its flags and a verdict from releases and public numbers.
+
+    errors : of the basis, from noise; records : of all clients that take part, where the verdict is asked for
+    """
+
+    def spread(kept: np.ndarray) -> np.ndarray:
+        if columns is None:
+            return kept
+        whole = np.zeros((spec.public.n_columns, kept.shape[1]))
+        whole[columns] = kept
+        return whole
+
+    flags = {
+        "floored_eigenvalues": found.n_floored,
+        "indefinite": found.indefinite,
+        "unidentified": found.unidentified,
+    }
+    errors = None if errors is None else spread(errors)
+    scalars: dict[str, float | int | bool | str | None] = {**flags, **numbers}
+    status, reason = ("ok", "") if records is None else verdict(found, records, math.isfinite(epsilon))
+    basis = spread(found.basis)
+    why = NO_FORMULA if errors is None and math.isfinite(epsilon) else ""
+    return Estimate(basis, epsilon_claimed, epsilon, clients, columns, scalars, errors, moments, status, reason, why)
+
+
+def verdict(found: Subspace, records: int, noisy: bool) -> tuple[str, str]:
+    """Status of a basis and the sentence for it; ``noisy``: whether noise was added."""
+    p = len(found.basis)
+    if p > records:
+        reason = f"X has {p} columns and {records} records: their covariance has no inverse; screen columns first"
+        return "more_columns_than_records", reason
+    lost = not np.all(np.isfinite(found.basis))
+    if not lost and not found.n_floored:
+        return "ok", ""
+    which = f"no eigenvalue of {p}" if lost else f"{p - found.n_floored} of {p} eigenvalues"
+    if noisy:
+        cause, remedy = "stand out from the noise", "use more records, a larger epsilon or fewer columns"
+    else:
+        cause, remedy = "exceed rounding", "leave out columns that are constant, clipped throughout or sums of others"
+    return "singular", f"{which} of the covariance {cause if not lost else cause.replace(' ', 's ', 1)}: {remedy}"

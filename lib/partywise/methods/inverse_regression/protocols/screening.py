@@ -1,0 +1,207 @@
+"""Sub-protocol: certified screening of columns, which both certified protocols begin with.
+
+In each round of `budgets.screening_rounds` every client releases noisy contrasts between the slices of the signs
+of the columns that are left, or noisy votes, and the server answers with the columns that stay.
+
+Where clients share noise, a round is one release of all of them (`noise_shares`).
+
+Formal guarantee: each round is mu-Gaussian-DP for replacing one record of the client; what stays is post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....core.randomness import Rng, once
+from ....federation.parties import Party
+from ....federation.payloads import Payload
+from ....federation.run import Run
+from ....privacy.accounted_values import AccountedValue, Public
+from ....privacy.mechanisms.release import Release, derive
+from ....privacy.statistics.whole import Whole
+from ....privacy.strata import cell_of
+from ..model import SlicingSpec
+from ..options import ExactOptions
+from ..screening import (
+    about_the_mean_sign,
+    contrasts,
+    contrasts_release,
+    read_contrasts,
+    score,
+    top_votes,
+    vote_release,
+    vote_select,
+    whole_contrasts,
+    whole_votes,
+)
+from .budgets import ExactPlan, Round, kept_columns
+from .common import RecordView, local_records
+from .noise_shares import SharedNoise, shared_release
+
+
+@dataclass(frozen=True, eq=False)
+class ScreeningRound:
+    """What the server heard in one round.
+
+    columns : (q,) of which it was; aggregate : (m, q) contrasts about the mean signs, or votes (1, q), over all clients
+    weight : inverse variance of the noise, in units that all rounds share
+    """
+
+    columns: np.ndarray
+    aggregate: np.ndarray
+    weight: float
+
+
+def screen(
+    run: Run,
+    clients: Sequence[Party],
+    weights: Sequence[int],
+    plan: ExactPlan,
+    shared: SharedNoise[ExactOptions] | None,
+) -> np.ndarray | None:
+    """The columns that stay, known to the clients and the server; None where there is nothing to screen."""
+    columns: np.ndarray | None = None
+    rounds: tuple[ScreeningRound, ...] = ()
+    releases: tuple[Release, ...] = ()
+    for step in plan.rounds:
+        if shared is None:
+            values = run.gather(clients, "server", step.message, local_screening, plan, step, columns, run.rng_for)
+            rounds = run.at("server", server_listen, rounds, values, weights, step, columns)
+            releases = run.received("server", step.message)
+        else:
+            release = shared_screening(run, clients, plan, step, columns, shared)
+            rounds = run.at("server", server_listen_shared, rounds, release, shared.records, step, columns)
+            releases = (*releases, release)
+        columns = run.broadcast("server", clients, "columns", server_answer, rounds, releases, step, plan.spec)
+    return columns
+
+
+def shared_screening(
+    run: Run,
+    clients: Sequence[Party],
+    plan: ExactPlan,
+    step: Round,
+    columns: np.ndarray | None,
+    shared: SharedNoise[ExactOptions],
+) -> Release:
+    """One round of all clients together, as a release at the server."""
+    own = run.each(clients, local_whole_screening, plan, step, columns, run.rng_for)
+    public, name = plan.spec.public, f"{step.message} {step.number}"
+    total = whole_votes(np.zeros(public.n_columns), kept_columns(plan.spec))
+    if step.message == "votes":
+        return shared_release(run, shared, name, own, total, step.mu, read_votes)
+    counts = np.zeros(public.n_slices)
+    counts[0] = shared.records
+    q = public.n_columns if step.number == 1 else plan.rounds[step.number - 2].keep
+    total = whole_contrasts(np.zeros((public.n_slices, q)), counts, code_of(plan), shared.records)
+    return shared_release(run, shared, name, own, total, step.mu, read_contrasts, total, shared.records)
+
+
+def read_votes(release: Release) -> Release:
+    """Sums of votes, as they are."""
+    return release
+
+
+def code_of(plan: ExactPlan) -> Public:
+    """The contrasts F."""
+    return Public(contrasts(plan.spec.public.public_slices), because="a function of the number of the public slices")
+
+
+@once
+def local_sign_sums(client: Party, view: RecordView, rng_for: Rng) -> np.ndarray:
+    """Sums (H, p) of the signs of all columns over the public slices."""
+    return local_records(client, view, rng_for).sign_sums()
+
+
+@once
+def local_differences(client: Party, view: RecordView, rng_for: Rng) -> np.ndarray:
+    """(p, H) distances of the means of the public slices from the mean of the records."""
+    return local_records(client, view, rng_for).differences(own=False)
+
+
+@once
+def local_screening(client: Party, plan: ExactPlan, step: Round, columns: np.ndarray | None, rng_for: Rng) -> Release:
+    """Release of one round: contrasts of signs of the columns that are left (None: all), or votes (p,)."""
+    spec, view = plan.spec, plan.view
+    number = spec.public.number(client.name)
+    if spec.options.screening == "votes":
+        return vote_release(
+            local_differences(client, view, rng_for),
+            kept_columns(spec),
+            step.mu,
+            rng_for("client", number, "votes"),
+            owner=client.name,
+            stratum=cell_of("clients", client.name),
+            release_id=f"votes of {client.name}",
+            epsilon_claimed=plan.budget["screening"],
+        )
+    sums = local_sign_sums(client, view, rng_for)
+    return contrasts_release(
+        sums if columns is None else sums[:, columns],
+        local_records(client, view, rng_for).counts(),
+        code_of(plan),
+        spec.public.sizes[number],
+        step.mu,
+        rng_for("client", number, "signs", step.number),
+        owner=client.name,
+        stratum=cell_of("clients", client.name),
+        release_id=f"contrasts of signs {step.number} of {client.name}",
+    )
+
+
+def local_whole_screening(
+    client: Party, plan: ExactPlan, step: Round, columns: np.ndarray | None, rng_for: Rng
+) -> Whole:
+    """What a client adds to a round of all, which stays with it."""
+    view, size = plan.view, kept_columns(plan.spec)
+    if step.message == "votes":
+        return whole_votes(top_votes(local_differences(client, view, rng_for), size), size)
+    sums, counts = local_sign_sums(client, view, rng_for), local_records(client, view, rng_for).counts()
+    return whole_contrasts(sums if columns is None else sums[:, columns], counts, code_of(plan), int(counts.sum()))
+
+
+def server_listen_shared(
+    rounds: Sequence[ScreeningRound], release: Release, records: int, *given: *tuple[Round, np.ndarray | None]
+) -> tuple[ScreeningRound, ...]:
+    """What was opened so far, with another round of all clients together."""
+    return server_listen(rounds, [release.value], [records], *given)
+
+
+def server_listen(
+    rounds: Sequence[ScreeningRound], *given: *tuple[Sequence[np.ndarray], Sequence[int], Round, np.ndarray | None]
+) -> tuple[ScreeningRound, ...]:
+    """What was heard so far, with another round."""
+    return (*rounds, server_heard(*given))
+
+
+def server_heard(
+    values: Sequence[np.ndarray], weights: Sequence[int], step: Round, columns: np.ndarray | None
+) -> ScreeningRound:
+    """One round over all clients: contrasts weighted by n_k / N, votes summed."""
+    stack = np.stack(values)
+    if step.message == "votes":
+        merged = stack.sum(axis=0)[None]
+    else:
+        merged = about_the_mean_sign(np.tensordot(np.asarray(weights) / np.sum(weights), stack, 1))
+    q = merged.shape[1]
+    return ScreeningRound(np.arange(q) if columns is None else columns, merged, step.share / q)
+
+
+def server_columns(rounds: Sequence[ScreeningRound], step: Round, spec: SlicingSpec[ExactOptions]) -> np.ndarray:
+    """The columns that stay after the rounds so far, increasing: the best by all that was heard of them."""
+    left = rounds[-1].columns
+    total = np.zeros_like(rounds[-1].aggregate)
+    for one in rounds:
+        total += one.weight * one.aggregate[:, np.searchsorted(one.columns, left)]
+    scores = total[0] if step.message == "votes" else score(total)
+    return left[vote_select(scores, step.keep, spec.public.n_directions)]
+
+
+def server_answer(
+    rounds: Sequence[ScreeningRound], releases: Sequence[AccountedValue], step: Round, spec: SlicingSpec[ExactOptions]
+) -> Payload:
+    """The columns that stay, made of all releases so far."""
+    return derive(server_columns(rounds, step, spec), releases, name=f"columns of round {step.number}", owner="server")

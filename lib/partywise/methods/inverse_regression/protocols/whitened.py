@@ -1,0 +1,231 @@
+"""Protocol: the certified method in two rounds; the released second moment whitens the records of the second round.
+
+Where there are many columns, they are screened first, as in ``certified``.  In round 2 the noise of the slice means is
+independent in the whitened space, so that in x-space its covariance is proportional to the released second moment:
+noise shaped by an already private output.  The second moment is that of records clipped to a ball, which keeps
+their directions; public numbers choose its radius, the larger the less noise there is (`reach_of`).
+
+Formal guarantee: as in ``certified``; the adaptive choice of the whitening matrix is a function of releases that are
+charged.  Whether noise left a second moment that whitens nothing decides what the messages say, not which there are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ....core.randomness import Rng
+from ....federation.parties import Party
+from ....federation.run import Run
+from ....privacy.accounted_values import AccountedValue, Clear, Public
+from ....privacy.mechanisms.release import Release, derive
+from ....privacy.strata import cell_of
+from ..bounded import MEAN_SHARE
+from ..certified import (
+    release_second_and_mean,
+    release_slices,
+    unwhiten,
+)
+from ..model import Estimate
+from .budgets import CertifiedPlan, user_epsilon
+from .common import (
+    ClientFacts,
+    failed_subspace,
+    local_facts,
+    local_first,
+    local_last,
+    merged_sd,
+    noise_sd,
+    participating_clients,
+    server_estimate,
+    weighted_mean,
+    with_facts,
+)
+from .noise import Deviations, basis_errors
+from .noise_shares import agree_to_share
+from .screening import screen
+from .whitening import (
+    MERGED,
+    WhitenedPlan,
+    least_eigenvalue,
+    local_clipped_moments,
+    local_whitened_moments,
+    public_radius,
+    second_clip,
+    server_covariance,
+    shared_second,
+    shared_whitened,
+    whitens,
+)
+
+
+def local_second(
+    client: Party,
+    plan: WhitenedPlan,
+    columns: np.ndarray | None,
+    counted: tuple[int, float],
+    rng_for: Rng,
+) -> Release:
+    """Round 1: noisy second moment of clipped records and, as last row, their mean: (p + 1, p)."""
+    spec = plan.spec
+    return release_second_and_mean(
+        local_clipped_moments(client, plan, columns, counted, rng_for),
+        plan.budget["second"],
+        spec.settings.release_delta,
+        rng_for("client", spec.public.number(client.name), "covariance"),
+        owner=client.name,
+        stratum=cell_of("clients", client.name),
+        release_id=f"second moment of {client.name}",
+    )
+
+
+def local_whitened(
+    client: Party,
+    plan: WhitenedPlan,
+    columns: np.ndarray | None,
+    counted: tuple[int, float],
+    merged_moments: np.ndarray,
+    releases: Sequence[Release],
+    rng_for: Rng,
+) -> tuple[Release, float]:
+    """Round 2: noisy slices (p + 1, H) of whitened records, and the share of records that shrank.
+
+    Nothing, where the merged covariance has no positive eigenvalue.
+    """
+    spec = plan.spec
+    moments = local_whitened_moments(client, plan, columns, counted, merged_moments, releases, rng_for)
+    if moments is None:
+        return replace(releases[-1], value=None), math.nan
+    release = release_slices(
+        moments,
+        plan.budget["means"],
+        spec.settings.release_delta,
+        rng_for("client", spec.public.number(client.name), "mean"),
+        owner=client.name,
+        stratum=cell_of("clients", client.name),
+        release_id=f"whitened slice means of {client.name}",
+    )
+    return release, moments.clip_share
+
+
+def server_merge(
+    seconds: Sequence[np.ndarray], weights: Sequence[int], releases: Sequence[Release]
+) -> Release | Public | Clear:
+    """Weighted mean (p + 1, p) of the released second moments and means."""
+    mean = np.tensordot(np.asarray(weights) / sum(weights), np.stack(seconds), 1)
+    return derive(mean, releases, name=MERGED, owner="server")
+
+
+def server_hand_on(second: Release) -> Release | Public | Clear:
+    """The same from a release of all clients together."""
+    return server_merge([second.value], [1], [second])
+
+
+def server_fit(
+    answer: AccountedValue,
+    means: Sequence[np.ndarray],
+    releases: Sequence[Sequence[Release]],
+    weights: Sequence[int],
+    columns: np.ndarray | None,
+    plan: WhitenedPlan,
+    clients: tuple[int, int],
+) -> Estimate:
+    """Back to x-space; the noise sds are those of the last client.
+
+    clients : how many there are, and how many take part
+    """
+    counted = sum(weights), plan.variance(clients[1])
+    spec, d, covariance = plan.spec, plan.spec.public.n_directions, server_covariance(answer.value)
+    found, errors, sd_means = failed_subspace(len(covariance), d), None, None
+    if whitens(covariance):
+        found = unwhiten(np.stack(means), weights, covariance, d, least_eigenvalue(plan, counted))
+        sd_means = noise_sd(releases[1])
+        sds = deviations(plan, releases, weights, counted)
+        errors = basis_errors(weighted_mean(means, weights), covariance, answer.value[-1], d, sds)
+    return server_estimate(
+        found,
+        spec,
+        epsilon_claimed=plan.epsilon_claimed,
+        epsilon=plan.epsilon,
+        clients=clients[0],
+        columns=columns,
+        errors=errors,
+        records=sum(weights),
+        skipped_clients=clients[0] - clients[1],
+        epsilon_user=user_epsilon(spec, plan.budget),
+        sd_means=sd_means,
+        sd_second=noise_sd(releases[0]),
+        clip_radius=public_radius(plan, plan.n_kept, counted),
+    )
+
+
+def server_fit_shared(
+    answer: AccountedValue,
+    means: Release,
+    second: Release,
+    records: int,
+    *given: *tuple[np.ndarray | None, WhitenedPlan, tuple[int, int]],
+) -> Estimate:
+    """The estimate from releases of all clients together."""
+    return server_fit(answer, [means.value], ([second], [means]), [records], *given)
+
+
+def deviations(
+    plan: WhitenedPlan,
+    releases: Sequence[Sequence[Release]],
+    weights: Sequence[int],
+    counted: tuple[int, float],
+) -> Deviations:
+    """Noise of what was merged; the mean beside the second moment is released times sqrt(2) c."""
+    length = second_clip(plan, counted).length(plan.n_kept)
+    means, second = merged_sd(releases[1], weights), merged_sd(releases[0], weights)
+    return Deviations(means, means / plan.spec.options.ball, second, second / math.sqrt(2 * MEAN_SHARE) / length)
+
+
+def with_shrunk(
+    estimate: Estimate, shrunk: Sequence[float], facts: Mapping[str, ClientFacts], weights: Sequence[int]
+) -> Estimate:
+    """The estimate, with what the clients' records say and with the share of them that shrank, which stay with them."""
+    estimate = with_facts(estimate, facts, weights)
+    if estimate.numbers["sd_means"] is None:
+        return estimate
+    return replace(estimate, numbers=estimate.numbers | {"shrunk": float(np.mean(shrunk))})
+
+
+def fit(run: Run) -> Estimate:
+    """Screening (many columns only), second moments, whitened slice means."""
+    clients, weights = participating_clients(run)
+    plan: WhitenedPlan
+    plan, n = CertifiedPlan.of(run.spec, run.epsilon, len(clients)), (len(run.parties), len(clients))
+    counted = sum(weights), plan.variance(len(clients))
+    shared = agree_to_share(run, clients, weights, plan) if run.spec.options.shares_noise else None
+    columns = screen(run, clients, weights, plan, shared)
+    if shared is not None:
+        second = shared_second(run, shared, clients, columns, counted)
+        answer = run.at("server", server_hand_on, second)
+        released, shrunk = shared_whitened(run, shared, clients, columns, counted, answer)
+        given = answer, released, second, shared.records, columns, plan, n
+        estimate = run.at("server", server_fit_shared, *given)
+    else:
+        # 1. second moments, merged
+        seconds = run.gather(clients, "server", "second moment", local_second, plan, columns, counted, run.rng_for)
+        answer = run.at("server", server_merge, seconds, weights, run.received("server", "second moment"))
+
+        # 2. one client after the other gets the merged matrix, whitens with it and releases its slice means
+        means, shrunk = [], []
+        for client in clients:
+            moments = run.send("server", client, MERGED, answer)
+            releases = run.received(client, MERGED)
+            drawn = run.at(client, local_whitened, plan, columns, counted, moments, releases, run.rng_for)
+            means.append(run.send(client, "server", "whitened slice means", local_first, drawn))
+            shrunk.append(run.at(client, local_last, drawn))
+
+        # 3. back to x-space
+        releases = tuple(run.received("server", name) for name in ("second moment", "whitened slice means"))
+        estimate = run.at("server", server_fit, answer, means, releases, weights, columns, plan, n)
+    clipped = True if plan.spec.options.clip == "box" else None
+    facts = run.each(clients, local_facts, plan.view, False, columns, clipped, run.rng_for)
+    return run.assemble(with_shrunk, estimate, shrunk, facts, weights)

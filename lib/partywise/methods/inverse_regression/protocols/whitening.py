@@ -1,0 +1,165 @@
+"""What a client computes of its records in the two rounds of ``whitened``, and both rounds of all clients together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ....core.randomness import Rng
+from ....federation.parties import Party
+from ....federation.payloads import Payload
+from ....federation.run import Run, per_place
+from ....privacy.accounted_values import Public
+from ....privacy.mechanisms.release import Release
+from ....privacy.statistics.clips import BallClip, WholeClip
+from ....privacy.statistics.whole import Whole
+from ..bounded import MEAN_SHARE, whole_second_and_mean, whole_slices
+from ..certified import covariance_of, reach_of, read_second_and_mean, read_slices, release_mu
+from ..estimate import inverse_root, noise_edge
+from ..moments import Moments, client_moments, whitened_means
+from ..options import WhitenedOptions
+from ..slices import case_clip
+from .budgets import CertifiedPlan
+from .common import local_first, local_last, local_records
+from .noise_shares import SharedNoise, shared_release
+
+WhitenedPlan = CertifiedPlan[WhitenedOptions]
+# Name of the message, and of the release that it is.
+MERGED = "merged moments"
+
+
+def public_radius(plan: WhitenedPlan, p: int, counted: tuple[int, float]) -> float | None:
+    """Radius of the ball behind the second moment, from public numbers; None where entries are clipped instead.
+
+    counted : records of all clients together, and the variance of the noise on their sum (`CertifiedPlan.variance`)
+    """
+    options, settings = plan.spec.options, plan.spec.settings
+    if options.clip == "box":
+        return None
+    mu = release_mu(plan.budget["second"], settings.release_delta)
+    reach = options.reach or reach_of(p, *counted, mu)
+    return reach * settings.radius * math.sqrt(p)
+
+
+def least_eigenvalue(plan: WhitenedPlan, counted: tuple[int, float]) -> float:
+    """What noise makes of an eigenvalue of the merged second moment, from public numbers; 0 without noise."""
+    mu = release_mu(plan.budget["second"], plan.spec.settings.release_delta)
+    squared = second_clip(plan, counted).length(plan.n_kept) ** 2 * (1 + MEAN_SHARE)
+    records, variance = counted
+    return noise_edge(math.sqrt(2 * variance) * squared / (records * mu), plan.n_kept)
+
+
+def second_clip(plan: WhitenedPlan, counted: tuple[int, float]) -> WholeClip:
+    """How records are clipped before their second moment is released."""
+    radius = public_radius(plan, plan.n_kept, counted)
+    if radius is None:
+        return case_clip(plan.spec.settings.radius)
+    return BallClip(Public(radius, because="by public numbers: columns, sizes and the budget"))
+
+
+def local_clipped_moments(
+    client: Party,
+    plan: WhitenedPlan,
+    columns: np.ndarray | None,
+    counted: tuple[int, float],
+    rng_for: Rng,
+) -> Moments:
+    """Moments of the records of a client, clipped for their second moment, which stay with it."""
+    X, y = local_records(client, plan.view, rng_for).records(columns)
+    public = plan.spec.public
+    # A ball of public size clips by its design, the box is what the caller declares.
+    client.clips.add("radius", int(np.count_nonzero(np.abs(X) > plan.spec.settings.radius)), X.size)
+    return client_moments(X, y, public.public_slices, clip=second_clip(plan, counted), bits=public.bits)
+
+
+def local_whitened_moments(
+    client: Party,
+    plan: WhitenedPlan,
+    columns: np.ndarray | None,
+    counted: tuple[int, float],
+    merged_moments: np.ndarray,
+    releases: Sequence[Release],
+    rng_for: Rng,
+) -> Moments | None:
+    """Moments of whitened records, which stay with the client; None without a positive eigenvalue."""
+    covariance, public = server_covariance(merged_moments), plan.spec.public
+    if not whitens(covariance):
+        return None
+    root = replace(releases[-1], value=inverse_root(covariance, least_eigenvalue(plan, counted))[0])
+    mean = replace(releases[-1], value=merged_moments[-1])
+    X, y = local_records(client, plan.view, rng_for).records(columns)
+    return whitened_means(X, y, public.public_slices, root, ball_of(plan), bits=public.bits, shift=mean)
+
+
+def ball_of(plan: WhitenedPlan) -> Public:
+    """Radius to which whitened records are shrunk."""
+    return Public(plan.spec.options.ball, because="ball of the method, an option")
+
+
+def server_covariance(released: np.ndarray) -> np.ndarray:
+    """Covariance (p, p) from a released second moment and mean (p + 1, p)."""
+    return covariance_of(released[:-1], released[-1])
+
+
+def whitens(covariance: np.ndarray) -> bool:
+    """Whether a covariance has a positive eigenvalue."""
+    return bool(np.linalg.eigvalsh(covariance)[-1] > 0)
+
+
+def shared_second(
+    run: Run,
+    shared: SharedNoise[WhitenedOptions],
+    clients: Sequence[Party],
+    columns: np.ndarray | None,
+    counted: tuple[int, float],
+) -> Release:
+    """Round 1 of all clients together, as a release at the server."""
+    plan = shared.plan
+    pooled = shared.moments(plan.n_kept, second_clip(plan, counted))
+    moments = run.each(clients, local_clipped_moments, plan, columns, counted, run.rng_for)
+    own, total, mu = run.each(clients, local_whole_second, moments), whole_second_and_mean(pooled), shared.mu("second")
+    return shared_release(run, shared, "second moment", own, total, mu, read_second_and_mean, pooled)
+
+
+def local_whole_second(client: Party, moments: Moments) -> Whole:
+    """What a client adds to the second moment and the mean of all, which stays with it."""
+    return whole_second_and_mean(moments)
+
+
+def shared_whitened(
+    run: Run,
+    shared: SharedNoise[WhitenedOptions],
+    clients: Sequence[Party],
+    columns: np.ndarray | None,
+    counted: tuple[int, float],
+    answer: Payload,
+) -> tuple[Release, list[float]]:
+    """Round 2 of all clients together, as a release at the server, and at each the share of its records that shrank."""
+    plan, drawn = shared.plan, []
+    pooled = shared.moments(plan.n_kept, BallClip(ball_of(plan)), (MERGED,))
+    total = whole_slices(pooled)
+    moments = run.broadcast("server", clients, MERGED, answer)
+    for client in clients:
+        given = total, plan, columns, counted, moments, run.received(client, MERGED), run.rng_for
+        drawn.append(run.at(client, local_whole_whitened, *given))
+    places = list(zip(clients, drawn, strict=True))
+    own = per_place({client.name: run.at(client, local_first, found) for client, found in places})
+    name, mu = "whitened slice means", shared.mu("means")
+    shrunk = [run.at(client, local_last, found) for client, found in places]
+    return shared_release(run, shared, name, own, total, mu, read_slices, total, pooled), shrunk
+
+
+def local_whole_whitened(
+    client: Party,
+    total: Whole,
+    *given: *tuple[WhitenedPlan, np.ndarray | None, tuple[int, float], np.ndarray, Sequence[Release], Rng],
+) -> tuple[Whole, float]:
+    """What a client adds to the whitened slices of all, and the share of its records that shrank; both stay with it.
+
+    Nothing is added, where the merged covariance has no positive eigenvalue.
+    """
+    moments = local_whitened_moments(client, *given)
+    return (total, math.nan) if moments is None else (whole_slices(moments), moments.clip_share)

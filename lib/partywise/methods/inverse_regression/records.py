@@ -1,0 +1,130 @@
+"""The records of a client, behind what a protocol may ask of them: kept as arrays, or drawn where a study simulates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ...privacy.rounding import bounded_entries
+from .moments import Moments, check_records, client_moments
+from .screening import mean_differences, sign_sums, slice_profile
+from .slices import Slices, case_clip, equal_frequency
+
+
+class Records(Protocol):
+    """What a client can compute from its records; ``columns`` None stands for all of them."""
+
+    def records(self, columns: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Records (n, q) of some columns, in increasing order, and responses (n,)."""
+
+    def moments(self, *, own: bool, columns: np.ndarray | None = None, clipped: bool = True) -> Moments:
+        """Moments in the client's own slices or the public ones."""
+
+    def differences(self, *, own: bool) -> np.ndarray:
+        """(p, H) distances of the slice means of unclipped records from their mean."""
+
+    def sign_sums(self) -> np.ndarray:
+        """Sums (H, p) of the signs of all columns over the public slices."""
+
+    def counts(self) -> np.ndarray:
+        """Records (H,) of the public slices."""
+
+
+class SliceFacts(Protocol):
+    """What records need of the public facts: p, H, the bits of an entry and the public slices."""
+
+    @property
+    def n_columns(self) -> int: ...
+    @property
+    def n_slices(self) -> int: ...
+    @property
+    def bits(self) -> int: ...
+    @property
+    def public_slices(self) -> Slices: ...
+
+
+class RadiusSetting(Protocol):
+    """Settings with R, beyond which entries are clipped."""
+
+    @property
+    def radius(self) -> float: ...
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayRecords:
+    """Records as arrays.
+
+    block : of the client: ``X`` (n, p) and ``y`` (n,), and the clipped moments that it may keep of them
+    facts : what everyone knows; settings : of the case, with ``radius`` R
+    screening : by which statistic the method screens columns; arrays are the same for all
+    """
+
+    block: Mapping[str, np.ndarray]
+    facts: SliceFacts
+    settings: RadiusSetting
+    screening: str
+
+    def records(self, columns: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """As in `Records`."""
+        X = self.block["X"]
+        return (X if columns is None else X[:, columns]), self.block["y"]
+
+    def moments(self, *, own: bool, columns: np.ndarray | None = None, clipped: bool = True) -> Moments:
+        """As in `Records`; kept ones where there are any."""
+        if clipped and columns is None and "sums_fixed" in self.block:
+            return self._stored_moments(own)
+        X, y = self.records(columns)
+        clip, bits = (case_clip(self.settings.radius), self.facts.bits) if clipped else (None, None)
+        return client_moments(X, y, self.slices(y, own), clip=clip, bits=bits)
+
+    def differences(self, *, own: bool) -> np.ndarray:
+        """As in `Records`."""
+        X, y = map(bounded_entries, self.records())
+        return mean_differences(*slice_profile(X, y, self.slices(y, own)))
+
+    def sign_sums(self) -> np.ndarray:
+        """As in `Records`."""
+        X, y = check_records(*map(bounded_entries, self.records()))
+        return sign_sums(X, self.facts.public_slices.codes(y), self.facts.n_slices)
+
+    def counts(self) -> np.ndarray:
+        """As in `Records`."""
+        return np.bincount(
+            self.facts.public_slices.codes(bounded_entries(self.responses)), minlength=self.facts.n_slices
+        )
+
+    @property
+    def responses(self) -> np.ndarray:
+        """Responses (n,)."""
+        return self.block["y"]
+
+    def slices(self, y: np.ndarray, own: bool) -> Slices:
+        """The client's own slices of its responses, or the public ones."""
+        return own_slices(y, self.facts.public_slices) if own else self.facts.public_slices
+
+    def _stored_moments(self, own: bool) -> Moments:
+        block = self.block
+        which = "own" if own and "sums_own" in block else "fixed"
+        return Moments(
+            n=int(block[f"counts_{which}"].sum()),
+            sums=block[f"sums_{which}"],
+            gram=block["gram"],
+            counts=block[f"counts_{which}"],
+            kind="quantile" if which == "own" else self.facts.public_slices.kind,
+            clip=case_clip(self.settings.radius),
+            bits=self.facts.bits,
+            largest_norm=float(block["norms"]),
+            clip_share=float(block["clip_share"]),
+        )
+
+
+def own_slices(y: np.ndarray, public_slices: Slices) -> Slices:
+    """Slices of nearly equal frequency, as many as the public ones; classes are what they are."""
+    return (
+        public_slices
+        if public_slices.n_slices == 2 or public_slices.kind == "labels"
+        else equal_frequency(y, public_slices.n_slices)
+    )

@@ -1,0 +1,186 @@
+"""How far two subspaces are apart, a bound of it from releases alone, and what a screening step kept."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...core.randomness import stream
+from ...privacy.statistics.isometry import to_matrix
+from .estimate import RANK_FLOOR, floored_spectrum, noise_edge
+
+# Of the bound of the loss: its level, and the draws of its bootstrap.
+LEVEL, DRAWS = 0.95, 100
+
+
+def orthonormal(name: str, basis) -> np.ndarray:
+    """Orthonormal basis of the columns (QR); ValueError unless they are finite and linearly independent."""
+    array = np.asarray(basis, dtype=float)
+    array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2 or not 1 <= array.shape[1] <= array.shape[0]:
+        raise ValueError(f"{name} has shape {array.shape}; give a basis of shape (p, d) with 1 <= d <= p.")
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} has entries that are not finite; report the failed estimate instead of scoring it.")
+    # Columns of very different lengths are no reason to call a basis deficient.
+    norms = np.linalg.norm(array, axis=0)
+    q, r = np.linalg.qr(array / np.where(norms > 0, norms, 1.0))
+    if np.min(np.abs(np.diagonal(r))) < 1e-12:
+        raise ValueError(f"{name} has linearly dependent columns; it spans fewer than {array.shape[1]} directions.")
+    return q
+
+
+def pair(first, second) -> tuple[np.ndarray, np.ndarray]:
+    a, b = orthonormal("B1", first), orthonormal("B2", second)
+    if len(a) != len(b):
+        raise ValueError(f"B1 has {len(a)} rows and B2 has {len(b)}; both bases must live in the same space.")
+    return a, b
+
+
+def projection_loss(B1, B2) -> float:
+    """Frobenius distance ||P_B1 - P_B2|| of the projections on two subspaces.
+
+    Parameters
+    ----------
+    B1, B2 : ndarray of shape (p, d1) and (p, d2), or (p,)
+        Bases with independent columns; only their spans count.
+
+    Returns
+    -------
+    float
+        In [0, sqrt(2 d)] for d1 = d2 = d; 0 if and only if the spans agree.
+
+    Raises
+    ------
+    ValueError
+        For another shape, entries that are not finite, or dependent columns.
+
+    Notes
+    -----
+    Seed 001, section 5.1, d(beta_hat, beta). With orthonormal bases the square is
+    ||(I - P_2) Q_1||^2 + ||(I - P_1) Q_2||^2, which keeps its digits where d1 + d2 - 2 ||Q_1'Q_2||^2 cancels.
+    """
+    a, b = pair(B1, B2)
+    inner = a.T @ b
+    return float(np.hypot(np.linalg.norm(a - b @ inner.T), np.linalg.norm(b - a @ inner)))
+
+
+def angle(B1, B2) -> float:
+    """Largest principal angle between two subspaces of one dimension, in degrees (0 to 90); d = 1: arccos|cos|."""
+    a, b = pair(B1, B2)
+    if a.shape != b.shape:
+        raise ValueError(f"B1 spans {a.shape[1]} directions and B2 {b.shape[1]}; the angle needs equal numbers.")
+    inner = a.T @ b
+    sine = np.linalg.norm(a - b @ inner.T, 2)
+    cosine = np.linalg.svd(inner, compute_uv=False)[-1]
+    return float(np.degrees(np.arctan2(sine, cosine)))
+
+
+def screening_metrics(selected, support) -> dict[str, float]:
+    """Size, share of the true support kept and number of false positives of a set of column indices."""
+    kept, true = set(map(int, selected)), set(map(int, support))
+    if not true:
+        raise ValueError("support is empty: there is nothing to keep.")
+    return {
+        "selected_columns": float(len(kept)),
+        "support_kept": len(kept & true) / len(true),
+        "false_positives": float(len(kept - true)),
+    }
+
+
+def coordinates(X: np.ndarray, codes: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """(N, d) coordinates of records in a subspace: uncorrelated, of variance 1, the best separated first.
+
+    Only the span of ``basis`` counts.  Signs: each coordinate grows with the number of the slice.  This is the
+    evaluator's view on records that stay where they are; nothing of it is released.
+    """
+    Z = np.asarray(X, dtype=float) @ np.linalg.qr(basis)[0]
+    Z = Z - Z.mean(axis=0)
+    values, vectors = np.linalg.eigh(Z.T @ Z / len(Z))
+    kept = values > 1e-12 * values[-1]
+    white = Z @ (vectors[:, kept] / np.sqrt(values[kept]))
+    means, shares = slice_means(white, codes)
+    directions = np.linalg.eigh((means.T * shares) @ means)[1][:, ::-1]
+    turned = white @ directions
+    signs = np.sign(turned.T @ (codes - codes.mean()))
+    found = np.zeros_like(Z)
+    found[:, : turned.shape[1]] = turned * np.where(signs == 0, 1.0, signs)
+    return found
+
+
+def separation(X: np.ndarray, codes: np.ndarray, basis: np.ndarray) -> float:
+    """Share of the variance of the projected records that lies between slices, mean over directions; in [0, 1]."""
+    means, shares = slice_means(coordinates(X, codes, basis), codes)
+    return float(np.mean(shares @ means**2))
+
+
+def slice_means(Z: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means (H, d) of the slices that hold records, and their shares (H,)."""
+    counts = np.bincount(codes)
+    sums = np.stack([np.bincount(codes, weights=column) for column in Z.T], axis=1)
+    filled = counts > 0
+    return sums[filled] / counts[filled, None], counts[filled] / len(codes)
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedMoments:
+    """What a certified release says of the records, and the noise that is in it.
+
+    means : (p, H) slice means about the released mean; mean : (p,) of the records; shares : (H,) slice proportions
+    covariance : (p, p) about the released mean
+    sd_means, sd_shares, sd_second : sds of the noise of an entry, the last of the isometric vector
+    records : how many there are
+    """
+
+    means: np.ndarray
+    mean: np.ndarray
+    shares: np.ndarray
+    covariance: np.ndarray
+    sd_means: float
+    sd_shares: float
+    sd_second: float
+    records: int
+
+
+def loss_bound(released: ReleasedMoments, n_directions: int, draws: int = DRAWS) -> float:
+    """Upper 95 % bound of the projection loss of the basis that the released moments give, by parametric bootstrap.
+
+    With M0 the released slice means whose d leading singular values s became sqrt(s^2 - (p + H) (v + tr(S) / (p H
+    N))), v the variance of their noise, and S the covariance, draws have M0 + L Z / sqrt(H N), L L' = S, and S + noise
+    of variance 2 (tr(S) / p)^2 / N on the isometric vector: the records are a sample. To what was released of them,
+    sums over slices, proportions and second moment, noise is added once more, and they are centred as the releases
+    were, so that noise of the proportions counts with the length of the mean. Draws are the same for the same releases.
+    """
+    M, N, d = released.means, released.records, n_directions
+    (p, H), rng = M.shape, stream(0, "inverse regression", "loss bound")
+    least = noise_edge(released.sd_second, p)
+    values, vectors, _, _ = floored_spectrum(released.covariance, least)
+    average = float(values.sum()) / p
+    left, strengths, right = np.linalg.svd(M, full_matrices=False)
+    variance = released.sd_means**2 + released.sd_shares**2 * float(released.mean @ released.mean) / p
+    noise = (p + H) * (variance + average / (H * N))
+    kept = np.sqrt(np.maximum(strengths**2 - noise, 0.0)) * (np.arange(len(strengths)) < d)
+    errors = released.sd_means * rng.standard_normal((draws, p, H))
+    sample = (vectors * np.sqrt(values)) @ rng.standard_normal((draws, p, H)) / math.sqrt(H * N)
+    sd = math.hypot(released.sd_second, math.sqrt(2 / N) * average)
+    isometric = sd * rng.standard_normal((draws, p * (p + 1) // 2))
+    shares = released.shares + released.sd_shares * rng.standard_normal((draws, H))
+    shares += (1 - shares.sum(axis=1, keepdims=True)) / H
+    sums = (left * kept) @ right + np.outer(released.mean, released.shares) + sample + errors
+    totals = released.mean + errors.sum(axis=2)
+    drawn = sums - totals[:, :, None] * shares[:, None, :]
+    second = (vectors * values) @ vectors.T + np.outer(released.mean, released.mean)
+    seconds = np.stack([second + to_matrix(row, p) for row in isometric]) - totals[:, :, None] * totals[:, None, :]
+    centre = _bases(((vectors * values) @ vectors.T)[None], left[None, :, :d], least)[0]
+    bases = _bases(seconds, np.linalg.svd(drawn, full_matrices=False)[0][:, :, :d], least)
+    shared = np.sum((np.swapaxes(bases, 1, 2) @ centre) ** 2, axis=(1, 2))
+    return float(np.quantile(np.sqrt(np.maximum(2 * d - 2 * shared, 0.0)), LEVEL))
+
+
+def _bases(seconds: np.ndarray, directions: np.ndarray, least: float) -> np.ndarray:
+    """Orthonormal bases (n, p, d) of S^-1 U, eigenvalues raised to the least one."""
+    values, vectors = np.linalg.eigh(seconds)
+    values = np.maximum(values, np.maximum(least, RANK_FLOOR * values[:, -1:]))
+    turned = (np.swapaxes(vectors, 1, 2) @ directions) / values[:, :, None]
+    return np.linalg.qr(vectors @ turned)[0]

@@ -1,0 +1,160 @@
+"""What everyone may know before a label is read, the link and the plan included, and what a fit returns.
+
+The link that a `Plan` holds is that of all that is fitted and measured with it: another one (`partywise.models.links`)
+is given to `fixed_plan` or `label_noise_plan`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from ...federation.folds import DeltaConstant, ProtocolSpec
+from ...models.intervals import NOT_COMPUTED, Intervals
+from ...models.links import LOGIT, Link, require_logit
+
+
+@dataclass(frozen=True)
+class PublicFacts:
+    """What everyone knows before a label is read: the sizes, and which rows train.
+
+    from_the_data : number of features whose range was read from the table, so that one row can rescale all others
+    """
+
+    n_train: int
+    n_features: int
+    feature_names: tuple[str, ...]
+    from_the_data: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How a dot-product will be released and fitted; computed from public inputs only.
+
+    Parameters
+    ----------
+    distribution : {"gaussian", "rr"}
+        Gaussian noise on v (central), or randomised response on every label (local), debiased.
+    covariance : ndarray of shape (k, k) or None
+        Of the Gaussian noise of one round, on the scale of v; None for randomised response and without noise.
+    ridge : ndarray of shape (k,)
+        Diagonal of Lambda.
+    epsilon : float
+        What all rounds together certify at ``delta`` for one label; randomised response: at delta = 0.
+    delta : float
+    mu : float or None
+        Gaussian-DP parameter of one round; infinity without noise, None for randomised response.
+    predicted_excess : float
+        The planner's prediction of the excess risk; NaN for a plan that was not optimised.
+    certified : bool
+        Whether ``epsilon`` is at most the claim.
+    epsilon_claimed : float
+        By the formula that set the noise.
+    power : float or None
+        Exponent a of the shape (X'X/N + r)^a of the covariance.
+    rounds, rate : int, float
+        Noisy releases of v, and the probability with which Poisson sampling takes a label into one of them.
+    intercept : bool
+        Whether column 0 of the features is one.
+    link : Link
+        Of everything that is fitted and measured with the plan; the release knows none.
+
+    Raises
+    ------
+    ValueError
+        If the excess risk is predicted for another link than the logit, whose curvature the planner assumes.
+        If ``epsilon`` or ``mu`` is NaN, or the covariance is not finite with a positive diagonal: no such plan says
+        what it costs.
+    """
+
+    distribution: str
+    covariance: np.ndarray | None
+    ridge: np.ndarray
+    epsilon: float
+    delta: float
+    mu: float | None
+    predicted_excess: float
+    certified: bool
+    epsilon_claimed: float
+    power: float | None = None
+    rounds: int = 1
+    rate: float = 1.0
+    intercept: bool = True
+    link: Link = LOGIT
+
+    def __post_init__(self) -> None:
+        if not np.isnan(self.predicted_excess):
+            require_logit(self.link, "plan_label_dp predicts the excess risk", "use fixed_plan")
+        for name in ("epsilon", "mu"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise ValueError(f"{name}={value!r} of a plan must be non-negative.")
+        variances = np.ones(1) if self.covariance is None else np.diagonal(self.covariance)
+        if not (np.all(variances > 0) and (self.covariance is None or np.all(np.isfinite(self.covariance)))):
+            raise ValueError(
+                f"covariance of a plan for epsilon={self.epsilon_claimed!r} has variances from {variances.min()} to "
+                f"{variances.max()}, beyond what a float can hold; ask for another epsilon or delta, or scale the "
+                "features."
+            )
+
+    @property
+    def deviation(self) -> float:
+        """Root mean variance of the Gaussian noise on one entry; 0 without noise."""
+        return 0.0 if self.covariance is None else float(np.sqrt(np.trace(self.covariance) / len(self.covariance)))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What every method of the study returns.
+
+    theta : (k,) coefficients
+    epsilon_claimed : by the formula that set the noise
+    plan : noise and ridge of a released dot-product, else None
+    noisy_dot : (k,) the release itself, else None
+    noise_errors : (k,) standard deviation that the noise of privacy gives each coefficient, to first order and from
+        public features and releases alone; None where the next field states why
+    noise_errors_reason : why a noisy fit has none
+    numbers : further scalars of the fit (steps, bounded, ...)
+    status, reason : whether Newton's steps reached their optimum, and what to give where they did not
+    link : how margins X theta become probabilities
+    intervals : of the coefficients that made the labels, over labels and noise, or why there are none
+    """
+
+    theta: np.ndarray
+    epsilon_claimed: float
+    plan: Plan | None = None
+    noisy_dot: np.ndarray | None = None
+    numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
+    noise_errors: np.ndarray | None = None
+    link: Link = LOGIT
+    intervals: Intervals = NOT_COMPUTED
+    noise_errors_reason: str = ""
+    status: str = "ok"
+    reason: str = ""
+
+
+class CaseSettings(Protocol):
+    """What a case may say of the planned ridge, and of delta instead of its study."""
+
+    @property
+    def tau(self) -> float: ...
+    @property
+    def delta(self) -> float | None: ...
+
+
+Options = TypeVar("Options", covariant=True)
+# What a protocol of this package may know besides the data, by its options.
+LabelSpec = ProtocolSpec[Options, DeltaConstant, CaseSettings, PublicFacts]
+
+
+def labels_of(spec: LabelSpec[object]) -> int:
+    """Labels that are protected together: those of one person, at most, where the study protects persons."""
+    group = getattr(spec.settings, "rows_per_user", None)
+    return group if group is not None and getattr(spec.study, "unit", None) == "user_label" else 1
+
+
+def delta_of(spec: LabelSpec[object]) -> float:
+    """delta of the case in force: its own, or that of the study."""
+    return spec.study.delta if spec.settings.delta is None else spec.settings.delta

@@ -1,0 +1,318 @@
+"""Noise and ridge of a label-private release, chosen from public features alone: no function here takes a label."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from ...core.errors import CertificationError
+from ...models.links import LOGIT, Link, require_logit
+from ...models.objective import check_features
+from ...privacy.accounting.calibration import gaussian_epsilon
+from .model import Plan
+from .noise import certified_mu, gaussian_deviation, gaussian_shapes, max_norm, rr_covariance
+from .objective import check_intercept, check_ridge, ridge_vector
+from .options import LARGEST_EPSILON, SMALLEST_EPSILON
+from .prediction import Expectation, expectation, predicted_excess
+
+# Ridges that are tried, as multiples of the one that the prior asks for without noise.
+RIDGE_STEPS = 10.0 ** np.arange(-0.5, 6.01, 0.125)
+PUBLISHED_RADIUS = 10.0
+# Largest entries of X whose squares and sums of squares neither vanish nor overflow.
+SCALES = (1e-100, 1e100)
+# Fields of a plan that go with a candidate for its noise.
+PlanFields = dict[str, float | str | None]
+
+
+def plan_label_dp(
+    X,
+    epsilon: float,
+    delta: float,
+    tau: float = 2.0,
+    *,
+    distribution: str = "auto",
+    group: int = 1,
+    features_public: bool = True,
+    intercept: bool = True,
+    link: Link = LOGIT,
+) -> Plan:
+    """Choose distribution and shape of the noise and ridge by the predicted excess risk.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, k)
+        Public features.
+    epsilon : float
+        Positive; infinity gives a plan without noise.
+    delta : float
+        In (0, 1); ignored for ``distribution="rr"``, which is pure.
+    tau : float
+        Expected standard deviation of the logits over the rows.
+    distribution : {"auto", "gaussian", "rr"}
+        ``"auto"`` takes the one with the smaller prediction.
+    group : int
+        Labels of one person, at most: epsilon is what all of them together cost, a public bound. The plan's own
+        ``epsilon`` and ``mu`` stay those of one label.
+    features_public : bool
+        Must hold: the plan, and the sensitivity behind it, show the features.
+    intercept : bool
+        Whether column 0 of X is the intercept, one constant, which is next to unpenalised; without one all
+        columns are penalised alike.
+    link : Link
+        The logit, whose curvature the prediction assumes.
+
+    Returns
+    -------
+    Plan
+        Deterministic in its arguments.
+
+    Raises
+    ------
+    CertificationError
+        If the features are private.
+    ValueError
+        If an argument is out of its range.
+
+    Notes
+    -----
+    `predicted_excess` is minimised over the ridge on a grid and over Sigma = c (X'X/N + r)^a, a in {0, 1/4, 1/2, 3/4,
+    1}, r in {1e-3, 1e-2, 1e-1} times the mean diagonal of X'X/N, c from the privacy parameter. What is expected of the
+    coefficients is a guess: it can cost utility and never privacy.
+
+    Formal guarantee: c makes max_i x_i' Sigma^-1 x_i equal to N^2 mu^2, so flipping one label moves v by at most mu
+    in the geometry of the noise, and some label moves it that far; with a group of m labels of a person by m mu.
+    """
+    require_logit(link, "plan_label_dp predicts the excess risk", "use fixed_plan")
+    X = public_features(X, features_public, intercept=intercept)
+    n = len(X)
+    _one_of("distribution", distribution, ("auto", "gaussian", "rr"))
+    target = noise_epsilon(epsilon, delta, distribution)
+    if not (np.isfinite(tau) and tau > 0):
+        raise ValueError(f"tau={tau!r} must be positive and finite: it is the expected spread of the logits.")
+    gram = X.T @ X / n
+    candidates: list[tuple[np.ndarray, PlanFields]] = []
+    if math.isinf(epsilon):
+        silent: PlanFields = (
+            {"distribution": "rr", "mu": None} if distribution == "rr" else {"distribution": "gaussian", "mu": math.inf}
+        )
+        candidates.append((np.zeros_like(gram), {"epsilon": epsilon, **silent}))
+    elif distribution != "rr":
+        mu = certified_mu(target, delta) / group
+        gaussian: PlanFields = {"distribution": "gaussian", "epsilon": float(gaussian_epsilon(mu, delta)), "mu": mu}
+        candidates += [(shape, {"power": a, **gaussian}) for a, shape in gaussian_shapes(X, gram, mu)]
+    if distribution != "gaussian" and math.isfinite(epsilon):
+        candidates.append(
+            (rr_covariance(gram, n, target / group), {"distribution": "rr", "epsilon": target / group, "mu": None})
+        )
+    expected = expectation(gram, n, tau, intercept)
+    return _best(expected, candidates, delta=delta, epsilon_claimed=epsilon, intercept=intercept)
+
+
+def fixed_plan(
+    X,
+    epsilon: float,
+    delta: float,
+    *,
+    distribution: str = "gaussian",
+    sigma: str = "analytic",
+    bound: str = "max_norm",
+    ridge: float | str | np.ndarray = 0.0,
+    radius: float = PUBLISHED_RADIUS,
+    group: int = 1,
+    features_public: bool = True,
+    intercept: bool = True,
+    link: Link = LOGIT,
+) -> Plan:
+    """Independent noise by a formula, and a fixed ridge: the published release and its variants.
+
+    Parameters
+    ----------
+    X, epsilon, delta, group, features_public, intercept
+        As in `plan_label_dp`; the classic formula claims for one label, and does so whatever the group.
+    distribution : {"gaussian", "rr"}
+        Distribution of the noise.
+    sigma : {"analytic", "classic"}
+        Calibration. The classic formula is reproduced beyond its validity too: ``epsilon`` of the plan and the mu of
+        its event are then the true ones, above ``epsilon_claimed``, and ``certified`` is False.
+    bound : {"max_norm", "sqrt_k"}
+        Sensitivity max ||x_i||/N, or the published sqrt(k)/N, which needs features in [0, 1].
+    ridge : float, ndarray of shape (k,), or "fixed"
+        Strength of the ridge, or the diagonal of Lambda; ``"fixed"`` is sigma sqrt(k)/radius, sigma the root mean
+        variance of the noise.
+    radius : float
+        Expected length of theta in the fixed rule.
+    link : Link
+        Of the fit; the noise is the same for all.
+
+    Raises
+    ------
+    CertificationError, ValueError
+        As in `plan_label_dp`.
+    """
+    X = public_features(X, features_public, unit_box=bound == "sqrt_k", intercept=intercept)
+    n, k = X.shape
+    _one_of("distribution", distribution, ("gaussian", "rr"))
+    target = noise_epsilon(epsilon, delta, distribution)
+    _one_of("sigma", sigma, ("analytic", "classic"))
+    _one_of("bound", bound, ("max_norm", "sqrt_k"))
+    mu, deviation, covariance, certified = None, 0.0, None, target
+    if distribution == "rr":
+        certified = target = target / group
+        if math.isfinite(epsilon):
+            deviation = math.sqrt(np.trace(rr_covariance(X.T @ X / n, n, target)) / k)
+    else:
+        longest = max_norm(X)
+        sensitivity = (longest if bound == "max_norm" else math.sqrt(k)) / n
+        deviation = gaussian_deviation(target, delta, sensitivity * (group if sigma == "analytic" else 1), sigma)
+        covariance = deviation**2 * np.eye(k) if deviation > 0 else None
+        mu = longest / n / deviation if deviation > 0 else (math.inf if longest > 0 else 0.0)
+        certified = float(gaussian_epsilon(mu, delta))
+    if isinstance(ridge, str):
+        _one_of("ridge", ridge, ("fixed",))
+        ridge = deviation * math.sqrt(k) / radius
+    return Plan(
+        distribution=distribution,
+        covariance=covariance,
+        ridge=check_ridge(ridge, k, intercept),
+        epsilon=certified,
+        delta=delta,
+        mu=mu,
+        predicted_excess=math.nan,
+        certified=certified <= epsilon,
+        epsilon_claimed=epsilon,
+        power=0.0 if distribution == "gaussian" else None,
+        intercept=intercept,
+        link=link,
+    )
+
+
+def label_noise_plan(
+    X,
+    epsilon: float,
+    delta: float,
+    rounds: int,
+    rate: float = 1.0,
+    *,
+    group: int = 1,
+    features_public: bool = True,
+    intercept: bool = True,
+    link: Link = LOGIT,
+) -> Plan:
+    """Plan of ``rounds`` noisy dot-products that together cost (epsilon, delta) for one label, or a group of them.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, k)
+        Public features.
+    epsilon, delta : float
+        Of all rounds together.
+    rounds : int
+        Noisy releases, at least 1.
+    rate : float
+        In (0, 1]. Below 1, every round sums the labels of a Poisson sample that nobody else sees; one label is then
+        present in one world and absent in the other, and the accountant of Poisson-sampled Gaussians sets the noise.
+        Of a group nothing is proved that sampling would gain: its noise is that of rounds of all labels.
+    group, features_public, intercept
+        As in `plan_label_dp`.
+    link : Link
+        Of the fit; the noise is the same for all.
+
+    Returns
+    -------
+    Plan
+        Without ridge; ``covariance`` and ``mu`` are those of one round.
+    """
+    X = public_features(X, features_public, intercept=intercept)
+    target = noise_epsilon(epsilon, delta, "gaussian")
+    if rounds < 1 or rounds != int(rounds):
+        raise ValueError(f"rounds={rounds!r} must be a whole number from 1.")
+    if not 0 < rate <= 1:
+        raise ValueError(f"rate={rate!r} must lie in (0, 1].")
+    n, k = X.shape
+    sensitivity = max_norm(X) / (rate * n)
+    if math.isinf(epsilon):
+        mu, certified = math.inf, target
+    elif rate == 1 or group > 1:
+        total = certified_mu(target, delta) / group
+        mu, certified = total / math.sqrt(rounds), float(gaussian_epsilon(total, delta))
+    else:
+        mu, certified = 1.0 / _sampled_sigma(target, delta, rate, rounds), target
+    deviation = sensitivity / mu
+    covariance = deviation**2 * np.eye(k) if deviation > 0 else None
+    return Plan(
+        distribution="gaussian",
+        covariance=covariance,
+        ridge=np.zeros(k),
+        epsilon=certified,
+        delta=delta,
+        mu=mu,
+        predicted_excess=math.nan,
+        certified=True,
+        epsilon_claimed=epsilon,
+        power=0.0,
+        rounds=int(rounds),
+        rate=float(rate),
+        intercept=intercept,
+        link=link,
+    )
+
+
+@lru_cache(maxsize=256)
+def _sampled_sigma(epsilon: float, delta: float, rate: float, rounds: int) -> float:
+    """`subsampled_sigma`, which knows no data: the same for every replicate, and a convolution a trial."""
+    # Imported here: the accountant of sampled releases is needed by this baseline alone.
+    from ...privacy.ledger.compose import subsampled_sigma
+
+    return subsampled_sigma(epsilon, delta, rate, rounds)
+
+
+def noise_epsilon(epsilon: float, delta: float, distribution: str) -> float:
+    """The epsilon that noise is computed for: the given one, or below infinity at most `LARGEST_EPSILON`.
+
+    Raises a named `ValueError` for an epsilon that is not positive or too small for its noise to be a float, or a
+    delta outside (0, 1) for Gaussian noise.
+    """
+    if not epsilon > 0:
+        raise ValueError(f"epsilon={epsilon!r} must be positive; infinity means no noise.")
+    if epsilon < SMALLEST_EPSILON:
+        raise ValueError(f"epsilon={epsilon!r} must be at least {SMALLEST_EPSILON:g}: less leaves nothing but noise.")
+    if distribution != "rr" and not 0 < delta < 1:
+        raise ValueError(f"delta={delta!r} must lie in (0, 1) for Gaussian noise; distribution='rr' needs no delta.")
+    return epsilon if math.isinf(epsilon) else min(epsilon, LARGEST_EPSILON)
+
+
+def public_features(X, features_public: bool, *, unit_box: bool = False, intercept: bool = False) -> np.ndarray:
+    """Checked features, or a `CertificationError` if they are private."""
+    if not features_public:
+        raise CertificationError(
+            "features_public=False: max ||x_i|| and the shape of the noise are computed from the features and would "
+            "show them; label privacy holds for public features only. For private rows use objective_perturbation."
+        )
+    X = check_features(X, unit_box=unit_box)
+    check_intercept(X, intercept)
+    largest = max(float(X.max()), -float(X.min()))
+    if largest and not SCALES[0] <= largest <= SCALES[1]:
+        raise ValueError(
+            f"X has a largest entry of {largest!r}, outside [{SCALES[0]:g}, {SCALES[1]:g}]: the squares that the noise "
+            "is computed from have no floats; scale the features by public ranges."
+        )
+    return X
+
+
+def _best(expected: Expectation, candidates, **fields) -> Plan:
+    """The best pair of a candidate (covariance and the fields that go with it) and a ridge of the grid."""
+    strengths = RIDGE_STEPS * expected.ridge
+    table = predicted_excess(expected, [covariance for covariance, _ in candidates], strengths)
+    row, column = np.unravel_index(int(np.argmin(table)), table.shape)
+    covariance, own = candidates[row]
+    kept = covariance if own["distribution"] == "gaussian" and np.any(covariance) else None
+    ridge = ridge_vector(float(strengths[column]), len(covariance), expected.intercept)
+    excess = float(table[row, column])
+    return Plan(covariance=kept, ridge=ridge, predicted_excess=excess, certified=True, **own, **fields)
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name}={value!r} is unknown; use one of {allowed}.")

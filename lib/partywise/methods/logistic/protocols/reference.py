@@ -1,0 +1,79 @@
+"""Protocol without privacy: the measurer sends its labels, the trainer fits them.
+
+The floor of every comparison, and the trainers without noise: how far each of them gets, the ordinary mini-batch
+(labels of the batch) included, which the source's hybrid replaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypedDict
+
+import numpy as np
+
+from ....core.verdicts import first_fault, rank_verdict
+from ....federation.parties import Party
+from ....federation.run import Run
+from ....models.intervals import Intervals
+from ....models.newton_step import dependent_columns
+from ....privacy.accounted_values import Clear
+from ..model import Estimate
+from ..noise import released_intervals
+from ..objective import dot_product
+from ..options import ReferenceOptions
+from ..planner import fixed_plan
+from ..trainers import fit_walr, ordinary_mini_batch
+from .common import fit_verdict
+
+
+class Descent(TypedDict):
+    """What every trainer is given."""
+
+    rng: np.random.Generator
+    steps: int
+    batch_size: int
+    learning_rate: float
+
+
+def local_labels(measurer: Party, train: np.ndarray) -> Clear:
+    """The measurer's training labels (N,), unprotected."""
+    return Clear(measurer.block["y"][train], units=("label",), owner=measurer.name)
+
+
+def local_fit(
+    trainer: Party, train: np.ndarray, y: np.ndarray, names: Sequence[str], options: ReferenceOptions, rng_for: Callable
+) -> Estimate:
+    """The trainer's fit on labels that it was shown."""
+    X, rng = trainer.block["X"][train], rng_for("mini-batches")
+    steps, rate, batch = options.steps, options.learning_rate, min(options.batch_size, len(X))
+    numbers: dict[str, float | int | bool | str | None] = {"steps": steps, "ridge": options.ridge}
+    plan = fixed_plan(X, np.inf, 0.5, ridge=options.ridge)
+    given: Descent = {"rng": rng, "steps": steps, "batch_size": batch, "learning_rate": rate}
+    if options.trainer == "minibatch":
+        theta = ordinary_mini_batch(X, y, options.ridge, link=plan.link, **given)
+        return Estimate(theta, float("inf"), numbers=numbers, link=plan.link)
+    found = fit_walr(X, dot_product(X, y), plan, options.trainer, **given)
+    numbers["steps"] = found.steps
+    intervals = Intervals(reason=f"trainer={options.trainer!r} need not have reached an optimum")
+    if options.trainer == "newton" and found.converged:
+        intervals = released_intervals(X, found.theta, plan)
+    verdict = fit_verdict(options.trainer, found)
+    if options.trainer == "newton" and not options.ridge and X.shape[1] < len(X):
+        verdict = first_fault((verdict, rank_verdict([names[1 + place] for place in dependent_columns(X[:, 1:])])))
+    return Estimate(
+        found.theta,
+        float("inf"),
+        numbers=numbers,
+        link=plan.link,
+        intervals=intervals,
+        status=verdict.status,
+        reason=verdict.reason,
+    )
+
+
+def fit(run: Run) -> Estimate:
+    """Labels in the clear."""
+    trainer, measurer = run.parties
+    train = run.fold.train
+    y = run.send(measurer, trainer, "labels", local_labels, train)
+    return run.at(trainer, local_fit, train, y, run.spec.public.feature_names, run.spec.options, run.rng_for)

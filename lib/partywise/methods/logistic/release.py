@@ -1,0 +1,197 @@
+"""The one step that reads labels: the noisy dot-product v = X'y/N of a plan."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Unpack
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from ...core.errors import CertificationError
+from ...models.objective import check_features, check_labels
+from ...privacy.ledger.event import EventProfile
+from ...privacy.mechanisms.integer import IntegerGaussian
+from ...privacy.mechanisms.random import RandomSource, bernoulli
+from ...privacy.mechanisms.randomized_response import RandomizedResponse
+from ...privacy.mechanisms.release import Release, Terms, charge_and_draw, ratio
+from ...privacy.statistics.records import entries
+from ...privacy.statistics.whole import Whole, whole
+from .model import Plan
+from .noise import max_norm
+
+# A plan made for these very features agrees with them to rounding; anything further off was made for others.
+SAME_FEATURES = 1e-9
+# Bits of the steps of the longest row.
+STEP_BITS = 20
+# Numbers of all redraws that are drawn at a time.
+CHUNK = 4_000_000
+
+
+def release_dot_product(
+    X,
+    y,
+    plan: Plan,
+    rng: np.random.Generator,
+    *,
+    owner: str = "unnamed",
+    features_public: bool = True,
+    **terms: Unpack[Terms],
+) -> Release:
+    """Release the dot-product as planned.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, k)
+        The public features the plan was made for.
+    y : ndarray of shape (N,)
+        Labels in {0, 1}.
+    plan : Plan
+        Distribution, covariance and rounds.
+    rng : numpy.random.Generator
+    owner : str
+        Party whose labels they are.
+    features_public : bool
+        Must hold.
+    **terms
+        See `partywise.privacy.mechanisms.Terms`; by default the trust model is ``"central"`` (Gaussian) or
+        ``"local"`` (randomised response), and ``epsilon_claimed`` comes from the plan.
+
+    Returns
+    -------
+    Release
+        Shape (k,), or (rounds, k) for a plan of more than one round.
+
+    Raises
+    ------
+    CertificationError
+        If the features are private, or the plan was made for other features.
+    ValueError
+        If labels or shapes are wrong.
+
+    Notes
+    -----
+    Formal guarantee: unit label, relation label_flip, features public. Gaussian: mu-Gaussian-DP with the mu of the
+    plan (all rounds together: mu sqrt(rounds)), exact, reached by the row that is longest in the geometry of the
+    noise. Randomised response: pure epsilon on every label by itself; debiasing and averaging are post-processing,
+    after which the value is v in expectation.
+    """
+    if not features_public:
+        raise CertificationError("features_public=False: the sensitivity max ||x_i||/N would show the features.")
+    X = check_features(X)
+    y = check_labels(y, len(X))
+    terms.setdefault("epsilon_claimed", float(plan.epsilon_claimed))
+    if plan.distribution == "rr":
+        terms.setdefault("trust_model", "local")
+        mechanism = RandomizedResponse(plan.epsilon, 2)
+        # What becomes of the labels reads the features too: the event must not promise anything about them.
+        labels = mechanism(entries(y, depends_on=("label", "features")), rng, owner=owner, **terms)
+        return labels.post_process(lambda bits: mechanism.debias(bits) @ X / len(X))
+    terms.setdefault("trust_model", "central")
+    rows = WholeRows.of(X, plan)
+    if plan.rate < 1:
+        return _sampled_rounds(rows, y, plan, rng, owner, terms)
+    # Features that are all 0 have mu 0: nothing moves, and no noise is added.
+    mu = plan.mu * math.sqrt(plan.rounds) if plan.mu else math.inf
+    release = IntegerGaussian(mu=mu)(rows.dot_products(y, plan.rounds), rng, owner=owner, **terms)
+    return release.post_process(rows.unwhiten)
+
+
+@dataclass(frozen=True, eq=False)
+class WholeRows:
+    """Public features in coordinates in which the noise of a plan is alike in all directions, as whole steps.
+
+    steps : (N, k) whole numbers in floats, L^-1 x_i over a step, where the covariance of the plan is L L'
+    step : 2^-20 times the power of two below the longest of these rows
+    root : L (k, k); None where the rows are the features themselves
+    longest : length of the longest row before it was rounded
+    """
+
+    steps: np.ndarray
+    step: float
+    root: np.ndarray | None
+    longest: float
+
+    @classmethod
+    def of(cls, X: np.ndarray, plan: Plan) -> WholeRows:
+        """The rows of a plan; `CertificationError` if it was made for other features."""
+        root, rows = None, X
+        # Rounds of samples have independent noise, which is planned for their own rate.
+        if plan.covariance is not None and plan.mu is not None and plan.rate == 1:
+            if plan.covariance.shape != (X.shape[1],) * 2:
+                raise ValueError(f"X has k={X.shape[1]} features, the plan was made for {len(plan.covariance)}.")
+            root = np.linalg.cholesky(plan.covariance)
+            rows = solve_triangular(root, X.T, lower=True, check_finite=False).T
+            _require_same_features(max_norm(rows) / len(X), plan.mu)
+        longest = max_norm(rows)
+        step = 2.0 ** (math.frexp(longest)[1] - 1 - STEP_BITS) if longest else 1.0
+        return cls(np.rint(rows / step), step, root, longest)
+
+    @cached_property
+    def squares(self) -> int:
+        """D2: the largest squared length of a row in steps, by which a flipped label moves their sum."""
+        return int(np.einsum("ij,ij->i", self.steps, self.steps).max(initial=0.0))
+
+    def dot_products(self, y: np.ndarray, rounds: int = 1) -> Whole:
+        """Sum of the rows of label 1, of shape (k,), or once for each of several rounds (rounds, k), over N."""
+        return self.whole(y @ self.steps if rounds == 1 else np.tile(y @ self.steps, (rounds, 1)), rounds)
+
+    def whole(self, sums: np.ndarray, rounds: int = 1, rate: float = 1.0) -> Whole:
+        """Sums of rows over rate N; one flip moves every round by the same +-row."""
+        source = "a flipped label moves X'y by x_i, in the geometry of the noise"
+        step, squares = self.step / (len(self.steps) * rate), rounds * self.squares
+        return whole(sums, squares, step, source, unit="label", relation="label_flip")
+
+    def unwhiten(self, value: np.ndarray) -> np.ndarray:
+        """Back to the coordinates of the features."""
+        return value if self.root is None else value @ self.root.T
+
+
+def redraw_dot_products(X, y, plan: Plan, draws: int, rng: np.random.Generator) -> np.ndarray:
+    """Independent what-if releases for the experimenter, shape (draws, k): never sent, so nothing is charged.
+
+    Gaussian noise is drawn in floating point.
+    """
+    X = check_features(X)
+    y = check_labels(y, len(X))
+    if draws < 1 or plan.rounds > 1 or plan.rate < 1:
+        raise ValueError(f"draws={draws!r} with {plan.rounds} rounds: give at least one draw of one unsampled round.")
+    if plan.distribution == "gaussian":
+        rows = WholeRows.of(X, plan)
+        noise = 0.0 if rows.root is None else rows.unwhiten(rng.standard_normal((draws, X.shape[1])))
+        return np.tile(y @ X / len(X), (draws, 1)) + noise
+    size, found, mechanism = max(1, CHUNK // len(X)), [], RandomizedResponse(plan.epsilon, 2)
+    bounded = entries(y)
+    for start in range(0, draws, size):
+        # The certificate is that of one draw; the events of what nobody sees are dropped.
+        repeated = np.tile(bounded.value, (min(size, draws - start), 1))
+        drawn = mechanism(replace(bounded, value=repeated), rng, owner="experimenter").value
+        found.append(mechanism.debias(drawn) @ X / len(X))
+    return np.concatenate(found)
+
+
+def _require_same_features(found: float, planned: float) -> None:
+    """Refuse a plan whose mu is not the one that its noise has with these features."""
+    if not math.isclose(found, planned, rel_tol=SAME_FEATURES):
+        raise CertificationError(
+            f"the noise of this plan gives mu={found:.12g} with these features and was planned for mu={planned:.12g}: "
+            "make the plan from the features it is used with."
+        )
+
+
+def _sampled_rounds(rows: WholeRows, y: np.ndarray, plan: Plan, rng: RandomSource, owner: str, terms: Terms) -> Release:
+    """Noisy label sums of Poisson samples, scaled to v, shape (rounds, k); who is in a sample stays secret."""
+    one, positive = rows.whole(np.zeros(rows.steps.shape[1]), rate=plan.rate), np.flatnonzero(y)
+    mu = plan.mu or math.inf
+    _require_same_features(ratio(rows.longest / len(y) / plan.rate, plan.deviation), mu)
+    mechanism = IntegerGaussian(mu=mu)
+
+    def draw() -> np.ndarray:
+        kept = [positive[bernoulli(rng, plan.rate, len(positive))] for _ in range(plan.rounds)]
+        sums = np.stack([rows.steps[chosen].sum(axis=0) for chosen in kept])
+        return mechanism.draw(rows.whole(sums, rate=plan.rate), rng)
+
+    parameters: EventProfile = {"mu": mu, "rate": plan.rate, "count": plan.rounds}
+    return charge_and_draw(one, parameters, "subsampled_gaussian", draw, owner, terms, rng, preset=True)

@@ -1,0 +1,57 @@
+"""Protocol as published: every party sends a rotation of its data, from which the wrong matrix is made.
+
+Source: seed 004, "Block Singular Value Decomposition".
+
+Once                                                from, to                          payload
+U_k D_k of its standardised block (n, p_k)          every party, analyst              Clear(features), 8 n p_k bytes
+
+The analyst stacks and decomposes them.  Its matrix is R~ = B'RB with B = blockdiag(V_k), not the correlation matrix R,
+and is reported under this protocol's own name for comparison; eigenvalues and explained variances are right.
+The source calls U_k D_k an aggregate from which values "cannot be recovered": it is the block up to a rotation, so that
+p_k known records give all others (`partywise.audits.attacks.rotations`), and is booked as infinite.
+With the true R next to it no record need be known (one of 2^p_k sign patterns is exact): the options refuse that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....alignment.rows import common_rows
+from ....federation.parties import Party, column_order
+from ....federation.roles import ANALYST
+from ....federation.run import Run
+from ....privacy.accounted_values import Clear
+from ..model import Estimate
+from ..rotations import scores_of_block, stack_rotations
+from .common import Columns, check_parties, local_columns, to_estimate
+
+
+def local_scores(party: Party, columns: Columns) -> Clear:
+    """U_k D_k of the party's block."""
+    return Clear(scores_of_block(columns.values), units=("features",), owner=party.name)
+
+
+def analyst_estimate(
+    scores: Sequence[np.ndarray], columns: Sequence[Sequence[int]], names: Sequence[str], n: int
+) -> Estimate:
+    """Estimate by the source's formulas, its matrix as if rotated columns had the numbers of the party's own."""
+    M = np.concatenate(scores, axis=1)[:, column_order(columns)]
+    stack = stack_rotations(M)
+    views = {f"{ANALYST}: {name}": sent for name, sent in zip(names, scores, strict=True)}
+    numbers: dict[str, float | int | bool | str | None] = {"record_openings": M.shape[1], "openings": 0}
+    return Estimate(
+        stack.matrix, stack.eigenvalues, stack.loadings, n, scores=stack.scores, views=views, numbers=numbers
+    )
+
+
+def fit(run: Run) -> Estimate:
+    """Four steps of the source: decompose at the parties, send, stack, decompose."""
+    check_parties(run.parties)
+    rows, n = common_rows(run)
+    columns = run.each(run.parties, local_columns, rows, run.spec.public.names)
+    scores = run.gather(run.parties, ANALYST, "scores U D", local_scores, columns)
+    groups, names = [party.columns for party in run.parties], [party.name for party in run.parties]
+    estimate = run.at(ANALYST, analyst_estimate, scores, groups, names, n)
+    return run.assemble(to_estimate, estimate, rows, run.spec.public.aligned)

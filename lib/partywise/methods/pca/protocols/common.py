@@ -1,0 +1,42 @@
+"""Shared steps of both protocols of correlation and components: the parties, and the work of each on its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ....alignment.party_arrays import columns_of
+from ....federation.parties import Participant, Party
+from ....federation.roles import check_holders
+from ..components import check_spread, standardise
+from ..model import Estimate
+
+
+class Columns(NamedTuple):
+    """A party's common records: standardised (n, p_k), and the standard deviations (p_k,)."""
+
+    values: np.ndarray
+    sds: np.ndarray
+
+
+def check_parties(parties: Sequence[Participant]) -> None:
+    """ValueError unless at least two parties hold columns, each some."""
+    if len(parties) < 2:
+        raise ValueError(f"parties has {len(parties)} entry: columns must be at 2 parties or more.")
+    check_holders(parties)
+
+
+def local_columns(party: Party, rows: np.ndarray, names: Sequence[str]) -> Columns:
+    """The party's common records, standardised by its own means and deviations; ValueError naming what has none."""
+    column_names = [names[column] for column in party.columns]
+    X = columns_of(party.block, rows, column_names, party.name)
+    check_spread(X, column_names, party.name)
+    return Columns(*standardise(X))
+
+
+def to_estimate(estimate: Estimate, rows: Mapping[str, np.ndarray], aligned: bool) -> Estimate:
+    """The estimate with the records that it was made of."""
+    return estimate if aligned else replace(estimate, rows=rows)

@@ -1,0 +1,190 @@
+"""Intervals and bands of survival curves, errors of medians and means: of released ones with the noise of privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import chdtrc, ndtri
+
+from ...core.randomness import stream
+from .curves import LARGEST_HAZARD, Curve, hazards
+from .exact import StepCurve
+from .tables import Table
+
+DRAWS = 2000
+# Address of the draws of largest deviations, which read no data.
+DEVIATIONS = 2000
+# Variance of a count that rounds a uniform number, which the noise of a whole-number release carries beside its own.
+ROUNDING_VARIANCE = 1 / 12
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """Lower and upper survival (J,) at the edges after the first."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+
+    def covers(self, survival: np.ndarray) -> np.ndarray:
+        """Which of the values (J,) it holds."""
+        return (self.lower <= survival) & (survival <= self.upper)
+
+    def at(self, times: np.ndarray, edges: np.ndarray) -> Band:
+        """The band (m,) at times between the edges (J + 1,): the lower end of the next one, the upper of the last one.
+
+        Survival falls, so that this holds wherever the ends at the edges do; ends that are interpolated do not.
+        """
+        following = np.searchsorted(edges[1:], times, side="left")
+        return Band(self.lower[following], np.append(1.0, self.upper)[np.searchsorted(edges, times, side="right") - 1])
+
+
+def log_survival_covariance(table: Table, *, noise: bool = True) -> np.ndarray:
+    """Covariance (J, J) of log S at the edges after the first, by the delta method over cells, of a single group.
+
+    The multinomial of n records, and the noise of the released cells unless ``noise`` is False.
+    """
+    h, at_risk = np.clip(hazards(table), 0, LARGEST_HAZARD), table.at_risk[0]
+    steps = h / (at_risk * (1 - h))
+    sums = np.cumsum(steps)
+    bins = table.bins
+    j, k = np.arange(bins)[:, None], np.arange(bins)[None, :]
+    by_event = sums[np.minimum(j, k)] - (k <= j) / (at_risk * (1 - h))[None, :]
+    by_censored = np.where(k <= j, (sums - steps / 2)[None, :], sums[:, None])
+    gradient = np.hstack([by_event, by_censored, sums[:, None]])
+    counts = np.maximum(table.cells[0], 0)
+    shares = counts / max(float(counts.sum()), 1.0)
+    mean = gradient @ shares
+    covariance = table.size * ((gradient * shares) @ gradient.T - np.outer(mean, mean))
+    if not noise or table.sd == 0:
+        return covariance
+    if table.records is not None:
+        gradient = gradient - gradient.mean(axis=1, keepdims=True)
+    return covariance + (table.sd**2 + ROUNDING_VARIANCE) * gradient @ gradient.T
+
+
+def pointwise(curve: Curve, covariance: np.ndarray, level: float = 0.95) -> Band:
+    """Intervals of which each holds the true survival at its edge with probability ``level``."""
+    return _log_log(curve.survival[1:], _errors(covariance), float(ndtri((1 + level) / 2)))
+
+
+def step_intervals(curve: StepCurve, times: np.ndarray, level: float = 0.95) -> Band | None:
+    """Intervals (m,) of a Kaplan-Meier curve at times, by Greenwood's variances; None of other curves."""
+    if curve.increments is None:
+        return None
+    # Once nobody is left, what was known before bounds survival from above, and nothing from below.
+    known = np.isfinite(curve.increments)
+    se = np.sqrt(np.cumsum(np.nan_to_num(curve.increments)))
+    ends = _log_log(np.where(known, curve.values, 1.0), np.where(known, se, 0.0), float(ndtri((1 + level) / 2)))
+    lower = np.where(known, ends.lower, 0.0)
+    places = np.searchsorted(curve.times, times, side="right")
+    return Band(np.append(1.0, lower)[places], np.append(1.0, np.minimum.accumulate(ends.upper))[places])
+
+
+def median_interval(curve: StepCurve, level: float = 0.95) -> tuple[float, float]:
+    """Times that the pointwise intervals of a Kaplan-Meier curve do not reject as its median.
+
+    From the first time at which the lower end is one half or less to the first at which the upper end is (Brookmeyer
+    and Crowley 1982, with intervals on the scale of log(-log S)); inf where none is, nan where nothing is known.
+    """
+    band = step_intervals(curve, curve.times, level)
+    if band is None or not curve.determined:
+        return float("nan"), float("nan")
+    low, high = (np.append(curve.times[ends <= 0.5], np.inf)[0] for ends in (band.lower, band.upper))
+    return float(low), float(high)
+
+
+@dataclass(frozen=True)
+class MeanComparison:
+    """Restricted mean of group 1 against that of group 0, with standard errors by the delta method.
+
+    difference, difference_error : mean of group 1 minus that of group 0
+    ratio, ratio_error : mean of group 1 over that of group 0
+    """
+
+    difference: float
+    difference_error: float
+    ratio: float
+    ratio_error: float
+
+    @property
+    def statistic(self) -> float | None:
+        """Standard normal where the means are equal; None without an error."""
+        return self.difference / self.difference_error if self.difference_error > 0 else None
+
+    @property
+    def p_value(self) -> float | None:
+        """Probability of a larger statistic where the means are equal."""
+        return None if self.statistic is None else float(chdtrc(1, self.statistic**2))
+
+
+def compare_means(means: np.ndarray, errors: np.ndarray) -> MeanComparison:
+    """The comparison of two means (2,) with their errors (2,), which are independent."""
+    ratio = float(means[1] / means[0])
+    relative = float(np.hypot(*(errors / means)))
+    return MeanComparison(float(means[1] - means[0]), float(np.hypot(*errors)), ratio, ratio * relative)
+
+
+def delta_error(gradient: np.ndarray, covariance: np.ndarray) -> float:
+    """Standard error of a value with this gradient (J,) by log S, whose covariance is (J, J)."""
+    return float(np.sqrt(max(gradient @ covariance @ gradient, 0.0)))
+
+
+@lru_cache(maxsize=8)
+def public_draws(edges: int) -> np.ndarray:
+    """Standard normal numbers (2000, J) of one address, which reads no data: the same for every curve."""
+    return stream(DEVIATIONS, "largest deviations").standard_normal((DRAWS, edges))
+
+
+def simultaneous(curve: Curve, covariance: np.ndarray, draws: np.ndarray, level: float = 0.95) -> Band:
+    """A band that holds the true survival at all edges with probability ``level``: largest deviations are drawn.
+
+    draws : (m, J) standard normal numbers, from which they are made
+
+    Survival falls, so that no end of a band may rise: what later lower ends and earlier upper ends exclude is cut off.
+    """
+    sd = _errors(covariance)
+    scale = np.where(sd > 0, sd, 1)
+    correlation = covariance / np.outer(scale, scale)
+    np.fill_diagonal(correlation, 1)
+    values, vectors = np.linalg.eigh(correlation)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    largest = np.abs(draws @ root.T).max(axis=1)
+    band = _log_log(curve.survival[1:], sd, float(np.quantile(largest, level)))
+    return Band(np.maximum.accumulate(band.lower[::-1])[::-1], np.minimum.accumulate(band.upper))
+
+
+def _errors(covariance: np.ndarray) -> np.ndarray:
+    """(J,) square roots of variances, of which rounding leaves some that are 0 below it."""
+    return np.sqrt(np.maximum(np.diag(covariance), 0.0))
+
+
+def _log_log(survival: np.ndarray, se: np.ndarray, factor: float) -> Band:
+    """S^exp(+- factor se / |log S|); where S is 1, from exp(-factor se) to 1."""
+    log = np.log(survival)
+    whole = log == 0
+    # Of a curve near 1 and much noise the exponent overflows: the interval is from 0 to 1 then.
+    with np.errstate(over="ignore"):
+        spread = np.exp(factor * se / np.where(whole, 1, np.abs(log)))
+    lower = np.where(whole, np.exp(-factor * se), survival**spread)
+    return Band(lower, np.where(whole, 1.0, survival ** (1 / spread)))
+
+
+def released_bands(table: Table, curves: Sequence[Curve], *, together: bool, noise: bool = True) -> list[Band]:
+    """Of each group's curve its intervals, or its simultaneous band: from what was released alone.
+
+    noise : whether the noise of privacy is counted
+    """
+    bands = []
+    for group, curve in enumerate(curves):
+        covariance = log_survival_covariance(table.group(group), noise=noise)
+        if curve.determined_bins == 0:
+            # Nothing is known of the curve.
+            bands.append(Band(np.zeros(table.bins), np.ones(table.bins)))
+        elif together:
+            bands.append(simultaneous(curve, covariance, public_draws(table.bins)))
+        else:
+            bands.append(pointwise(curve, covariance))
+    return bands

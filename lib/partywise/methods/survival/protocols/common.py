@@ -1,0 +1,125 @@
+"""What protocols of survival analysis share: a client's records, sums of all clients that are released, and cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ....core.errors import PartyError
+from ....federation.exchanges.noisy_sums import NoisySums, ReleasedSum, agree_on_sums, released_sum
+from ....federation.parties import Party
+from ....federation.roles import records_together
+from ....federation.run import Run
+from ....privacy.accounting.calibration import gdp_mu
+from ....privacy.statistics.whole import Whole
+from ..certified.whole import whole_cells
+from ..curves import survival_curves
+from ..exact import EventTable, kaplan_meier, log_rank
+from ..model import Estimate, Numbers, PublicFacts
+from ..ranks import noisy_log_rank
+from ..records import Records
+from ..tables import Relation, Table, cell_counts, correct_sum
+
+SERVER = "server"
+CELLS = "cells"
+NOT_ESTIMABLE = (
+    "the released events do not stand out of their noise: give a larger epsilon, more records, or a longer horizon"
+)
+EMPTY_GROUP = (
+    "group number {} has no record at the time of any event: neither a median nor a restricted mean is given of it; "
+    "leave it out of groups, or give records of it"
+)
+Regroup = Callable[[Records], Records]
+
+
+def local_rows(client: Party, horizon: float) -> Records:
+    """The records of a client's block until the horizon: no protocol sees what comes after it."""
+    block = client.block
+    return Records(block["times"], block["events"], block["covariates"], block["groups"]).until(horizon)
+
+
+def curves_of(tables: Sequence[EventTable], clients: int, **numbers: int) -> Estimate:
+    """Kaplan-Meier of every group and the log-rank test of two, with numbers of the fit."""
+    curves, test = tuple(map(kaplan_meier, tables)), log_rank(*tables) if len(tables) == 2 else None
+    found = Estimate(clients=clients, curves=curves, log_rank=test, numbers=dict(numbers))
+    empty = [str(number) for number, curve in enumerate(curves, 1) if not curve.determined]
+    return replace(found, status="empty_group", reason=EMPTY_GROUP.format(", ".join(empty))) if empty else found
+
+
+def local_check(client: Party, size: int) -> None:
+    """PartyError unless a client has as many records as everybody thinks: noise and delta rest on it."""
+    if len(client.block["times"]) != size:
+        raise PartyError(
+            f"{client.name!r} has another number of records than is public: state it, and drop none by what they hold."
+        )
+
+
+def sizes_of(run: Run) -> list[int]:
+    """Records of every client of a run: public."""
+    facts: PublicFacts = run.spec.public
+    return list(facts.sizes(len(run.parties)))
+
+
+def mu_of(run: Run) -> float:
+    """Gaussian-DP parameter of all releases together, for one record; infinite without noise."""
+    if math.isinf(run.epsilon):
+        return math.inf
+    return float(gdp_mu(run.epsilon, run.spec.study.delta)) / records_together(run.spec)
+
+
+def agree_on_noise(run: Run) -> NoisySums:
+    """Every client has the public number of records; where they share noise, every two agree on a key."""
+    options, sizes = run.spec.options, sizes_of(run)
+    for client, size in zip(run.parties, sizes, strict=True):
+        run.at(client, local_check, size)
+    return agree_on_sums(run, options.noise, options.colluders, sum(sizes), SERVER)
+
+
+def as_they_are(records: Records) -> Records:
+    """Records in the groups that they have."""
+    return records
+
+
+def local_cells(client: Party, edges: np.ndarray, groups: int, relation: Relation, regroup: Regroup) -> Whole:
+    """Counts of the client's records by cell, which stay with it."""
+    return whole_cells(cell_counts(regroup(local_rows(client, edges[-1])), edges, groups), relation)
+
+
+def server_table(noisy: ReleasedSum, edges: np.ndarray, sd: float, records: int | None) -> Table:
+    """The table of released counts."""
+    return correct_sum(noisy.value, edges, sd, records)
+
+
+def released_cells(
+    run: Run, sums: NoisySums, edges: np.ndarray, mu: float, groups: int, regroup: Regroup = as_they_are
+) -> tuple[ReleasedSum, Table]:
+    """The released counts of all clients at the server, and their table.
+
+    regroup : gives each record one of so many groups by itself
+    """
+    relation: Relation = run.spec.options.relation
+    statistics = run.each(sums.clients, local_cells, edges, groups, relation, regroup)
+    total = whole_cells(np.zeros((groups, 2 * len(edges) - 1), dtype=np.int64), relation)
+    noisy = released_sum(run, sums, CELLS, statistics, total, mu, largest=sums.records)
+    sd = math.sqrt(float(total.squares)) / mu * math.sqrt(sums.noise_factor)
+    return noisy, run.at(SERVER, server_table, noisy, edges, sd, sums.records if relation == "replace_one" else None)
+
+
+def with_coefficients(
+    estimate: Estimate, coefficients: np.ndarray | None, covariance: np.ndarray | None = None
+) -> Estimate:
+    """The estimate with log hazard ratios, or without, and why: None where events do not stand out of their noise."""
+    numbers = estimate.numbers | {"not_estimable": coefficients is None}
+    if coefficients is None:
+        return replace(estimate, numbers=numbers, status="not_estimable", reason=NOT_ESTIMABLE)
+    return replace(estimate, numbers=numbers, coefficients=coefficients, covariance=covariance)
+
+
+def server_estimate(table: Table, epsilon: float, clients: int) -> Estimate:
+    """Curves of all groups and the log-rank test of the first two, from the table alone."""
+    test = noisy_log_rank(table) if len(table.cells) == 2 else None
+    numbers: Numbers = {"bins": table.bins, "noise_sd": table.sd, "determined_bins": table.determined_bins}
+    return Estimate(epsilon, clients, survival_curves(table), table, test, numbers=numbers)

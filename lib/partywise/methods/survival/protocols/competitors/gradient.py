@@ -1,0 +1,51 @@
+"""Protocol: Cox regression by noisy gradient steps with momentum, after a table; a competitor of `scores`.
+
+Formal guarantee: (epsilon_certified, delta)-DP for replacing one record, by exact composition of Gaussian releases: the
+table (sensitivity sqrt(2)) and T gradients, whose sensitivity is the largest distance of two contributions, whatever
+the model that was sent.  Trust as of `table`; messages as of `rounds`, and public facts with the rate and momentum.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from .....federation.run import Run
+from ...certified.gradient import ascend, average, model_at, public_rate
+from ...certified.scores import Baseline, Model, Terms
+from ...model import Estimate
+from ...options import GradientOptions
+from ..rounds import Answer, NoisyRounds, fit_rounds
+
+
+def server_start(found: Baseline, terms: Terms) -> np.ndarray:
+    """Level and coefficients of 0, the only row of the trail (1, 1 + p)."""
+    return np.zeros((1, 1 + terms.covariates))
+
+
+def server_model(trail: np.ndarray, found: Baseline, terms: Terms) -> Model:
+    """The model after the last step."""
+    return model_at(trail[-1], found, terms)
+
+
+def server_trail(
+    trail: np.ndarray, sums: np.ndarray, found: Baseline, terms: Terms, *, options: GradientOptions
+) -> np.ndarray:
+    """The trail with one more step."""
+    rate = options.rate or public_rate(terms.radius, options.momentum)
+    return ascend(trail, sums, rate, options.momentum, found, terms.radius)
+
+
+def server_answer(trail: np.ndarray, found: Baseline, terms: Terms) -> Answer:
+    """Mean coefficients, without a covariance."""
+    return model_at(average(trail), found, terms), trail[:, 1:], None, ""
+
+
+def fit(run: Run) -> Estimate:
+    """The table, then T noisy gradients."""
+    options: GradientOptions = run.spec.options
+    shares = (options.table_share, *((1 - options.table_share) / options.steps,) * options.steps)
+    terms = partial(Terms, shares=shares, bins=options.bins, merge_count=1, curvature=0.0, stop=options.stop)
+    update = partial(server_trail, options=options)
+    return fit_rounds(run, NoisyRounds("gradient", terms, server_start, server_model, update, server_answer))

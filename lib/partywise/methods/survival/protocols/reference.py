@@ -1,0 +1,54 @@
+"""Protocol without privacy: clients send their records in the clear, and the server fits all of them together.
+
+The reference of every comparison: Kaplan-Meier curves, the log-rank test of two groups and Cox regression, of the
+records until the horizon.
+
+Message   from, to          payload
+records   clients, server   `Clear` of rows: times, events, covariates, groups
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ....federation.parties import Party
+from ....federation.run import Run
+from ....privacy.accounted_values import Clear
+from ..exact import NoMaximum, Ties, cox, event_table, event_times
+from ..model import Estimate, PublicFacts
+from ..options import ReferenceOptions
+from ..records import Records, pool
+from .common import SERVER, curves_of, local_rows
+
+
+def local_records(client: Party, horizon: float) -> Clear:
+    """The client's records until the horizon as they are."""
+    records = local_rows(client, horizon)
+    values = [records.times, records.events, records.covariates, records.groups]
+    return Clear(values, units=("row",), owner=client.name)
+
+
+def server_fit(sent: Sequence[Sequence[np.ndarray]], facts: PublicFacts, ties: Ties) -> Estimate:
+    """The fit of all records together."""
+    all_ = pool([Records(*one) for one in sent])
+    times = event_times(all_)
+    tables = [event_table(all_.of_group(group), times) for group in range(facts.groups)]
+    found = curves_of(tables, len(sent), times_sent=len(all_))
+    if facts.covariates == 0:
+        return found
+    try:
+        fitted = cox(all_, ties, facts.names)
+    except NoMaximum as error:
+        return replace(found, status=error.status, reason=error.reason)
+    numbers = found.numbers | {"steps": fitted.steps}
+    return replace(found, coefficients=fitted.coefficients, covariance=fitted.covariance, numbers=numbers)
+
+
+def fit(run: Run) -> Estimate:
+    """Records in the clear."""
+    options: ReferenceOptions = run.spec.options
+    sent = run.gather(run.parties, SERVER, "records", local_records, run.spec.public.horizon)
+    return run.at(SERVER, server_fit, sent, run.spec.public, options.ties)

@@ -1,0 +1,118 @@
+"""What `scores` and `gradient` share: a table, then rounds of noisy sums at a model that the server sends.
+
+Public, fixed before data are seen: horizon, bins, centre and half width of every covariate, radius, sizes n_k, the
+number of rounds and what each of them may cost.
+
+Message           from, to            payload
+cells             clients, server     as of `table`
+model, by round   server, clients     `Public`, made of the releases so far: log hazards (B) and coefficients (p)
+scores, by round  clients, server     sums at the model (``gradient`` of a gradient): residual, residual covariates,
+                                      and for scores the curvature
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from ....federation.exchanges.noisy_sums import ReleasedSum, largest_entry, released_sum
+from ....federation.parties import Party
+from ....federation.run import Run
+from ....privacy.accounted_values import Public
+from ....privacy.statistics.whole import Whole
+from ..certified.scores import Baseline, Model, Terms, baseline, contributions, estimable
+from ..certified.whole import whole_scores
+from ..model import Estimate, PublicFacts
+from ..tables import Table, equal_edges
+from .common import (
+    SERVER,
+    agree_on_noise,
+    local_rows,
+    mu_of,
+    released_cells,
+    server_estimate,
+    with_coefficients,
+)
+
+AFTER = "follows from what was released"
+State = TypeVar("State")
+# A model with the coefficients (T + 1, p) on the way to it, and their covariance (p, p) where there is one, or the
+# reason why it is missing, where that is not the method.
+Answer = tuple[Model, np.ndarray, np.ndarray | None, str]
+
+
+@dataclass(frozen=True)
+class NoisyRounds(Generic[State]):
+    """What the server makes of noisy sums: all of it post-processing.
+
+    name : of the sums; terms : makes `Terms` of public facts, records, mu and the factor of the noise
+    start, update : what it keeps before and after a round; model : what it sends of that; answer : what it ends with
+    """
+
+    name: str
+    terms: Callable[..., Terms]
+    start: Callable[[Baseline, Terms], State]
+    model: Callable[[State, Baseline, Terms], Model]
+    update: Callable[[State, np.ndarray, Baseline, Terms], State]
+    answer: Callable[[State, Baseline, Terms], Answer]
+
+
+def local_sums(client: Party, sent: np.ndarray, terms: Terms) -> Whole:
+    """The client's sums at the model that was sent, which stay with it."""
+    bins = len(sent) - terms.covariates
+    records = local_rows(client, terms.horizon)
+    rows = contributions(records, Model(sent[:bins], sent[bins:]), terms)
+    return whole_scores(rows, terms.bound, terms.sensitivity)
+
+
+def server_model(
+    method: NoisyRounds[State], kept: State, found: Baseline, terms: Terms, released: tuple[ReleasedSum, ...]
+) -> Public:
+    """Log hazards, then coefficients, for the clients."""
+    model = method.model(kept, found, terms)
+    made_of = tuple(payload for one in released for payload in one.releases)
+    return Public(np.concatenate([model.log_hazards, model.coefficients]), because=AFTER, made_of=made_of)
+
+
+def server_update(method: NoisyRounds[State], kept: State, noisy: ReleasedSum, found: Baseline, terms: Terms) -> State:
+    """What the server keeps after one more round."""
+    return method.update(kept, noisy.value, found, terms)
+
+
+def server_answer(
+    method: NoisyRounds[State], kept: State, found: Baseline, table: Table, terms: Terms, epsilon: float, clients: int
+) -> Estimate:
+    """Coefficients, where the released events stand out of their noise; the table's curve."""
+    estimate, known = server_estimate(table, epsilon, clients), estimable(table)
+    model, path, covariance, reason = method.answer(kept, found, terms)
+    numbers = estimate.numbers | {"steps": terms.rounds, "stopped_at": terms.stopped_at}
+    estimate = replace(estimate, path=path, model=model if known else None, terms=terms, numbers=numbers)
+    estimate = with_coefficients(estimate, model.coefficients if known else None, covariance)
+    # Coefficients may be known where their intervals would miss.
+    return replace(estimate, status="not_estimable", reason=reason) if known and reason else estimate
+
+
+def fit_rounds(run: Run, method: NoisyRounds[State]) -> Estimate:
+    """The table, then T rounds."""
+    facts: PublicFacts = run.spec.public
+    facts.require_covariates(method.name)
+    sums = agree_on_noise(run)
+    known = facts.horizon, sums.records, facts.covariates, facts.radius
+    terms = method.terms(*known, mu_of(run), sums.noise_factor)
+    cells, table = released_cells(run, sums, equal_edges(terms.horizon, terms.bins), terms.mu_of(0), groups=1)
+    released: tuple[ReleasedSum, ...] = (cells,)
+    found = run.at(SERVER, baseline, table, terms)
+    kept = run.at(SERVER, method.start, found, terms)
+    total = whole_scores(np.zeros((1, terms.length)), terms.bound, terms.sensitivity)
+    largest = largest_entry(total, sums.records)
+    for number in range(1, terms.rounds + 1):
+        given = method, kept, found, terms, released
+        sent = run.broadcast(SERVER, sums.clients, f"model {number}", server_model, *given)
+        statistics, cost = run.each(sums.clients, local_sums, sent, terms), terms.mu_of(number)
+        noisy = released_sum(run, sums, f"{method.name} {number}", statistics, total, cost, largest)
+        released = (*released, noisy)
+        kept = run.at(SERVER, server_update, method, kept, noisy, found, terms)
+    return run.at(SERVER, server_answer, method, kept, found, table, terms, run.epsilon, len(run.parties))

@@ -1,0 +1,57 @@
+"""Protocol: Cox regression by noisy scores of the piecewise-exponential model, with the table that it starts from.
+
+Formal guarantee: (epsilon_certified, delta)-DP for replacing one record, by exact composition of Gaussian releases: the
+table (sensitivity sqrt(2)) and T rounds of sums, whose sensitivity is the largest distance of two contributions,
+whatever the model that was sent.  Trust as of `table`, messages as of `rounds`, public facts likewise.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from ....federation.run import Run
+from ..certified.scores import Baseline, Fit, Model, Terms, start, update
+from ..model import Estimate
+from ..options import ScoresOptions
+from .rounds import Answer, NoisyRounds, fit_rounds
+
+# After each round, from no effects on.
+Fits = tuple[Fit, ...]
+
+
+def server_start(found: Baseline, terms: Terms) -> Fits:
+    """The fit without effects."""
+    return (start(found, terms),)
+
+
+def server_model(fits: Fits, found: Baseline, terms: Terms) -> Model:
+    """The model of the last round."""
+    return fits[-1].model
+
+
+def server_fits(fits: Fits, sums: np.ndarray, found: Baseline, terms: Terms) -> Fits:
+    """The fits with one more."""
+    return (*fits, update(fits[-1], sums, found, terms))
+
+
+def server_answer(fits: Fits, found: Baseline, terms: Terms) -> Answer:
+    """The last model, with its covariance over records and noise, or the reason why there is none."""
+    last = fits[-1]
+    covariance = None if last.reason else last.covariance
+    return last.model, np.stack([one.model.coefficients for one in fits]), covariance, last.reason
+
+
+def fit(run: Run) -> Estimate:
+    """The table, then T rounds of scores."""
+    options: ScoresOptions = run.spec.options
+    terms = partial(
+        Terms,
+        shares=options.shares,
+        bins=options.bins,
+        level=options.level,
+        curvature=options.curvature,
+        stop=options.stop,
+    )
+    return fit_rounds(run, NoisyRounds("scores", terms, server_start, server_model, server_fits, server_answer))

@@ -1,0 +1,151 @@
+"""Protocol: gradients go to the owners of columns encrypted, sums over bins come back, the active party chooses.
+
+Source: seed 003, "Label-scattering tree-based models" and "Protection of label-scattering". As published with ``cipher:
+identity``. With Paillier the owners learn no gradient, but which rows are in which node (unless instances are hidden)
+and where their columns were cut; the active party learns sums, and of every split the left indicator.
+
+What is protected: nothing is certified. The indicator is the exact order bit of every training row, so all that comes
+back is `Clear`. The loop over trees and levels is public; a level without open nodes sends messages of no bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ....federation.cipher import Cipher
+from ....federation.exchanges.homomorphic.keys import shared_key
+from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey
+from ....federation.parties import Party
+from ....federation.run import PerPlace, Run, per_place
+from ..codes import CodedColumns
+from ..ensemble import base_of, begin
+from ..model import ColumnGroups, Estimate, TreeSpec
+from ..options import ScatteringOptions
+from ..scattering.active import (
+    Training,
+    local_chosen,
+    local_drawn,
+    local_draws,
+    local_ensemble,
+    local_gradients,
+    local_grown,
+    local_nodes,
+    local_parted,
+    local_root,
+    local_splits,
+)
+from ..scattering.branches import Branches
+from ..scattering.passive import (
+    local_answer,
+    local_bins,
+    local_left,
+    local_sums,
+    local_thresholds,
+    local_work,
+    local_worked,
+)
+from ..scattering.plan import Plan, plan_of
+from ..scattering.report import Work, to_estimate
+from .common import active_of, columns_of, draws_of, local_codes, passive_of
+from .inference import score_held_out
+
+# The key of the active party, and its public half at the others; none where encryption is one in name only.
+Keys = tuple[PrivateKey | None, PerPlace[PublicKey | None]]
+# Of the passive parties.
+State = tuple[PerPlace[CodedColumns], PerPlace[Work]]
+FREE_KEY = "drawn for this run, without data"
+
+
+def local_training(
+    active: Party, train: np.ndarray, groups: ColumnGroups, spec: TreeSpec[ScatteringOptions], rng_for: Callable
+) -> Training:
+    """No tree yet."""
+    y, options = active.block["y"][train], spec.options
+    base = base_of(y, options, spec.public.criterion, bounds=spec.public.response_bounds)
+    return Training(
+        local_codes(active, train, options), draws_of(groups, len(y), options, rng_for), begin(len(y), base)
+    )
+
+
+def local_all_codes(party: Party, train: np.ndarray, spec: TreeSpec[ScatteringOptions]) -> CodedColumns:
+    """A party's columns as it coded them, for what is reported of the run."""
+    if party.role == "active":
+        return local_codes(party, train, spec.options)
+    return local_bins(party, train, spec)
+
+
+def local_labels(active: Party, train: np.ndarray) -> np.ndarray:
+    """The labels, for what is reported of the run."""
+    return active.block["y"][train]
+
+
+def local_rows(party: Party, train: np.ndarray) -> np.ndarray:
+    """A party's own training rows, for what is reported of the run."""
+    return party.block["X"][train]
+
+
+def keys_of(run: Run, active: Party, passive: Sequence[Party]) -> Keys:
+    """The active party's key and the public half at the others; none where encryption is one in name only."""
+    options = run.spec.options
+    if options.cipher == "identity":
+        return None, None
+    address = "encryption", active.name, "key"
+    return shared_key(run, active, passive, options, kind=options.cipher, address=address, because=FREE_KEY)
+
+
+def one_tree(
+    run: Run, number: int, training: Training, state: State, plan: Plan, keys: Keys
+) -> tuple[Branches, PerPlace[Work]]:
+    """Grow one tree.
+
+    state : codes, and work so far, of the passive parties
+    """
+    options, train, groups = run.spec.options, run.fold.train, columns_of(run.parties)
+    active, passive = active_of(run.parties), passive_of(run.parties)
+    names, (private, public), (codes, work) = tuple(party.name for party in passive), keys, state
+    drawn: Sequence[int] = tuple(range(len(run.spec.public.columns)))
+    if options.feature_subsample_ratio < 1:
+        drawn = run.broadcast(active, passive, "drawn columns", local_drawn, training, number)
+    tree = run.at(active, local_root, training, train, number, run.spec)
+    gradients: np.ndarray | Cipher | None = None
+    for depth in range(options.max_tree_depth):
+        marks: np.ndarray | None = None
+        place = number, depth
+        if options.hide_instances or not depth:
+            inputs = training, tree, private, plan, place, options.hide_instances, run.rng_for
+            gradients = run.broadcast(active, passive, "gradients", local_gradients, *inputs)
+        if depth and not options.hide_instances:
+            marks = run.broadcast(active, passive, "nodes", local_nodes, tree, plan, names)
+        by_owner = codes, gradients, marks, drawn, public, plan, place, active.name, run.rng_for
+        sums = run.each(passive, local_sums, *by_owner)
+        work = run.each(passive, local_worked, work, sums, gradients, options)
+        answers = run.gather(passive, active, "sums", local_answer, sums)
+        chosen = run.at(active, local_chosen, tree, answers, groups, private, plan, options)
+        sent = {party.name: run.send(active, party, "splits", local_splits, chosen, party.columns) for party in passive}
+        indicators = run.gather(passive, active, "left indicators", local_left, codes, per_place(sent), active.name)
+        tree = run.at(active, local_parted, chosen, indicators, groups)
+    return tree, work
+
+
+def fit(run: Run) -> Estimate:
+    """Keys, trees, inference as the options state."""
+    spec, train, groups = run.spec, run.fold.train, columns_of(run.parties)
+    active, passive = active_of(run.parties), passive_of(run.parties)
+    plan = plan_of(
+        spec.options, spec.public, int(train.sum()), [column for party in passive for column in party.columns]
+    )
+    keys = keys_of(run, active, passive)
+    codes, work = run.each(passive, local_bins, train, spec), run.each(passive, local_work)
+    training = run.at(active, local_training, train, groups, spec, run.rng_for)
+    for number in range(spec.options.num_of_trees):
+        tree, work = one_tree(run, number, training, (codes, work), plan, keys)
+        training = run.at(active, local_grown, training, tree, plan, spec)
+    ensemble = run.at(active, local_ensemble, training, spec.options)
+    thresholds = run.each(passive, local_thresholds, codes)
+    scores = score_held_out(run, ensemble, thresholds)
+    draws, labels = run.at(active, local_draws, training), run.at(active, local_labels, train)
+    all_codes, rows = run.each(run.parties, local_all_codes, train, spec), run.each(run.parties, local_rows, train)
+    estimate = run.at(active.name, Estimate, ensemble, float("inf"), scores)
+    return run.assemble(to_estimate, estimate, work, labels, draws, groups, plan, all_codes, rows, spec)

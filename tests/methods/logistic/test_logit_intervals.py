@@ -1,0 +1,73 @@
+"""Intervals of WALR: how often they hold the truth, the oracle without noise and ridge, and who has none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import statsmodels.api as api
+from scipy.special import expit
+
+import partywise as pw
+from partywise.core.randomness import stream
+from partywise.methods.logistic.newton import fit_many
+from partywise.methods.logistic.noise import released_intervals
+from partywise.methods.logistic.planner import fixed_plan, plan_label_dp
+from partywise.methods.logistic.trainers import fit_walr
+from partywise.models.intervals import Intervals
+
+DRAWS, EPSILON, TRUTH = 400, 0.7, np.array([-0.2, 1.0, -2.0, 0.5, 1.0])
+
+
+def features(n: int = 2000) -> np.ndarray:
+    return np.column_stack([np.ones(n), stream(1, "features").uniform(0, 1, (n, 4))])
+
+
+@pytest.mark.parametrize("distribution", ["gaussian", "rr"])
+def test_intervals_hold_the_truth_as_often_as_they_say(distribution):
+    """400 draws of labels and noise, five coefficients of each: the mean coverage is known to about .006."""
+    X, rng = features(), stream(2, "draws", distribution)
+    plan = plan_label_dp(X, EPSILON, 1e-5, 2.0, distribution=distribution)
+    labels = (rng.random((DRAWS, len(X))) < expit(X @ TRUTH)).astype(float)
+    if distribution == "gaussian":
+        noise = rng.standard_normal((DRAWS, X.shape[1])) @ np.linalg.cholesky(plan.covariance).T
+        dots = labels @ X / len(X) + noise
+    else:
+        kept = 1 / (1 + np.exp(-EPSILON))
+        drawn = np.where(rng.random(labels.shape) < kept, labels, 1 - labels)
+        dots = (drawn - (1 - kept)) / (2 * kept - 1) @ X / len(X)
+    found = [released_intervals(X, theta, plan) for theta in fit_many(X, dots, plan)]
+    assert np.mean([one.coverage(TRUTH) for one in found]) == pytest.approx(0.95, abs=0.025)
+    # Of the noise left out, the same intervals hold the truth far less often.
+    blind = [Intervals(one.centre, sampling_errors(X, one.centre)) for one in found]
+    assert np.mean([one.coverage(TRUTH) for one in blind]) < 0.92
+
+
+def sampling_errors(X: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    p = expit(X @ theta)
+    return np.sqrt(np.diagonal(np.linalg.inv((X * (p * (1 - p))[:, None]).T @ X)))
+
+
+def test_without_noise_and_ridge_they_are_those_of_statsmodels():
+    X = features(500)
+    y = (stream(3, "labels").random(500) < expit(X @ TRUTH)).astype(float)
+    plan = fixed_plan(X, np.inf, 0.5, ridge=0.0)
+    fit = fit_walr(X, y @ X / len(X), plan)
+    oracle = api.Logit(y, X).fit(disp=0)
+    np.testing.assert_allclose(released_intervals(X, fit.theta, plan).bounds(), oracle.conf_int(), rtol=1e-5)
+
+
+def test_the_estimator_has_them_and_says_why_others_have_none():
+    X = features(300)
+    y = (stream(3, "labels").random(300) < expit(X @ TRUTH)).astype(float)
+    fit = pw.LabelPrivateLogisticRegression("walr", epsilon=1.0).fit(X[:, 1:], y, rng=1)
+    assert fit.conf_int_.shape == (5, 2) and f"{fit.conf_int_[1, 0]:.4g}" in fit.summary()
+    for protocol, options in (("noisy_gradient", {}), ("objective_perturbation", {}), ("walr", {"trainer": "hybrid"})):
+        other = pw.LabelPrivateLogisticRegression(protocol, epsilon=1.0, **options).fit(X[:, 1:], y, rng=1)
+        assert other.conf_int_ is None and other.intervals_.reason
+        assert f"no intervals: {other.intervals_.reason}" in other.summary()
+
+
+def test_a_level_out_of_range_is_refused():
+    with pytest.raises(ValueError, match="level=1"):
+        Intervals(np.zeros(1), np.ones(1)).bounds(1)
+    assert Intervals(reason="none").bounds() is None and Intervals(reason="none").coverage(np.zeros(1)) is None
