@@ -1,6 +1,7 @@
 """What pyproject.toml cannot say: a wheel carries the pipeline, which lies beside lib/, inside the package.
 
-``partywise.core.project`` finds it in either place.  Of a clone only what is tracked is taken, never somebody's own files.
+``partywise.core.project`` finds it in either place.  Of a clone only what is tracked is taken, never
+somebody's own files.
 """
 
 import subprocess

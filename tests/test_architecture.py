@@ -23,7 +23,7 @@ ROOMS = tomllib.loads((LIB / "rooms.toml").read_text(encoding="utf-8"))
 # Imports run down this list: a module imports its own kind of room and those before it.
 LAYERS = tuple(tuple(layer["rooms"]) for layer in ROOMS["layer"])
 METHODS = {room for layer in ROOMS["layer"] if layer["kind"] == "methods" for room in layer["rooms"]}
-NUMERICS = METHODS | {"models", "alignment", "audits", "attacks", "datasets"}
+NUMERICS = METHODS | {"models", "alignment", "audits", "data"}
 SAMPLING = {
     "gumbel",
     "normal",
@@ -83,9 +83,14 @@ def foreign_imports(path: Path) -> set[str]:
     return {name for name in found if name.split(".")[0] != "partywise"}
 
 
+def room(name: str) -> str:
+    """The room that a module belongs to: a method's package below ``methods``, elsewhere a folder of the package."""
+    parts = name.split(".")
+    return ".".join(parts[:2]) if parts[0] == "methods" else parts[0]
+
+
 def layer(name: str) -> int:
-    top = name.split(".")[0]
-    return next(number for number, tops in enumerate(LAYERS) if top in tops)
+    return next((number for number, rooms in enumerate(LAYERS) if room(name) in rooms), 0)
 
 
 def protocol_modules() -> set[str]:
@@ -96,7 +101,7 @@ def protocol_modules() -> set[str]:
 
 def method_modules() -> list[str]:
     """Modules of the methods and the studies."""
-    return [name for name in MODULES if name.split(".")[0] in METHODS | {"studies"}]
+    return [name for name in MODULES if room(name) in METHODS | {"studies"}]
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef]:
@@ -116,19 +121,19 @@ def takes_party(function: ast.FunctionDef) -> bool:
 
 
 def test_every_module_has_its_layer():
-    tops = {name.split(".")[0] for name in MODULES}
-    assert tops == {top for tops in LAYERS for top in tops}
+    assert {room(name) for name in MODULES} == {name for rooms in LAYERS for name in rooms} | {"methods"}
 
 
 def test_a_room_says_what_it_is_for_and_the_page_lists_it():
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    folders = {path.parent.name for path in LIB.glob("*/__init__.py")}
-    assert set(ROOMS["room"]) == folders
-    for name, room in ROOMS["room"].items():
-        assert f"| `lib/partywise/{name}` | {room['purpose']} | `{room['start']}` |" in page, name
-        text = (LIB / name / "__init__.py").read_text(encoding="utf-8")
-        assert text.startswith(f'"""{room["purpose"].replace("`", "``")}'), name
-        assert (LIB / room["start"]).is_file(), name
+    folders = [*LIB.glob("*/__init__.py"), *LIB.glob("methods/*/__init__.py")]
+    assert set(ROOMS["room"]) == {".".join(path.parent.relative_to(LIB).parts) for path in folders}
+    for name, row in ROOMS["room"].items():
+        folder = name.replace(".", "/")
+        assert f"| `lib/partywise/{folder}` | {row['purpose']} | `{row['start']}` |" in page, name
+        text = (LIB / folder / "__init__.py").read_text(encoding="utf-8")
+        assert text.startswith(f'"""{row["purpose"].replace("`", "``")}'), name
+        assert (LIB / row["start"]).is_file(), name
 
 
 def test_a_folder_holds_about_a_dozen_files():
@@ -181,17 +186,16 @@ def test_rooms_beside_each_other_form_no_circle():
 
 
 def test_a_circle_of_rooms_is_seen():
-    arrows = beside("glm")
+    arrows = beside("methods.glm")
     assert {"protocols", "opened_link"} <= set(arrows) and "opened_link" in arrows["protocols"]
     arrows["opened_link"].add("protocols")
     with pytest.raises(CycleError):
         TopologicalSorter(arrows).prepare()
 
 
-def room(name: str) -> str:
-    """The method package, or the study, that a module belongs to."""
-    parts = name.split(".")
-    return ".".join(parts[:2]) if parts[0] == "studies" else parts[0]
+def study(name: str) -> str:
+    """The study that a module belongs to."""
+    return ".".join(name.split(".")[:2])
 
 
 def drawing(name: str) -> bool:
@@ -205,17 +209,17 @@ def test_the_pipeline_knows_no_numerics():
     for name in MODULES:
         if name.startswith("experiment."):
             allowed = {"audits.contract", "audits.noise"} if name == "experiment.trial" else set()
-            used = {other for other in own_imports(name) if "." in other or other not in NUMERICS} - allowed
-            tops = {other.split(".")[0] for other in used}
-            assert not tops & (NUMERICS | {"studies"}), name
+            used = {other for other in own_imports(name) if room(other) != other} - allowed
+            assert not {room(other) for other in used} & (NUMERICS | {"studies"}), name
 
 
 def test_a_method_knows_no_other_and_a_study_no_other():
     for name in MODULES:
-        if name.split(".")[0] in METHODS | {"studies"}:
-            others = {room(used) for used in own_imports(name)} - {room(name), "studies"}
-            assert name.split(".")[0] == "studies" or not others & METHODS, name
-            assert not {other for other in others if other.startswith("studies.")}, name
+        if room(name) in METHODS:
+            assert not {room(used) for used in own_imports(name)} & (METHODS | {"studies"}) - {room(name)}, name
+        if room(name) == "studies":
+            others = {study(used) for used in own_imports(name) if room(used) == "studies"}
+            assert others <= {study(name), "studies"}, name
 
 
 def test_methods_never_import_each_other():
@@ -228,7 +232,7 @@ def test_methods_never_import_each_other():
 # Who reads and writes cubes; a user's own file is read in a fit job, which imports netCDF4 when it has one to read.
 TABLES = ("experiment.differences", "experiment.register", "experiment.tables")
 CUBES = (
-    "datasets.own.curves.netcdf",
+    "data.own.curves.netcdf",
     "experiment.collect",
     "experiment.differences",
     "experiment.register.numbers",
@@ -244,7 +248,7 @@ def misplaced(name: str) -> set[str]:
     readers = {"check_data", "commands", "experiment.configuration.text"}
     wrong = tops & {"snakemake", "jsonschema", *(() if name in readers else ("yaml",))}
     # Results have names and tables by pandas, where that is installed and they are asked for.
-    framed = (*TABLES, "glm.results", "privacy.ledger.frames")
+    framed = (*TABLES, "methods.glm.results", "privacy.ledger.frames")
     wrong |= set() if name.startswith(framed) else tops & {"jinja2", "pandas"}
     wrong |= used & {"scipy.stats"}
     if not drawing(name):
@@ -256,7 +260,7 @@ def misplaced(name: str) -> set[str]:
 
 def test_heavy_and_foreign_packages_stay_where_they_belong():
     assert not [f"{name} imports {sorted(wrong)}" for name in MODULES if (wrong := misplaced(name))]
-    own = {other.split(".")[0] for other in foreign_imports(MODULES["datasets.own.curves.netcdf"])}
+    own = {other.split(".")[0] for other in foreign_imports(MODULES["data.own.curves.netcdf"])}
     assert own & {"xarray", "netCDF4"} == {"netCDF4"}
 
 
@@ -285,7 +289,7 @@ def test_the_extra_of_networks_is_imported_in_six_files():
 
 
 def test_the_reader_of_own_files_imports_netcdf_when_it_reads_one():
-    body = tree(MODULES["datasets.own.curves.netcdf"]).body
+    body = tree(MODULES["data.own.curves.netcdf"]).body
     at_once = [alias.name for node in body if isinstance(node, ast.Import) for alias in node.names]
     assert at_once == ["numpy"]
 
@@ -379,9 +383,9 @@ def test_privacy_noise_comes_from_mechanisms_only():
 
 
 def test_any_stands_only_where_nothing_else_says_what_a_value_is():
-    rooms = METHODS | {"alignment", "audits", "datasets", "experiment", "federation", "privacy", "studies"}
+    rooms = METHODS | {"alignment", "audits", "data", "experiment", "federation", "privacy", "studies"}
     for name, path in MODULES.items():
-        if name.split(".")[0] in rooms:
+        if room(name) in rooms:
             untyped = any(isinstance(node, ast.Name) and node.id == "Any" for node in ast.walk(tree(path)))
             reason = re.search(r"^ *# Any: \w.*\.\n *from typing import", path.read_text(encoding="utf-8"), flags=re.M)
             assert untyped == bool(reason), f"{name}: say why above the import, '# Any: what the value is.'"
@@ -394,7 +398,7 @@ def test_generators_are_made_in_one_place():
     """
     forbidden = {"default_rng", "seed", "RandomState", "SeedSequence", "PCG64", "PCG64DXSM", "Generator"}
     for name, path in MODULES.items():
-        if name in ("randomness", "privacy.mechanisms.random", "filters.layers.masks"):
+        if name in ("core.randomness", "privacy.mechanisms.random", "methods.filters.layers.masks"):
             continue
         for node in ast.walk(tree(path)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

@@ -107,9 +107,7 @@ def test_every_module_that_a_docstring_names_exists():
 def test_a_path_that_is_not_there_is_a_stranger():
     assert not exists("resources.fetch", "import numpy") and not exists("partywise.methods.trees.nowhere", "")
     assert not exists("partywise.data.fetch.nothing_at_all", "")
-    assert (
-        exists("datasets.fetch", "") and exists("partywise.methods.trees.options", "") and exists("rows.x", "rows = 1")
-    )
+    assert exists("data.fetch", "") and exists("partywise.methods.trees.options", "") and exists("rows.x", "rows = 1")
 
 
 def test_steps_of_the_pipeline_are_rules():

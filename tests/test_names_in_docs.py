@@ -123,13 +123,11 @@ def test_what_a_text_names_exists():
 
 
 def test_a_name_that_is_gone_is_seen():
-    content = (
-        "see `studies/label_private/splitting.py`, partywise.slicing.estimate, `audits.attacks.nothing` and `checks.py`"
-    )
+    content = "see `studies/label_private/splitting.py`, partywise.slicing.estimate, `audits.nothing` and `checks.py`"
     assert list(unknown(content, existing())) == [
         "studies/label_private/splitting.py",
         "partywise.slicing.estimate",
-        "attacks.nothing",
+        "audits.nothing",
     ]
 
 

@@ -60,8 +60,8 @@ def load(path: Path | str) -> Estimator:
     path = Path(path)
     found = read(path)
     package, _, name = str(found["estimator"]).partition(".")
-    module = f"{__package__}.{package}.estimator"
-    known = package.isidentifier() and (Path(__file__).parent / package / "estimator.py").is_file()
+    module = f"{__package__}.methods.{package}.estimator"
+    known = package.isidentifier() and (Path(__file__).parent / "methods" / package / "estimator.py").is_file()
     kind = getattr(import_module(module), name, None) if known else None
     if not (isinstance(kind, type) and issubclass(kind, Estimator) and kind.methods and kind.__module__ == module):
         raise ModelError(

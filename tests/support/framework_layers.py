@@ -1,7 +1,7 @@
 """Real privacy layers of Flower, NVFlare and pfl, called on the inputs of cases; the frameworks are imported here.
 
-Cases, inputs and outputs are plain data: what `tests/methods/filters/vectors.json` holds, and what `./run test --frameworks`
-makes again in the environment of `locks/requirements-frameworks.lock`.
+Cases, inputs and outputs are plain data: what `tests/methods/filters/vectors.json` holds, and what
+`./run test --frameworks` makes again in the environment of `locks/requirements-frameworks.lock`.
 """
 
 from __future__ import annotations
@@ -321,7 +321,7 @@ def outputs(layer: str, seed: int, inputs: dict[str, Any]) -> Any:
     return LAYERS[layer](**inputs)
 
 
-VECTORS = Path(__file__).parents[1] / "filters" / "vectors.json"
+VECTORS = Path(__file__).parents[1] / "methods" / "filters" / "vectors.json"
 
 
 def vectors() -> dict[str, Any]:

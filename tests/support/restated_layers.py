@@ -1,4 +1,4 @@
-"""Layers of `partywise.methods.filters`, called on the inputs of the cases of `framework_layers`; and how outputs compare."""
+"""Layers of `partywise.methods.filters`, called on the inputs of `framework_layers`; and how outputs compare."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def jobs(found: Planned) -> dict[str, int]:
     ("file", "expected"),
     [
         (f"{LIB}studies/{STUDY}/study.py", ALL),
-        (f"{LIB}randomness.py", ALL),
+        (f"{LIB}core/randomness.py", ALL),
         (f"{LIB}studies/{STUDY}/metrics.py", {"fit": 10, **DOWNSTREAM}),
         (f"{LIB}experiment/results/cube.py", {"collect": 1, "figure": 2}),
         (f"{LIB}experiment/tables/summary.py", {"collect": 1, "figure": 2}),

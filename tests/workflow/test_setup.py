@@ -44,9 +44,9 @@ class Machine:
         for folder in (self.stub, self.folder):
             folder.mkdir()
         shutil.copy2(ROOT / "run", self.folder / "run")
-        (self.folder / "lib" / "partywise").mkdir(parents=True)
-        for name in ("__init__", "project", "verbs"):
-            shutil.copy2(ROOT / "lib" / "partywise" / f"{name}.py", self.folder / "lib" / "partywise")
+        (self.folder / "lib" / "partywise" / "core").mkdir(parents=True)
+        for name in ("__init__", "core/__init__", "core/project", "core/verbs"):
+            shutil.copy2(ROOT / "lib" / "partywise" / f"{name}.py", self.folder / "lib" / "partywise" / f"{name}.py")
         (self.folder / "locks").mkdir()
         for lock in ("", "-test", "-network", "-frameworks"):
             (self.folder / "locks" / f"requirements{lock}.lock").write_text(f"requirements{lock}.lock\n")

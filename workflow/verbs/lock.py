@@ -21,7 +21,7 @@ LOCKS = {
 }
 FRAMEWORKS = ["uv", "pip", "compile", "--quiet", "--upgrade", "--universal", "--no-header", "--generate-hashes"]
 FRAMEWORKS += ["--override", "frameworks_without.txt", "frameworks.txt"]
-FRAMEWORKS += ["-o", "../../locks/requirements-frameworks.lock"]
+FRAMEWORKS += ["-o", "../../../locks/requirements-frameworks.lock"]
 
 
 def main(words: Sequence[str]) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .verbs import Verb
 
-PACKAGE = Path(__file__).resolve().parent
+PACKAGE = Path(__file__).resolve().parents[1]
 # A wheel is built with it (setup.py).
 CARRIED = PACKAGE / "pipeline"
 IN_CLONE = not CARRIED.is_dir()

@@ -320,8 +320,9 @@ VERBS = (
         "test --frameworks",
         "",
         "privacy layers of Flower, NVFlare and pfl against the restated ones (--write: keep)",
-        page="privacy layers of Flower, NVFlare and pfl themselves against the restated ones of `partywise.methods.filters`, "
-        "and our filters in them, in `.venv-frameworks`; `--write` stores what the layers compute",
+        page="privacy layers of Flower, NVFlare and pfl themselves against the restated ones of "
+        "`partywise.methods.filters`, and our filters in them, in `.venv-frameworks`; `--write` stores what the layers "
+        "compute",
         environment=FRAMEWORKS,
         is_about_clone=True,
     ),

@@ -186,8 +186,8 @@ DECRYPTIONS = Quantity("ciphertexts that were decrypted in training")
 class Measures(MeasureValues[Scalar]):
     """Numbers of a fit that any study may report; its own are fields of a dataclass that inherits from this one.
 
-    status : one of `partywise.core.verdicts.STATUSES`; by default that of the estimate, or ``diverged`` where that is ``ok``
-        and a study reports a fit that is not finite
+    status : one of `partywise.core.verdicts.STATUSES`; by default that of the estimate, or ``diverged`` where that is
+        ``ok`` and a study reports a fit that is not finite
     """
 
     status: str | None = measure("what became of the cell")

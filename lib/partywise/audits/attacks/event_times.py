@@ -7,6 +7,8 @@ sets, event tables of two calls, a printed curve, times with noise of a known se
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+# Any: the state of NumPy's generator, a tuple or a dictionary.
 from typing import Any
 
 import numpy as np

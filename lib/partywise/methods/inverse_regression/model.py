@@ -94,7 +94,8 @@ class Estimate:
     noise_errors : (p, d) standard deviation that the noise of privacy gives each entry of the basis, to first order and
         from releases alone, given the columns that were kept; NaN in a direction that cannot be told from noise; None
         without noise, or where ``noise_errors_reason`` states why
-    moments : what a bound of its loss follows from (`partywise.methods.inverse_regression.subspace.loss_bound`); None of others
+    moments : what a bound of its loss follows from (`partywise.methods.inverse_regression.subspace.loss_bound`); None
+        of others
     status, reason : "ok", or why the basis is not to be used, and the sentence that names the remedy
     """
 

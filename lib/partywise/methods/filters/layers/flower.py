@@ -1,8 +1,8 @@
 """Privacy layers of Flower (``flwr`` 1.42.0, Apache-2.0, wheel c4e77a52), restated: arrays in, arrays out.
 
 The real layers equal these to the last bit, in the type of the arrays, where ``rng`` draws as NumPy's global generator
-does (``numpy.random.RandomState``); ``tests/methods/filters`` holds their outputs. Restated for arrays of one dimension or
-more; another version may differ.
+does (``numpy.random.RandomState``); ``tests/methods/filters`` holds their outputs. Restated for arrays of one
+dimension or more; another version may differ.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Public, fixed before data are seen: all options, clients and their numbers of records.
 
 Formal guarantee: (epsilon, delta)-DP of all rounds together for replacing one record, against the server and all other
-sites: each site releases T sums through `partywise.methods.filters.certified.CertifiedFilter`, and sites hold disjoint records.
+sites: each site releases T sums through `partywise.methods.filters.certified.CertifiedFilter`, and sites hold
+disjoint records.
 
 Message              from, to        payload
 gradient, by round   sites, server   sum of clipped gradients (D) with integer noise, `Release`

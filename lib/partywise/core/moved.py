@@ -1,0 +1,38 @@
+"""Addresses that modules had before: an import of one ends in a sentence that names the new one."""
+
+from __future__ import annotations
+
+# Rooms and modules below the package, and where each stands now.
+MOVED = {
+    "attacks": "audits.attacks",
+    "checks": "core.checks",
+    "datasets": "data",
+    "errors": "core.errors",
+    "files": "core.files",
+    "filters": "methods.filters",
+    "functional": "methods.functional",
+    "glm": "methods.glm",
+    "inverse_regression": "methods.inverse_regression",
+    "linear": "methods.linear",
+    "logistic": "methods.logistic",
+    "pca": "methods.pca",
+    "project": "core.project",
+    "randomness": "core.randomness",
+    "survival": "methods.survival",
+    "trees": "methods.trees",
+}
+
+
+def new_address(name: str) -> str | None:
+    """The address of a module today, by the one it had; None where it did not move."""
+    package, *parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        if (home := MOVED.get(".".join(parts[:length]))) is not None:
+            return ".".join([package, home, *parts[length:]])
+    return None
+
+
+def require_known_address(name: str) -> None:
+    """Raise ModuleNotFoundError that names the new address of a module that moved."""
+    if (home := new_address(name)) is not None:
+        raise ModuleNotFoundError(f"{name} is {home} now: import it from there.", name=name)
