@@ -19,7 +19,7 @@ class MovedModules:
             # Not by an import statement: no job depends on that table.
             from importlib import import_module
 
-            import_module(".core.moved", __name__).require_known_address(name)
+            import_module(".core.addresses", __name__).require_known_address(name)
 
 
 sys.meta_path.append(MovedModules)

@@ -17,15 +17,8 @@ from partywise.audits.contract import agree, same
 from partywise.experiment.plan import plan
 from partywise.experiment.study import available, load
 from partywise.experiment.trial import execution, trials
-from partywise.federation.deployment.outcome import (
-    Outcome,
-    estimate_at,
-    estimate_of,
-    estimate_places,
-    outcomes,
-    places_ahead,
-)
-from partywise.federation.place_checks import NobodyHere
+from partywise.federation.deployment.outcome import Outcome, estimate_of, estimate_places, outcomes, places_ahead
+from partywise.federation.place_checks import NobodyHere, estimate_at
 from partywise.federation.run import Run, simulate
 
 FITS = list(every_protocol.fits())

@@ -8,9 +8,9 @@ from threading import Thread
 from typing import Any
 
 from partywise.federation.account.reading import cost_digest
+from partywise.federation.account.rows import ReceivedMessage, ReservedRow, SentMessage
 from partywise.federation.deployment.outcome import Outcome
 from partywise.federation.deployment.party import Program, run_party
-from partywise.federation.deployment.union import ReceivedMessage, ReservedRow, SentMessage
 from partywise.federation.run import Run
 from partywise.federation.transport.interface import Transport
 from partywise.privacy.ledger.event import Event

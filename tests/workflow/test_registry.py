@@ -12,7 +12,7 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from partywise.federation.publication.files import encode_json
+from partywise.core.documents import encode_json
 from pipeline import ROOT
 from verbs.registry import CURATORS
 

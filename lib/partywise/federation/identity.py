@@ -4,16 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .transport.credential import Credential
+from typing import Protocol
 
 
 def join_parts(*parts: str | bytes | bytearray | int) -> bytes:
     """Parts, each after its length in 8 bytes, so that no two lists of them are alike: names UTF-8, numbers decimal."""
     encoded = (str(part).encode() if isinstance(part, str | int) else bytes(part) for part in parts)
     return b"".join(len(part).to_bytes(8, "big") + part for part in encoded)
+
+
+class Signer(Protocol):
+    """A party's certificate and key (`partywise.federation.transport.credential.Credential`).
+
+    certificate, authority : as texts, its own and that of who issued it
+    """
+
+    certificate: str
+    authority: str
+
+    def sign(self, told: bytes) -> dict[str, str]:
+        """Signature of some bytes, hexadecimal, and the certificate as text."""
+
+    def problem(self, name: str, told: bytes, head: Mapping[str, object]) -> str:
+        """Why a party has not signed some bytes, as the end of a sentence; empty if it has."""
+
+    def fingerprint(self, certificate: str) -> str:
+        """SHA-256 of a certificate, hexadecimal."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +45,7 @@ class Identity:
     run: str = ""
     configuration: str = ""
     fingerprints: Mapping[str, str] = field(default_factory=dict)
-    credential: Credential | None = None
+    credential: Signer | None = None
 
     def sign(self, purpose: str, name: str, value: bytes) -> tuple[bytes, bytes]:
         """Signature of what a party says in this run, and its certificate; both empty where there is none."""

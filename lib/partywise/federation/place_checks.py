@@ -409,3 +409,16 @@ def _anyone(value: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(_anyone(item) for item in value)
     return value
+
+
+def estimate_at(value: object, place: str) -> object | None:
+    """The estimate, or its part, that a place has of what ``fit`` returned; None where it has none."""
+    whole, parts = whole_and_parts(value)
+    own = parts.values.get(place) if isinstance(parts, PlaceValues) else None
+    found = (one.values[place] for one in (whole, own) if isinstance(one, LocatedValue) and place in one.values)
+    return next(found, None)
+
+
+def whole_and_parts(value: object) -> tuple[object, object]:
+    """Of what was assembled the first value, and the parts (`partywise.federation.run.Run.assemble`)."""
+    return ((*value.values, None)[0], value.parts) if isinstance(value, Report) else (value, None)

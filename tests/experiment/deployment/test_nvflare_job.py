@@ -12,11 +12,11 @@ import yaml
 
 from deployment_cases import Apart
 from partywise.__main__ import main
+from partywise.core.documents import TIME
 from partywise.core.errors import ConfigError
 from partywise.experiment.deployment.nvflare.job import SITE, lateness
 from partywise.experiment.deployment.settings import Network
 from partywise.experiment.deployment.start import connect
-from partywise.federation.publication.files import TIME
 from partywise.federation.transport.tls import check_names, host_name, site_name
 from pipeline import ROOT
 

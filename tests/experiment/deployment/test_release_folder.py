@@ -24,6 +24,7 @@ from cryptography.x509 import load_pem_x509_certificate
 from deployment_cases import Apart
 from deployment_processes import Parties
 from partywise.__main__ import main
+from partywise.core import documents
 from partywise.core.errors import ConfigError
 from partywise.experiment.deployment.joint_results import join_results
 from partywise.experiment.deployment.publication import publishing
@@ -208,12 +209,12 @@ def json_of(folder: Path, name: str) -> Any:
 
 
 def write_json(folder: Path, name: str, told: Any) -> None:
-    (folder / name).write_bytes(files.encode_json(told))
+    (folder / name).write_bytes(documents.encode_json(told))
 
 
 def sealed(folder: Path, keys: Path, told: dict[str, Any]) -> None:
     """A statement with digests, text and signatures that fit: by whoever has all keys of the owners."""
-    told["files"] = {name: files.digest_of((folder / name).read_bytes()) for name in told["files"]}
+    told["files"] = {name: documents.digest_of((folder / name).read_bytes()) for name in told["files"]}
     write_json(folder, "statement.json", told)
     (folder / "statement.md").write_bytes(text_of(told))
     words = files.statement_words((folder / "statement.json").read_bytes())
@@ -254,7 +255,7 @@ def text(name: str, pattern: str, by: str, seal: bool = False) -> Callable[[Path
 def late(folder: Path, keys: Path) -> None:
     """Registered after the data were opened."""
     name = "registration/north.json"
-    told = json_of(folder, name) | {"time": (datetime.now(UTC) + timedelta(hours=1)).strftime(files.TIME)}
+    told = json_of(folder, name) | {"time": (datetime.now(UTC) + timedelta(hours=1)).strftime(documents.TIME)}
     told |= Credential(keys, "north").sign(files.registration_words(told))
     write_json(folder, name, told)
     sealed(folder, keys, json_of(folder, "statement.json"))
@@ -313,7 +314,7 @@ def other_authority_unpinned(folder: Path, keys: Path) -> None:
     config, told = json_of(folder, "configuration.json"), json_of(folder, "statement.json")
     config["network"]["certificates"] = told["fingerprints"]
     write_json(folder, "configuration.json", config)
-    told["configuration"] = files.digest_of((folder / "configuration.json").read_bytes())
+    told["configuration"] = documents.digest_of((folder / "configuration.json").read_bytes())
     sealed(folder, folder.parent / "forged", told)
 
 
@@ -538,7 +539,7 @@ def test_a_party_that_sees_other_files_does_not_sign_and_nobody_writes(tmp_path,
         if self.me == "server":
             told = dict(made.statement) | {"epsilon_public": 0.01}
             made.files[files.STATEMENT] = type(made.files[files.STATEMENT])(
-                files.encode_json(told), made.files[files.STATEMENT].event, made.files[files.STATEMENT].made_of
+                documents.encode_json(told), made.files[files.STATEMENT].event, made.files[files.STATEMENT].made_of
             )
         return made
 

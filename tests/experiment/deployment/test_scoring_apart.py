@@ -14,6 +14,7 @@ import pytest
 from deployment_cases import PEOPLE, Apart
 from own_data_sets import write_csv
 from partywise.__main__ import main
+from partywise.core.documents import digest_of, encode_json
 from partywise.core.errors import ConfigError, ModelError
 from partywise.core.randomness import stream
 from partywise.experiment.deployment.joint_results import join_results
@@ -23,7 +24,6 @@ from partywise.experiment.deployment.run_files import last_run
 from partywise.experiment.deployment.scoring import MODEL, read_part
 from partywise.federation.deployment.outcome import commitment_to, outcomes
 from partywise.federation.parties import Party
-from partywise.federation.publication.files import digest_of, encode_json
 from partywise.federation.run import Run, simulate
 from site_files import policy, site_of
 

@@ -18,6 +18,7 @@ import yaml
 from deployment_cases import STUDIES, Apart
 from deployment_processes import Parties
 from partywise.__main__ import main
+from partywise.core.documents import TIME
 from partywise.core.errors import ConfigError, PolicyError
 from partywise.experiment.deployment.part import Part, parts, whole
 from partywise.experiment.deployment.publication.release_folder import NOBODY
@@ -31,7 +32,6 @@ from partywise.federation.account import account as account_module
 from partywise.federation.account.account import Account
 from partywise.federation.account.chain import Row, line_of
 from partywise.federation.account.reading import opened_account
-from partywise.federation.publication.files import TIME
 from partywise.methods.filters.certified import CertifiedFilter
 from partywise.privacy.ledger.event import Event
 from pipeline import ROOT

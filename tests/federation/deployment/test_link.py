@@ -11,10 +11,10 @@ import pytest
 from deployment_driver import Notes, threads
 from memory_transport import connected
 from partywise.core.errors import PartyError, RefusalError
+from partywise.federation.account.rows import SentMessage
 from partywise.federation.deployment.forms import form_of
 from partywise.federation.deployment.link import SessionLink, inner_releases
 from partywise.federation.deployment.session import Session
-from partywise.federation.deployment.union import SentMessage
 from partywise.federation.transport.frames import Address, encode_frame
 from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.ledger.event import Event, clear_event

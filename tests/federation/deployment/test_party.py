@@ -7,10 +7,11 @@ from hashlib import sha256
 
 from deployment_driver import Notes, threads
 from memory_transport import connected
+from partywise.federation.account.rows import ReservedRow
 from partywise.federation.codec import encode
 from partywise.federation.deployment.outcome import Outcome, estimate_of, outcomes
 from partywise.federation.deployment.session import frame_digest
-from partywise.federation.deployment.union import ReservedRow, union
+from partywise.federation.deployment.union import union
 from partywise.federation.run import simulate
 from toy_rounds import program, run
 

@@ -10,7 +10,8 @@ from deployment_driver import Notes, threads
 from memory_transport import connected
 from partywise.core.errors import CertificationError, PartyError
 from partywise.federation.account.reading import cost_digest
-from partywise.federation.deployment.union import ReceivedMessage, ReservedRow, SentMessage, union
+from partywise.federation.account.rows import ReceivedMessage, ReservedRow, SentMessage
+from partywise.federation.deployment.union import union
 from partywise.federation.run import simulate
 from toy_rounds import program, run
 

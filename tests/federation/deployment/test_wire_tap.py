@@ -20,10 +20,11 @@ from deployment_driver import Notes, threads
 from every_protocol import fits, generated, planned
 from network_driver import addresses, ends
 from partywise.experiment.cells import execution
+from partywise.federation.account.rows import SentMessage
 from partywise.federation.channel import Channel
 from partywise.federation.cipher import Cipher
 from partywise.federation.deployment.link import SessionLink
-from partywise.federation.deployment.union import SentMessage, union
+from partywise.federation.deployment.union import union
 from partywise.federation.exchanges.homomorphic import paillier, plain_integers
 from partywise.federation.exchanges.residues import Ring
 from partywise.federation.parties import Party

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import partywise as pw
+from partywise.core.documents import digest_of, encode_json
 from partywise.core.errors import ModelError
 from partywise.federation.deployment.outcome import estimate_places
 from partywise.federation.estimator import Estimator
 from partywise.federation.place_checks import PlacedRun
-from partywise.federation.publication.files import digest_of, encode_json
 from partywise.federation.publication.saved_model import plain, value_of_type
 from partywise.methods.trees.model import LEAF, Ensemble, Table, Tree
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.verdicts import public_verdict
-from ...federation.deployment.outcome import Outcome, estimate_at, estimate_places, plain
+from ...federation.deployment.outcome import Outcome, estimate_places, plain
+from ...federation.place_checks import estimate_at
 from ...federation.publication.estimate import EstimateRow, rows_of, table_of
 from ..cells import Cell, example_arrays, is_example, measure_values
 from ..owner_outputs import OwnerReport, estimate_rows

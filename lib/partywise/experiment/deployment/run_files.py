@@ -15,10 +15,10 @@ import numpy as np
 from ...core.errors import AccountError
 from ...core.files import replacing
 from ...federation.account.account import EXTRACT
+from ...federation.account.rows import ReceivedMessage, ReservedRow, SentMessage
 from ...federation.cipher import Cipher
 from ...federation.codec import payload_of
 from ...federation.deployment.outcome import Outcome
-from ...federation.deployment.union import ReceivedMessage, ReservedRow, SentMessage
 from ...federation.payloads import KINDS, argument_of
 from ...federation.publication.estimate import table_of
 from ...federation.publication.files import ESTIMATE

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from ...core.documents import digest_of
 from ...core.errors import (
     AccountError,
     CertificationError,
@@ -25,16 +26,15 @@ from ...core.errors import (
 from ...federation.account.account import EXTRACT, Account
 from ...federation.account.chain import read_chain
 from ...federation.account.reading import messages_of, paid_events
+from ...federation.account.rows import SentMessage
 from ...federation.account.spending import Budget, UnitCost, coalitions_in_words, shares_in_words, spent_of
 from ...federation.channel import Message
 from ...federation.deployment.last_frames import LastFrames
 from ...federation.deployment.outcome import Outcome
 from ...federation.deployment.party import Program, run_party
 from ...federation.deployment.session import library_digest
-from ...federation.deployment.union import SentMessage
 from ...federation.deployment.watch import LOG
 from ...federation.parties import clip_shares
-from ...federation.publication.files import digest_of
 from ...federation.secure_streams import floating_point
 from ...federation.transport.journal import Journal
 from ...privacy.ledger.event import Event

@@ -7,9 +7,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ...core.documents import now
 from ...core.errors import ConfigError
 from ...federation.account.account import FILE
-from ...federation.publication.files import now
 from ...federation.transport.interface import Transport
 from ...federation.transport.journal import Journal
 from ...privacy.ledger.event import Event

@@ -294,8 +294,8 @@ def end_with_error(
 
 def _party(config: Mapping[str, object], given: argparse.Namespace, policy: SitePolicy | None, connect: Connect) -> int:
     """As `party`, under a policy."""
+    from ...core.documents import encode_json
     from ...federation.deployment.party import own_error
-    from ...federation.publication.files import encode_json
     from ...federation.transport.credential import expiry_warning
     from ..plans import plans
     from ..results.folder import RESULTS, result_name

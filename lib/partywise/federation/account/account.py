@@ -16,15 +16,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from ...core.documents import now
 from ...core.errors import AccountError, BudgetExceeded, CertificationError
 from ...privacy.ledger.event import Event
 from ...privacy.payer import OPEN_ACCOUNTS
-from ..deployment.account import RELEASE, KnownEnd
-from ..publication.files import now
+from ..deployment.account import RELEASE
 from .agreement import Agreement
 from .chain import Row, Scan
 from .file import AccountFile, Entry
 from .reading import AccountState, charged_event, cost_digest, event_of, paid_events, require_owner
+from .rows import KnownEnd
 from .spending import Budget, Spending, UnitCost, spent_of
 
 LOG = logging.getLogger("partywise")

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 from ...core.errors import AccountError
 from ...privacy.ledger.event import Event
-from ..deployment.account import EXPERIMENT, RELEASE, KnownEnd
-from ..deployment.union import AccountEnd, ReceivedMessage, ReservedRow, SentMessage
+from ..deployment.account import EXPERIMENT, RELEASE
 from .agreement import Agreement
 from .chain import REMEDY, Chain, Row, read_chain
+from .rows import AccountEnd, KnownEnd, ReceivedMessage, ReservedRow, SentMessage
 
 T = TypeVar("T")
 

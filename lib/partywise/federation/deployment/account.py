@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, TypedDict
+from typing import Protocol
 
 from ...privacy.ledger.event import Event
+from ..account.rows import KnownEnd
 
 # Modes of a run: what is secret comes from the operating system, or from seeds that all parties know.
 RELEASE, EXPERIMENT = "release", "experiment"
-
-
-class KnownEnd(TypedDict):
-    """How many rows an account of a peer had when a run ended, the digest of the last one, and the account's id."""
-
-    account: str
-    rows: int
-    digest: str
 
 
 class Account(Protocol):

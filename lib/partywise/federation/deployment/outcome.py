@@ -14,7 +14,7 @@ from ..cipher import Cipher
 from ..codec import encode
 from ..identity import join_parts
 from ..parties import Party
-from ..place_checks import LocatedValue, Nobody, PlacedRun, Report, together
+from ..place_checks import LocatedValue, Nobody, PlacedRun, Report, together, whole_and_parts
 from ..run import PlaceValues, Run
 
 
@@ -82,7 +82,7 @@ def estimate_of(found: Sequence[Outcome]) -> object:
 
 def estimate_places(value: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Who has all of the estimate that ``fit`` returned, and who a part of it: the same in any process."""
-    whole, parts = _whole_and_parts(value)
+    whole, parts = whole_and_parts(value)
     everybody = sorted(whole.places) if isinstance(whole, LocatedValue) else []
     some = parts.values if isinstance(parts, PlaceValues) else ()
     return tuple(everybody), tuple(sorted(set(some) - set(everybody)))
@@ -91,19 +91,6 @@ def estimate_places(value: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def places_ahead(fit: Callable[[object], object], run: Run) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """`estimate_places` before a run: its program is followed without data. NobodyHere where values steer it."""
     return estimate_places(fit(PlacedRun(run, [""], Nobody(), whole=False)))
-
-
-def estimate_at(value: object, place: str) -> object | None:
-    """The estimate, or its part, that a place has of what ``fit`` returned; None where it has none."""
-    whole, parts = _whole_and_parts(value)
-    own = parts.values.get(place) if isinstance(parts, PlaceValues) else None
-    found = (one.values[place] for one in (whole, own) if isinstance(one, LocatedValue) and place in one.values)
-    return next(found, None)
-
-
-def _whole_and_parts(value: object) -> tuple[object, object]:
-    """Of what was assembled the first value, and the parts (`partywise.federation.run.Run.assemble`)."""
-    return ((*value.values, None)[0], value.parts) if isinstance(value, Report) else (value, None)
 
 
 def plain(value: object, place: str) -> object:

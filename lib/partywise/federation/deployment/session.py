@@ -24,11 +24,12 @@ from time import monotonic
 from typing import TypedDict
 
 from ...core.errors import PartyError, RefusalError, Unreachable
+from ..account.rows import KnownEnd
 from ..identity import join_parts
 from ..transport.credential import statement
 from ..transport.interface import LONG, Transport, printable
 from ..transport.journal import Journal
-from .account import Account, KnownEnd
+from .account import Account
 from .last_frames import run_id
 from .platforms import differences, platform_of_process
 from .watch import LOG, LONGEST, PULSE, QUIET, Watch, abort_notice, place_of, read_notice

@@ -9,54 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import TypedDict
+from dataclasses import fields
 
 from ...core.errors import CertificationError, PartyError
-from ...privacy.ledger.event import Event
+from ..account.rows import AccountEnd, ReceivedMessage, ReservedRow, SentMessage
 from ..channel import Channel
 from ..codec import payload_of
 from ..payloads import Payload
 from ..transport.credential import signature_problem, statement
-
-
-@dataclass(frozen=True)
-class SentMessage:
-    """A message as its sender wrote it down before it left.
-
-    step : position in the program; sender, receiver, name : from whom, to whom, what
-    payload : what it cost (`partywise.federation.codec.row_of`); shape, size : of its value on the wire
-    digest : of its frame, with a salt that sender and receiver alone know
-    """
-
-    step: int
-    sender: str
-    receiver: str
-    name: str
-    payload: Mapping[str, object]
-    shape: tuple[int, ...]
-    size: int
-    digest: str = ""
-
-
-@dataclass(frozen=True)
-class ReceivedMessage:
-    """A message as its receiver wrote it down: as in `SentMessage`; of the payload the digest of what it cost."""
-
-    step: int
-    sender: str
-    receiver: str
-    name: str
-    payload: str
-    digest: str
-
-
-@dataclass(frozen=True)
-class ReservedRow:
-    """A row of the ledger that stands at a step, as every party wrote it down."""
-
-    step: int
-    event: Event
 
 
 def union(
@@ -122,15 +82,6 @@ def _check_received(sent: SentMessage, received: ReceivedMessage | None) -> None
                 f"step {sent.step}: {sent.sender!r} wrote down another {field.name} of {sent.name!r:.80} than "
                 f"{sent.receiver!r}, who received it: one of the accounts was changed."
             )
-
-
-class AccountEnd(TypedDict):
-    """How long an account was when a program had ended, and its last digest, signed where parties have certificates."""
-
-    rows: int
-    digest: str
-    certificate: str
-    signature: str
 
 
 def check_heads(

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-# Any: JSON that somebody else wrote.
-from typing import Any
-
+from ...core.documents import LARGEST, TIME, FileProblem, decode_json, digest_of, encode_json, is_time, now
 from ..identity import join_parts
 from ..transport.credential import Credential, signature_problem
 
@@ -20,46 +15,6 @@ MEASUREMENTS, ESTIMATE, CONFIGURATION = "measurements.csv", "estimate.csv", "con
 CERTIFICATES, REGISTRATION, AUTHORITY = "certificates", "registration", "authority.pem"
 # Files of which a statement holds the digests.
 DATA = (CONFIGURATION, ESTIMATE, MEASUREMENTS)
-# Bytes of the largest file that is read.
-LARGEST = 2**28
-TIME = "%Y-%m-%dT%H:%M:%SZ"
-
-
-class FileProblem(ValueError):
-    """What is wrong with a file of the folder, as a sentence."""
-
-
-def digest_of(data: bytes) -> str:
-    """SHA-256, hexadecimal."""
-    return hashlib.sha256(data).hexdigest()
-
-
-def encode_json(value: object) -> bytes:
-    """JSON with sorted keys, UTF-8, numbers that are finite (infinity is the text "inf")."""
-    return (json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
-def decode_json(name: str, data: bytes) -> Any:
-    """Inverse of `encode_json`; FileProblem for keys that occur twice, numbers that are not finite, other encodings."""
-
-    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise FileProblem(f"{name} has a key that occurs twice")
-        return found
-
-    def refuse(word: str) -> float:
-        raise FileProblem(f"{name} holds {word}, which is not a finite number")
-
-    def number(digits: str) -> float:
-        return value if math.isfinite(value := float(digits)) else refuse(digits)
-
-    try:
-        return json.loads(data.decode("utf-8"), object_pairs_hook=once, parse_constant=refuse, parse_float=number)
-    except FileProblem:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise FileProblem(f"{name} cannot be read as JSON in UTF-8 ({type(error).__name__})") from None
 
 
 def read_folder(folder: Path) -> dict[str, bytes]:
@@ -84,11 +39,6 @@ def statement_words(statement: bytes) -> bytes:
 def commitment(nonce: bytes, chain: str) -> str:
     """What binds a published result to an account, of which it says nothing without the random bytes."""
     return digest_of(join_parts("partywise account 1", nonce, chain))
-
-
-def now() -> str:
-    """The time of this machine, to the second."""
-    return datetime.now(UTC).strftime(TIME)
 
 
 def registration_words(told: Mapping[str, object]) -> bytes:
@@ -122,14 +72,6 @@ def registration_problem(
     at = datetime.strptime(told["time"], TIME).replace(tzinfo=UTC)
     problem = signature_problem(name, registration_words(told), told, hosts, authority, at)
     return f"{file} {problem}" if problem else ""
-
-
-def is_time(text: object) -> bool:
-    """Whether a text is a time as `now` writes it."""
-    try:
-        return isinstance(text, str) and datetime.strptime(text, TIME).strftime(TIME) == text
-    except ValueError:
-        return False
 
 
 def checked_at(began: str, ended: str) -> datetime:

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Union, cast, get_args,
 import numpy as np
 
 from ... import __version__
+from ...core.documents import LARGEST, FileProblem, decode_json, digest_of, encode_json
 from ...core.errors import ModelError
 from ...core.files import replacing
 from ...core.verdicts import OF_RECORDS, estimate_verdict
 from ...privacy.ledger.event import Event
 from ...privacy.ledger.ledger import Ledger
 from ..roles import UNITS
-from .files import LARGEST, FileProblem, decode_json, digest_of, encode_json
 
 if TYPE_CHECKING:
     from ..estimator import Estimator

@@ -10,8 +10,8 @@ from textwrap import wrap
 # Any: JSON of a statement that somebody else wrote.
 from typing import Any
 
+from ...core.documents import encode_json
 from ...privacy.rounding import upward
-from .files import encode_json
 
 FORMAT = 2
 NOT_PROTECTED = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from .credential import Credential
+    from ..identity import Signer
 
 # Bytes of the largest frame that is read where nobody says another number.
 LARGEST = 2**28
@@ -50,7 +50,7 @@ class Transport(Protocol):
         """Names of all other parties."""
 
     @property
-    def credential(self) -> Credential | None:
+    def credential(self) -> Signer | None:
         """Certificate and key of this party."""
 
     def put(self, receiver: str, tag: str, data: bytes) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from ....core.documents import TIME, is_time
 from ....core.errors import ConfigError
-from ....federation.publication.files import TIME, is_time
 from ....federation.transport.tls import site_name
 from ...plans import FILE, plans, read_file
 from ..settings import Deployment

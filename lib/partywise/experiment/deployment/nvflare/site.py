@@ -29,10 +29,10 @@ from nvflare.apis.signal import Signal
 from nvflare.apis.workspace import Workspace
 
 from ....core.checks import check_fields
+from ....core.documents import now
 from ....core.errors import ConfigError
 from ....federation.deployment.party import refusal
 from ....federation.identity import Identity
-from ....federation.publication.files import now
 from ....federation.transport.credential import Credential
 from ....federation.transport.interface import Transport
 from ....federation.transport.journal import Journal

@@ -15,6 +15,7 @@ from pathlib import Path
 # Any: JSON of a statement that somebody else wrote.
 from typing import Any
 
+from ....core import documents
 from ....federation.deployment.session import library_digest
 from ....federation.publication import files
 from ....federation.publication.formulas import is_printed, sensitivity
@@ -51,13 +52,13 @@ class Published:
     @property
     def names(self) -> dict[str, str]:
         """All parties, each known by its name: the hosts of a folder are the word of whoever made it."""
-        network = files.decode_json(files.CONFIGURATION, self.files[files.CONFIGURATION])["network"]
+        network = documents.decode_json(files.CONFIGURATION, self.files[files.CONFIGURATION])["network"]
         return {name: name for name in network["parties"]}
 
     @property
     def pins(self) -> dict[str, str]:
         """SHA-256 of certificates by name, as the configuration names them."""
-        network = files.decode_json(files.CONFIGURATION, self.files[files.CONFIGURATION])["network"]
+        network = documents.decode_json(files.CONFIGURATION, self.files[files.CONFIGURATION])["network"]
         return dict(network.get("certificates") or {})
 
     @property
@@ -79,7 +80,7 @@ def check_release(folder: Path, authority: Path | None, fingerprints: Sequence[s
         for name, check in CHECKS.items():
             print(f"{name}: {check(published)}")
         known = signer_line(published, authority, fingerprints)
-    except (Failure, files.FileProblem) as error:
+    except (Failure, documents.FileProblem) as error:
         print(f"FAILED: {error}.", file=sys.stderr)
         return 1
     # What others made up may break any rule.
@@ -96,7 +97,7 @@ def _read(folder: Path) -> Published:
     for name in (files.STATEMENT, files.SIGNATURES, files.TEXT):
         if name not in found:
             raise Failure(f"{name} is missing in {folder}")
-    told = files.decode_json(files.STATEMENT, found[files.STATEMENT])
+    told = documents.decode_json(files.STATEMENT, found[files.STATEMENT])
     if not isinstance(told, dict) or told.get("format") != FORMAT:
         raise Failure(f"{files.STATEMENT} is not of format {FORMAT}")
     certificates = {f"{files.CERTIFICATES}/{name}.pem" for name in told["accounts"]}
@@ -111,7 +112,7 @@ def _read(folder: Path) -> Published:
 
 
 def _signatures(published: Published) -> str:
-    signatures = files.decode_json(files.SIGNATURES, published.files[files.SIGNATURES])
+    signatures = documents.decode_json(files.SIGNATURES, published.files[files.SIGNATURES])
     if set(signatures) != set(published.owners):
         raise Failure(f"{files.SIGNATURES} is of {sorted(signatures)}, the data of {sorted(published.owners)}")
     for name in published.owners:
@@ -126,7 +127,7 @@ def _signatures(published: Published) -> str:
 
 def _check_signer(published: Published, name: str, authority: str) -> None:
     """Failure unless an owner has signed the statement, by a certificate of an authority that held at the end."""
-    signatures = files.decode_json(files.SIGNATURES, published.files[files.SIGNATURES])
+    signatures = documents.decode_json(files.SIGNATURES, published.files[files.SIGNATURES])
     head = {"certificate": published.certificate(name), "signature": signatures[name]}
     words = files.statement_words(published.files[files.STATEMENT])
     if problem := signature_problem(name, words, head, published.names, authority, published.end):
@@ -135,7 +136,7 @@ def _check_signer(published: Published, name: str, authority: str) -> None:
 
 def _digests(published: Published) -> str:
     for name, digest in published.statement["files"].items():
-        if files.digest_of(published.files[name]) != digest:
+        if documents.digest_of(published.files[name]) != digest:
             raise Failure(f"{name} is not the file of the statement: its digest is another one")
     return f"{len(published.statement['files'])} files are those of the statement"
 
@@ -152,7 +153,7 @@ def _registrations(published: Published) -> str:
         given = (published.files[file], name, registered_digest(published.files), told["code"])
         if problem := files.registration_problem(file, *given, published.authority, published.names):
             raise Failure(problem)
-        if files.decode_json(file, published.files[file])["time"] > told["began"]:
+        if documents.decode_json(file, published.files[file])["time"] > told["began"]:
             raise Failure(f"{file} is later than the first data were opened, {told['began']}")
     if not told["registrations"]:
         return "none: nothing shows that the method was fixed before data were opened"
@@ -163,7 +164,7 @@ def registered_digest(published: Mapping[str, bytes]) -> str:
     """The digest of the configuration as parties compare it, of the published file."""
     from ..settings import digest
 
-    return digest(files.decode_json(files.CONFIGURATION, published[files.CONFIGURATION]))
+    return digest(documents.decode_json(files.CONFIGURATION, published[files.CONFIGURATION]))
 
 
 def _formulas(published: Published) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 # Any: JSON of a statement that somebody else wrote.
 from typing import Any
 
+from ....core import documents
 from ....core.errors import ConfigError
 from ....federation.publication import files
 from ...plans import plans
@@ -23,7 +24,7 @@ ADDRESSES = ("address", "protocol", "source")
 
 def deployment_in(configuration: bytes, statement: Mapping[str, Any]) -> Deployment:
     """The fit of the block ``network`` of a published configuration that a statement is of; the first if of none."""
-    config = files.decode_json(files.CONFIGURATION, configuration)
+    config = documents.decode_json(files.CONFIGURATION, configuration)
     _refuse_foreign_code(config)
     found, told = deployments_of(config, plans(config)), (statement["method"], statement["options"])
     if not found or found[0].network.mode != "release":
@@ -69,11 +70,11 @@ def first_difference(given: Mapping[str, bytes], made: Rebuilt) -> str:
     for name in (files.MEASUREMENTS, files.CONFIGURATION):
         if given[name] != made.files[name].value:
             return f"{name} is not as the program writes it"
-    told = files.decode_json(files.STATEMENT, given[files.STATEMENT])
+    told = documents.decode_json(files.STATEMENT, given[files.STATEMENT])
     # An estimate of another machine may differ in its last digits: its digest is compared with the file.
     wanted = dict(made.statement)
     wanted["files"] = wanted["files"] | {
-        name: files.digest_of(given[name]) for name in (files.ESTIMATE,) if name in given
+        name: documents.digest_of(given[name]) for name in (files.ESTIMATE,) if name in given
     }
     path = next(_differences(told, wanted, ()), None)
     return f"{files.STATEMENT} has another {path} than the program states" if path else ""

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....core import documents
 from ....core.errors import ConfigError, PartyError
 from ....core.files import replacing
 from ....federation.account.account import Account
@@ -31,11 +32,11 @@ from ....federation.account.spending import spent_of
 from ....federation.codec import decode, encode
 from ....federation.deployment.outcome import Outcome
 from ....federation.deployment.session import SessionRun, library_digest
+from ....federation.identity import Signer
 from ....federation.publication import files
 from ....federation.publication.gate import ROW, open_rows, publish
 from ....federation.publication.measurements import Recorder, values_in
 from ....federation.publication.statement import RunFacts, facts_of
-from ....federation.transport.credential import Credential
 from ....federation.transport.tls import file_name_refusal
 from ....privacy.ledger.event import Event
 from ..result import estimate_table
@@ -125,10 +126,10 @@ class Publication:
             "account": {"commitment": files.commitment(nonce, self.account.head[1]), "paid": total_paid({run.id})},
             "runs": {"begun": len(same & set(runs_of(rows))), "epsilon": total_paid(same)},
             "opened": self.start_time,
-            "fingerprint": Credential.fingerprint(self._credential(run).certificate),
+            "fingerprint": self._credential(run).fingerprint(self._credential(run).certificate),
         }
 
-    def _credential(self, run: SessionRun) -> Credential:
+    def _credential(self, run: SessionRun) -> Signer:
         if run.credential is None:
             raise PartyError("nobody has a certificate here to sign a statement with.")
         return run.credential
@@ -141,7 +142,7 @@ class Publication:
         facts = RunFacts(
             run=run.id,
             began=min(told[name]["opened"] for name in owners),
-            end_day=run.choose("last day", lambda: files.now()[:10]),
+            end_day=run.choose("last day", lambda: documents.now()[:10]),
             code=library_digest(),
             accounts={name: told[name]["account"] for name in owners},
             runs={name: told[name]["runs"] for name in owners},
@@ -175,7 +176,7 @@ class Publication:
 
     def _rebuild(self, values: Mapping[str, np.ndarray], facts: RunFacts, estimate: bytes) -> Rebuilt:
         """Make the files; PartyError where they would cost this party more than it has paid."""
-        beside = {f"{files.REGISTRATION}/{n}.json": files.digest_of(data) for n, data in self.registrations.items()}
+        beside = {f"{files.REGISTRATION}/{n}.json": documents.digest_of(data) for n, data in self.registrations.items()}
         made = rebuild(self.deployment, self.configuration, values, facts, beside, self.n, estimate)
         if unpaid := set(made.charges.get(self.me, ())) - set(self.charges.get(self.me, ())):
             raise PartyError(
@@ -186,7 +187,7 @@ class Publication:
 
     def _sign(self, run: SessionRun, sent: Mapping[str, bytes], own: Mapping[str, Any]) -> dict[str, str]:
         """Sign files that are those that this party makes itself; PartyError for others."""
-        told = files.decode_json(files.STATEMENT, sent[files.STATEMENT])
+        told = documents.decode_json(files.STATEMENT, sent[files.STATEMENT])
         values, facts = values_in(sent[files.MEASUREMENTS]), facts_of(told)
         made = self._rebuild(values, facts, sent.get(files.ESTIMATE, b""))
         problem = first_difference(sent, made)
@@ -200,7 +201,7 @@ class Publication:
         for key, name in pairs:
             if not problem and told[key].get(self.me) != own[name]:
                 problem = f"{files.STATEMENT} has other {key} of this party"
-        days = [told["began"][:10], told["end_day"], files.now()[:10]]
+        days = [told["began"][:10], told["end_day"], documents.now()[:10]]
         same = told["run"] == run.id and told["code"] == library_digest()
         if not problem and not (same and told["began"] <= self.start_time and days == sorted(days)):
             problem = f"{files.STATEMENT} is of another run, code or time"
@@ -215,7 +216,7 @@ class Publication:
             shutil.rmtree(folder)
         for name, value in made.files.items():
             publish(value, folder / name, unprotected)
-        plain = {files.SIGNATURES: files.encode_json({name: one["signature"] for name, one in signatures.items()})}
+        plain = {files.SIGNATURES: documents.encode_json({name: one["signature"] for name, one in signatures.items()})}
         plain |= {f"{files.CERTIFICATES}/{n}.pem": one["certificate"].encode() for n, one in signatures.items()}
         plain |= {f"{files.CERTIFICATES}/{files.AUTHORITY}": self._credential(run).authority.encode()}
         plain |= {f"{files.REGISTRATION}/{name}.json": data for name, data in self.registrations.items()}
@@ -269,7 +270,7 @@ def publication_row(owner: str, events: list[Event]) -> Event | None:
 
 
 def _signature(run: SessionRun, name: str) -> dict[str, str]:
-    told = files.decode_json("signature", run.get(name, "signature"))
+    told = documents.decode_json("signature", run.get(name, "signature"))
     if not isinstance(told, dict) or {type(one) for one in told.values()} != {str}:
         raise PartyError(f"{name!r} sent no signature.")
     return told

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from .... import __version__
+from ....core import documents
 from ....federation.cipher import Cipher
 from ....federation.exchanges.sharing import DEALER
 from ....federation.identity import Identity
@@ -104,8 +105,8 @@ def rebuild(
     ledger = Ledger(event for event in (*placed.channel.ledger.rows, *planted.events.values()))
     for row in (derived_event(ROW, publisher, drawn, "*"), *open_rows(charges)):
         ledger.append(row)
-    digests = {name: files.digest_of(one.value) for name, one in published.items()}
-    digests |= {files.CONFIGURATION: files.digest_of(configuration), **beside}
+    digests = {name: documents.digest_of(one.value) for name, one in published.items()}
+    digests |= {files.CONFIGURATION: documents.digest_of(configuration), **beside}
     why = str(model.get(NO_INTERVALS, ""))
     stated = _statement(deployment, ledger, planted, facts, digests, sorted(_units(charges)), n, why)
     told = json.loads(stated.encode())

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from ....core.documents import TIME
 from ....core.errors import BudgetExceeded, PolicyError
 from ....federation.account.account import Account
 from ....federation.account.chain import Row
 from ....federation.account.reading import charged_event, event_of, mode_of
 from ....federation.account.spending import Budget, Spending
 from ....federation.deployment.account import EXPERIMENT
-from ....federation.publication.files import TIME
 from ....privacy.ledger.event import Event
 from .policy import SitePolicy
 from .settings import Site

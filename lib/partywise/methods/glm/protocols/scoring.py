@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ....federation.deployment.outcome import estimate_at
 from ....federation.folds import ProtocolSpec
 from ....federation.parties import Participant, Party
+from ....federation.place_checks import estimate_at
 from ....federation.roles import roles
 from ....federation.run import PerPlace, Run, per_place
 from ....models.families import FAMILIES

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....federation.deployment.outcome import estimate_at
 from ....federation.parties import Participant, Party
-from ....federation.place_checks import LocatedValue, Report
+from ....federation.place_checks import LocatedValue, Report, estimate_at
 from ....federation.run import PlaceValues, Run
 from ....models.links import LOGIT
 from ..model import Ensemble, Estimate, PublicFacts, TreeSpec, check_ensemble

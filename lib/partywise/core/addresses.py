@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Rooms and modules below the package, and where each stands now.
-MOVED = {
+NEW_ADDRESSES = {
     "attacks": "audits.attacks",
     "checks": "core.checks",
     "datasets": "data",
@@ -27,7 +27,7 @@ def new_address(name: str) -> str | None:
     """The address of a module today, by the one it had; None where it did not move."""
     package, *parts = name.split(".")
     for length in range(len(parts), 0, -1):
-        if (home := MOVED.get(".".join(parts[:length]))) is not None:
+        if (home := NEW_ADDRESSES.get(".".join(parts[:length]))) is not None:
             return ".".join([package, home, *parts[length:]])
     return None
 
