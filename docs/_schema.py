@@ -15,9 +15,9 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from partywise.core.checks import Range, field_types
+from partywise.deployment.settings import Address, Network
+from partywise.deployment.site.settings import Site
 from partywise.experiment.configuration.grammar import NAME, CaseBlock, Configuration, Grid, StudyBlock
-from partywise.experiment.deployment.settings import Address, Network
-from partywise.experiment.deployment.site.settings import Site
 from partywise.experiment.study import Study, available, load
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import partywise as pw
-from partywise.federation.estimator import Estimator
+from partywise.federation.estimators.estimator import Estimator
 
 N = 60
 RNG = pw.stream(1, "records at the edge of numbers")

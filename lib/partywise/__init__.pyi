@@ -7,9 +7,9 @@ from .core.errors import CertificationError as CertificationError
 from .core.randomness import Streams as Streams
 from .core.randomness import stream as stream
 from .experiment.results.cube import open_cube as open_cube
-from .federation.account.fit_budget import Budget as Budget
 from .federation.channel import Channel as Channel
 from .federation.cipher import Cipher as Cipher
+from .federation.estimators.fit_budget import Budget as Budget
 from .federation.parties import Party as Party
 from .federation.parties import split_columns as split_columns
 from .federation.parties import split_rows as split_rows

@@ -18,7 +18,7 @@ from .core.files import replacing
 from .data.own.grammar import ColumnBlock, OwnFiles, twice
 
 if TYPE_CHECKING:
-    from .federation.estimator import Estimator
+    from .federation.estimators.estimator import Estimator
 
 
 def load(path: Path | str) -> Estimator:
@@ -54,8 +54,8 @@ def load(path: Path | str) -> Estimator:
     >>> bool((again.predict_proba(X) == model.predict_proba(X)).all()), round(again.privacy_.epsilon_certified, 2)
     (True, 1.0)
     """
-    from .federation.estimator import Estimator
-    from .federation.publication.saved_model import read, restore
+    from .federation.estimators.estimator import Estimator
+    from .federation.estimators.saved_model import read, restore
 
     path = Path(path)
     found = read(path)
@@ -167,7 +167,7 @@ def _records(settings: ScoredTable, file: str, names: list[str]) -> tuple[list[s
 
 def _predictions(fitted: Estimator, X: np.ndarray) -> dict[str, list[object]]:
     """Columns of the file by name: labels with their probabilities, numbers, or projections."""
-    from .federation.estimator import Transformer
+    from .federation.estimators.estimator import Transformer
 
     if isinstance(fitted, Transformer):
         return dict(zip(map(str, fitted.get_feature_names_out()), fitted.transform(X).T.tolist(), strict=True))  # type: ignore[attr-defined]

@@ -48,16 +48,16 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / folder) for folder in ("lib", "tests/support", "workflow")]
 
+from partywise.deployment.outcomes.run_files import read_record
+from partywise.deployment.session.outcome import outcomes
+from partywise.deployment.settings import deployments_of
+from partywise.deployment.wire import authority
+from partywise.deployment.wire.network import Network
+from partywise.deployment.wire.pipes import Mesh
+from partywise.deployment.wire.tls import server_context
 from partywise.experiment.cells import execution
 from partywise.experiment.data import generate
-from partywise.experiment.deployment.run_files import read_record
-from partywise.experiment.deployment.settings import deployments_of
 from partywise.experiment.plans import plans, read_configuration
-from partywise.federation.deployment.outcome import outcomes
-from partywise.federation.transport import authority
-from partywise.federation.transport.network import Network
-from partywise.federation.transport.pipes import Mesh
-from partywise.federation.transport.tls import server_context
 
 FORK = multiprocessing.get_context("fork")
 NAMES = ("a", "b", "c")
@@ -365,7 +365,7 @@ def nvflare_project(folder: Path, names: Sequence[str]) -> Any:
 def nvflare_round_trips(folder: Path) -> tuple[float, float]:
     """As `measured`, of three sites in one job."""
     from nvflare_project import COMPLETED
-    from partywise.experiment.deployment.nvflare.job import write_files
+    from partywise.deployment.nvflare.job import write_files
 
     project, executor = nvflare_project(folder, NAMES), "nvflare_round_trips.RoundTrips"
     for name in NAMES:

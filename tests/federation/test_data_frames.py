@@ -8,7 +8,7 @@ import pytest
 
 import partywise as pw
 from glm_driver import records
-from partywise.federation.estimator import Estimator
+from partywise.federation.estimators.estimator import Estimator
 
 NAMES = ["age", "dose", "stage", "smoker"]
 VALUES, Y = records("poisson", 80, 4)

@@ -14,10 +14,10 @@ import every_protocol
 from every_protocol import generated, planned
 from forked import apart
 from partywise.audits.contract import agree, same
+from partywise.deployment.session.outcome import Outcome, estimate_of, estimate_places, outcomes, places_ahead
 from partywise.experiment.plan import plan
 from partywise.experiment.study import available, load
 from partywise.experiment.trial import execution, trials
-from partywise.federation.deployment.outcome import Outcome, estimate_of, estimate_places, outcomes, places_ahead
 from partywise.federation.place_checks import NobodyHere, estimate_at
 from partywise.federation.run import Run, simulate
 

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from every_protocol import generated, planned
+from partywise.deployment.wire.frames import Address, encode_frame
 from partywise.experiment.trial import execution
 from partywise.federation.codec import pack_parts
 from partywise.federation.run import simulate
-from partywise.federation.transport.frames import Address, encode_frame
 
 GOLDEN = Path(__file__).with_name("golden_frames.csv")
 FITS = (

@@ -9,7 +9,7 @@ import pytest
 
 import partywise as pw
 from partywise.experiment.study import available, load
-from partywise.federation.estimator import Estimator
+from partywise.federation.estimators.estimator import Estimator
 
 ESTIMATORS = {
     name: cls

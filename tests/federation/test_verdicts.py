@@ -11,8 +11,8 @@ import pytest
 
 import partywise as pw
 from partywise.core.verdicts import REFUSED, STATUSES, WARNED, intervals_verdict
-from partywise.federation.deployment.outcome import outcomes
-from partywise.federation.estimator import Estimator
+from partywise.deployment.session.outcome import outcomes
+from partywise.federation.estimators.estimator import Estimator
 from partywise.federation.parties import Party, clip_shares, largest_clip_shares
 from partywise.methods.glm.model import PublicFacts
 from partywise.methods.glm.noisy_statistics.scaling import local_scaled_block

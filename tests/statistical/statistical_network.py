@@ -10,7 +10,7 @@ from last_frames_kills import NAMES, PARTS, check_kills, moments
 from networked import Networked
 from networked_check import check_networked, names_of
 from networked_kills import check_kill, check_resumed
-from partywise.federation.transport import authority
+from partywise.deployment.wire import authority
 from resumed import KINDS
 from toy_rounds import run
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from own_data_sets import write_csv
 from partywise.core.randomness import stream
-from partywise.experiment.deployment.settings import Deployment, deployments_of
+from partywise.deployment.settings import Deployment, deployments_of
 from partywise.experiment.plans import plans
 from partywise.experiment.study import available, load
 
@@ -42,7 +42,7 @@ class Apart:
         if study not in cases:
             raise LookupError(
                 f"study is {study!r}: it reads files of parties apart and has no small case; write one in "
-                "tests/support/deployment_cases.py, and in tests/experiment/deployment/test_party_results.py its row "
+                "tests/support/deployment_cases.py, and in tests/deployment/test_party_results.py its row "
                 "of METHODS, which says who has the estimate."
             )
         cases[study](self)

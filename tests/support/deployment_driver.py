@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from threading import Thread
 from typing import Any
 
+from partywise.deployment.session.outcome import Outcome
+from partywise.deployment.session.party import Program, run_party
+from partywise.deployment.wire.interface import Transport
 from partywise.federation.account.reading import cost_digest
 from partywise.federation.account.rows import ReceivedMessage, ReservedRow, SentMessage
-from partywise.federation.deployment.outcome import Outcome
-from partywise.federation.deployment.party import Program, run_party
 from partywise.federation.run import Run
-from partywise.federation.transport.interface import Transport
 from partywise.privacy.ledger.event import Event
 
 CONFIGURATION = "c" * 64
@@ -20,7 +20,7 @@ CONFIGURATION = "c" * 64
 
 @dataclass
 class Notes:
-    """An account in memory: what `partywise.federation.deployment.account.Account` asks for, and nothing is refused."""
+    """An account in memory: what `partywise.federation.account.interface.Account` asks for, and nothing is refused."""
 
     me: str
     rows: list[SentMessage | ReceivedMessage | ReservedRow] = field(default_factory=list)

@@ -14,16 +14,11 @@ from typing import Any
 
 import yaml
 
-import partywise.experiment.deployment.running
-import partywise.experiment.deployment.screen
-import partywise.experiment.results.folder
-import partywise.federation.transport.network
-import partywise.federation.transport.pool  # noqa: F401
 from deployment_cases import Apart
 from forked import FORK, preload
 from partywise.__main__ import main
+from partywise.deployment.wire.authority import make
 from partywise.experiment.study import Lazy, load
-from partywise.federation.transport.authority import make
 
 # Far beyond what anything here takes.
 LONG = 60

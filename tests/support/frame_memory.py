@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from partywise.core.errors import Unreachable
+from partywise.deployment.wire.frames import Address, decode_frame, encode_frame
+from partywise.deployment.wire.journal import Journal
+from partywise.deployment.wire.network import Network
 from partywise.federation.cipher import Cipher
-from partywise.federation.transport.frames import Address, decode_frame, encode_frame
-from partywise.federation.transport.journal import Journal
-from partywise.federation.transport.network import Network
 
 SIZE = 100_000_000
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")

@@ -16,13 +16,13 @@ from deployment_driver import CONFIGURATION
 from forked import FORK
 from meddling import Meddling
 from network_driver import addresses
+from partywise.deployment.session.last_frames import LastFrames
+from partywise.deployment.session.party import Program, run_party
+from partywise.deployment.wire.interface import split_tag
+from partywise.deployment.wire.journal import Journal
+from partywise.deployment.wire.network import Network
 from partywise.federation.account.account import Account
 from partywise.federation.account.reading import opened_account, paid_events, runs_of
-from partywise.federation.deployment.last_frames import LastFrames
-from partywise.federation.deployment.party import Program, run_party
-from partywise.federation.transport.interface import split_tag
-from partywise.federation.transport.journal import Journal
-from partywise.federation.transport.network import Network
 from toy_rounds import program, run
 
 NAMES = run().names

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from partywise.federation.transport.frames import PREFIX, Address, decode_frame, encode_frame
+from partywise.deployment.wire.frames import PREFIX, Address, decode_frame, encode_frame
 
 
 class Meddling:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from partywise.core.errors import RefusalError, Unreachable
-from partywise.federation.transport.inbox import Inbox
-from partywise.federation.transport.interface import LARGEST
+from partywise.deployment.wire.inbox import Inbox
+from partywise.deployment.wire.interface import LARGEST
 
 
 class Memory:
@@ -19,7 +19,7 @@ class Memory:
         self._ends, self._open = ends, True
 
     def put(self, receiver: str, tag: str, data: bytes) -> None:
-        """As `partywise.federation.transport.interface.Transport.put`."""
+        """As `partywise.deployment.wire.interface.Transport.put`."""
         if not self.is_there(receiver):
             raise Unreachable(f"{receiver!r} is gone: frame {tag!r} of {self.me!r} did not reach it.")
         # Whoever receives what it refuses tells the others; the sender need not know.
@@ -29,7 +29,7 @@ class Memory:
             inbox.keep(self.me, tag, data)
 
     def get(self, sender: str, tag: str, wait: float) -> bytes | None:
-        """As `partywise.federation.transport.interface.Transport.get`."""
+        """As `partywise.deployment.wire.interface.Transport.get`."""
         return self.inbox.get(sender, tag, wait)
 
     def is_there(self, peer: str) -> bool:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 # Loaded once for all forks: it takes most of the time of a short one.
-import partywise.federation.transport.pool  # noqa: F401
-from partywise.federation.transport import authority
-from partywise.federation.transport.network import Network
+import partywise.deployment.wire.pool  # noqa: F401
+from partywise.deployment.wire import authority
+from partywise.deployment.wire.network import Network
 
 HOST = "127.0.0.1"
 

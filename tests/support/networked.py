@@ -25,17 +25,17 @@ from every_protocol import planned
 from forked import preload
 from network_driver import addresses
 from partywise.core.randomness import Streams
+from partywise.deployment.session.outcome import Outcome
+from partywise.deployment.session.party import Program, run_party
+from partywise.deployment.session.union import union
+from partywise.deployment.wire import authority
+from partywise.deployment.wire.network import Network
 from partywise.experiment.study import available
 from partywise.federation.account.account import Account
 from partywise.federation.account.reading import messages_of, opened_account
 from partywise.federation.codec import decode, encode
-from partywise.federation.deployment.outcome import Outcome
-from partywise.federation.deployment.party import Program, run_party
-from partywise.federation.deployment.union import union
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
-from partywise.federation.transport import authority
-from partywise.federation.transport.network import Network
 from pipeline import environment
 
 PATIENCE = 60.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from every_protocol import generated, planned
 from networked import Networked
 from partywise.audits.contract import agree
+from partywise.deployment.session.outcome import estimate_of, outcomes
 from partywise.experiment.trial import execution
-from partywise.federation.deployment.outcome import estimate_of, outcomes
 from partywise.federation.run import Run, simulate
 
 Fit = tuple[str, str, str]

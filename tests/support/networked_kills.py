@@ -20,15 +20,15 @@ from meddling import mortal
 from network_driver import addresses
 from partywise.audits.contract import same
 from partywise.core.randomness import stream
+from partywise.deployment.session.outcome import Outcome, estimate_of, outcomes
+from partywise.deployment.session.party import Program, run_party
+from partywise.deployment.session.union import union
+from partywise.deployment.wire.journal import Journal
+from partywise.deployment.wire.network import Network
 from partywise.federation.account.account import Account
 from partywise.federation.account.reading import messages_of, opened_account, paid_events, runs_of
-from partywise.federation.deployment.outcome import Outcome, estimate_of, outcomes
-from partywise.federation.deployment.party import Program, run_party
-from partywise.federation.deployment.union import union
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
-from partywise.federation.transport.journal import Journal
-from partywise.federation.transport.network import Network
 from toy_rounds import program, run
 
 PATIENCE = 8.0

@@ -10,14 +10,14 @@ import yaml
 
 from deployment_cases import Apart
 from nvflare_project import SERVER, Project
+from partywise.deployment.outcomes.joint_results import join_results
+from partywise.deployment.outcomes.run_files import last_run
+from partywise.deployment.session.outcome import commitment_to, outcomes
+from partywise.deployment.settings import Deployment
 from partywise.experiment.cells import execution, run
 from partywise.experiment.data import generate
-from partywise.experiment.deployment.joint_results import join_results
-from partywise.experiment.deployment.run_files import last_run
-from partywise.experiment.deployment.settings import Deployment
 from partywise.federation.account.account import FILE
 from partywise.federation.account.reading import opened_account, paid_events, runs_of
-from partywise.federation.deployment.outcome import commitment_to, outcomes
 from partywise.federation.run import Run, simulate
 from site_files import site_of, write_site
 

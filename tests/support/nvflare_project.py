@@ -17,11 +17,11 @@ import psutil
 import yaml
 
 from network_driver import addresses
-from partywise.federation.transport.tls import site_name
+from partywise.deployment.wire.tls import site_name
 from pipeline import ROOT, environment
 
 ADMIN, SERVER, NAME = "admin@example.com", "localhost", "clinics"
-SITE = "partywise.experiment.deployment.nvflare.site"
+SITE = "partywise.deployment.nvflare.site"
 BUILDERS = ("workspace.WorkspaceBuilder", "static_file.StaticFileBuilder", "cert.CertBuilder")
 COMPLETED = "FINISHED:COMPLETED"
 # Its module ends a job where a test asks for it.

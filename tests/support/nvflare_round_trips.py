@@ -10,11 +10,11 @@ from nvflare.apis.executor import Executor
 from nvflare.apis.fl_constant import FLContextKey, ReturnCode
 from nvflare.apis.shareable import make_reply
 
-from partywise.experiment.deployment.nvflare.site import certificates_of
+from partywise.deployment.nvflare.site import certificates_of
+from partywise.deployment.wire.credential import Credential
+from partywise.deployment.wire.relay.nvflare import JobCarrier
+from partywise.deployment.wire.relay.relay import Relay
 from partywise.federation.identity import Identity
-from partywise.federation.transport.credential import Credential
-from partywise.federation.transport.relay.nvflare import JobCarrier
-from partywise.federation.transport.relay.relay import Relay
 
 FILE = "round_trips.json"
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from partywise.core.errors import JobEndedError, Unreachable
+from partywise.deployment.wire.credential import Credential
+from partywise.deployment.wire.journal import Journal
+from partywise.deployment.wire.relay.relay import Relay
 from partywise.federation.identity import Identity
-from partywise.federation.transport.credential import Credential
-from partywise.federation.transport.journal import Journal
-from partywise.federation.transport.relay.relay import Relay
 
 JOB, CONFIGURATION = "job 7", "c" * 64
 # Who asks whom, and what it asks: what is handed on instead, or None for nothing.
@@ -38,7 +38,7 @@ class Line:
         self.me, self.middle = me, middle
 
     def ask(self, peer: str, data: bytes, seconds: float) -> bytes | None:
-        """As `partywise.federation.transport.relay.relay.Carrier.ask`."""
+        """As `partywise.deployment.wire.relay.relay.Carrier.ask`."""
         answer = self.middle.serving.get(peer)
         if answer is None:
             raise Unreachable(f"{peer!r} does not answer.")
@@ -51,11 +51,11 @@ class Line:
         return said
 
     def serve(self, answer: Callable[[bytes], bytes] | None) -> None:
-        """As `partywise.federation.transport.relay.relay.Carrier.serve`."""
+        """As `partywise.deployment.wire.relay.relay.Carrier.serve`."""
         self.middle.serving[self.me] = answer
 
     def require_open(self) -> None:
-        """As `partywise.federation.transport.relay.relay.Carrier.require_open`."""
+        """As `partywise.deployment.wire.relay.relay.Carrier.require_open`."""
         if self.middle.ended:
             raise JobEndedError("the job was ended.")
 

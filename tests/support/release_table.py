@@ -11,17 +11,17 @@ from typing import Any
 
 from deployment_cases import FIRST_PORT, PEOPLE, Apart
 from every_protocol import block, fits, generated, planned
-from partywise.experiment.cells import execution
-from partywise.experiment.deployment.publication.release_folder import publisher_of
-from partywise.experiment.deployment.rehearsal import (
+from partywise.deployment.publication.release_folder import publisher_of
+from partywise.deployment.rehearsal import (
     KNOWING,
     floating_point,
     knowing_places,
     open_ciphers,
     publication_problem,
 )
+from partywise.deployment.session.outcome import estimate_places, outcomes
+from partywise.experiment.cells import execution
 from partywise.experiment.study import load
-from partywise.federation.deployment.outcome import estimate_places, outcomes
 from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams
 

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from deployment_cases import Apart
-from partywise.experiment.deployment.site.policy import SitePolicy
+from partywise.deployment.site.policy import SitePolicy
 
 KINDS = ["release", "cipher", "public", "clear"]
 

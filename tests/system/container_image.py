@@ -29,7 +29,7 @@ BUILDERS = (
 )
 INSIDE = """
 import nacl.public, nvflare, os, tno.mpc.communication
-import partywise.experiment.deployment.nvflare.site
+import partywise.deployment.nvflare.site
 from partywise.__main__ import main
 assert nvflare.__version__ == "2.9.0" and os.getuid() != 0
 try:

@@ -9,7 +9,7 @@ import pytest
 
 from forked import preload
 from last_frames_kills import NAMES, PARTS, check_kills, moments
-from partywise.federation.transport import authority
+from partywise.deployment.wire import authority
 
 pytestmark = pytest.mark.system
 

@@ -12,7 +12,7 @@ import pytest
 from deployment_cases import Apart
 from nvflare_case import CaseProject
 from nvflare_project import COMPLETED, SERVER, SITE, with_extra
-from partywise.experiment.deployment.run_files import last_run, read_record
+from partywise.deployment.outcomes.run_files import last_run, read_record
 from partywise.experiment.owner_outputs import estimate_rows
 from partywise.federation.account.reading import opened_account, runs_of
 from site_files import site_of, write_site

@@ -9,10 +9,10 @@ import pytest
 
 from demonstration.cases import Dealt, clients, tables
 from demonstration.deployment import deal, differences, simulation
-from partywise.experiment.deployment.part import parts
-from partywise.experiment.deployment.settings import deployments_of, digest
+from partywise.deployment.part import parts
+from partywise.deployment.session.outcome import commitment_to
+from partywise.deployment.settings import deployments_of, digest
 from partywise.experiment.plans import plans
-from partywise.federation.deployment.outcome import commitment_to
 from pipeline import ROOT
 from verbs.demo import CASES
 

@@ -11,8 +11,8 @@ import yaml
 
 from partywise.__main__ import main
 from partywise.core.errors import BudgetExceeded
-from partywise.experiment.deployment.part import whole
-from partywise.experiment.deployment.settings import Deployment, Network, deployments_of
+from partywise.deployment.part import whole
+from partywise.deployment.settings import Deployment, Network, deployments_of
 from partywise.experiment.plans import plans, read_configuration
 from partywise.federation.account.spending import Budget, Spending, spent_of
 from partywise.federation.run import simulate

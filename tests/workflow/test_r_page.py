@@ -6,7 +6,7 @@ import csv
 import re
 from dataclasses import fields
 
-from partywise.federation.publication.statement import Statement
+from partywise.deployment.statement.statement import Statement
 from pipeline import RESULTS, ROOT, STUDY
 
 

@@ -203,11 +203,11 @@ def _stamp(seconds: float) -> str:
 
 def _apart(folder: Path, plans: Mapping[str, Plan], file: Path, release: Mapping[str, bytes]) -> Iterator[Apart]:
     """The runs of parties apart that are fits here, with what their accounts prove."""
-    from partywise.experiment.deployment.joint_results import join_results
-    from partywise.experiment.deployment.pipeline.kept_runs import kept_runs
-    from partywise.experiment.deployment.run_files import EXTRACT, read_record
-    from partywise.experiment.deployment.settings import deployments_of, digest
-    from partywise.experiment.deployment.verbs import certified
+    from partywise.deployment.outcomes.joint_results import join_results
+    from partywise.deployment.outcomes.kept_runs import kept_runs
+    from partywise.deployment.outcomes.run_files import EXTRACT, read_record
+    from partywise.deployment.settings import deployments_of, digest
+    from partywise.deployment.verbs import certified
 
     shared = read_configuration(file)
     holders = {name for one in deployments_of(shared, plans) for name in one.holders}

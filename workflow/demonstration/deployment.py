@@ -16,16 +16,16 @@ import yaml
 
 from demonstration.cases import Dealt
 from launching.surroundings import environment
+from partywise.deployment.outcomes.joint_results import JointResults
+from partywise.deployment.screen import screen
+from partywise.deployment.session.outcome import commitment_to, outcomes
+from partywise.deployment.settings import Deployment, deployments_of
+from partywise.deployment.wire.authority import make
+from partywise.deployment.wire.pool import FramePool
 from partywise.experiment.cells import execution
 from partywise.experiment.data import generate
-from partywise.experiment.deployment.joint_results import JointResults
-from partywise.experiment.deployment.screen import screen
-from partywise.experiment.deployment.settings import Deployment, deployments_of
 from partywise.experiment.plans import plans
 from partywise.federation.channel import Channel
-from partywise.federation.deployment.outcome import commitment_to, outcomes
-from partywise.federation.transport.authority import make
-from partywise.federation.transport.pool import FramePool
 
 LONGEST = 120
 WARM = (FramePool, screen)

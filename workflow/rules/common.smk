@@ -46,8 +46,8 @@ def runs_apart(made):
     """Finished runs of parties apart that are kept with the results, by study: none of their cases is fitted here."""
     if not Path(PLACE.folder, KEPT).is_dir():
         return {study: [] for study in made}
-    from partywise.experiment.deployment.pipeline.kept_runs import kept_runs
-    from partywise.experiment.deployment.settings import digest
+    from partywise.deployment.outcomes.kept_runs import kept_runs
+    from partywise.deployment.settings import digest
     from partywise.experiment.plans import read_configuration
 
     if len(workflow.configfiles) != 1 or workflow.config_settings.config:
@@ -126,7 +126,7 @@ def cubes():
 # What makes the cells of a block: a simulation of all parties, or the replay of what parties apart wrote down.
 EXECUTORS = (
     "partywise.experiment.cells:compute",
-    "partywise.experiment.deployment.pipeline.kept_runs:compute",
+    "partywise.deployment.outcomes.kept_runs:compute",
 )
 
 

@@ -84,8 +84,8 @@ def plans_of(folder: Path) -> tuple[dict[str, Plan], Path | None]:
 def published(folder: Path) -> dict[str, bytes]:
     """The files of a published folder, which is checked: its statement and no others."""
     try:
-        from partywise.experiment.deployment.publication.check_release import check_release
-        from partywise.federation.publication.files import read_folder
+        from partywise.deployment.publication.check_release import check_release
+        from partywise.deployment.statement.files import read_folder
     except ModuleNotFoundError as error:
         raise Refused(f"--release needs {error.name}: pip install 'partywise[network]'.") from None
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as told:

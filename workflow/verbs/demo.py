@@ -15,9 +15,9 @@ from demonstration.deployment import deal, differences, run, simulation
 from partywise.core.errors import DataMissing, PartyError
 from partywise.core.project import exit_code
 from partywise.core.verbs import new_parser
-from partywise.experiment.deployment.joint_results import JointResults, join_results
-from partywise.experiment.deployment.run_files import last_run
-from partywise.experiment.deployment.verbs import certified
+from partywise.deployment.outcomes.joint_results import JointResults, join_results
+from partywise.deployment.outcomes.run_files import last_run
+from partywise.deployment.verbs import certified
 
 CASES = {"clients": clients, "tables": tables}
 FOLDER = Path("results") / "demo_network"

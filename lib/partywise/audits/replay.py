@@ -19,8 +19,8 @@ import numpy as np
 from ..core.errors import ContractError
 from ..federation.channel import Channel, Message
 from ..federation.cipher import Cipher
+from ..federation.gate import ROW, charges_of, open_rows
 from ..federation.payloads import content_of
-from ..federation.publication.gate import ROW, charges_of, open_rows
 from ..privacy.accounted_values import Clear
 from ..privacy.ledger.event import OF_PERSONS, UNNAMED, Event
 from ..privacy.ledger.ledger import Ledger

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..federation.publication.estimate import EstimateRow
+from ..federation.estimators.estimate_rows import EstimateRow
 
 # Rows of predictions.csv that a fit keeps: held-out records first, then those that trained, both in their order.
 MOST_ROWS = 100_000

@@ -14,7 +14,7 @@ def join_parts(*parts: str | bytes | bytearray | int) -> bytes:
 
 
 class Signer(Protocol):
-    """A party's certificate and key (`partywise.federation.transport.credential.Credential`).
+    """A party's certificate and key (`partywise.deployment.wire.credential.Credential`).
 
     certificate, authority : as texts, its own and that of who issued it
     """

@@ -13,7 +13,7 @@ from ..experiment.plotting.style import COLORS, GREY, MARKERS, Marks, one_panel
 from ..models.intervals import Intervals
 
 if TYPE_CHECKING:
-    from ..federation.estimator import Estimator
+    from ..federation.estimators.estimator import Estimator
 
 # Names of intercepts, which have a scale of their own, in this library and in others.
 INTERCEPTS = ("intercept", "Intercept", "const")

@@ -15,9 +15,9 @@ from partywise.core.errors import DataMissing
 from partywise.data.own.csv import PLACEHOLDERS
 from partywise.data.own.grammar import ColumnBlock
 from partywise.data.own.remote.placeholders import column_of
+from partywise.deployment.part import Part, parts
 from partywise.experiment.cells import execution
 from partywise.experiment.data import generate
-from partywise.experiment.deployment.part import Part, parts
 
 GLM, CLIENTS, LABELS, CURVES = "vertical_glm", "sliced_inverse_regression", "label_private", "functional_boosting"
 

@@ -15,14 +15,14 @@ from deployment_driver import threads
 from every_protocol import generated, planned
 from memory_transport import connected
 from partywise.core.errors import BudgetExceeded, CertificationError, PartyError
+from partywise.deployment.session.guard import PrepaidCosts
+from partywise.deployment.session.outcome import Outcome
+from partywise.deployment.session.union import union
 from partywise.experiment.trial import execution
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import read_chain
 from partywise.federation.account.reading import messages_of, opened_account, paid_events, runs_of
 from partywise.federation.account.spending import Budget
-from partywise.federation.deployment.guard import PrepaidCosts
-from partywise.federation.deployment.outcome import Outcome
-from partywise.federation.deployment.union import union
 from partywise.federation.place_checks import PlacedRun
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams

@@ -15,14 +15,14 @@ from accounts import Marks
 from deployment_driver import CONFIGURATION
 from forked import FORK, preload
 from partywise.core.errors import PartyError
+from partywise.deployment.session import watch
+from partywise.deployment.session.party import Program, run_party
+from partywise.deployment.session.union import union
+from partywise.deployment.wire.pipes import Mesh
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import read_chain
 from partywise.federation.account.reading import messages_of, paid_events, runs_of
-from partywise.federation.deployment import watch
-from partywise.federation.deployment.party import Program, run_party
-from partywise.federation.deployment.union import union
 from partywise.federation.run import simulate
-from partywise.federation.transport.pipes import Mesh
 from partywise.privacy.mechanisms.release import OBSERVER
 from toy_rounds import program, run
 

@@ -16,8 +16,8 @@ from memory_transport import connected
 from partywise.audits.contract import agree
 from partywise.core.errors import CertificationError, PartyError
 from partywise.core.randomness import Streams, stream
+from partywise.deployment.session.outcome import estimate_of
 from partywise.federation.account.rows import ReservedRow
-from partywise.federation.deployment.outcome import estimate_of
 from partywise.federation.exchanges.masks import pair_keys
 from partywise.federation.exchanges.masks.noisy_sum import SCHEME, decode_integers, encode_integers, noisy_sum
 from partywise.federation.exchanges.masks.pair_keys import agree_on_keys

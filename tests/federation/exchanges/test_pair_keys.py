@@ -15,6 +15,8 @@ from forked import checked, forked
 from partywise.audits.contract import agree
 from partywise.core.errors import PartyError
 from partywise.core.randomness import Streams
+from partywise.deployment.wire.authority import make
+from partywise.deployment.wire.credential import Credential
 from partywise.federation.exchanges.masks import pair_keys
 from partywise.federation.exchanges.masks.pair_keys import (
     ROW_BYTES,
@@ -31,8 +33,6 @@ from partywise.federation.identity import Identity, join_parts
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, by_place, simulate
 from partywise.federation.secure_streams import SecureStreams
-from partywise.federation.transport.authority import make
-from partywise.federation.transport.credential import Credential
 
 NAMES = ("north", "river", "hill")
 

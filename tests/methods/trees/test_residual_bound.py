@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import partywise as pw
-from partywise.federation.column_estimator import share_explained
+from partywise.federation.estimators.column_estimator import share_explained
 from partywise.methods.trees.options import GatheringOptions
 from partywise.methods.trees.protocols import feature_gathering
 from partywise.methods.trees.protocols.common import held_out

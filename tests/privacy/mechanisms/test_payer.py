@@ -172,7 +172,7 @@ def test_releases_are_made_by_mechanisms_and_noise_is_drawn_by_them_only():
     # A sum of shares of noise was announced and paid before any of them was drawn.
     others.add("privacy/mechanisms/noise_shares.py")
     # Whoever publishes or checks a folder puts measurements that were paid for back in their places.
-    others |= {"experiment/deployment/publication/release_folder.py", "experiment/deployment/publication/publishing.py"}
+    others |= {"deployment/publication/release_folder.py", "deployment/publication/publishing.py"}
     # Whoever publishes a replay asks for whom its releases cost what: rows of events, without values.
     others.add("audits/replay.py")
     assert makers == {"privacy/mechanisms/release.py"} | others

@@ -16,10 +16,10 @@ from own_row_mistakes import sites
 from own_rows import OwnRows, every, method, setting
 from partywise.__main__ import main
 from partywise.core.errors import PartyError
+from partywise.deployment.settings import deployments_of
 from partywise.experiment.cells import Cell, run
 from partywise.experiment.configuration.text import questions
 from partywise.experiment.data import generate
-from partywise.experiment.deployment.settings import deployments_of
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.plans import plans, read_configuration
 from partywise.federation.run import simulate

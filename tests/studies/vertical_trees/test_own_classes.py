@@ -15,13 +15,13 @@ from deployment_cases import Apart
 from own_data_sets import write_csv
 from partywise.core.errors import ConfigError, DataMissing
 from partywise.core.randomness import stream
+from partywise.deployment.outcomes.joint_results import join_results
+from partywise.deployment.outcomes.run_files import last_run
+from partywise.deployment.session.outcome import commitment_to, outcomes
 from partywise.experiment.cells import execution, run
 from partywise.experiment.configuration.build import build
 from partywise.experiment.data import generate
-from partywise.experiment.deployment.joint_results import join_results
-from partywise.experiment.deployment.run_files import last_run
 from partywise.experiment.plan import plan
-from partywise.federation.deployment.outcome import commitment_to, outcomes
 from partywise.federation.run import simulate
 from partywise.studies.vertical_trees.figures.tables import tables_by_epsilon
 from partywise.studies.vertical_trees.metrics import metrics

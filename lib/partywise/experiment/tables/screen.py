@@ -11,7 +11,7 @@ from itertools import groupby, islice
 
 import numpy as np
 
-from ...federation.deployment.account import EXPERIMENT, RELEASE
+from ...federation.account.interface import EXPERIMENT, RELEASE
 from ...privacy.rounding import upward
 from ..cells import IN_SAMPLE, RUN_MODE
 from ..claims import Claim

@@ -20,10 +20,10 @@ from ...core.documents import now
 from ...core.errors import AccountError, BudgetExceeded, CertificationError
 from ...privacy.ledger.event import Event
 from ...privacy.payer import OPEN_ACCOUNTS
-from ..deployment.account import RELEASE
 from .agreement import Agreement
 from .chain import Row, Scan
 from .file import AccountFile, Entry
+from .interface import RELEASE
 from .reading import AccountState, charged_event, cost_digest, event_of, paid_events, require_owner
 from .rows import KnownEnd
 from .spending import Budget, Spending, UnitCost, spent_of
@@ -171,7 +171,7 @@ class Account:
         """A message is about to leave; CertificationError if something in it was not paid with the terms it states.
 
         The payload is what it cost, without what it holds (`partywise.federation.codec.row_of`), the digest that of its
-        frame, salted where others may read it (`partywise.federation.deployment.session.frame_digest`).
+        frame, salted where others may read it (`partywise.deployment.session.session.frame_digest`).
         """
         self.require_receiver(receiver, str(payload["kind"]).lower())
         message = {"step": step, "receiver": receiver, "name": name, "shape": list(shape), "bytes": size}
@@ -201,7 +201,7 @@ class Account:
     def record_publication(self, event: Event | None, nonce: bytes) -> None:
         """What is about to be published of this run: free, and seen by everybody; None where the party paid nothing.
 
-        The nonce opens what the publication holds of this account (`partywise.federation.publication.files`).
+        The nonce opens what the publication holds of this account (`partywise.deployment.statement.files`).
         """
         row = None if event is None else event.to_row()
         self._append(("published", self._began("published"), {"event": row, "nonce": nonce.hex()}))

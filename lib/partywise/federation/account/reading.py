@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 from ...core.errors import AccountError
 from ...privacy.ledger.event import Event
-from ..deployment.account import EXPERIMENT, RELEASE
 from .agreement import Agreement
 from .chain import REMEDY, Chain, Row, read_chain
+from .interface import EXPERIMENT, RELEASE
 from .rows import AccountEnd, KnownEnd, ReceivedMessage, ReservedRow, SentMessage
 
 T = TypeVar("T")
@@ -126,7 +126,7 @@ def event_of(row: Row) -> Event:
 
 
 def messages_of(rows: Sequence[Row], run: str) -> list[SentMessage | ReceivedMessage | ReservedRow]:
-    """What a party wrote down of one run, for `partywise.federation.deployment.union.union`."""
+    """What a party wrote down of one run, for `partywise.deployment.session.union.union`."""
     if run not in runs_of(rows):
         raise AccountError(f"run={run!r} is not in the account of {party_of(rows)!r}: it knows {runs_of(rows)}.")
     sender, kinds = party_of(rows), ("sent", "received", "reserved")

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...federation.account.fit_budget import Budget
-from ...federation.column_estimator import Predictor, check_classes, check_coefficients
-from ...federation.estimator import Method, labels_of, numbers
+from ...federation.estimators.column_estimator import Predictor, check_classes, check_coefficients
+from ...federation.estimators.estimator import Method, labels_of, numbers
+from ...federation.estimators.fit_budget import Budget
 from ...federation.secure_streams import Randomness
 from .model import Estimate, PublicFacts
 from .options import FedavgOptions, RowGradientsOptions

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core.verdicts import growth_verdict, response_verdict
-from ...federation.account.fit_budget import Budget
-from ...federation.estimator import Estimator, Method, groups_of, numbers, party, summary_rows
+from ...federation.estimators.estimator import Estimator, Method, groups_of, numbers, party, summary_rows
+from ...federation.estimators.fit_budget import Budget
 from ...federation.parties import split_columns
 from ...federation.secure_streams import Randomness
 from ...models.intervals import noise_line

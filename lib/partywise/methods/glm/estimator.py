@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from ...alignment.identifiers import prepare_identifiers
 from ...alignment.options import IdentifierRules
 from ...core.verdicts import response_verdict
-from ...federation.account.fit_budget import Budget
-from ...federation.column_estimator import blocks_of, holders
-from ...federation.estimator import Method, check_index, vector
+from ...federation.estimators.column_estimator import blocks_of, holders
+from ...federation.estimators.estimator import Method, check_index, vector
+from ...federation.estimators.fit_budget import Budget
 from ...federation.exchanges.secure_sum import AGGREGATOR
 from ...federation.exchanges.sharing import DEALER
 from ...federation.roles import ANALYST

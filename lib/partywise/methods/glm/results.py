@@ -12,8 +12,8 @@ import numpy as np
 from scipy.special import chdtrc, fdtrc
 
 from ...core.errors import ModelError
-from ...federation.column_estimator import COLUMNS
-from ...federation.estimator import Estimator, check_index, numbers, vector
+from ...federation.estimators.column_estimator import COLUMNS
+from ...federation.estimators.estimator import Estimator, check_index, numbers, vector
 from ...models.families import FAMILIES, Family
 from ...models.family_facts import FACTS
 from .diagnostics import Wald, aic, deviance_r2, deviance_table, wald

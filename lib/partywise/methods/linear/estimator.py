@@ -11,9 +11,15 @@ from numpy.typing import ArrayLike
 
 from ...core.checks import positive
 from ...core.verdicts import size_verdict
-from ...federation.account.fit_budget import Budget
-from ...federation.column_estimator import Predictor, check_classes, check_coefficients, held_columns, response_of
-from ...federation.estimator import Method, groups_of, labels_of, numbers
+from ...federation.estimators.column_estimator import (
+    Predictor,
+    check_classes,
+    check_coefficients,
+    held_columns,
+    response_of,
+)
+from ...federation.estimators.estimator import Method, groups_of, labels_of, numbers
+from ...federation.estimators.fit_budget import Budget
 from ...federation.parties import split_columns
 from ...federation.secure_streams import Randomness
 from ...privacy.accounted_values import Public

@@ -9,9 +9,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ...core.checks import positive
-from ...federation.account.fit_budget import Budget
-from ...federation.column_estimator import Predictor, check_classes, check_coefficients, checked_range
-from ...federation.estimator import Method, column_labels, labels_of, numbers, party, summary_rows
+from ...federation.estimators.column_estimator import Predictor, check_classes, check_coefficients, checked_range
+from ...federation.estimators.estimator import Method, column_labels, labels_of, numbers, party, summary_rows
+from ...federation.estimators.fit_budget import Budget
 from ...federation.parties import lost_squares
 from ...federation.secure_streams import Randomness
 from ...models.intervals import Intervals, noise_line

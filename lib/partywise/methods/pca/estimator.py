@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from ...alignment.identifiers import prepare_identifiers
 from ...alignment.options import IdentifierRules
-from ...federation.account.fit_budget import Budget
-from ...federation.column_estimator import blocks_of
-from ...federation.estimator import Method, Transformer, party
+from ...federation.estimators.column_estimator import blocks_of
+from ...federation.estimators.estimator import Method, Transformer, party
+from ...federation.estimators.fit_budget import Budget
 from ...federation.exchanges.sharing import DEALER
 from ...federation.parties import Party
 from ...federation.roles import ANALYST

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtrc
 
 from ...core.checks import positive
-from ...federation.account.fit_budget import Budget
-from ...federation.estimator import Estimator, Method, column_labels, numbers, summary_rows, vector
+from ...federation.estimators.estimator import Estimator, Method, column_labels, numbers, summary_rows, vector
+from ...federation.estimators.fit_budget import Budget
 from ...federation.secure_streams import Randomness
 from ...models.intervals import CONDITION, NOT_COMPUTED, Intervals
 from .bands import Band, MeanComparison, compare_means, step_intervals

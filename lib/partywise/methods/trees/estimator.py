@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 
 from ...core.errors import CertificationError
 from ...core.verdicts import response_verdict
-from ...federation.account.fit_budget import Budget
-from ...federation.column_estimator import Predictor, check_classes, checked_range, held_columns, response_of
-from ...federation.estimator import Method, groups_of, labels_of, numbers
+from ...federation.estimators.column_estimator import Predictor, check_classes, checked_range, held_columns, response_of
+from ...federation.estimators.estimator import Method, groups_of, labels_of, numbers
+from ...federation.estimators.fit_budget import Budget
 from ...federation.exchanges.sharing import DEALER
 from ...federation.parties import Party, split_columns
 from ...federation.secure_streams import Randomness

@@ -1,0 +1,222 @@
+"""What an NVFlare job runs: at its server who waits for all, at each site one party of the shared configuration.
+
+The job names the configuration and no path, no account and no code. What is the site's own is in its startup kit, in
+``local/partywise.yaml`` (`SiteSettings`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import math
+import tempfile
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from time import sleep, time
+from typing import TextIO
+
+from nvflare.apis.client import Client
+from nvflare.apis.controller_spec import ClientTask, Task
+from nvflare.apis.executor import Executor
+from nvflare.apis.fl_constant import FLContextKey, ReturnCode
+from nvflare.apis.fl_context import FLContext
+from nvflare.apis.impl.controller import Controller
+from nvflare.apis.shareable import Shareable, make_reply
+from nvflare.apis.signal import Signal
+from nvflare.apis.workspace import Workspace
+
+from ...core.checks import check_fields
+from ...core.documents import now
+from ...core.errors import ConfigError
+from ...experiment.configuration.build import build
+from ...experiment.plans import read_configuration, read_file
+from ...experiment.results.folder import result_name
+from ...federation.identity import Identity
+from ..session.party import refusal
+from ..settings import KEY, Network, digest
+from ..site.policy import NAME as POLICY
+from ..verbs import party, tell_others
+from ..wire.credential import Credential
+from ..wire.interface import Transport
+from ..wire.journal import Journal
+from ..wire.relay.nvflare import JobCarrier
+from ..wire.relay.relay import Relay
+from ..wire.tls import AUTHORITY, site_name
+from .job import lateness
+
+SETTINGS, OUTPUT, TASK = "partywise.yaml", "partywise.log", "party"
+# Seconds between two looks at who has ended; that the others have when one has not ended well.
+PULSE, GRACE = 0.2, 20.0
+# Files of a startup kit: who it is, its key, and who says so.
+KIT = {"{me}.pem": "client.crt", "{me}.key": "client.key", f"{AUTHORITY}.pem": "rootCA.pem"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteSettings:
+    """The keys of ``local/partywise.yaml``; paths begin in the folder of the startup kit.
+
+    data : folder of own files with ``site.yaml``, without which nothing is run here
+    into : folder of results, one for each configuration in it; with the account, at a place without data
+    """
+
+    data: str
+    into: str = "partywise"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+class PartyExecutor(Executor):  # type: ignore[misc]
+    """Runs the party whose site this is.
+
+    Parameters
+    ----------
+    configuration : str
+        Name of the file of the shared configuration, beside the job's own.
+    not_after : str
+        Time after which the site refuses the job.
+    again : bool
+        Whether a new run is begun where one of this configuration has ended.
+    """
+
+    def __init__(self, configuration: str, not_after: str = "", again: bool = False) -> None:
+        super().__init__()
+        self._configuration, self._not_after, self._again = configuration, not_after, again
+
+    def execute(self, task_name: str, shareable: Shareable, fl_ctx: FLContext, abort_signal: Signal) -> Shareable:
+        """Run the party to its end; whether it went well is all that is told.
+
+        NVFlare's own logs may be sent to the server, so what a party says is in a file of the site alone.
+        """
+        root = Path(fl_ctx.get_prop(FLContextKey.WORKSPACE_OBJECT).get_root_dir())
+        (root / OUTPUT).touch(0o600)
+        with (root / OUTPUT).open("a", encoding="utf-8") as output, _said_to(output):
+            print(f"{now()} job {fl_ctx.get_job_id()}", flush=True)
+            try:
+                ended = self._run(fl_ctx, abort_signal)
+            except (ConfigError, ImportError, OSError, ValueError) as error:
+                print(f"party: {error}")
+                ended = 1
+            except Exception:
+                traceback.print_exc()
+                ended = 1
+        return make_reply(ReturnCode.EXECUTION_RESULT_ERROR if ended else ReturnCode.OK)
+
+    def _run(self, fl_ctx: FLContext, ended: Signal) -> int:
+        workspace: Workspace = fl_ctx.get_prop(FLContextKey.WORKSPACE_OBJECT)
+        job, root = fl_ctx.get_job_id(), Path(workspace.get_root_dir())
+        file = Path(workspace.get_app_config_dir(job)) / self._configuration
+        config = read_configuration(file)
+        sites = {site_name(name): name for name in build(Network, config.get(KEY), KEY).parties}
+        if (site := fl_ctx.get_identity_name()) not in sites:
+            raise ConfigError(f"this site is {site!r}: the configuration has the sites {', '.join(sites)}.")
+        me, own = sites[site], _settings(Path(workspace.get_site_config_dir()) / SETTINGS)
+        carrier = JobCarrier(fl_ctx.get_engine(), {name: site for site, name in sites.items()}, ended)
+
+        def connect(network: Network, me: str, certificates: Path, journal: Journal | None) -> Transport:
+            credential = Credential(certificates, me, journal, {name: site for site, name in sites.items()})
+            identity = Identity(job, digest(config), network.certificates or {}, credential)
+            peers = [name for name in sites.values() if name != me]
+            patience, largest = network.patience, network.largest_message
+            return Relay(me, peers, carrier, identity, largest=largest, patience=patience, journal=journal)
+
+        with certificates_of(Path(workspace.get_startup_kit_dir()), me) as certificates:
+            words = argparse.Namespace(
+                config=file,
+                me=me,
+                data=None,
+                model=None,
+                site=root / own.data / POLICY,
+                certificates=certificates,
+                into=root / own.into / result_name(config, file),
+                account=None,
+                dry_run=False,
+                again=self._again,
+                verbose=False,
+            )
+            if late := lateness(self._not_after, now()):
+                print(f"party: {late}.")
+                tell_others(config, words, refusal(me), connect)
+                return 1
+            if not words.site.is_file():
+                # Jobs come by themselves: without a policy nothing is run.
+                print(f"party: {words.site} is missing: write there what this site consents to (docs/network.md).")
+                tell_others(config, words, refusal(me), connect)
+                return 1
+            return party(config, words, connect)
+
+
+class PartyController(Controller):  # type: ignore[misc]
+    """Lets every site run its party, and waits for all.
+
+    Parameters
+    ----------
+    sites : list of str
+    """
+
+    def __init__(self, sites: list[str]) -> None:
+        super().__init__()
+        self._sites, self._ended, self._end = sites, dict[str, str](), math.inf
+
+    def start_controller(self, fl_ctx: FLContext) -> None:
+        """Nothing is to be made ready."""
+
+    def stop_controller(self, fl_ctx: FLContext) -> None:
+        """Nothing is left."""
+
+    def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
+        """The job of the server."""
+        task = Task(name=TASK, data=Shareable(), result_received_cb=self._note)
+        self.broadcast(task=task, targets=self._sites, min_responses=len(self._sites), fl_ctx=fl_ctx)
+        while self.get_num_standing_tasks() and not abort_signal.triggered and time() < self._end:
+            sleep(PULSE)
+        said = [f"{site}: {self._ended.get(site, 'no answer')}" for site in self._sites]
+        self.log_info(fl_ctx, "; ".join(said))
+        if any(self._ended.get(site) != ReturnCode.OK for site in self._sites):
+            self.system_panic(f"the run has not ended for all ({'; '.join(said)}): look at the sites' logs", fl_ctx)
+
+    def process_result_of_unknown_task(
+        self, client: Client, task_name: str, client_task_id: str, result: Shareable, fl_ctx: FLContext
+    ) -> None:
+        """An answer that nobody waits for is none."""
+
+    def _note(self, client_task: ClientTask, fl_ctx: FLContext) -> None:
+        code = client_task.result.get_return_code()
+        self._ended[client_task.client.name] = code
+        if code != ReturnCode.OK:
+            # The others hear of it from the party itself, unless it never came as far.
+            self._end = min(self._end, time() + GRACE)
+
+
+def _settings(file: Path) -> SiteSettings:
+    """What the site says of itself; ConfigError where it says nothing."""
+    if not file.is_file():
+        raise ConfigError(f"{file} is missing: name there the folder `data` with own files and {POLICY}.")
+    return build(SiteSettings, read_file(file), str(file))
+
+
+@contextmanager
+def _said_to(output: TextIO) -> Iterator[None]:
+    """What is printed and logged goes into a file, and nowhere else."""
+    logger, handler = logging.getLogger("partywise"), logging.StreamHandler(output)
+    handler.setLevel(logging.WARNING)
+    logger.addHandler(handler)
+    before, logger.propagate = logger.propagate, False
+    try:
+        with redirect_stdout(output), redirect_stderr(output):
+            yield
+    finally:
+        logger.propagate = before
+        logger.removeHandler(handler)
+
+
+@contextmanager
+def certificates_of(kit: Path, me: str) -> Iterator[Path]:
+    """The certificate of a startup kit under the names that a run looks for."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, file in KIT.items():
+            (Path(folder) / name.format(me=me)).symlink_to((kit / file).resolve())
+        yield Path(folder)

@@ -1,0 +1,184 @@
+"""What all parties of a run wrote down, together: the transcript, the ledger, and what it certifies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...core.errors import AccountError, PartyError
+from ...experiment.cells import Cell, Coords, cell_of, doubt_unknown
+from ...experiment.study import MethodSpec
+from ...federation.account.account import EXTRACT
+from ...federation.account.agreement import terms_of
+from ...federation.account.chain import Row
+from ...federation.account.interface import RELEASE
+from ...federation.account.reading import event_of, heads_of, messages_of, mode_of, opened_extract, party_of
+from ...federation.channel import Channel
+from ...privacy.ledger.event import POST_PROCESSING, UNNAMED, Event
+from ...privacy.ledger.ledger import Ledger
+from ...privacy.ledger.total import Total
+from ..session.union import check_heads, union
+from .run_files import RECORD, Record, read_record
+
+if TYPE_CHECKING:
+    from ...core.checks import Scalar
+    from ...experiment.measures import Arrays
+    from ...experiment.owner_outputs import OwnerReport
+    from ...experiment.plan import Plan
+
+# What the records of all parties say alike: on whichever is read, no total may depend.
+SHARED = tuple(field.name for field in fields(Record) if field.name not in ("party", "outcome"))
+BUDGET = "budget"
+
+
+@dataclass(frozen=True)
+class JointResults:
+    """The run of some folders.
+
+    records : of every party, by name; channel : with transcript and ledger
+    total : of its releases for the worst coalition, which is certified in mode ``release`` and in no other
+    heads : how the ends of all accounts were compared, in words
+    """
+
+    records: dict[str, Record]
+    channel: Channel
+    total: Total
+    heads: str
+
+    @property
+    def mode(self) -> str:
+        """Mode of the run."""
+        return next(iter(self.records.values())).mode
+
+    @property
+    def epsilon_certified(self) -> float:
+        """Certified for the worst coalition: infinite where all parties know the seeds of the noise."""
+        return self.total.epsilon_certified if self.mode == RELEASE else float("inf")
+
+    def cell(
+        self,
+        plan: Plan,
+        coords: Coords,
+        numbers: Mapping[str, Scalar],
+        example_fits: Arrays,
+        owner_report: OwnerReport | None,
+    ) -> Cell:
+        """The cell of the fit, of what is known of its estimate; as `partywise.experiment.cells.cell_of`."""
+        method, case = plan.methods[coords["method"]], plan.cases[coords["case"]]
+        # Of what is public no question to a ledger reads more than settings and options.
+        spec = MethodSpec[object, object, object](
+            method.options, plan.spec, case.settings, None, case.source, n_parties=coords["parties"]
+        )
+        return cell_of(plan, spec, coords, self.channel, numbers, example_fits, owner_report)
+
+
+def join_results(folders: Sequence[Path], authority: Path | None = None) -> JointResults:
+    """Read the folders of all parties of one run."""
+    records, accounts = _read(folders)
+    names, first = next(iter(records.values())).names, next(iter(records.values()))
+    if missing := [name for name in names if name not in records]:
+        raise PartyError(f"no folder is of {', '.join(missing)}: give those of all parties, {', '.join(names)}.")
+    messages = [one for name in names for one in messages_of(accounts[name], first.run)]
+    heads = {name: heads_of(rows, first.run) for name, rows in accounts.items()}
+    digests = {name: {row.number: row.digest for row in rows} for name, rows in accounts.items()}
+    certificates = check_heads(heads, digests, first.run, dict(zip(names, first.hosts, strict=True)), _text(authority))
+    channel = union(names, messages, steps=first.steps)
+    _check_paid(channel.ledger, accounts)
+    # What was to be published, everybody sees.
+    for row in (row for rows in accounts.values() for row in rows if row.kind == "published" and row.fields["event"]):
+        channel.ledger.append(event_of(row))
+    # What an account paid as unproved is so in the union: no key of a study vouches for it here.
+    channel.ledger = doubt_unknown(channel.ledger, ())
+    total = channel.ledger.worst_total(names, first.unit, first.delta, rows_per_user=first.rows_per_user)
+    signed = (
+        f"signed by {len(certificates)} certificates" if certificates else "not signed, since it had no certificates"
+    )
+    issued = "" if authority is None else f" of the authority in {authority}"
+    told = f"has the end that all others saw ({signed}{issued if certificates else ''})"
+    return JointResults({name: records[name] for name in names}, channel, total, told)
+
+
+def _read(folders: Sequence[Path]) -> tuple[dict[str, Record], dict[str, tuple[Row, ...]]]:
+    """Records and rows of all folders, which are of one run and of different parties."""
+    records: dict[str, Record] = {}
+    accounts: dict[str, tuple[Row, ...]] = {}
+    where: dict[str, Path] = {}
+    for folder in folders:
+        record = read_record(folder)
+        if record.party in where:
+            raise PartyError(f"{folder} and {where[record.party]} are both of {record.party!r}: give each party once.")
+        first = next(iter(records.values()), record)
+        if record.run != first.run:
+            raise PartyError(
+                f"{folder} is of run {record.run[:12]} and {where[first.party]} of run {first.run[:12]}: give the "
+                "folders of one run."
+            )
+        for name in SHARED:
+            if getattr(record, name) != getattr(first, name):
+                raise PartyError(
+                    f"{folder / RECORD} has {name} {getattr(record, name)!r:.80} and {where[first.party] / RECORD} has "
+                    f"{getattr(first, name)!r:.80}, of one run: one of them was changed."
+                )
+        rows = opened_extract(folder / EXTRACT).rows
+        if party_of(rows) != record.party:
+            raise PartyError(
+                f"{folder / EXTRACT} is of the account of {party_of(rows)!r:.80}, not of {record.party!r}."
+            )
+        _check_record(folder, record, rows)
+        records[record.party], accounts[record.party], where[record.party] = record, rows, folder
+    return records, accounts
+
+
+def _check_record(folder: Path, record: Record, rows: Sequence[Row]) -> None:
+    """AccountError unless the record of a run says what the account does."""
+    ended = next((row.fields.get("outcome") for row in reversed(rows) if row.kind == "ended"), "")
+    pairs: dict[str, tuple[object, object]] = {
+        "run": (record.run, rows[0].run),
+        "configuration": (record.configuration, rows[0].fields.get("configuration")),
+        "mode": (record.mode, mode_of(rows[0])),
+        "outcome": (record.outcome, ended),
+    }
+    for name, (told, own) in pairs.items():
+        if told != own:
+            raise AccountError(
+                f"{folder / RECORD} has {name} {told!r:.80} and {folder / EXTRACT} has {own!r:.80}: one of them was "
+                "changed."
+            )
+
+
+def _check_paid(ledger: Ledger, accounts: Mapping[str, Sequence[Row]]) -> None:
+    """PartyError for a row of the ledger that no account has paid: that of its owner where one party owns it."""
+    paid: dict[str, list[tuple[str, Mapping[str, object]]]] = {}
+    for name, rows in accounts.items():
+        for row in rows:
+            if row.kind == "paid":
+                event = row.fields["event"]
+                paid.setdefault(event["release_id"], []).append((name, event))
+    for event in ledger.rows:
+        if event.mechanism in (POST_PROCESSING, BUDGET) or (event.owner in accounts and event.mechanism != "none"):
+            # The account of its owner agrees with itself: what it sent was paid.
+            continue
+        if not any(_covers(told, event) for _, told in paid.get(event.release_id, ())):
+            raise PartyError(
+                f"{event.mechanism} {event.release_id!r:.80} stands in the ledger and in no account as paid: one of "
+                "them was changed."
+            )
+
+
+def _covers(paid: Mapping[str, object], event: Event) -> bool:
+    """Whether a payment is one for a row: the row itself, or the noise that a dealer or functionality drew for it."""
+    row = event.to_row()
+    if event.owner != UNNAMED:
+        return terms_of(paid) == terms_of(row)
+    return all(paid[name] == row[name] for name in ("mechanism", "unit", "relation", "mu", "rho", "epsilon", "count"))
+
+
+def _text(authority: Path | None) -> str:
+    if authority is None:
+        return ""
+    try:
+        return authority.read_text(encoding="ascii")
+    except (OSError, ValueError):
+        raise PartyError(f"--authority is {authority}: it is not a file with certificates that can be read.") from None

@@ -1,0 +1,138 @@
+"""What a place has of the estimate when a run has ended: numbers by names, or why it has none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...core.verdicts import public_verdict
+from ...experiment.cells import Cell, example_arrays, is_example, measure_values
+from ...experiment.owner_outputs import OwnerReport, estimate_rows
+from ...federation.estimators.estimate_rows import EstimateRow, rows_of, table_of
+from ...federation.place_checks import estimate_at
+from ..part import Part
+from ..session.outcome import Outcome, estimate_places, plain
+from ..settings import Deployment
+
+if TYPE_CHECKING:
+    from ...core.checks import Scalar
+    from ...experiment.measures import Arrays
+    from ...experiment.study import MethodSpec, Source
+
+
+@dataclass(frozen=True)
+class HeldEstimate:
+    """The estimate, or its part, as one place has it.
+
+    whole, parts : who has all of it, and who a part; rows : its numbers, none where ``reason`` says why
+    model : as the study tells it, with its columns; empty of a study that tells none
+    status : of the fit, as it says itself
+    predictions : of its own records, where it makes any alone: name, whether the fit did not use it, and the number
+    cell : what a cube has of it, without what only messages and accounts of all parties tell; None where another place
+        has more of the estimate, or where ``no_cell`` says why
+    """
+
+    whole: tuple[str, ...]
+    parts: tuple[str, ...] = ()
+    rows: tuple[EstimateRow, ...] = ()
+    model: Mapping[str, object] = field(default_factory=dict)
+    status: str = "ok"
+    reason: str = ""
+    predictions: tuple[tuple[str, int, float], ...] = ()
+    cell: Cell | None = None
+    no_cell: str = ""
+
+
+def held_estimate(
+    deployment: Deployment, value: object, place: str, spec: MethodSpec[object, object, object], own: Part | None = None
+) -> HeldEstimate:
+    """What a place has of the estimate, from what ``fit`` returned in its process; never an error, for all is paid.
+
+    own : its part of the run, where its records are predicted
+    """
+    network, places, found = deployment.network, estimate_places(value), estimate_at(value, place)
+    if found is None:
+        return HeldEstimate(*places, reason=f"method {network.method} gives {holders_in_words(*places)}")
+    if not hasattr(found, "epsilon_claimed"):
+        return HeldEstimate(*places, reason="what it has is no estimate: let assemble begin with one")
+    source, model = deployment.plan.cases[network.case].source, dict[str, object]()
+    try:
+        if source.model is not None:
+            model = source.model(found, spec)
+        rows = tuple(rows_of(plain(found, place)) if source.model is None else estimate_rows(model))
+        predictions = () if own is None else _own_predictions(source, found, place, own)
+    except Exception as error:
+        return HeldEstimate(*places, reason=f"it has no names: {type(error).__name__}: {error}")
+    status = public_verdict(found).status
+    reason = "" if rows else f"all its numbers are undefined (status {status})"
+    cell, no_cell = None, ""
+    if own is not None and place in (places[0] or places[1]):
+        try:
+            # The coefficients of a part stay with whoever has them.
+            report = _report(model, predictions) if place in places[0] else None
+            cell = _cell(deployment, found, report, own)
+        except Exception as error:
+            no_cell = f"{type(error).__name__}: {error}"
+    return HeldEstimate(*places, rows, model, status, reason, predictions, cell, no_cell)
+
+
+def held_scores(outcome: Outcome, ids: Sequence[str]) -> HeldEstimate:
+    """What a place has of the scores: predictions, at whoever has them."""
+    places, found = estimate_places(outcome.value), estimate_at(outcome.value, outcome.place)
+    reason = f"new records were scored, which gives {holders_in_words(*places)}"
+    predictions: tuple[tuple[str, int, float], ...] = ()
+    if found is not None:
+        predicted: np.ndarray = found.predictions  # type: ignore[attr-defined]
+        predictions = tuple((name, 1, one) for name, one in zip(ids, predicted.tolist(), strict=True))
+        reason = f"{len(predictions)} new records were scored: predictions.csv"
+    return HeldEstimate(*places, reason=reason, predictions=predictions)
+
+
+def _report(model: Mapping[str, object], predictions: Sequence[tuple[str, int, float]]) -> OwnerReport:
+    """What a place takes home, as a cube has it."""
+    ids, held_out, values = zip(*predictions, strict=True) if predictions else ((), (), ())
+    columns = {"predicted": np.array(values, dtype=float)} if predictions else {}
+    return OwnerReport(np.array(ids, dtype=str), np.array(held_out, dtype=bool), columns, model)
+
+
+def _cell(deployment: Deployment, found: object, report: OwnerReport | None, own: Part) -> Cell:
+    """The cell of a fit, as far as it follows from what a place has of the estimate."""
+    plan, network = deployment.plan, deployment.network
+    source, coords = plan.cases[network.case].source, deployment.coords
+    given = found, own.run.fold.train, own.run.spec
+    claimed = float(getattr(found, "epsilon_claimed", math.nan))
+    numbers: dict[str, Scalar] = {"epsilon_claimed": claimed, "status": public_verdict(found).status}
+    if source.measures is not None:
+        numbers |= measure_values(plan.study, "measures", source.measures(*given))
+    examples: Arrays = {}
+    if source.examples is not None and is_example(coords):
+        examples = example_arrays(plan.study, source.examples(*given))
+    return Cell(coords, numbers, examples, None, deployment.names, [], report)
+
+
+def _own_predictions(source: Source, found: object, place: str, own: Part) -> tuple[tuple[str, int, float], ...]:
+    """Predictions of the records of a place, by what it has of the estimate and of them."""
+    party = next((party for party in own.run.parties if party.name == place), None)
+    if source.predictions is None or party is None or not own.ids:
+        return ()
+    numbers, trained = source.predictions(found, party.block, own.run.fold, own.run.spec), own.run.fold.train
+    rows = zip(own.ids, (~trained).astype(int).tolist(), numbers.tolist(), strict=True)
+    return tuple(row for row in rows if math.isfinite(row[2]))
+
+
+def holders_in_words(whole: Sequence[str], parts: Sequence[str]) -> str:
+    """Who has what of an estimate, as the end of a sentence."""
+    all_of_it = f"all of it to {', '.join(whole)}" if whole else "all of it to nobody"
+    return f"{all_of_it}, and to {', '.join(parts)} a part each" if parts else all_of_it
+
+
+def estimate_table(
+    deployment: Deployment, value: object, place: str, spec: MethodSpec[object, object, object]
+) -> bytes:
+    """The estimate as a CSV file; where a place has none, the numbers that it has."""
+    held = held_estimate(deployment, value, place, spec)
+    return table_of(held.rows or rows_of(plain(value, place)))

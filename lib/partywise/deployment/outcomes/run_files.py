@@ -1,0 +1,263 @@
+"""What a party's run leaves in its folder: what it holds, what it sent, and of which run that is."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from ...core.errors import AccountError
+from ...core.files import replacing
+from ...experiment.blocks import write_block
+from ...experiment.owner_outputs import NO_INTERVALS, plain
+from ...federation.account.account import EXTRACT
+from ...federation.account.rows import ReceivedMessage, ReservedRow, SentMessage
+from ...federation.cipher import Cipher
+from ...federation.codec import payload_of
+from ...federation.estimators.estimate_rows import table_of
+from ...federation.payloads import KINDS, argument_of
+from ...privacy.ledger.event import QUESTIONS
+from ..session.outcome import Outcome
+from ..statement.files import ESTIMATE
+from .result import HeldEstimate
+
+# What the run was, what the party holds, what it sent, and the rows of its account that are of this run.
+RECORD, OUTCOME, TRANSCRIPT = "run.json", "outcome.json", "transcript.csv"
+PREDICTIONS = "predictions.csv"
+# A block of one cell: what a cube has of the estimate, without what only the accounts of all parties tell.
+CELL = "cell.npz"
+# Arrays of more entries have files of their own.
+INLINE = 12
+# Signs of the id of a run in the name of its folder.
+SHORT = 12
+
+
+def run_folder(into: Path, run: str) -> Path:
+    """The folder of one run in that of a party, or of a fit: no run replaces the files of another."""
+    return into / run[:SHORT]
+
+
+@dataclass(frozen=True)
+class Record:
+    """Of which run the files of a folder are.
+
+    run, configuration : id and digest; party : whose folder it is; names : everyone, as on the channel; hosts : theirs
+    study, case, method, epsilon, fold, mode : of the block ``network``; unit, delta, rows_per_user : of its totals
+    n_parties, replicate : where the fit stands in the grid of its case
+    outcome : salted digest of what the party holds, whose salt stays in ``outcome.json``
+    steps : messages and reserved rows of the whole run
+    """
+
+    run: str
+    configuration: str
+    party: str
+    names: tuple[str, ...]
+    hosts: tuple[str, ...]
+    study: str
+    case: str
+    method: str
+    epsilon: float | None
+    fold: int
+    n_parties: int
+    mode: str
+    unit: str
+    delta: float
+    rows_per_user: int | None
+    outcome: str
+    steps: int
+    replicate: int = 0
+
+
+def write_record(folder: Path, record: Record) -> None:
+    """Write ``run.json``, the last of the files of a run, and have all of them on the disk."""
+    _write(folder / RECORD, asdict(record))
+    _sync(folder, TRANSCRIPT, EXTRACT, RECORD, "", "..")
+
+
+def fit_folders(folder: Path) -> list[Path]:
+    """A folder with the record of a run, and those inside it, by fit in the order of a grid, then in that of the runs;
+    those of the verb ``network party``.
+    """
+    found = [one for one in (folder, *folder.glob("*/"), *folder.glob("*/*/")) if (one / RECORD).is_file()]
+    records = {one: read_record(one) for one in found}
+
+    def place(one: Path) -> tuple[bool, str, int, float, int]:
+        record = records[one]
+        epsilon = math.inf if record.epsilon is None else record.epsilon
+        return one != folder, record.method, record.fold, epsilon, _first_row(one / EXTRACT)
+
+    return sorted(found, key=place)
+
+
+def last_run(folder: Path) -> Path:
+    """The folder of the last run in that of a party, or of a fit of a session; as it is where it holds none."""
+    return (fit_folders(folder) or [folder])[-1]
+
+
+def _first_row(extract: Path) -> int:
+    """Number of the first row of a run in the account of its party, which grows from run to run; 0 if none is there."""
+    try:
+        with extract.open(encoding="utf-8") as handle:
+            return int(json.loads(handle.readline())["number"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return 0
+
+
+def read_record(folder: Path) -> Record:
+    """The record of a folder; AccountError where there is none."""
+    try:
+        told = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        record = Record(**told | {key: tuple(told[key]) for key in ("names", "hosts")})
+        _check(record)
+        return record
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        raise AccountError(
+            f"{folder} has no {RECORD} of a run that ended: name the folders that the verb network party wrote."
+        ) from None
+
+
+def _check(record: Record) -> None:
+    """ValueError for a record that no run wrote: it comes from others, and its words are printed."""
+    texts = [getattr(record, field.name) for field in fields(Record) if field.type == "str"]
+    if not all(isinstance(text, str) and text.isprintable() for text in (*texts, *record.names, *record.hosts)):
+        raise ValueError("a word that is none")
+    if len(record.names) != len(record.hosts):
+        raise ValueError("a party without a host")
+    counts = [record.steps, record.fold, record.n_parties, record.replicate, record.rows_per_user or 0]
+    if not all(type(count) is int and count >= 0 for count in counts):
+        raise ValueError("a number that is none")
+    if record.unit not in QUESTIONS or not isinstance(record.delta, float) or not 0 <= record.delta < 1:
+        raise ValueError("no unit or delta")
+
+
+def write_extract(folder: Path, rows: bytes) -> None:
+    """Write ``run.jsonl``: what the verb network union reads, and nothing of other runs."""
+    with replacing(folder / EXTRACT) as temporary:
+        temporary.write_bytes(rows)
+
+
+def write_outcome(folder: Path, outcome: Outcome, mode: str, estimate: HeldEstimate) -> list[str]:
+    """Write ``outcome.json``, what there is of an estimate, of predictions and of a cell, and a CSV file for each array
+    of some size, to the disk; the names of the last.
+    """
+    for old in (folder / ESTIMATE, folder / PREDICTIONS, folder / CELL, *folder.glob("outcome_*.csv")):
+        old.unlink(missing_ok=True)
+    files: list[str] = []
+    held = _plain(outcome.plain_values, folder, files)
+    told: dict[str, object] = {"all of it": estimate.whole, "a part": estimate.parts}
+    if estimate.reason:
+        told["none"] = estimate.reason
+    else:
+        told |= {"status": estimate.status, "model": plain(estimate.model)}
+        with replacing(folder / ESTIMATE) as temporary:
+            temporary.write_bytes(table_of(estimate.rows))
+    if estimate.predictions:
+        _write_table(folder / PREDICTIONS, ("id", "held_out", "predicted"), estimate.predictions)
+    if estimate.cell is not None:
+        write_block(folder / CELL, [estimate.cell])
+    if estimate.no_cell:
+        told["no cell"] = estimate.no_cell
+    written = {ESTIMATE: not estimate.reason, PREDICTIONS: estimate.predictions, CELL: estimate.cell is not None}
+    tables = [name for name, there in written.items() if there]
+    _write(
+        folder / OUTCOME,
+        {"mode": mode, "digest": outcome.commitment, "salt": outcome.salt, "estimate": told, "holds": held},
+    )
+    _sync(folder, OUTCOME, *tables, *files, "")
+    return files
+
+
+def _sync(folder: Path, *names: str) -> None:
+    """Have files and the names in folders on the disk."""
+    for name in names:
+        handle = os.open(folder / name, os.O_RDONLY)
+        os.fsync(handle)
+        os.close(handle)
+
+
+def estimate_in_words(estimate: HeldEstimate) -> str:
+    """What a party has of an estimate, and in which files."""
+    if estimate.reason:
+        return f"none here: {estimate.reason}"
+    marked = "" if estimate.status == "ok" else f" ({estimate.status})"
+    n, rows = len(estimate.predictions), len(estimate.rows)
+    predicted = f"; {n:,} prediction{'s' * (n != 1)} of own records in {PREDICTIONS}" if n else ""
+    return f"{rows:,} number{'s' * (rows != 1)}{marked} in {ESTIMATE}{predicted}"
+
+
+def read_estimate(folder: Path, record: Record) -> tuple[list[dict[str, str]], list[str]]:
+    """Rows of ``estimate.csv``, and what ``outcome.json`` says of them in sentences; no rows where it says why not.
+
+    AccountError where these files are not those of the run of the record.
+    """
+    try:
+        outcome = json.loads((folder / OUTCOME).read_text(encoding="utf-8"))
+        told = outcome["estimate"]
+        if outcome["digest"] == record.outcome:
+            if "none" in told:
+                return [], [f"no estimate here: {told['none']}"]
+            about, reason = [f"status: {told['status']}"], told["model"].get(NO_INTERVALS)
+            with (folder / ESTIMATE).open(newline="", encoding="utf-8") as handle:
+                return list(csv.DictReader(handle)), [*about, *([f"no intervals: {reason}"] if reason else [])]
+    except (OSError, ValueError, TypeError, KeyError):
+        pass
+    raise AccountError(
+        f"{folder} has no {OUTCOME} and {ESTIMATE} of the run in its {RECORD}: "
+        "name the folder of the verb network party."
+    )
+
+
+def write_rows(path: Path, messages: Sequence[SentMessage | ReceivedMessage | ReservedRow]) -> None:
+    """The messages of one party as ``transcript.csv``; the union of all accounts has the rows of the ledger too."""
+    rows = list[Sequence[object]]()
+    for sent in messages:
+        if isinstance(sent, SentMessage):
+            payload, shape = payload_of(sent.payload), "x".join(map(str, sent.shape))
+            ends = sent.step, sent.sender, sent.receiver, sent.name
+            rows.append((*ends, KINDS[type(payload)], argument_of(payload), shape, sent.size))
+    _write_table(path, ("step", "sender", "receiver", "name", "kind", "argument", "shape", "bytes"), rows)
+
+
+def _write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
+        csv.writer(handle, lineterminator="\n").writerows([header, *rows])
+
+
+def _plain(value: object, folder: Path, files: list[str]) -> object:
+    """A plain value for JSON; what is closed is told by its kind alone."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item, folder, files) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, folder, files) for item in value]
+    if isinstance(value, Cipher):
+        return {"cipher": value.scheme, "key holder": value.key_holder}
+    if isinstance(value, np.ndarray):
+        if value.size <= INLINE:
+            return _plain(value.tolist(), folder, files)
+        files.append(f"outcome_{len(files) + 1}.csv")
+        _write_array(folder / files[-1], value)
+        return {"array": files[-1], "shape": list(value.shape), "dtype": str(value.dtype)}
+    if isinstance(value, np.generic):
+        return _plain(value.item(), folder, files)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def _write_array(path: Path, values: np.ndarray) -> None:
+    """An array as rows of its last axis, every number to its last bit."""
+    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
+        csv.writer(handle, lineterminator="\n").writerows(np.atleast_2d(values).reshape(-1, values.shape[-1]).tolist())
+
+
+def _write(path: Path, told: Mapping[str, object]) -> None:
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,276 @@
+"""How a result is published: what its owners measured goes to the publisher, the files come back, signatures follow.
+
+publishing   all, publisher       what it drew or opened; of an owner a commitment to its account, and what it paid
+statement    publisher, owner     all files; each makes them again, and compares
+signature    owner, publisher     over the bytes of the statement
+
+Whoever refuses ends the run for all, and no folder is written; that something was about to be published stays in the
+accounts.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
+
+# Any: what an owner says in a frame, checked against what it signs.
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core import documents
+from ...core.errors import ConfigError, PartyError
+from ...core.files import replacing
+from ...federation.account.account import Account
+from ...federation.account.reading import paid_events, runs_of
+from ...federation.account.spending import spent_of
+from ...federation.codec import decode, encode
+from ...federation.gate import ROW, open_rows, publish
+from ...federation.identity import Signer
+from ...privacy.ledger.event import Event
+from ..outcomes.result import estimate_table
+from ..outcomes.run_files import run_folder
+from ..session.outcome import Outcome
+from ..session.session import SessionRun, library_digest
+from ..settings import Deployment
+from ..statement import files
+from ..statement.measurements import Recorder, values_in
+from ..statement.statement import RunFacts, facts_of
+from ..wire.tls import file_name_refusal
+from .comparison import estimate_differs, first_difference
+from .release_folder import Rebuilt, publisher_of, rebuild, terms_of
+
+if TYPE_CHECKING:
+    from ...experiment.study import MethodSpec
+
+FOLDER = "release"
+
+
+@dataclass
+class Publication:
+    """One party's part of publishing the result of its run.
+
+    n : records of everybody, where the configuration has one number for all
+    spec : of the method, as its program has it
+    start_time : when this process began
+    registrations : files of all owners by name, none where the block asks for none
+    charges : units, by owner, that publishing leaves unprotected, as made-up records showed before the run
+    """
+
+    deployment: Deployment
+    configuration: bytes
+    me: str
+    account: Account
+    into: Path
+    n: int
+    spec: MethodSpec[object, object, object]
+    start_time: str
+    registrations: Mapping[str, bytes]
+    charges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    recorder: Recorder = field(default_factory=Recorder)
+    summary: str = ""
+
+    def record(self, fit: Callable[[object], object]) -> Callable[[object], object]:
+        """A program whose draws are kept."""
+
+        def fit_and_keep(placed: object) -> object:
+            with self.recorder.watching():
+                return fit(placed)
+
+        return fit_and_keep
+
+    def conclude(self, run: SessionRun, outcome: Outcome) -> None:
+        """Take part; the publisher writes the folder in the end."""
+        publisher, owners = publisher_of(self.deployment), self.deployment.holders
+        own: dict[str, Any] = {"values": dict(self.recorder.values)}
+        if self.me in owners:
+            own |= self._account_facts(run)
+        if self.me == publisher:
+            others = [name for name in self.deployment.names if name != self.me]
+            told = {name: decode(run.get(name, "publishing")) for name in others}
+            told |= {self.me: own}
+            self._publish(run, outcome, told)
+            return
+        run.put(publisher, "publishing", encode(own))
+        if self.me in owners:
+            sent = decode(run.get(publisher, "statement"))
+            if not sent:
+                self.summary = f"{publisher} publishes nothing: its screen says why"
+                return
+            run.put(publisher, "signature", json.dumps(self._sign(run, sent, own)).encode())
+            self.summary = f"signed what {publisher} writes"
+
+    def _account_facts(self, run: SessionRun) -> dict[str, Any]:
+        """What an owner says of its account, in which the rows of publishing stand first."""
+        if own := open_rows(self.charges, self.me):
+            self.account.charge(*own)
+        rows = self.account.rows()
+        nonce = bytes.fromhex(run.choose("nonce of the account", lambda: secrets.token_hex(32)))
+        events = [event for name, event in paid_events(rows) if name == run.id and event.mechanism != "none"]
+        self.account.record_publication(publication_row(self.me, events), nonce)
+        network, plan = self.deployment.network, self.deployment.plan
+        delta, group = self.deployment.delta, plan.rows_per_user(network.case)
+        same = {row.run for row in rows if row.kind == "began" and row.fields.get("study") == network.study}
+
+        def total_paid(chosen: set[str]) -> float | str:
+            payments = [(name, event) for name, event in paid_events(rows) if name in chosen]
+            epsilon = spent_of(payments, delta, group, party=self.me)[plan.spec.unit].epsilon
+            return epsilon if isfinite(epsilon) else str(epsilon)
+
+        return {
+            "account": {"commitment": files.commitment(nonce, self.account.head[1]), "paid": total_paid({run.id})},
+            "runs": {"begun": len(same & set(runs_of(rows))), "epsilon": total_paid(same)},
+            "opened": self.start_time,
+            "fingerprint": self._credential(run).fingerprint(self._credential(run).certificate),
+        }
+
+    def _credential(self, run: SessionRun) -> Signer:
+        if run.credential is None:
+            raise PartyError("nobody has a certificate here to sign a statement with.")
+        return run.credential
+
+    def _publish(self, run: SessionRun, outcome: Outcome, told: Mapping[str, Mapping[str, Any]]) -> None:
+        """Make all files, have them signed, and write them."""
+        owners, values = self.deployment.holders, dict[str, np.ndarray]()
+        for one in told.values():
+            values |= one["values"]
+        facts = RunFacts(
+            run=run.id,
+            began=min(told[name]["opened"] for name in owners),
+            end_day=run.choose("last day", lambda: documents.now()[:10]),
+            code=library_digest(),
+            accounts={name: told[name]["account"] for name in owners},
+            runs={name: told[name]["runs"] for name in owners},
+            fingerprints={name: told[name]["fingerprint"] for name in owners},
+            registrations=list(self.registrations),
+        )
+        estimate = estimate_table(self.deployment, outcome.value, self.me, self.spec)
+        try:
+            made = self._rebuild(values, facts, estimate)
+        except LookupError as error:
+            self.summary = f"nothing is published: what was measured does not make the program run again ({error})"
+            for name in owners:
+                if name != self.me:
+                    run.put(name, "statement", encode({}))
+            return
+        shown = made.files.get(files.ESTIMATE)
+        if shown is not None and estimate_differs(shown.value, estimate):
+            raise PartyError(f"the estimate of {self.me!r} is not what its program makes of what was released.")
+        sent = {name: one.value for name, one in made.files.items()}
+        for name in owners:
+            if name != self.me:
+                run.put(name, "statement", encode(sent))
+        words, signatures = files.statement_words(sent[files.STATEMENT]), dict[str, dict[str, str]]()
+        for name in owners:
+            signed = self._credential(run).sign(words) if name == self.me else _signature(run, name)
+            problem = self._credential(run).problem(name, words, signed)
+            if problem:
+                raise PartyError(f"the statement {problem}: {name!r} has not signed it.")
+            signatures[name] = signed
+        self._write(run, made, signatures)
+
+    def _rebuild(self, values: Mapping[str, np.ndarray], facts: RunFacts, estimate: bytes) -> Rebuilt:
+        """Make the files; PartyError where they would cost this party more than it has paid."""
+        beside = {f"{files.REGISTRATION}/{n}.json": documents.digest_of(data) for n, data in self.registrations.items()}
+        made = rebuild(self.deployment, self.configuration, values, facts, beside, self.n, estimate)
+        if unpaid := set(made.charges.get(self.me, ())) - set(self.charges.get(self.me, ())):
+            raise PartyError(
+                f"{self.me!r} does not sign: the files leave the unit {min(unpaid)} of its data unprotected, which it "
+                "has not paid."
+            )
+        return made
+
+    def _sign(self, run: SessionRun, sent: Mapping[str, bytes], own: Mapping[str, Any]) -> dict[str, str]:
+        """Sign files that are those that this party makes itself; PartyError for others."""
+        told = documents.decode_json(files.STATEMENT, sent[files.STATEMENT])
+        values, facts = values_in(sent[files.MEASUREMENTS]), facts_of(told)
+        made = self._rebuild(values, facts, sent.get(files.ESTIMATE, b""))
+        problem = first_difference(sent, made)
+        for name, drawn in self.recorder.values.items():
+            if not problem and not np.array_equal(values.get(name, np.empty(0)), drawn.ravel()):
+                problem = f"{files.MEASUREMENTS} has another {name!r} than this party drew"
+        for name, event in self.recorder.events.items():
+            if not problem and terms_of(made.events.get(name)) != terms_of(event):
+                problem = f"{name!r} was drawn with other terms than the program states"
+        pairs = (("accounts", "account"), ("runs", "runs"), ("fingerprints", "fingerprint"))
+        for key, name in pairs:
+            if not problem and told[key].get(self.me) != own[name]:
+                problem = f"{files.STATEMENT} has other {key} of this party"
+        days = [told["began"][:10], told["end_day"], documents.now()[:10]]
+        same = told["run"] == run.id and told["code"] == library_digest()
+        if not problem and not (same and told["began"] <= self.start_time and days == sorted(days)):
+            problem = f"{files.STATEMENT} is of another run, code or time"
+        if problem:
+            raise PartyError(f"{self.me!r} does not sign: {problem}.")
+        return self._credential(run).sign(files.statement_words(sent[files.STATEMENT]))
+
+    def _write(self, run: SessionRun, made: Rebuilt, signatures: Mapping[str, Mapping[str, str]]) -> None:
+        """All files; those that are made of data by the gate alone."""
+        folder, unprotected = run_folder(self.into, run.id) / FOLDER, self.deployment.network.unprotected_units
+        if folder.exists():
+            shutil.rmtree(folder)
+        for name, value in made.files.items():
+            publish(value, folder / name, unprotected)
+        plain = {files.SIGNATURES: documents.encode_json({name: one["signature"] for name, one in signatures.items()})}
+        plain |= {f"{files.CERTIFICATES}/{n}.pem": one["certificate"].encode() for n, one in signatures.items()}
+        plain |= {f"{files.CERTIFICATES}/{files.AUTHORITY}": self._credential(run).authority.encode()}
+        plain |= {f"{files.REGISTRATION}/{name}.json": data for name, data in self.registrations.items()}
+        for name, data in plain.items():
+            with replacing(folder / name) as temporary:
+                temporary.write_bytes(data)
+        self.summary = (
+            f"wrote {folder} (signed by {', '.join(signatures)}); "
+            "check it with python -m partywise publish check-release"
+        )
+
+
+def registrations_of(deployment: Deployment, configuration: str, certificates: Path) -> dict[str, bytes]:
+    """The registrations of all data holders for this very run; ConfigError for one that is missing, or of another."""
+    network, found = deployment.network, dict[str, bytes]()
+    if network.registration is None or network.mode != "release":
+        return found
+    authority = (certificates / files.AUTHORITY).read_text(encoding="ascii")
+    for name in deployment.holders:
+        path = Path(network.registration) / f"{name}.json"
+        if not path.is_file():
+            raise ConfigError(
+                f"{path} is missing: no data are opened before every data holder has registered this configuration; "
+                f"ask {name} for it (python -m partywise publish register)."
+            )
+        found[name] = path.read_bytes()
+        given = name, configuration, library_digest(), authority, deployment.hosts
+        if problem := files.registration_problem(str(path), found[name], *given):
+            raise ConfigError(f"{problem}: register again (python -m partywise publish register).")
+    return found
+
+
+def check_signer(deployment: Deployment, certificates: Path, me: str) -> None:
+    """ConfigError where the certificate of an owner does not bear its name: readers of a publication know no hosts."""
+    path = certificates / f"{me}.pem"
+    if me not in deployment.holders or not path.is_file():
+        return
+    if why := file_name_refusal(path.read_bytes(), me, {name: name for name in deployment.names}):
+        raise ConfigError(
+            f"{path} cannot sign what is published: {why}; ask for one with that name (python -m partywise "
+            f"certificates --request {me})."
+        )
+
+
+def publication_row(owner: str, events: list[Event]) -> Event | None:
+    """The row of publishing in the account of an owner: free, seen by everybody, made of all that it paid."""
+    from ...privacy.mechanisms.release import Release, derived_event
+
+    paid = [Release(None, event) for event in events]
+    return derived_event(f"{ROW} of {owner}", owner, paid, "*") if paid else None
+
+
+def _signature(run: SessionRun, name: str) -> dict[str, str]:
+    told = documents.decode_json("signature", run.get(name, "signature"))
+    if not isinstance(told, dict) or {type(one) for one in told.values()} != {str}:
+        raise PartyError(f"{name!r} sent no signature.")
+    return told

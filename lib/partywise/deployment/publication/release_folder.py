@@ -1,0 +1,267 @@
+"""The files of a published result, made of the configuration and of what was measured: by who writes, signs and checks.
+
+The program of the method runs once more, in one process, on made-up records and with the published values in place of
+every draw. So whatever is published follows from these values and from what is public, and sensitivities, costs and
+noise are those that the program states and not those that somebody wrote down.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from pathlib import Path
+
+# Any: values of whatever a protocol returns, and JSON of them.
+from typing import Any
+
+import numpy as np
+
+from ... import __version__
+from ...core import documents
+from ...experiment.owner_outputs import NO_INTERVALS
+from ...federation.cipher import Cipher
+from ...federation.exchanges.sharing import DEALER
+from ...federation.gate import ROW, charges_of, open_rows
+from ...federation.identity import Identity
+from ...federation.place_checks import PlacedRun
+from ...federation.roles import UNITS
+from ...privacy.accounted_values import AccountedValue, Clear, Public
+from ...privacy.ledger.event import FIELDS, QUESTIONS, Event
+from ...privacy.ledger.ledger import Ledger
+from ...privacy.ledger.total import Total
+from ...privacy.mechanisms.release import Release, derive, derived_event
+from ..outcomes.result import estimate_table, held_estimate
+from ..part import whole
+from ..settings import Deployment
+from ..statement import files
+from ..statement.formulas import formula_of
+from ..statement.measurements import MeasurementReplay, table_of
+from ..statement.statement import RunFacts, Statement, text_of
+
+NOBODY = ""
+INTERVALS = "estimate.csv has the noise in each number and its interval where the method gives them"
+# Names of which all coalitions are listed; of more only how many join.
+FEW = 6
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """What follows from configuration and measurements.
+
+    files : bytes by name, each with all that it is made of, but for signatures and certificates
+    statement : as it stands in the JSON
+    charges : units that nothing protects once the files are out, by the owner of the data
+    """
+
+    files: Mapping[str, AccountedValue]
+    statement: Mapping[str, Any]
+    events: Mapping[str, Event]
+    charges: Mapping[str, tuple[str, ...]]
+
+
+def publisher_of(deployment: Deployment) -> str:
+    """Who writes the folder: as the configuration says, else the first place that gets results; empty for nobody."""
+    return deployment.network.publisher or next((name for name in deployment.places if name != DEALER), "")
+
+
+def rebuild(
+    deployment: Deployment,
+    configuration: bytes,
+    values: Mapping[str, np.ndarray],
+    facts: RunFacts,
+    beside: Mapping[str, str],
+    n: int,
+    stated_estimate: bytes,
+) -> Rebuilt:
+    """All files but signatures and certificates; ``beside`` are digests of registrations, ``n`` records of everybody.
+
+    An estimate that is also made of the publisher's own data nobody else can make: it is as the publisher states it.
+    What a release told one receiver for nothing it may tell everybody at the cost of everything: data of others that
+    are in it have rows of their own. LookupError where a value is missing that the program needs.
+    """
+    publisher, planted = publisher_of(deployment), MeasurementReplay(values)
+    placed, returned = _replay(deployment, planted, facts.run, n)
+    if spare := sorted(values.keys() - planted.values.keys()):
+        raise LookupError(f"{spare[0]!r} is no release of this program")
+    rows = [event for event in placed.channel.ledger.rows if event.certified]
+    drawn = [
+        Release(planted.values[name], event, planted.foreign_parts(name)) for name, event in planted.events.items()
+    ]
+    table, published = table_of(planted), dict[str, AccountedValue]()
+    published[files.MEASUREMENTS] = derive(table, drawn, name=ROW, owner=publisher)
+    estimate = estimate_table(deployment, returned, publisher, placed.spec)
+    model = held_estimate(deployment, returned, publisher, placed.spec).model
+    charges = charges_of((publisher, part) for part in drawn)
+    parts = [*((publisher, part) for part in drawn), *_estimate_parts(deployment, placed, publisher)]
+    of_estimate = charges_of(parts)
+    shown = _units(of_estimate) <= set(deployment.network.unprotected_units)
+    if shown:
+        content = stated_estimate if of_estimate else estimate
+        published[files.ESTIMATE] = derive(content, [part for _, part in parts], name=ROW, owner=publisher)
+        charges = of_estimate
+    ledger = Ledger(event for event in (*placed.channel.ledger.rows, *planted.events.values()))
+    for row in (derived_event(ROW, publisher, drawn, "*"), *open_rows(charges)):
+        ledger.append(row)
+    digests = {name: documents.digest_of(one.value) for name, one in published.items()}
+    digests |= {files.CONFIGURATION: documents.digest_of(configuration), **beside}
+    why = str(model.get(NO_INTERVALS, ""))
+    stated = _statement(deployment, ledger, planted, facts, digests, sorted(_units(charges)), n, why)
+    told = json.loads(stated.encode())
+    published[files.CONFIGURATION] = Public(configuration, because="all parties share it before data are opened")
+    published[files.STATEMENT] = derive(stated.encode(), drawn, name=ROW, owner=publisher)
+    published[files.TEXT] = derive(text_of(told), drawn, name=ROW, owner=publisher)
+    return Rebuilt(published, told, {event.release_id: event for event in rows}, charges)
+
+
+def unnamed_units(deployment: Deployment, made: Rebuilt) -> str:
+    """Return why a publication costs owners what nobody agreed to, as the middle of a sentence; empty if all did."""
+    named = deployment.network.unprotected_units
+    for owner, units in made.charges.items():
+        if missing := [unit for unit in units if unit not in named]:
+            return (
+                f"it is made of {' and '.join(units)} of {owner}, which nothing protects against everybody, and "
+                f"network.unprotected_units does not name {' and '.join(missing)}"
+            )
+    return ""
+
+
+def _units(charges: Mapping[str, tuple[str, ...]]) -> set[str]:
+    return {unit for units in charges.values() for unit in units}
+
+
+def terms_of(event: Event | None) -> tuple[Any, ...]:
+    """What a draw and its row in the statement have alike; of no row nothing."""
+    if event is None:
+        return ()
+    beside = event.sensitivity, event.certificate, event.sampler, event.exact, event.tv, event.shares, event.owners
+    return event.mechanism, event.unit, event.relation, event.profile, event.stratum, *beside
+
+
+def _replay(deployment: Deployment, planted: MeasurementReplay, run: str, n: int) -> tuple[PlacedRun, Any]:
+    """The program once more, with published values, nothing drawn and nothing paid."""
+    rows = deployment.rows or dict.fromkeys(deployment.holders, n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
+        made.identity = Identity(run)
+        placed = PlacedRun(made, whole=False)
+        placed.charge_to(planted)
+        with planted.watching():
+            return placed, deployment.plan.methods[deployment.network.method].protocol.fit(placed)
+
+
+def _estimate_parts(deployment: Deployment, placed: PlacedRun, publisher: str) -> Iterator[tuple[str, AccountedValue]]:
+    """Yield what the publisher's estimate can be a function of besides its draws: what it heard, and its own data."""
+    heard = placed.payloads_of(publisher)
+    yield from ((sender, part) for sender, part in heard if isinstance(part, AccountedValue))
+    opens = any(isinstance(part, Cipher) and part.key_holder == publisher for _, part in heard)
+    if publisher in deployment.holders or opens:
+        units = next((UNITS.get(party.role, FIELDS) for party in placed.parties if party.name == publisher), FIELDS)
+        yield publisher, Clear(None, units, owner=publisher)
+
+
+def _statement(
+    deployment: Deployment,
+    ledger: Ledger,
+    planted: MeasurementReplay,
+    facts: RunFacts,
+    digests: Mapping[str, str],
+    unprotected: Sequence[str],
+    n: int,
+    why_no_intervals: str,
+) -> Statement:
+    network, plan = deployment.network, deployment.plan
+    delta, group = deployment.delta, plan.rows_per_user(network.case)
+    method, unit = plan.methods[network.method], plan.spec.unit
+    questions = [one for one in QUESTIONS if group is not None or not one.startswith("user")]
+    totals = {one: ledger.worst_total(deployment.names, one, delta, rows_per_user=group) for one in questions}
+    # Clients have records of their own; columns are of the same ones.
+    total, records = totals[unit], sum(deployment.rows.values()) if isinstance(network.rows, dict) else n
+    return Statement(
+        **vars(facts),
+        study=network.study,
+        case=network.case,
+        method=network.method,
+        options=_plain(method.options) | {"epsilon": network.epsilon, "fold": network.fold},
+        unit=unit,
+        relation=total.relation,
+        delta=delta,
+        n_protected=records,
+        delta_below_1_over_n=delta * records < 1,
+        trust=total.trust,
+        colluders=total.colluders,
+        unprotected_units=unprotected,
+        epsilon={one: found.epsilon_certified for one, found in totals.items()},
+        owners={
+            owner: {
+                one: ledger.of_owner(owner)
+                .worst_total(deployment.names, one, delta, rows_per_user=group)
+                .epsilon_certified
+                for one in questions
+            }
+            for owner in deployment.holders
+        },
+        epsilon_public=total.epsilon_public,
+        epsilon_any=total.epsilon_any,
+        true_positives={one: found.tpr_at_1_percent for one, found in totals.items()},
+        coalitions=list(_coalitions(deployment, ledger, total, group)),
+        releases=[_release_row(planted, event) for _, event in sorted(planted.events.items())],
+        public=list(_bounds(_plain(plan.cases[network.case].settings), ())),
+        files=digests,
+        configuration=digests[files.CONFIGURATION],
+        estimator={
+            "function": f"{method.protocol.fit.module}:fit",
+            "version": __version__,
+            "computed again": "no: it is made of the publisher's own data too" if unprotected else "yes",
+        },
+        intervals=f"none: {why_no_intervals}" if why_no_intervals else INTERVALS,
+    )
+
+
+def _release_row(planted: MeasurementReplay, event: Event) -> dict[str, Any]:
+    """A release as the statement has it."""
+    formula, inputs = formula_of(event, planted.statistics[event.release_id])
+    row = {name: getattr(event, name) for name in ("mechanism", "mu", "rho", "epsilon", "count", "sensitivity")}
+    row |= {name: getattr(event, name) for name in ("unit", "relation", "tv", "stratum", "sampler", "exact")}
+    row |= {name: list(getattr(event, name)) for name in ("owners", "knows")}
+    row |= {"id": event.release_id, "owner": event.owner, "formula": formula, "inputs": inputs}
+    row |= {"shares": dict(event.shares), "parents": list(event.data_dependent_parameters)}
+    return row | {"entries": int(planted.values[event.release_id].size)}
+
+
+def _coalitions(deployment: Deployment, ledger: Ledger, total: Total, group: int | None) -> Iterator[dict[str, Any]]:
+    """All sets of names of few, which somebody's records are left out of; of many the worst of the declared size."""
+    names = deployment.names
+    if len(names) > FEW:
+        yield {"members": f"any {total.colluders} parties", "epsilon": total.epsilon_certified, "mu": total.mu_total}
+        return
+    for size in range(len(names) + 1):
+        for members in combinations(names, size):
+            if set(deployment.holders) <= set(members):
+                continue
+            found = ledger.total(members, total.unit, total.delta, rows_per_user=group)
+            words = " and ".join(members) or "the public"
+            yield {"members": words, "epsilon": found.epsilon_certified, "mu": found.mu_total}
+
+
+def _bounds(settings: Any, path: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    """Every public value of the settings that says why it is public."""
+    if isinstance(settings, Mapping):
+        if settings.get("because"):
+            value = {key: item for key, item in settings.items() if key not in ("because", "name") and item is not None}
+            name = str(settings.get("name") or ".".join(path))
+            yield {"name": name, "value": json.dumps(value, sort_keys=True), "because": settings["because"]}
+        for key, item in settings.items():
+            yield from _bounds(item, (*path, str(key)))
+    elif isinstance(settings, list):
+        for k, item in enumerate(settings):
+            yield from _bounds(item, (*path, str(k)))
+
+
+def _plain(settings: Any) -> dict[str, Any]:
+    """Settings as JSON has them."""
+    plain_settings: dict[str, Any] = json.loads(json.dumps(asdict(settings), default=str, sort_keys=True))
+    return plain_settings

@@ -1,0 +1,387 @@
+"""Whether a method can run for real: with secret randomness, and closed by what closes.
+
+Tried on made-up records before anybody connects.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..core.checks import LEAST_KEY_SIZE, check_key_size
+from ..core.errors import ConfigError
+from ..federation.channel import Message
+from ..federation.cipher import OPEN_SCHEMES, Cipher
+from ..federation.exchanges.secure_sum import AGGREGATOR
+from ..federation.exchanges.sharing import DEALER
+from ..federation.parties import clip_shares
+from ..federation.payloads import Payload
+from ..federation.place_checks import NobodyHere, PlacedRun
+from ..federation.run import Place, Run, simulate
+from ..federation.secure_streams import floating_point
+from ..privacy.ledger.event import CLOSED, Event
+from ..privacy.ledger.ledger import Ledger
+from ..privacy.rounding import upward
+from ..privacy.statistics.whole import products_are_exact
+from .outcomes.result import holders_in_words
+from .part import whole
+from .publication.release_folder import NOBODY, Rebuilt, rebuild, terms_of, unnamed_units
+from .session.forms import Forms
+from .session.outcome import estimate_places, places_ahead
+from .session.watch import LOG
+from .settings import KEY, Deployment
+from .statement.formulas import STATED
+from .statement.measurements import Recorder
+from .statement.statement import RunFacts
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+# Seconds after which a rehearsal counts as passed: what is not known then is seen at the first draw.
+ENOUGH = 2.0
+# The same of a dry run.
+PATIENT = 60.0
+# Name of a cipher option that leaves values as they are.
+UNCLOSED = "identity"
+# Noise that is chosen when the data are seen.
+BY_DATA = "auto"
+# Bits of a modulus of Paillier, at least, of ciphers that leave a machine for real.
+# Places that no noise protects anybody from, and why.
+KNOWING = {AGGREGATOR: "sees every record", DEALER: "knows the noise"}
+
+
+def knowledge_of(place: str) -> str:
+    """What a place without data knows, as the end of a sentence; also of places of methods that are not shipped."""
+    return KNOWING.get(place, "may know the noise or the records")
+
+
+class _Enough(BaseException):
+    """The rehearsal has taken long enough."""
+
+
+class _Open(Exception):
+    """A cipher whose scheme does not close."""
+
+
+def rehearse(deployment: Deployment, n: int, drawn: list[Event] | None = None) -> dict[tuple[str, str], str]:
+    """Run the method in one process on records that are made of the public settings, with secret randomness.
+
+    n : records of every party, where the configuration does not say
+    drawn : is given the rows of the ledger, where the method draws noise
+
+    What the protocol states decides; a rehearsal that takes too long has refuted nothing.
+    """
+    method = deployment.network.method
+    if reason := deployment.plan.methods[method].protocol.refusal:
+        raise ConfigError(
+            f"{KEY}.mode is 'release': method {method} is for experiments: {reason}; take mode experiment, or another "
+            "method (docs/release_mode.md lists them)."
+        )
+    if deployment.plan.methods[method].uses_epsilon and math.isinf(deployment.epsilon):
+        raise ConfigError(
+            f"{KEY}.epsilon is inf with mode 'release': method {method} would add no noise, and nothing would protect "
+            "the records; take a finite one of the grid, or mode experiment."
+        )
+    if not products_are_exact():
+        raise ConfigError(
+            f"{KEY}.mode is 'release': matrix products of this machine do not add whole numbers exactly, and "
+            "certificates rest on that; use NumPy with plain OpenBLAS."
+        )
+    options = deployment.plan.methods[method].options
+    try:
+        check_key_size(getattr(options, "key_size", LEAST_KEY_SIZE))
+    except ValueError as error:
+        raise ConfigError(f"{KEY}.mode is 'release': method {method}: {error}") from None
+    for key, scheme in open_ciphers(deployment.plan.methods[method].options):
+        raise ConfigError(
+            f"{KEY}.mode is 'release': method {method} has {key}: {scheme}, which closes nothing: its records would "
+            f"cross in the open; take {key}: paillier, or mode experiment."
+        )
+    forms, run, announced, whole_program = Forms(), None, list[Event](), False
+    try:
+        with _at_most(ENOUGH), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            rows = deployment.rows or dict.fromkeys(deployment.holders, n)
+            run, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
+            _watch(run, forms, announced)
+            simulate(deployment.plan.methods[method].protocol.fit, run)
+            whole_program = True
+    except _Enough:
+        pass
+    except _Open as error:
+        _check_trust(deployment, announced)
+        raise ConfigError(
+            f"{KEY}.mode is 'release': method {method} sends what {error} does not close: records would cross in the "
+            "open; take mode experiment, or another method (docs/release_mode.md lists them)."
+        ) from None
+    except Exception as error:
+        if (why := floating_point(error)) is not None:
+            raise ConfigError(
+                f"{KEY}.mode is 'release': method {method} {why}: it is for experiments; take mode experiment, or a "
+                "method whose noise is discrete (docs/release_mode.md lists them)."
+            ) from None
+    if run is not None and deployment.plan.methods[method].draws_noise:
+        events = *announced, *run.channel.ledger.rows
+        _check_trust(deployment, events)
+        if whole_program:
+            _check_idle_trust(deployment, events)
+        check_cost([deployment], [run.channel.ledger.rows])
+        if drawn is not None:
+            drawn.extend(run.channel.ledger.rows)
+        if deployment.network.publisher:
+            _check_publication(deployment, n)
+    return forms.known
+
+
+def estimate_ahead(deployment: Deployment, run: Run, n: int) -> str:
+    """Who will have what of the estimate, in words, before anybody connects: from the program, followed without data.
+
+    Where values steer it, from a rehearsal with ``n`` made-up records; empty where that takes too long or ends.
+    """
+    fit, places = deployment.plan.methods[deployment.network.method].protocol.fit, None
+    with warnings.catch_warnings(), suppress(_Enough, Exception):
+        warnings.simplefilter("ignore")
+        try:
+            places = places_ahead(fit, run)
+        except NobodyHere:
+            rows = deployment.rows or dict.fromkeys(deployment.holders, n)
+            with _at_most(ENOUGH):
+                made, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
+                places = estimate_places(fit(PlacedRun(made, whole=False)))
+    return "" if places is None else holders_in_words(*places)
+
+
+def foresee(deployment: Deployment, me: str, n: int, seconds: float = PATIENT) -> tuple[Sequence[Message], list[Event]]:
+    """Messages of all, and what one party would pay, of the method on made-up records; ``n`` as in `rehearse`.
+
+    What was seen until then, where it takes longer.
+    """
+    paid, rows = list[Event](), deployment.rows or dict.fromkeys(deployment.holders, n)
+    made, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
+    placed = PlacedRun(made, whole=False)
+    charge, send, ledger = placed.charge, placed.channel.send, placed.channel.ledger
+
+    def keep_and_charge(holders: Sequence[Place], *events: Event) -> None:
+        if me in [getattr(place, "name", place) for place in holders]:
+            paid.extend(events)
+        charge(holders, *events)
+
+    def send_and_keep(sender: str, receiver: str, name: str, payload: Payload) -> object:
+        before = len(ledger)
+        found = send(sender, receiver, name, payload)
+        paid.extend(event for event in ledger.rows[before:] if sender == me and event.mechanism == "none")
+        return found
+
+    class DrawsOfMe:
+        def charge(self, *events: Event) -> None:
+            paid.extend(events if placed.computing == me else ())
+
+    vars(placed)["charge"], vars(placed.channel)["send"] = keep_and_charge, send_and_keep
+    placed.charge_to(DrawsOfMe())
+    with warnings.catch_warnings(), suppress(_Enough), _at_most(seconds):
+        warnings.simplefilter("ignore")
+        deployment.plan.methods[deployment.network.method].protocol.fit(placed)
+    return placed.channel.messages, paid
+
+
+def clips_ahead(deployment: Deployment, me: str, folder: Path, seconds: float = PATIENT) -> dict[str, float]:
+    """Shares of the party's own records beyond public bounds, from a run in this process; others' records are made up.
+
+    Empty for a place without data, and where the method does not get that far.
+    """
+    run, _, _ = whole(deployment, me, folder)
+    parties = [party for party in run.parties if party.name == me]
+    with warnings.catch_warnings(), suppress(_Enough, Exception), _at_most(seconds):
+        warnings.simplefilter("ignore")
+        simulate(deployment.plan.methods[deployment.network.method].protocol.fit, run)
+    return clip_shares(parties)
+
+
+def publication_problem(deployment: Deployment, n: int) -> str:
+    """Why nobody else could run the program again on what it measures, as a sentence; empty if anybody can.
+
+    It runs on made-up records, and again on others with what was measured planted: what is stated of a release must not
+    change. Whatever the first of these runs raises is raised.
+    """
+    method = deployment.plan.methods[deployment.network.method]
+    if getattr(method.options, "noise", "") == BY_DATA:
+        return "which noise is drawn depends on records that no reader has"
+    recorder = _trial_measurements(deployment, n)
+    try:
+        made = _trial_files(deployment, recorder, n)
+    except Exception as error:
+        return f"the program cannot be run again from it ({type(error).__name__}: {error})"
+    if problem := unnamed_units(deployment, made):
+        return f"{problem} (add what is missing if all owners of data agree)"
+    changed = (name for name, event in recorder.events.items() if terms_of(made.events.get(name)) != terms_of(event))
+    if (name := next((row["id"] for row in made.statement["releases"] if row["formula"] == STATED), None)) is not None:
+        return f"no formula of the list gives the sensitivity of {name!r}"
+    name = next(changed, None)
+    return f"the noise of {name!r} depends on records that no reader has" if name else ""
+
+
+def published_charges(deployment: Deployment, n: int) -> Mapping[str, tuple[str, ...]]:
+    """Return the units, by owner, that publishing leaves unprotected against everybody, from made-up records.
+
+    Where these do not show it, what the configuration lets go of counts for every owner of data.
+    """
+    named = deployment.network.unprotected_units
+    if not named:
+        return {}
+    with suppress(_Enough, Exception), _at_most(PATIENT):
+        return _trial_files(deployment, _trial_measurements(deployment, n), n).charges
+    return dict.fromkeys(deployment.holders, named)
+
+
+def _trial_measurements(deployment: Deployment, n: int) -> Recorder:
+    """Return what the method measures on made-up records."""
+    rows, recorder = deployment.rows or dict.fromkeys(deployment.holders, n), Recorder()
+    with warnings.catch_warnings(), recorder.watching():
+        warnings.simplefilter("ignore")
+        run, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
+        run.parties = tuple(replace(party, block=_other_records(party.block)) for party in run.parties)
+        simulate(deployment.plan.methods[deployment.network.method].protocol.fit, run)
+    return recorder
+
+
+def _trial_files(deployment: Deployment, recorder: Recorder, n: int) -> Rebuilt:
+    """Return the files that follow from what was measured in no run."""
+    facts = RunFacts(run="", began="", end_day="", code="", accounts={}, runs={}, fingerprints={}, registrations=())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return rebuild(deployment, b"", recorder.values, facts, {}, n, b"")
+
+
+def _check_publication(deployment: Deployment, n: int) -> None:
+    """ConfigError where a publisher is named for what nobody else could check; made-up records refute nothing else."""
+    why = ""
+    try:
+        why = publication_problem(deployment, n)
+    except Exception as error:
+        LOG.info("whether its result can be published shows in the end: on made-up records %s", error)
+    if why:
+        raise ConfigError(
+            f"{KEY}.publisher is {deployment.network.publisher!r}: what method {deployment.network.method} measures "
+            f"cannot be published: {why}; leave {KEY}.publisher out, or take another method (docs/release_mode.md "
+            "lists them)."
+        )
+
+
+def _other_records(block: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Tables of a block with every row shorter, each by another factor, but for columns of one value; whole numbers
+    stay whole.
+    """
+    found = dict(block)
+    for name, value in block.items():
+        if value.dtype.kind == "f" and value.ndim == 2:
+            shorter = np.where(np.ptp(value, axis=0), value * np.linspace(0.3, 0.9, len(value))[:, None], value)
+            in_steps = np.abs(value).max(initial=0.0) > 1 and bool(np.all(value == np.rint(value)))
+            found[name] = np.rint(shorter) if in_steps else shorter
+    return found
+
+
+def knowing_places(events: Iterable[Event]) -> list[str]:
+    """Places without data that know the noise, or the records, of what was announced or released."""
+    return list(dict.fromkeys(place for event in events if event.mechanism != CLOSED for place in event.knows))
+
+
+def _check_trust(deployment: Deployment, events: Iterable[Event]) -> None:
+    """ConfigError for a place that nothing protects anybody from, without the name of who runs it."""
+    for place in knowing_places(events):
+        if place not in deployment.network.trusted:
+            raise ConfigError(
+                f"{KEY}.mode is 'release': of method {deployment.network.method} the {place} {knowledge_of(place)}; "
+                f"say who runs it, {KEY}.trusted: {{{place}: NAME}}, or take a method without one "
+                "(docs/release_mode.md lists them)."
+            )
+
+
+def _check_idle_trust(deployment: Deployment, events: Iterable[Event]) -> None:
+    """ConfigError for a name at a place that needs no trust: readers of the statement would think that it did."""
+    for place in deployment.network.trusted:
+        if place not in (known := knowing_places(events)):
+            raise ConfigError(
+                f"{KEY}.trusted has {place!r}: method {deployment.network.method} gives it neither records nor noise "
+                f"({f'those go to {known[0]}' if known else 'no place without data learns them'}); leave it out."
+            )
+
+
+def check_cost(deployments: Sequence[Deployment], rows: Sequence[Sequence[Event]]) -> None:
+    """ConfigError where rehearsed fits cost more together than the largest epsilon; of one cut short, so far.
+
+    rows : of the ledger of each fit
+    """
+    first, ledger = deployments[0], Ledger()
+    network, plan = first.network, first.plan
+    for one, events in zip(deployments, rows, strict=True):
+        for event in events:
+            # A fit draws anew under the names of another one.
+            parents = tuple(f"{one.label}/{name}" for name in event.data_dependent_parameters)
+            named = replace(event, release_id=f"{one.label}/{event.release_id}", data_dependent_parameters=parents)
+            ledger.append(named)
+    unit, delta, group = plan.spec.unit, min(one.delta for one in deployments), plan.rows_per_user(network.case)
+    total = ledger.worst_total(first.names, unit, delta, rows_per_user=group)
+    if total.epsilon_certified > network.largest_epsilon:
+        single = f"method {network.method} certifies epsilon"
+        which = single if len(deployments) == 1 else "all fits of the session certify epsilon"
+        raise ConfigError(
+            f"{KEY}.mode is 'release': {which} {upward(total.epsilon_certified)} for one {unit} at delta "
+            f"{delta:g}, more than {KEY}.largest_epsilon ({network.largest_epsilon:g}): next to nothing would be "
+            "protected; take a smaller epsilon, fewer fits or another method, or say a larger one there."
+        )
+
+
+def open_ciphers(options: DataclassInstance) -> list[tuple[str, str]]:
+    """Options that name a scheme which closes nothing, with its name."""
+    named = ((field.name, getattr(options, field.name)) for field in fields(options) if field.name.endswith("cipher"))
+    return [(key, scheme) for key, scheme in named if scheme in (*OPEN_SCHEMES, UNCLOSED)]
+
+
+def _watch(run: Run, forms: Forms, announced: list[Event]) -> None:
+    """Have a run refuse ciphers that would be in the clear; keep what it announces, and the form of what it sends."""
+    channel, charge = run.channel, run.charge
+    send, leaving = channel.send, channel.leaving
+
+    def require_closed(sender: str, payload: Payload) -> Payload:
+        if isinstance(payload, Cipher) and leaving(sender, payload) is not payload:
+            raise _Open(f"scheme {payload.scheme!r}")
+        return payload
+
+    def check_and_send(sender: str, receiver: str, name: str, payload: Payload) -> object:
+        forms.problem(sender, receiver, name, payload)
+        return send(sender, receiver, name, payload)
+
+    def keep_and_charge(holders: Sequence[Place], *events: Event) -> None:
+        announced.extend(events)
+        charge(holders, *events)
+
+    vars(run)["charge"] = keep_and_charge
+    vars(channel)["leaving"], vars(channel)["send"] = require_closed, check_and_send
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """Raise `_Enough` after so long; without a limit outside of the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def enough(*_: object) -> None:
+        raise _Enough
+
+    before = signal.signal(signal.SIGALRM, enough)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,518 @@
+"""The block ``network`` of a configuration: who runs which fits of it apart, where everybody is, and what may be spent.
+
+All parties have the same file. ``./run --configfile`` of it simulates the study and checks this block, no more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+
+from ..core.checks import Count, Delta, Natural, Positive, Range, check_fields
+from ..core.errors import ConfigError
+from ..experiment.configuration.build import build, choices, convert
+from ..experiment.plan import CasePlan, Plan
+from ..experiment.study import NO_NOISE, Lazy
+
+if TYPE_CHECKING:
+    from ..experiment.cells import Coords
+
+KEY = "network"
+Questions = Literal["row", "label", "features", "user", "user_label"]
+Target = Annotated[float, Range(0, ends="(]", finite=False)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Address:
+    """Where a party listens. host : name or number of its machine; port : of the one connection that all others make"""
+
+    host: str
+    port: Annotated[int, Range(1, 65535)]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if not self.host or any(mark.isspace() or mark in "/@" for mark in self.host):
+            raise ValueError(f"host is {self.host!r}: give the name or number of a machine, such as hospital.example.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What every party may spend of its own data, over all runs of its ledger together; ``unit`` says of what.
+
+    numeric_reserve : part of delta for what profiles do not cover, such as masks of ciphertexts
+    against : of noise in shares, so many colluders as a method declares (``declared``) or ``any`` others
+    """
+
+    epsilon: Positive
+    delta: Delta
+    unit: Questions
+    numeric_reserve: Annotated[float, Range(0, 1)] = 0.0
+    against: Literal["declared", "any"] = "declared"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.numeric_reserve >= self.delta:
+            raise ValueError(f"numeric_reserve is {self.numeric_reserve:g}: it must be below delta ({self.delta:g}).")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """One of several fits. method, epsilon, fold : of replicate 0; epsilon where the method has a target"""
+
+    method: str
+    epsilon: Target | None = None
+    fold: Natural = 0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """The keys of the block.
+
+    study, case, method, epsilon, fold : the fit that is run, of replicate 0; epsilon where the method has a target
+    fits : in place of method, epsilon and fold: several, run one after the other in one session, or ``grid`` for all of
+        the case with these parties, in the order of ``./run``
+    mode : ``experiment`` (all draw from streams of ``root_seed``, so that a simulation has the same numbers, and each
+        could compute the noise of the others: it costs infinity) or ``release`` (what is secret comes from the
+        operating system)
+    rows : records of every client that count; where columns are split, one number of records for all
+    patience : seconds that anybody waits for a party that is there; largest_message : bytes of the largest one
+    deadline : seconds that the run may take once all are there; it ends for all then, and goes on if all start again
+    same_platform : whether parties are refused whose version of Python, architecture, C library or kernels of numpy and
+        OpenBLAS differ, so that last bits may; without it a difference is told
+    largest_epsilon : in mode ``release`` a method that certifies more than this for its unit is refused
+    trusted : who runs a place that sees records (``aggregator``) or knows the noise (``dealer``), by the place; in mode
+        ``release`` such a place must be named, and what all pay is infinite against it
+    budget : see `Budget`, of mode ``release``; without it nothing is refused
+    parties : host and port of every data holder and every place without data, each once; nothing after the name where
+        NVFlare connects them
+    certificates : SHA-256 of the certificate of each of them, as ``network certificates`` prints it: keys that parties
+        agree on are taken with these alone; needed with mode ``release`` where noise comes in shares
+    publisher : who writes the folder ``release``, with mode ``release``; by default the first place without data
+    unprotected_units : units of which an estimate that is made of the publisher's own data may cost everything
+    score : in place of a fit, new records are scored by the model that one left: the file of each data holder with its
+        columns of them, and ``rows`` is their number
+    registration : folder with the registrations of all data holders, without which no party opens its file
+    """
+
+    study: str
+    case: str
+    method: str = ""
+    epsilon: Target | None = None
+    fold: Natural = 0
+    fits: Literal["grid"] | tuple[Fit, ...] | None = None
+    mode: Literal["experiment", "release"]
+    rows: Count | dict[str, object] | None = None
+    patience: Annotated[float, Range(1, 86400)] = 60.0
+    deadline: Annotated[float, Range(1, 31_536_000)] | None = None
+    largest_message: Annotated[int, Range(10_000, 2**40)] = 2**28
+    same_platform: bool = False
+    largest_epsilon: Positive = 20.0
+    trusted: dict[str, str] = field(default_factory=dict)
+    budget: Budget | None = None
+    parties: dict[str, object]
+    certificates: dict[str, str] | None = None
+    publisher: str | None = None
+    unprotected_units: tuple[Literal["label", "features"], ...] = ()
+    registration: str | None = None
+    score: dict[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if not self.method and self.fits is None:
+            raise ValueError("method is missing: name that of the one fit that is run, or give several in fits.")
+        for key, given in (("method", self.method), ("epsilon", self.epsilon), ("fold", self.fold)):
+            if self.fits is not None and given not in ("", None, 0):
+                raise ValueError(f"{key} is {given!r} beside fits: it is a key of each of the fits; leave it out.")
+        if self.score is not None and self.fits is not None:
+            raise ValueError("score is given beside fits: records are scored by one model; name its method instead.")
+        if self.fits == ():
+            raise ValueError("fits is empty: give at least one, or 'grid'.")
+        if self.mode == "experiment" and self.budget is not None:
+            raise ValueError(
+                "budget is given with mode experiment: all parties know the seeds of its noise, so that no budget "
+                "covers what it releases; take mode release, or leave the budget out for data that are no secret."
+            )
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """One fit of the block with what it names.
+
+    network : the block, as that of this fit alone
+    n_parties : as the grid counts them
+    holders : data holders in the order of the protocol; places : those without data
+    addresses : of those that listen; rows : records of the holders, as far as they are public
+    """
+
+    network: Network
+    plan: Plan
+    n_parties: int
+    holders: tuple[str, ...]
+    places: tuple[str, ...]
+    addresses: Mapping[str, Address]
+    rows: Mapping[str, int]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Everybody, as on the channel."""
+        return (*self.holders, *self.places)
+
+    @property
+    def hosts(self) -> dict[str, str]:
+        """Where everybody is, by name; who listens nowhere has its name alone."""
+        return {name: self.addresses[name].host if name in self.addresses else name for name in self.names}
+
+    @property
+    def label(self) -> str:
+        """What the fit is called among others of its case: a name of a folder."""
+        target = "" if self.network.epsilon is None else f"_epsilon{self.network.epsilon}"
+        return f"{self.network.method}{target}_fold{self.network.fold}"
+
+    @property
+    def delta(self) -> float:
+        """delta of what is certified."""
+        return self.plan.delta(self.network.case, self.network.method, self.n_parties)
+
+    @property
+    def epsilon(self) -> float:
+        """The slot of the grid."""
+        given = self.network.epsilon
+        return self.plan.epsilons(self.network.case, self.network.method)[0] if given is None else given
+
+    @property
+    def coords(self) -> Coords:
+        """Where the fit stands in a cube."""
+        network = self.network
+        return {
+            "case": network.case,
+            "method": network.method,
+            "replicate": 0,
+            "parties": self.n_parties,
+            "fold": network.fold,
+            "epsilon": self.epsilon,
+        }
+
+
+T = TypeVar("T")
+
+
+def digest(config: Mapping[str, object]) -> str:
+    """SHA-256 of all that a configuration says: everything but comments, layout and the order of keys.
+
+    Whoever wrote another number anywhere in it, another host or another title has another one.
+    """
+    return hashlib.sha256(json.dumps(config, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def deployments_of(config: Mapping[str, object], plans: Mapping[str, Plan]) -> tuple[Deployment, ...]:
+    """The fits of the block of a configuration in their order, checked against its plans; none where there is none."""
+    if KEY not in config:
+        return ()
+    network = build(Network, config[KEY], KEY)
+    plan = _lookup("study", network.study, plans)
+    case = _lookup("case", network.case, plan.cases)
+    given = tuple(_grid(plan, case)) if network.fits == "grid" else network.fits
+    if given is None or isinstance(given, str):
+        given, places = (Fit(method=network.method, epsilon=network.epsilon, fold=network.fold),), [KEY]
+    else:
+        places = [f"{KEY}.fits[{k}]" for k in range(len(given))]
+    found = dict[str, Deployment]()
+    for where, fit in zip(places, given, strict=True):
+        method = _lookup("method", fit.method, {label: plan.methods[label] for label in case.methods}, where)
+        first = plan.methods[given[0].method]
+        if method.places != first.places:
+            raise ConfigError(
+                f"{where}.method is {fit.method!r}, with the places without data {', '.join(method.places) or 'none'}, "
+                f"and {given[0].method!r} has {', '.join(first.places) or 'none'}: all fits of one session have the "
+                "same; run them by two configurations."
+            )
+        one = _deployment(replace(network, **vars(fit), fits=None), plan, where)
+        if one.label in found:
+            raise ConfigError(f"{where} is {one.label}, which stands before it: one fit, one payment; leave it out.")
+        found[one.label] = one
+    return tuple(found.values())
+
+
+def _grid(plan: Plan, case: CasePlan) -> Iterator[Fit]:
+    """The fits of a case for one number of parties, in the order of `partywise.experiment.cells.compute`."""
+    for method in plan.methods:
+        for fold in range(case.folds if method in case.methods else 0):
+            for slot in plan.epsilons(case.name, method):
+                yield Fit(method=method, epsilon=slot if plan.methods[method].uses_epsilon else None, fold=fold)
+
+
+def _deployment(network: Network, plan: Plan, where: str) -> Deployment:
+    """One fit, checked against its plan; ``where`` it stands."""
+    method = plan.methods[network.method]
+    _check_cell(network, plan, where)
+    _check_evaluator(network, method.options)
+    n_parties, holders = _holders(network, plan, method.places)
+    if network.score is not None:
+        plan = _scoring_plan(network, plan, holders)
+    addresses = addresses_of(network)
+    _check_addresses(network, addresses)
+    if network.publisher is not None:
+        _lookup("publisher", network.publisher, network.parties)
+    places = method.places
+    _check_certificates(network, (*holders, *places))
+    if network.mode == "release":
+        _check_pins(network, addresses, holders, (*holders, *places))
+    if network.mode == "release" and getattr(method.options, "shares_noise", False):
+        _check_shares(network, method.options, holders)
+    _check_trusted(network, places)
+    return Deployment(network, plan, n_parties, holders, places, addresses, _rows(network, plan, holders, places))
+
+
+def scoring_address(fit: str) -> str | None:
+    """Address of the program that scores beside that of a fit, in a module ``scoring``; None where there is none."""
+    module = f"{fit.partition(':')[0].rpartition('.')[0]}.scoring"
+    return f"{module}:fit" if find_spec(module) is not None else None
+
+
+def _scoring_plan(network: Network, plan: Plan, holders: tuple[str, ...]) -> Plan:
+    """The plan of a run that scores, whose method has the program of that; ConfigError where it cannot."""
+    assert network.score is not None
+    method, where = plan.methods[network.method], f"{KEY}.score"
+    address = scoring_address(method.protocol.fit.address)
+    if address is None:
+        raise ConfigError(
+            f"{where} is given with method {network.method}: new records are scored with parties apart by trees and "
+            "generalised linear models alone; leave it out."
+        )
+    if reason := import_module(address.partition(":")[0]).refusal(method.options):
+        raise ConfigError(f"{where} is given, and method {network.method} {reason}.")
+    for one in plan.cases[network.case].settings.tables:
+        if offset := one.label_columns.get("offset"):
+            raise ConfigError(
+                f"{where} is given, and {one.party!r} has the offset {offset!r}: scores of new records have none; "
+                "leave one of them out."
+            )
+    for name in (*network.score, *holders):
+        if name not in holders or name not in network.score:
+            raise ConfigError(
+                f"{where} names {', '.join(network.score) or 'nobody'}: give a file of {', '.join(holders)}."
+            )
+    if not isinstance(network.rows, int) or network.rows < 2:
+        raise ConfigError(f"{KEY}.rows is {network.rows!r}: give the number of new records, at least 2.")
+    open_units = [one for one in ("label", "features") if one not in network.unprotected_units]
+    if network.mode == "release" and open_units:
+        raise ConfigError(
+            f"{where} is given with mode 'release': scores tell the active party of every new record, and splits tell "
+            f"their owners of those that trained, without any noise; name {' and '.join(open_units)} in "
+            f"{KEY}.unprotected_units if all of you agree to that, or leave it out."
+        )
+    if network.budget is not None:
+        raise ConfigError(
+            f"{KEY}.budget is given beside score: scores of new records have no noise, so that no budget covers them; "
+            "leave it out, and put the new records into a folder of their own (--data), where their account lies."
+        )
+    protocol = replace(method.protocol, fit=Lazy(address), release=NO_NOISE)
+    return replace(plan, methods={**plan.methods, method.label: replace(method, protocol=protocol)})
+
+
+def addresses_of(network: Network) -> dict[str, Address]:
+    """Where everybody listens, in the order of names; nobody does where NVFlare connects them."""
+    given = {name: block for name, block in sorted(network.parties.items()) if block is not None}
+    return {name: build(Address, block, f"{KEY}.parties.{name}") for name, block in given.items()}
+
+
+def listen_address(text: str, where: str, port: int) -> tuple[str, int]:
+    """Host and port on which a party itself listens, such as ``0.0.0.0:8443``, ``[::]:8443`` or ``0.0.0.0``."""
+    found = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^\s/@:\[\]]+)(?::(\d{1,5}))?", text)
+    if found is None or not 0 < int(found[2] or port) < 2**16:
+        raise ConfigError(f"{where} is {text!r}: give HOST or HOST:PORT of this machine, such as 0.0.0.0:8443.")
+    return found[1].strip("[]"), int(found[2] or port)
+
+
+def _lookup(key: str, name: str, allowed: Mapping[str, T], where: str = KEY) -> T:
+    if name not in allowed:
+        raise ConfigError(f"{where}.{key} is {name!r}: {choices(name, allowed)}.")
+    return allowed[name]
+
+
+def _check_cell(network: Network, plan: Plan, where: str) -> None:
+    """Raise for a fold or an epsilon that is not in the grid of the case, and a unit without a bound on persons."""
+    case, slots = plan.cases[network.case], plan.epsilons(network.case, network.method)
+    if network.fold >= case.folds:
+        raise ConfigError(f"{where}.fold is {network.fold}: case {network.case} has the folds 0 to {case.folds - 1}.")
+    if plan.methods[network.method].uses_epsilon and network.epsilon not in slots:
+        raise ConfigError(
+            f"{where}.epsilon is {network.epsilon!r}: method {network.method} has a target; take one of the grid's, "
+            f"{', '.join(f'{slot:g}' for slot in slots)}."
+        )
+    if not plan.methods[network.method].uses_epsilon and network.epsilon is not None:
+        raise ConfigError(
+            f"{where}.epsilon is {network.epsilon!r}: method {network.method} has no target; leave it out."
+        )
+    if network.budget and network.budget.unit.startswith("user") and plan.rows_per_user(network.case) is None:
+        raise ConfigError(
+            f"{KEY}.budget.unit is {network.budget.unit!r}: case {network.case} does not say how many records a person "
+            "has; give user and rows_per_user among its settings, or another unit."
+        )
+
+
+def _check_evaluator(network: Network, options: object) -> None:
+    """ConfigError for an option that an evaluator with the data of all parties reads: apart there is none."""
+    for key, without in getattr(options, "read_by_evaluator", {}).items():
+        if (value := getattr(options, key)) != without:
+            raise ConfigError(
+                f"studies.{network.study}.methods.{network.method}.{key} is {value!r}: it is read by an evaluator that "
+                f"has held-out rows of all parties, and a distributed deployment has none; leave {key} out, or take "
+                f"another method in {KEY}.method."
+            )
+
+
+def _check_trusted(network: Network, places: tuple[str, ...]) -> None:
+    """ConfigError for a name that is no place of the method, or a place without the name of who runs it."""
+    for place, name in network.trusted.items():
+        if place not in places:
+            raise ConfigError(
+                f"{KEY}.trusted has {place!r}: method {network.method} has "
+                f"{'no place without data' if not places else ', '.join(places)}; leave it out."
+            )
+        if not name.strip():
+            raise ConfigError(f"{KEY}.trusted.{place} is {name!r}: give the name of who runs it, as people know it.")
+
+
+def _holders(network: Network, plan: Plan, extra: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+    """The data holders that take part, as many as the grid has and ``parties`` names, and how the grid counts them."""
+    case, where = plan.cases[network.case], f"studies.{network.study}.cases.{network.case}"
+    if case.source.apart is None:
+        raise ConfigError(
+            f"{KEY}.case is {network.case!r}: its source {case.source_name!r} makes the data of all parties in one "
+            "place; take a case of own data (source: table)."
+        )
+    try:
+        ways = [tuple(case.settings.by_party(count)) for count in case.parties]
+    except ValueError as error:
+        raise ConfigError(f"{where}.settings.{error}") from None
+    every = max(ways, key=len)
+    for name in network.parties:
+        if name not in (*every, *extra):
+            raise ConfigError(f"{KEY}.parties has {name!r}: {choices(name, (*every, *extra))}.")
+    for name in extra:
+        if name not in network.parties:
+            raise ConfigError(f"{KEY}.parties lacks {name!r}, a place without data of method {network.method}: add it.")
+    holders = tuple(name for name in every if name in network.parties)
+    if holders not in ways:
+        raise ConfigError(
+            f"{KEY}.parties has the data holders {', '.join(holders) or 'none'}: the grid of case {network.case} takes "
+            f"{' or '.join(', '.join(names) for names in ways)}."
+        )
+    return case.parties[ways.index(holders)], holders
+
+
+def _check_certificates(network: Network, names: tuple[str, ...]) -> None:
+    """ConfigError for a fingerprint that is none, or of nobody."""
+    for name, given in (network.certificates or {}).items():
+        if name not in names:
+            raise ConfigError(f"{KEY}.certificates has {name!r}: {choices(name, names)}.")
+        if not isinstance(given, str) or not re.fullmatch(r"[0-9a-f]{64}", given):
+            raise ConfigError(
+                f"{KEY}.certificates.{name} is {given!r}: give the SHA-256 of its certificate, 64 hexadecimal digits, "
+                "as the verb certificates prints it."
+            )
+
+
+def _check_pins(
+    network: Network, addresses: Mapping[str, Address], holders: Sequence[str], names: Sequence[str]
+) -> None:
+    """ConfigError for a certificate that is not named where its authority alone would vouch for it.
+
+    Whoever relays frames and has the authority's key could be anybody; readers of a publication know its signers by no
+    connection.
+    """
+    relayed = len(addresses) < len(network.parties)
+    for name in names if relayed else holders if network.publisher else ():
+        if name not in (network.certificates or {}):
+            why = "NVFlare relays frames between" if relayed else f"{KEY}.publisher publishes what is signed by"
+            raise ConfigError(
+                f"{KEY}.certificates lacks {name!r}: in mode release {why} parties that are known by the certificates "
+                "it names alone; add the SHA-256 of each (the verb certificates prints it, openssl x509 -fingerprint "
+                "-sha256 for others)."
+            )
+
+
+def _check_shares(network: Network, options: object, holders: tuple[str, ...]) -> None:
+    """ConfigError for what noise in shares needs where it is real."""
+    for name in holders:
+        if len(holders) > 1 and name not in (network.certificates or {}):
+            raise ConfigError(
+                f"{KEY}.certificates lacks {name!r}: in mode release clients that share noise take each other's keys "
+                "with the certificates that it names alone; add what the verb certificates prints."
+            )
+    if len(holders) > 1 and getattr(options, "colluders", 1) == 0:
+        raise ConfigError(
+            f"studies.{network.study}.methods.{network.method}.colluders is 0 with {KEY}.mode 'release': each client "
+            "knows its own share of the noise, so that one alone is a coalition; give 1 or more."
+        )
+
+
+def _check_addresses(network: Network, addresses: Mapping[str, Address]) -> None:
+    """ConfigError for a name that cannot be that of a certificate and of a folder, and for a port that stands twice."""
+    from .wire.tls import check_names
+
+    try:
+        check_names(tuple(sorted(network.parties)))
+    except ValueError as error:
+        raise ConfigError(f"{KEY}.parties has a {error}") from None
+    taken: dict[Address, str] = {}
+    for name, address in addresses.items():
+        if taken.setdefault(address, name) != name:
+            raise ConfigError(
+                f"{KEY}.parties.{name}.port is {address.port} at {address.host}, where {taken[address]} listens: give "
+                "each party its own."
+            )
+
+
+def _rows(network: Network, plan: Plan, holders: tuple[str, ...], places: tuple[str, ...]) -> dict[str, int]:
+    """Records of every data holder, where the block says so."""
+    settings = plan.cases[network.case].settings
+    by_name = getattr(settings, "rows_differ", False)
+    given, where = network.rows, f"{KEY}.rows"
+    if by_name and not isinstance(given, dict):
+        raise ConfigError(
+            f"{where} is {given!r}: clients hold different records, and how many is public; give {{client: number}}."
+        )
+    if not by_name and isinstance(given, dict):
+        raise ConfigError(f"{where} is {given!r}: all parties hold the same records; give their number.")
+    if isinstance(given, dict):
+        for name in given:
+            if name not in holders:
+                raise ConfigError(f"{where} has {name!r}: {choices(name, holders)}.")
+        for name in holders:
+            if name not in given:
+                raise ConfigError(f"{where} lacks {name!r}: give the number of its records.")
+        return {name: _at_least_one(convert(count, int, f"{where}.{name}"), name) for name, count in given.items()}
+    _check_groups(settings, f"studies.{network.study}.cases.{network.case}.settings", () if by_name else places)
+    if given is not None:
+        return dict.fromkeys(holders, given)
+    if places and getattr(settings, "aligned", True):
+        raise ConfigError(f"{where} is missing: {places[0]} has no data and is to know the number of records; give it.")
+    return {}
+
+
+def _check_groups(settings: object, where: str, places: tuple[str, ...]) -> None:
+    """ConfigError where a place without data would need to know which records are held out together."""
+    for key in ("user", "fold_block"):
+        name = getattr(settings, key, None)
+        if places and name is not None:
+            raise ConfigError(
+                f"{where}.{key} is {name!r}: records of one entry are held out together, and {places[0]}, which has no "
+                f"data, does not know the entries; leave it out, or take a method without {places[0]}."
+            )
+
+
+def _at_least_one(count: int, name: str) -> int:
+    if count < 1:
+        raise ConfigError(f"{KEY}.rows.{name} is {count}: it must be at least 1.")
+    return count

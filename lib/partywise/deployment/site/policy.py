@@ -1,0 +1,209 @@
+"""The policy of a site (``site.yaml``): read before anything of a run, and asked at each step of it.
+
+What it forbids is one sentence at this party; others hear that it refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from ...core.errors import ConfigError, PolicyError
+from ...core.files import READ_POLICY, ReadPolicy, bin_names
+from ...experiment.configuration.build import build
+from ...experiment.plans import FILE, read_file
+from ...federation.account.interface import EXPERIMENT
+from ...federation.parties import Party
+from ...federation.run import Run
+from ..part import Part
+from ..publication.comparison import foreign_modules
+from ..settings import KEY, Deployment
+from .settings import Site, SiteFile
+
+NAME = "site.yaml"
+# Arrays of a block that have a row for each record.
+RECORDS = ("X", "Y", "y", "times", "events", "covariates", "groups")
+
+
+class SitePolicy(ReadPolicy):
+    """A site's file, asked at each step of a party's run: PolicyError for what it forbids."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self.site, self.path = build(Site, read_file(path), ""), path
+        except ConfigError as error:
+            raise ConfigError(str(error) if str(error).startswith(str(path)) else f"{path}: {error}") from None
+        self.folder = path.parent / self.site.data
+        # Records in a cell at least: of so many persons, where a person may have several.
+        self._least = self.site.min_cell
+        # Files of this party, and not what stands in place of others.
+        self._opened = dict[str, SiteFile]()
+
+    def _error(self, sentence: str, remedy: str = "") -> PolicyError:
+        return PolicyError(f"{self.path} forbids it: {sentence}; {remedy or 'ask whoever answers for the file'}.")
+
+    def check_configuration(self, config: Mapping[str, object], file: Path) -> None:
+        """Before modules that a configuration names are imported: addresses of code, and paths but those of data."""
+        allowed = [name for one in self.site.methods for name in one.protocols]
+        for key, address in foreign_modules(config):
+            if key != "protocol" or address not in allowed:
+                raise self._error(f"the configuration has {key}: {address:.80}, and methods does not list that module")
+        studies, network = read_file(file).get("studies"), config.get(KEY)
+        for name, block in studies.items() if isinstance(studies, Mapping) else ():
+            self._require_inside(block.get(FILE) if isinstance(block, Mapping) else block, file.parent, f"study {name}")
+        if isinstance(network, Mapping):
+            self._require_inside(network.get("registration"), Path(), f"{KEY}.registration")
+
+    def check_deployment(self, deployment: Deployment, me: str, publisher: str) -> None:
+        """Before a file is opened: mode and method, and who writes what is published, empty if nobody does."""
+        network, site = deployment.network, self.site
+        protocol = deployment.plan.methods[network.method].protocol_name
+        if network.mode not in site.modes:
+            raise self._error(f"{KEY}.mode is {network.mode!r}, and modes lists {_enumerate(site.modes)}")
+        if protocol not in next((one.protocols for one in site.methods if one.study == network.study), ()):
+            raise self._error(f"{KEY}.method is {protocol!r} of {network.study}, and methods does not list it")
+        if publisher not in ("", me):
+            self.check_receiver(publisher, "release")
+        rows = deployment.plan.rows_per_user(network.case)
+        self._least = site.min_cell * (rows or 1)
+        for k, cap in enumerate(site.epsilon):
+            if network.mode == EXPERIMENT:
+                raise self._error(f"{KEY}.mode is 'experiment', which costs infinity, and epsilon has a cap")
+            if cap.rows_per_user is not None and (rows is None or rows > cap.rows_per_user):
+                raise self._error(f"rows_per_user of the case is {rows}, and of epsilon[{k}] {cap.rows_per_user}")
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Readers of own files ask this policy inside."""
+        token = READ_POLICY.set(self)
+        try:
+            yield
+        finally:
+            READ_POLICY.reset(token)
+
+    def check_file(self, file: str) -> None:
+        """A path of the configuration leads to a file in the data folder that is listed."""
+        self._require_inside(file, self.folder, "a path")
+        found = [one for one in self.site.files if PurePosixPath(one.file) == PurePosixPath(file)]
+        if not found:
+            raise self._error(
+                f"the file is {file!r}, and files lists {_enumerate([one.file for one in self.site.files])}"
+            )
+        self._opened[file] = found[0]
+
+    def check_column(self, file: str, name: str) -> None:
+        """A column of an own file is listed with it."""
+        if file in self._opened:
+            columns = self._opened[file].columns
+            if name not in columns and not any(fnmatchcase(name, pattern) for pattern in columns):
+                raise self._error(f"the column is {name!r} of {file}, and files lists {_enumerate(columns)}")
+
+    def check_cells(self, file: str, name: str, values: np.ndarray, levels: Sequence[str]) -> None:
+        """What bounds leave of numbers, and every level or bin that there is, are enough records each."""
+        if file in self._opened:
+            self._require_cells(f"{name} of {file}", values, levels)
+
+    def check_records(self, part: Part, me: str) -> None:
+        """Before anything is sent: the records and columns of a party's own block, as they train."""
+        party = next((one for one in part.run.parties if one.name == me), None)
+        if party is None:
+            return
+        rows = training_rows(part.run, party)
+        n = min(map(len, rows.values()), default=0)
+        if n < self.site.min_records:
+            raise self._error(
+                f"{n} own records train, and min_records is {self.site.min_records}", "bring more records"
+            )
+        own = [rows[key].shape[1] for key in ("X", "covariates") if key in rows]
+        p = max(sum(len(one.columns) for one in part.run.parties), *own, 0)
+        if p > self.site.largest_p_over_n * n:
+            raise self._error(
+                f"{p} columns on {n} own records that train are more than largest_p_over_n "
+                f"({self.site.largest_p_over_n:g})",
+                "take fewer columns, or bring more records",
+            )
+        for key, table in rows.items():
+            for j, values in enumerate(table.T):
+                self._require_cells(f"column {j} of {key}", values)
+        # Slices of a response are cells too.
+        if "y" in rows and (cuts := getattr(part.run.spec.settings, "cuts", ())):
+            self._require_cells("the response", np.searchsorted(cuts, rows["y"][:, 0]), bin_names(cuts))
+
+    def check_receiver(self, receiver: str, kind: str) -> None:
+        """A peer may receive what is about to be sent."""
+        kinds = next((one.kinds for one in self.site.receivers if one.party == receiver), ())
+        if kind not in kinds:
+            raise self._error(f"{receiver!r} would receive a {kind}, and receivers gives it {_enumerate(kinds)}")
+
+    def _require_cells(self, what: str, values: np.ndarray, levels: Sequence[str] = ()) -> None:
+        """Records at each level, or beside the commonest value, are none or enough: one could be read off a sum."""
+        asked = f"min_cell asks for {self._least}"
+        if not levels and 0 < (few := rows_apart(values)) < self._least:
+            raise self._error(
+                f"{what} has one value in all records but {few}, and {asked}", "leave it out, or widen bounds"
+            )
+        for number, level in enumerate(levels):
+            if 0 < (few := int(np.count_nonzero(values == number))) < self._least:
+                raise self._error(f"{what} is {level!r} in {few} records, and {asked}", "join levels or bins")
+
+    def _require_inside(self, file: object, folder: Path, what: str) -> None:
+        """A path that stays in a folder, links followed; what is no path is an error elsewhere."""
+        if isinstance(file, str):
+            path = Path(file)
+            inside = (folder / path).resolve().is_relative_to(folder.resolve())
+            if path.is_absolute() or ".." in path.parts or not inside:
+                raise self._error(f"{what} of the configuration is {file!r}, which leads out of {folder}")
+
+
+def training_rows(run: Run, party: Party) -> dict[str, np.ndarray]:
+    """Return the tables (n, columns) of a party's own block by name, as they train."""
+    tables = {key: party.block[key].reshape(len(party.block[key]), -1) for key in RECORDS if key in party.block}
+    train = run.fold.train
+    return {key: table[train] if len(train) == len(table) else table for key, table in tables.items()}
+
+
+def rows_apart(values: np.ndarray) -> int:
+    """Return how many rows differ from the most frequent value: a sum over few of them tells these rows."""
+    return len(values) - int(np.unique(values, return_counts=True)[1].max(initial=0))
+
+
+def check_exact_sums(run: Run, me: str, least: int) -> None:
+    """Refuse own columns in which fewer rows than ``least`` differ from all others, before an exact sum leaves."""
+    party = next((one for one in run.parties if one.name == me), None)
+    if party is None:
+        return
+    names = getattr(run.spec.public, "names", ())
+    for key, table in training_rows(run, party).items():
+        for j, values in enumerate(table.T):
+            if 0 < (few := rows_apart(values)) < least:
+                place = party.columns[j] if key == "X" and j < len(party.columns) else None
+                column = repr(names[place]) if place is not None and place < len(names) else f"{j} of {key}"
+                raise PolicyError(
+                    f"party {me!r}: column {column} has one value in all records but {few}, and the sums of this "
+                    f"method, which have no noise, need {least} others: leave the column out or join levels, or set "
+                    f"min_cell in {NAME}."
+                )
+
+
+def policy_of(file: Path | None, data: Path | None, account: Path | None) -> SitePolicy | None:
+    """The policy of a site: the file that is given, or ``site.yaml`` in the folder of the data; None without one."""
+    path = file or (data or Path()) / NAME
+    if file is None and not path.exists():
+        return None
+    policy = SitePolicy(path)
+    if data is not None and data.resolve() != policy.folder.resolve():
+        raise ConfigError(f"--data is {data}: the data folder of {path} is {policy.folder}; leave --data out.")
+    if account is not None and policy.site.epsilon:
+        raise ConfigError(
+            f"--account is {account}: the caps epsilon of {path} are those of the account with the data; leave it out, "
+            "or give records that are scored a folder of their own (--data) with its own site.yaml."
+        )
+    return policy
+
+
+def _enumerate(entries: Sequence[str]) -> str:
+    return ", ".join(entries) or "nothing"

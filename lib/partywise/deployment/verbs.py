@@ -1,0 +1,480 @@
+"""The verbs of parties that run apart."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import logging
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..core.errors import (
+    AccountError,
+    CertificationError,
+    ConfigError,
+    CubeError,
+    DataMissing,
+    ModelError,
+    PartyError,
+    PolicyError,
+)
+from ..privacy.rounding import upward
+
+if TYPE_CHECKING:
+    from ..experiment.plan import Plan
+    from .outcomes.joint_results import JointResults
+    from .settings import Deployment
+    from .site.policy import SitePolicy
+    from .start import Connect
+
+RELEASE = "release"
+
+PARTY = """exit code: 0 the run has ended here, and all others have what they need to end; 1 it has not; the sentence
+on standard error says why; with --dry-run 1 where the run would be refused
+
+The same command goes on with a run that was interrupted.  After the end of a run it pays nothing: it answers peers that
+were late for `patience` seconds, and says that the run has ended; --again begins a new one.  Every run has a folder of
+its own in --into, by the first 12 digits of its id.
+
+All parties are started with the same configuration, each with its own file.  The account (ledger.jsonl) lies with the
+data, in the folder --data, and is one for all configurations and runs: what was paid stays paid.  A place without data
+has its account in the folder --into."""
+
+
+CHECK = """exit code: 0 all holds, 1 something does not, 2 all holds, and nobody vouches for who signed
+(give --authority, or --fingerprint of every owner)"""
+
+
+Words = Sequence[str]
+OnConfiguration = Callable[[Mapping[str, object], argparse.Namespace], int]
+
+
+def party_verb(parser: argparse.ArgumentParser, words: Words) -> int:
+    """Run one party of a configuration."""
+    add_shared(parser, me=True)
+    parser.add_argument("--data", type=Path, help="where paths of own files begin (default: here, or as --site says)")
+    parser.add_argument(
+        "--site", type=Path, help="what the organisation allows (default: site.yaml in --data, where there is one)"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="meet nobody and pay nothing: say what would cross, be paid and be left"
+    )
+    parser.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
+    parser.add_argument(
+        "--model", type=Path, help="this party's part of the model, with network.score (default: model.json in --data)"
+    )
+    parser.add_argument("--into", type=Path, help="default results/NAME/parties/ME, by the name of the configuration")
+    parser.add_argument(
+        "--account",
+        type=Path,
+        help="file or folder of the account over all runs on these data (default: ledger.jsonl in --data, or in "
+        "--into for a place without data); another one knows nothing of what was paid",
+    )
+    parser.add_argument(
+        "--listen",
+        metavar="HOST[:PORT]",
+        help="where this party itself listens, if others reach it at another host or port (default: listen of "
+        "site.yaml, or host and port of the configuration)",
+    )
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="begin a new run, which pays anew, where one of this configuration has ended (default: state that it has, "
+        "and answer peers that were late)",
+    )
+    parser.add_argument("--verbose", action="store_true", help="a line with its time for every message")
+    parser.epilog = PARTY
+    return with_configuration("party", party, parser.parse_args(words))
+
+
+def certificates_verb(parser: argparse.ArgumentParser, words: Words) -> int:
+    """Make or sign certificates for the parties of a configuration."""
+    add_shared(parser)
+    parser.add_argument("--into", type=Path, default=Path("certificates"), help="default certificates")
+    parser.add_argument(
+        "--request", metavar="NAME", help="make no authority: the key of this party, which stays, and NAME.csr"
+    )
+    parser.add_argument(
+        "--sign", metavar="FILE", type=Path, nargs="+", help="sign such requests, by the authority in --into"
+    )
+    parser.add_argument("--days", type=float, default=30, help="how long certificates hold (default 30)")
+    return with_configuration("certificates", certificates, parser.parse_args(words))
+
+
+def register_verb(parser: argparse.ArgumentParser, words: Words) -> int:
+    """Sign which fit of a configuration is about to be run."""
+    add_shared(parser, me=True)
+    parser.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
+    parser.add_argument("--into", type=Path, default=Path("registration"), help="default registration")
+    return with_configuration("register", register, parser.parse_args(words))
+
+
+def align_verb(parser: argparse.ArgumentParser, words: Words) -> int:
+    """Run one party of an alignment."""
+    add_shared(parser, me=True)
+    parser.add_argument("--data", type=Path, help="where paths of own files begin (default: here, or as --site says)")
+    parser.add_argument("--site", type=Path, help="what the organisation allows (default: site.yaml in --data)")
+    parser.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
+    parser.add_argument("--into", type=Path, help="folder of the new file (default results/NAME/aligned/ME)")
+    parser.add_argument("--listen", metavar="HOST[:PORT]", help="where this party itself listens, if elsewhere")
+    parser.add_argument("--again", action="store_true", help="align anew, where an alignment has ended")
+    parser.add_argument("--verbose", action="store_true", help="a line with its time for every message")
+    parser.set_defaults(dry_run=False)
+    return _align(parser.parse_args(words))
+
+
+def check_release(parser: argparse.ArgumentParser, words: Words) -> int:
+    """Check a published folder."""
+    parser.add_argument("folder", type=Path, help="the folder release that a party wrote")
+    parser.add_argument("--authority", type=Path, help="authority.pem that you have from the owners of the data")
+    parser.add_argument(
+        "--fingerprint", action="append", default=[], metavar="NAME=SHA256", help="of an owner's certificate; repeat it"
+    )
+    parser.epilog = CHECK
+    given = parser.parse_args(words)
+    from .publication.check_release import check_release
+
+    return check_release(given.folder, given.authority, given.fingerprint)
+
+
+def result(parser: argparse.ArgumentParser, words: Words) -> int:
+    """Print what a party has of the estimate, or why it has none."""
+    parser.add_argument("folder", type=Path, help="what --into was, or the folder of one fit in it")
+    given = parser.parse_args(words)
+    from .screen import result as lines
+
+    print("\n".join(lines(given.folder)))
+    return 0
+
+
+def union(parser: argparse.ArgumentParser, words: Words) -> int:
+    """Print what all parties wrote down of each run, and keep it with the results where they are named."""
+    parser.add_argument("folders", type=Path, nargs="+", help="what --into was of every party, or one fit in each")
+    parser.add_argument(
+        "--authority", type=Path, help="authority.pem that must have issued what accounts are signed with"
+    )
+    parser.add_argument("--transcript", type=Path, help="write the rows of the whole transcript to this file")
+    parser.add_argument(
+        "--results",
+        type=Path,
+        help="results/NAME of the shared configuration: keep the fit there, and ./run --configfile takes it as it is",
+    )
+    given = parser.parse_args(words)
+    from .outcomes.kept_runs import runs_in
+
+    try:
+        runs = runs_in(given.folders)
+        if given.transcript is not None and len(runs) > 1:
+            raise PartyError(f"--transcript is of one run, and these folders hold {len(runs)}: name those of one.")
+        for folders in runs:
+            _union(folders, given)
+    except (AccountError, CertificationError, CubeError, PartyError) as error:
+        print(f"union: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def add_shared(parser: argparse.ArgumentParser, *, me: bool = False) -> None:
+    """Add the words that name the shared configuration, and which party of it is meant."""
+    parser.add_argument("--config", type=Path, required=True, help="the configuration that all parties share")
+    if me:
+        parser.add_argument("--me", required=True, help="name of this party, as the block `network` has it")
+
+
+def with_configuration(name: str, verb: OnConfiguration, given: argparse.Namespace) -> int:
+    """Run a verb of a configuration with a block `network`; 1 with a sentence where it cannot be run."""
+    from ..experiment.plans import read_configuration
+
+    try:
+        return verb(read_configuration(given.config), given)
+    except (AccountError, CubeError, ConfigError, DataMissing, ModelError) as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 1
+
+
+def _align(given: argparse.Namespace) -> int:
+    """Run one party of an alignment and print which file it wrote."""
+    from ..experiment.configuration.build import choices
+    from ..experiment.plans import plans, read_configuration
+    from ..experiment.results.folder import RESULTS, result_name
+    from ..federation.account.account import FILE
+    from .aligning import NAME, align, check_places
+    from .running import PartyRunError, end_in_a_sentence
+    from .session.party import own_error, refusal
+    from .settings import digest
+    from .site.policy import policy_of
+    from .start import Start
+
+    config = read_configuration(given.config)
+    deployment, *_ = deployments_in_file(config, plans(config), given.config)
+    if given.me not in deployment.names:
+        raise ConfigError(f"--me is {given.me!r}: {choices(given.me, deployment.names)}.")
+    check_places(deployment)
+    policy = policy_of(given.site, given.data, None)
+    connect = connect_directly(config, given, policy)
+    into = given.into or Path(RESULTS) / result_name(config, given.config) / "aligned" / given.me
+    data = given.data or Path() if policy is None else policy.folder
+    # Its own digest: who aligns meets nobody who fits.
+    shared, folders = digest({NAME: dict(config)}), (data, given.certificates, into, into / "account" / FILE)
+    start = Start((deployment,), shared, given.me, *folders, b"", policy, connect, again=given.again)
+    with log_lines(given.verbose):
+        try:
+            if policy is not None:
+                policy.check_configuration(config, given.config)
+                policy.check_deployment(deployment, given.me, "")
+            lines = end_in_a_sentence(start, align)
+        except PolicyError as error:
+            return end_with_error(config, given, error, refusal(given.me), connect)
+        except PartyRunError as error:
+            # Who goes on is waited for.
+            quiet = start.journal.exists() or isinstance(error.__cause__, ConfigError | PartyError)
+            return end_with_error(config, given, error, "" if quiet else own_error(given.me), connect)
+    print("\n".join(lines))
+    return 0
+
+
+def party(config: Mapping[str, object], given: argparse.Namespace, connect: Connect | None = None) -> int:
+    """Run one party and print its last screen; others are told where the policy of its site forbids it.
+
+    connect : its end of the connections to all others, by default one of its own over the network
+    """
+    from .session.party import refusal
+    from .site.policy import policy_of
+
+    with log_lines(given.verbose):
+        direct = connect is None
+        connect = connect or connect_directly(config, given, None)
+        try:
+            policy = policy_of(given.site, given.data, given.account)
+        except ConfigError as error:
+            return end_with_error(config, given, error, refusal(given.me), connect)
+        if direct:
+            connect = connect_directly(config, given, policy)
+        try:
+            if policy is not None:
+                policy.check_configuration(config, given.config)
+            return _party(config, given, policy, connect)
+        except PolicyError as error:
+            return end_with_error(config, given, error, refusal(given.me), connect)
+
+
+def connect_directly(config: Mapping[str, object], given: argparse.Namespace, policy: SitePolicy | None) -> Connect:
+    """A party's own end of the network, which listens as the party is started, or as its site says."""
+    from .settings import KEY, listen_address
+    from .start import connect
+
+    text, where = given.listen, "--listen"
+    if text is None and policy is not None:
+        text, where = policy.site.listen, f"{policy.path}: listen"
+    if text is None:
+        return connect
+    port = 0
+    with suppress(LookupError, TypeError, ValueError):
+        port = int(config[KEY]["parties"][given.me]["port"])  # type: ignore[index]
+    return partial(connect, listen=listen_address(text, where, port))
+
+
+def end_with_error(
+    config: Mapping[str, object], given: argparse.Namespace, error: Exception, sentence: str, connect: Connect
+) -> int:
+    """Print why a party does not take part, and tell the others a sentence if they have heard none; empty for none."""
+    print(f"party: {error}", file=sys.stderr, flush=True)
+    is_told = any(getattr(one, "is_told", False) for one in (error, error.__cause__))
+    if sentence and not (is_told or given.dry_run):
+        tell_others(config, given, sentence, connect)
+    return 1
+
+
+def _party(config: Mapping[str, object], given: argparse.Namespace, policy: SitePolicy | None, connect: Connect) -> int:
+    """As `party`, under a policy."""
+    from ..core.documents import encode_json
+    from ..experiment.plans import plans
+    from ..experiment.results.folder import RESULTS, result_name
+    from .running import EndReport, PartyRunError, dry_run, run
+    from .screen import SEEDED, end_screen, foresight, screen
+    from .session.party import own_error
+    from .settings import digest
+    from .start import Start
+    from .wire.credential import expiry_warning
+
+    deployments = deployments_in_file(config, plans(config), given.config)
+    data = given.data or Path() if policy is None else policy.folder
+    into = given.into or Path(RESULTS) / result_name(config, given.config) / "parties" / given.me
+    folders = data, given.certificates, into, given.account
+    shared = deployments, digest(config), given.me
+    start = Start(*shared, *folders, encode_json(dict(config)), policy, connect, given.model, given.again)
+    network = start.deployment.network
+    if network.mode == "experiment":
+        print(f"WARNING: {SEEDED}.", file=sys.stderr)
+    try:
+        if given.dry_run:
+            seen = dry_run(start)
+            print("\n".join(foresight(start, seen)))
+            return int(seen.refused)
+        until = datetime.now(UTC) + timedelta(seconds=network.patience + (network.deadline or 0))
+        with suppress(ImportError):
+            if warning := expiry_warning(given.certificates, given.me, until):
+                print(f"WARNING: {warning}.", file=sys.stderr)
+        report = run(start)
+    except PartyRunError as error:
+        # Whoever goes on with a run is waited for; what is wrong with the shared configuration is seen by all.
+        goes_on = start.journal.exists()
+        keeps_quiet = goes_on or isinstance(error.__cause__, ConfigError | PartyError)
+        return end_with_error(config, given, error, "" if keeps_quiet else own_error(given.me), connect)
+    lines = end_screen(start, report) if isinstance(report, EndReport) else screen(start, report)
+    print("\n".join(lines))
+    return 0
+
+
+@contextmanager
+def log_lines(verbose: bool) -> Iterator[None]:
+    """Lines of the run with their times on standard error."""
+    from .session.watch import LOG
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    LOG.addHandler(handler)
+    LOG.setLevel(logging.DEBUG if verbose else logging.INFO)
+    try:
+        yield
+    finally:
+        LOG.removeHandler(handler)
+
+
+def tell_others(config: Mapping[str, object], given: argparse.Namespace, sentence: str, connect: Connect) -> None:
+    """Tell the others why this party does not take part, as far as they can be reached."""
+    from ..experiment.configuration.build import build
+    from .session.session import tell_end
+    from .session.watch import abort_notice
+    from .settings import KEY, Network
+
+    with suppress(ImportError, OSError, ValueError, PartyError, KeyboardInterrupt):
+        network = build(Network, config.get(KEY), KEY)
+        with closing(connect(network, given.me, given.certificates, None)) as transport:
+            tell_end(transport, transport.peers, abort_notice(sentence, over=False), network.patience)
+
+
+def certificates(config: Mapping[str, object], given: argparse.Namespace) -> int:
+    """Make a test authority for the parties of a configuration, or ask one for a certificate, or sign."""
+    from ..experiment.configuration.build import choices
+    from ..experiment.plans import plans
+    from .wire import authority
+    from .wire.credential import Credential
+
+    # What a release needs of them can be written down only when they are there.
+    block = config.get("network")
+    if isinstance(block, Mapping):
+        kept = {key: value for key, value in block.items() if key != "budget"}
+        config = {**config, "network": {**kept, "mode": "experiment"}}
+    deployment, *_ = deployments_in_file(config, plans(config), given.config)
+    if given.request is not None and given.request not in deployment.hosts:
+        raise ConfigError(f"--request is {given.request!r}: {choices(given.request, deployment.names)}.")
+    signed = [given.into / f"{name}.pem" for name in deployment.names]
+    try:
+        if given.request is not None:
+            path = authority.request(given.into, given.request, deployment.hosts[given.request])
+            print(
+                f"{path}: send it to whoever runs the authority, and put the {given.request}.pem and authority.pem "
+                f"that come back into {given.into}. The key, {given.request}.key, stays here and is shown to nobody."
+            )
+            return 0
+        if given.sign:
+            signed = [authority.sign(given.into, file, deployment.hosts, given.days) for file in given.sign]
+        else:
+            authority.make(given.into, deployment.names, given.days)
+    except (OSError, ValueError, ImportError, PartyError) as error:
+        print(f"certificates: {error}", file=sys.stderr)
+        return 1
+    print(
+        f"{given.into}: signed {', '.join(path.name for path in signed)}. Send each back, with authority.pem; "
+        "whoever holds authority.key can be any party."
+        if given.sign
+        else f"{given.into}: authority.pem, and NAME.pem with NAME.key of {', '.join(deployment.names)}. Give each "
+        "party authority.pem and its own two files; whoever holds authority.key can be any of them."
+    )
+    print("Their SHA-256, for the block network of the configuration:\n  certificates:")
+    for path in signed:
+        print(f"    {json.dumps(path.stem)}: {Credential.fingerprint(path.read_text(encoding='ascii'))}")
+    return 0
+
+
+def register(config: Mapping[str, object], given: argparse.Namespace) -> int:
+    """Sign digests of a configuration and of the library: no data are opened."""
+    from ..experiment.plans import plans
+    from .session.session import library_digest
+    from .settings import digest
+    from .statement import files
+    from .wire.credential import Credential
+
+    deployment, *_ = deployments_in_file(config, plans(config), given.config)
+    if given.me not in deployment.holders:
+        raise ConfigError(f"--me is {given.me!r}: data holders register, {', '.join(deployment.holders)}.")
+    path = given.into / f"{given.me}.json"
+    try:
+        signed = files.register(Credential(given.certificates, given.me), given.me, digest(config), library_digest())
+        given.into.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(signed)
+    except (OSError, ValueError, ImportError, PartyError) as error:
+        print(f"register: {error}", file=sys.stderr)
+        return 1
+    print(f"{path}: {given.me} registered configuration {digest(config)[:12]}; give the file to all other parties.")
+    return 0
+
+
+def _union(folders: Sequence[Path], given: argparse.Namespace) -> None:
+    """One run."""
+    from .outcomes.joint_results import join_results
+    from .outcomes.kept_runs import keep_run
+
+    found = join_results(folders, given.authority)
+    record, channel = next(iter(found.records.values())), found.channel
+    print(
+        f"run {record.run}: {record.study}, {record.case}, {record.method}, mode {record.mode}; parties "
+        f"{', '.join(record.names)}"
+    )
+    print(f"transcript: {len(channel.messages)} messages, {channel.bytes_total:,} bytes")
+    print(f"ledger: {len(channel.ledger)} rows, digest {channel.ledger.digest}")
+    print(f"accounts: what each party sent was paid, received and {found.heads}")
+    print(certified(found))
+    for name, one in found.records.items():
+        print(f"outcome of {name}: {one.outcome}")
+    if given.transcript is not None:
+        rows = channel.transcript()
+        with given.transcript.open("w", newline="", encoding="utf-8") as handle:
+            writer = csv.DictWriter(handle, list(rows[0]) if rows else ["step"], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+        print(f"all rows: {given.transcript}")
+    if given.results is not None:
+        print(f"kept: {keep_run(folders, given.results)}; ./run with the shared configuration takes it as it is")
+
+
+def certified(found: JointResults) -> str:
+    """What a run certifies, in one sentence."""
+    record, total = next(iter(found.records.values())), found.total
+    view = f"at delta {record.delta:g}, for the worst coalition ({total.view_worst}); trust: {total.trust}"
+    if record.mode == RELEASE:
+        return f"certified for the unit {record.unit}: epsilon {upward(total.epsilon_certified)} {view}"
+    return (
+        f"certified for the unit {record.unit}: epsilon {math.inf} (mode {record.mode}: all parties know the seeds of "
+        f"all noise); with mode {RELEASE} the same releases cost epsilon {upward(total.epsilon_certified)} {view}"
+    )
+
+
+def deployments_in_file(config: Mapping[str, object], plans: Mapping[str, Plan], file: Path) -> tuple[Deployment, ...]:
+    """The fits of the block of a file, at least one."""
+    from .settings import deployments_of
+
+    found = deployments_of(config, plans)
+    if not found:
+        raise ConfigError(
+            f"{file} has no block network: say there which fits are run and where the parties are (docs/network.md)."
+        )
+    return found

@@ -1,0 +1,72 @@
+"""What a session asks of whatever carries bytes between parties: put and get by tag, and whether somebody is there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from ...federation.identity import Signer
+
+# Bytes of the largest frame that is read where nobody says another number.
+LARGEST = 2**28
+# Signs of a number in a tag.
+LONG = 16
+
+
+def printable(told: object, most: int) -> str:
+    """What a peer said as a piece of a sentence: no more than so many signs, and none that a terminal obeys."""
+    text = str(told) if isinstance(told, str | int | float) else type(told).__name__
+    return "".join(sign if sign.isprintable() else " " for sign in text[:most])
+
+
+def split_tag(tag: str) -> tuple[int, str, str]:
+    """Number of the run in its session, kind and step: "3/message/17" is (3, "message", "17"); run 0 has no number."""
+    head, _, rest = tag.partition("/")
+    numbered = head.isdecimal() and len(head) < LONG
+    kind, _, step = (rest if numbered else tag).partition("/")
+    return int(head) if numbered else 0, kind, step
+
+
+class Transport(Protocol):
+    """One party's end of the connections to all others, for one session.
+
+    me : name of this party; peers : names of all others
+    credential : the certificate by which others know it, to sign with; None where parties have none
+
+    Notes
+    -----
+    Whoever implements it knows who put a frame (by a certificate, or by the end of a pipe): the sender is never read
+    from the frame. A tag names one frame of a sender: "hello", "ready", "message/17", "done", "abort", and of a later
+    run of the session "3/message/17" (`split_tag`). Another frame under a tag is a replay, whether the first was taken
+    or not; the very same one is one that got no answer. Of "waiting" the last one counts.
+    """
+
+    @property
+    def me(self) -> str:
+        """Name of this party."""
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """Names of all other parties."""
+
+    @property
+    def credential(self) -> Signer | None:
+        """Certificate and key of this party."""
+
+    def put(self, receiver: str, tag: str, data: bytes) -> None:
+        """Hand over a frame; it is with the receiver's process, or on its way there, when this returns.
+
+        Unreachable if it surely did not arrive: it may be put again.
+        """
+
+    def get(self, sender: str, tag: str, wait: float) -> bytes | None:
+        """The frame that a sender put under a tag; None if it has not come within ``wait`` seconds.
+
+        Refused at once, whatever is waited for, if a peer put a frame that is too large or a replay.
+        """
+
+    def is_there(self, peer: str) -> bool:
+        """Whether the process of a peer answers now; returns within a second."""
+
+    def close(self) -> None:
+        """Give back what the connections hold; whatever was put before still arrives."""

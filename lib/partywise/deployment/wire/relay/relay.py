@@ -1,0 +1,202 @@
+"""Parties that reach each other through somebody between them, who hands on what it cannot read.
+
+`Relay` is the transport; a `Carrier` asks a peer and brings its answer (`nvflare`, beside this file). Whoever stands
+between sees who asks whom, when, and how many bytes; it can lose, repeat and delay them, which ends the run or changes
+nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from time import monotonic, sleep
+from typing import Protocol
+
+from ....core.errors import NoRoomError, PartyError, RefusalError, Unreachable
+from ....federation.identity import Identity, join_parts
+from ..inbox import Inbox
+from ..interface import LARGEST, printable, split_tag
+from ..journal import PASSING, Journal
+from .sealing import NONCE, Seal, split_parts
+
+LOG = logging.getLogger(__name__)
+LOG.addHandler(logging.NullHandler())
+# What a request is, and what a receiver without or with the keys answers.
+LOOK, KEY, FRAME, HERE, STALE = b"look", b"key", b"frame", b"here", b"stale"
+TAKEN, REFUSED, AHEAD, FULL = b"taken", b"refused", b"ahead", b"full"
+# Seconds until who is asked whether it lives must have answered; that who sends a frame is kept waiting for room.
+ANSWER, ROOM = 0.9, 1.0
+# Seconds without an answer after which a frame is put again, which is no replay.
+AGAIN, PATIENCE = 30.0, 60.0
+# Seconds until another attempt where an answer was none.
+PAUSE = 0.05
+
+
+class Carrier(Protocol):
+    """What brings bytes to the process of a peer, and its answer back."""
+
+    def ask(self, peer: str, data: bytes, seconds: float) -> bytes | None:
+        """What a peer answers; None if it has not within so many seconds, Unreachable if nobody is there."""
+
+    def serve(self, answer: Callable[[bytes], bytes] | None) -> None:
+        """Let requests be answered by a function from now on; by nobody, if None."""
+
+    def require_open(self) -> None:
+        """JobEndedError with the reason if whoever runs the job has ended it."""
+
+
+class Relay:
+    """One party's end of the connections to all others, sealed from end to end.
+
+    Parameters
+    ----------
+    me : str
+    peers : sequence of str
+    carrier : Carrier
+    identity : Identity
+        The job and the configuration that keys are signed for, and the certificate of the party.
+    largest : int
+        Bytes of the largest frame that is kept.
+    patience : float
+        Seconds in which a peer that is there must take a frame.
+    journal : Journal, optional
+        Keeps what comes and what was delivered, so that another process can take the place of this one.
+    """
+
+    def __init__(
+        self,
+        me: str,
+        peers: Sequence[str],
+        carrier: Carrier,
+        identity: Identity,
+        *,
+        largest: int = LARGEST,
+        patience: float = PATIENCE,
+        journal: Journal | None = None,
+    ) -> None:
+        self.me, self.peers, self.credential = me, tuple(peers), identity.credential
+        self.inbox, self._journal = Inbox(me, self.peers, largest, journal), journal
+        self._carrier, self._seal, self._patience = carrier, Seal(me, identity), patience
+        carrier.serve(self._answer)
+
+    def put(self, receiver: str, tag: str, data: bytes) -> None:
+        """As `partywise.deployment.wire.interface.Transport.put`.
+
+        A frame without an answer is put again: the same one under its tag is no replay. Unreachable where nobody is
+        there; PartyError where somebody is, and takes nothing.
+        """
+        self._check_peer(receiver)
+        if self._journal is None or tag in PASSING:
+            self._hand(receiver, tag, data)
+        elif not self._journal.is_delivered(receiver, tag):
+            self._hand(
+                receiver, tag, data if split_tag(tag)[1] == "message" else self._journal.notice(receiver, tag, data)
+            )
+            self._journal.deliver(receiver, tag)
+
+    def get(self, sender: str, tag: str, wait: float) -> bytes | None:
+        """As `partywise.deployment.wire.interface.Transport.get`."""
+        self._carrier.require_open()
+        return self.inbox.get(sender, tag, wait)
+
+    def is_there(self, peer: str) -> bool:
+        """Whether the process of a peer lives; one that computes without a pause answers late, and is there."""
+        self._check_peer(peer)
+        try:
+            return self._carrier.ask(peer, LOOK, ANSWER) in (HERE, None)
+        except Unreachable:
+            return False
+
+    def close(self) -> None:
+        """Answer nobody any longer; whatever was put has arrived."""
+        self._carrier.serve(None)
+
+    def _hand(self, receiver: str, tag: str, data: bytes) -> None:
+        """Put a frame until it is taken, refused, or nobody takes it."""
+        end = monotonic() + self._patience
+        while monotonic() < end:
+            self._carrier.require_open()
+            if not self._seal.key_of(receiver):
+                self._exchange_keys(receiver)
+                continue
+            sealed = self._seal.close(receiver, tag, data)
+            request = join_parts(FRAME, self.me, self._seal.key, self._seal.key_of(receiver), sealed)
+            answer = self._carrier.ask(receiver, request, min(AGAIN, self._patience))
+            if answer == STALE:
+                self._exchange_keys(receiver)
+            elif answer is not None and (taken := self._read(receiver, answer, sealed[:NONCE])) is not None:
+                return self._conclude(receiver, *taken)
+            sleep(PAUSE)
+        raise PartyError(f"{receiver!r} has taken nothing for {self._patience:g} seconds: it hangs.")
+
+    def _exchange_keys(self, peer: str) -> None:
+        """Tell a peer the key of this process, and learn its own; PartyError where either is not taken.
+
+        Whoever is between could have said so: it is no refusal of the peer, which would end a run for good.
+        """
+        answer = self._carrier.ask(peer, join_parts(KEY, self.me, self._seal.announcement), ANSWER)
+        if answer == REFUSED:
+            raise PartyError(f"{peer!r} refuses the sealing key of {self.me!r}: its output says why.")
+        try:
+            if answer is not None:
+                self._seal.learn(peer, answer)
+        except RefusalError as error:
+            raise PartyError(str(error)) from None
+
+    def _read(self, receiver: str, answer: bytes, nonce: bytes) -> tuple[bytes, bytes] | None:
+        """What a peer says of a frame; None for what it did not say of this one, which is as no answer."""
+        try:
+            of, said, why = self._seal.open(receiver, answer)
+        except (RefusalError, ValueError):
+            return None
+        return (said, why) if of == nonce else None
+
+    def _conclude(self, receiver: str, said: bytes, why: bytes) -> None:
+        """Return if a frame was taken."""
+        if said == AHEAD:
+            raise NoRoomError(f"{receiver!r} has not taken what came before.")
+        if said == FULL:
+            raise Unreachable(f"{receiver!r} cannot keep what comes: its output says why.")
+        if said != TAKEN:
+            raise RefusalError(
+                f"{receiver!r} refuses what came: {printable(why.decode(errors='replace'), len(why))}", receiver
+            )
+
+    def _answer(self, request: bytes) -> bytes:
+        """What this party answers to what somebody says is from a peer."""
+        if request == LOOK:
+            return HERE
+        try:
+            kind, name, *parts = split_parts(request)
+            sender = name.decode()
+            if sender not in self.peers:
+                raise RefusalError(f"somebody says that it is {sender!r:.80}, who is none of {self.peers}.")
+            if kind == KEY:
+                self._seal.learn(sender, parts[0])
+                return self._seal.announcement
+            theirs, mine, sealed = parts
+            if mine != self._seal.key or theirs != self._seal.key_of(sender):
+                return STALE
+            tag, data = self._seal.open(sender, sealed)
+        except (RefusalError, ValueError, IndexError) as error:
+            LOG.warning("refused: %s", error)
+            return REFUSED
+        said, why = self._keep(sender, tag.decode(errors="replace"), data)
+        return self._seal.close(sender, sealed[:NONCE], said, why)
+
+    def _keep(self, sender: str, tag: str, data: bytes) -> tuple[bytes, str]:
+        """Keep a frame; what its sender hears of it."""
+        try:
+            self.inbox.await_room(sender, tag, len(data), ROOM)
+            self.inbox.keep(sender, tag, data)
+        except NoRoomError:
+            return AHEAD, ""
+        except RefusalError as error:
+            return REFUSED, str(error)
+        except OSError:
+            return FULL, ""
+        return TAKEN, ""
+
+    def _check_peer(self, name: str) -> None:
+        if name not in self.peers:
+            raise ValueError(f"party {name!r} is not a peer of {self.me!r}; its peers are {self.peers}.")
