@@ -155,7 +155,7 @@ def test_a_module_offers_what_has_no_underscore():
     """
     lists = {name for name, path in MODULES.items() if "\n__all__ =" in path.read_text(encoding="utf-8")}
     faces = {name for name in lists if MODULES[name].name == "__init__.py"}
-    assert lists - faces == {"federation.transport.connection"}
+    assert lists - faces == {"deployment.wire.connection"}
     assert "implicit_reexport = false" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
@@ -222,6 +222,13 @@ def test_a_method_knows_no_other_and_a_study_no_other():
             assert others <= {study(name), "studies"}, name
 
 
+def test_nothing_outside_imports_the_room_of_parties_apart():
+    """The table of verbs names its verbs by their addresses."""
+    assert {room(name) for name in MODULES for used in own_imports(name) if room(used) == "deployment"} == {
+        "deployment"
+    }
+
+
 def test_methods_never_import_each_other():
     methods = protocol_modules()
     assert len(methods) >= 8
@@ -266,9 +273,14 @@ def test_heavy_and_foreign_packages_stay_where_they_belong():
 
 # Only these files know who carries bytes over a network, who makes certificates, and who agrees on keys.
 CARRIERS = {
-    "aiohttp": {"transport.connection", "transport.pool"},
-    "tno": {"transport.connection"},
-    "cryptography": {"transport.authority", "transport.credential", "transport.tls", "exchanges.masks.pair_keys"},
+    "aiohttp": {"deployment.wire.connection", "deployment.wire.pool"},
+    "tno": {"deployment.wire.connection"},
+    "cryptography": {
+        "deployment.wire.authority",
+        "deployment.wire.credential",
+        "deployment.wire.tls",
+        "federation.exchanges.masks.pair_keys",
+    },
 }
 
 
@@ -276,14 +288,12 @@ def test_the_extra_of_networks_is_imported_in_six_files():
     """By nobody at once, or within functions: nothing changes for who asks for no network."""
     for name in MODULES:
         for top in {other.split(".")[0] for other in foreign_imports(MODULES[name])} & {*CARRIERS, "ormsgpack"}:
-            assert name in {f"federation.{file}" for file in CARRIERS.get(top, ())}, f"{name} imports {top}"
-    at_once = [
-        node for node in tree(MODULES["federation.transport.authority"]).body if isinstance(node, ast.ImportFrom)
-    ]
+            assert name in CARRIERS.get(top, ()), f"{name} imports {top}"
+    at_once = [node for node in tree(MODULES["deployment.wire.authority"]).body if isinstance(node, ast.ImportFrom)]
     assert not [node.module for node in at_once if (node.module or "").startswith("cryptography")]
-    heavy = {f"federation.transport.{name}" for name in ("connection", "pool")}
+    heavy = {f"deployment.wire.{name}" for name in ("connection", "pool")}
     users = [name for name in MODULES if heavy & own_imports(name) and name not in heavy]
-    assert users == ["federation.transport.network"]
+    assert users == ["deployment.wire.network"]
     plain = [node for node in tree(MODULES[users[0]]).body if isinstance(node, ast.ImportFrom) and node.level]
     assert not {"connection", "pool"} & {node.module for node in plain}
 
@@ -307,7 +317,7 @@ READERS = (
     "federation.",
     "alignment.align",
     "experiment.cells",
-    "experiment.deployment.",
+    "deployment.",
     "audits.contract",
     "audits.replay",
 )

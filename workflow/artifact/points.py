@@ -214,7 +214,7 @@ def network(root: Path) -> Iterator[str]:
                 yield f"the data set {name} has no SHA-256"
     for path in sorted((root / "lib").rglob("*.py")):
         # What crosses between parties goes through a folder of its own, and downloads nothing.
-        allowed = path.name == "carriers.py" or path.parent.parts[-2:] == ("federation", "transport")
+        allowed = path.name == "carriers.py" or path.parent.parts[-2:] == ("deployment", "wire")
         if DOWNLOADS.search(path.read_text(encoding="utf-8")) and not allowed:
             yield f"{path.relative_to(root)} reaches the network: data sets come through data/carriers.py alone"
     if "network" not in section(text(root, requirements.PAGE), "Set-up, and what takes longer"):

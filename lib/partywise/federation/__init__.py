@@ -1,1 +1,1 @@
-"""Parties, what may cross between them, sub-protocols, transport between processes."""
+"""Parties, what may cross between them, sub-protocols, accounts, and what estimators share."""
