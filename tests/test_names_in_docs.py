@@ -61,7 +61,7 @@ def built(path: Path) -> bool:
 def text(path: Path) -> str:
     """What is read of a document; of the history of changes its newest section."""
     content = path.read_text(encoding="utf-8")
-    if path.name == "CHANGELOG.md":
+    if path.name in ("CHANGELOG.md", "numbers_moved.md"):
         return content.split("\n## ")[1]
     return content
 

@@ -2,7 +2,7 @@
 
 Numbers are masked, since their last digits differ between processors; what is compared is all the rest: who sends what
 to whom, names, kinds, arguments, rows of the ledger, types and shapes of arrays, in the order of the program.
-`python tests/federation/test_golden_frames.py` writes the file anew; the change belongs into the CHANGELOG.
+`python tests/federation/test_golden_frames.py` writes the file anew; the change belongs into docs/numbers_moved.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The project in a folder of its own, and Snakemake run in it: tools of the pipeline's tests.
 
 ``python tests/support/pipeline.py`` runs config/tiny.yaml and stores its means anew in
-tests/support/files/tiny_summary.csv; a change of that file belongs into the CHANGELOG ("numbers moved, because ...").
+tests/support/files/tiny_summary.csv; a change of that file belongs into docs/numbers_moved.md.
 """
 
 from __future__ import annotations

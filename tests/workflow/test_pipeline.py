@@ -119,7 +119,7 @@ def test_small_blocks_on_one_core_give_the_same_bytes(finished, tmp_path):
 
 
 def test_cube_agrees_with_the_stored_one(finished):
-    """Means of the tiny run, stored when its numbers were last meant to move (see CHANGELOG)."""
+    """Means of the tiny run, stored when its numbers were last meant to move (docs/numbers_moved.md)."""
     found, stored = summary(finished / RESULTS / STUDY / "summary.csv"), summary(STORED)
     assert len(stored) > 80
     for where, value in stored.items():

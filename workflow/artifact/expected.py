@@ -24,10 +24,10 @@ END = (
     r"Figures: {top}/figures/<study>/; all on one page: \./run report",
 )
 AFTER = """
-Numbers of a study move with its code and are in the CHANGELOG then; on one version they are the same on every machine
-with the same processor features, whatever the number of cores. What differs between two runs is the time in the last
-line. `./run compare` and `./run compare --findings` say whether two runs agree, `./run compare --reference` compares
-with stored results.
+Numbers of a study move with its code and are in docs/numbers_moved.md then; on one version they are the same on every
+machine with the same processor features, whatever the number of cores. What differs between two runs is the time in
+the last line. `./run compare` and `./run compare --findings` say whether two runs agree, `./run compare --reference`
+compares with stored results.
 
 ## `./run test`
 
