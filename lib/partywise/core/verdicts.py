@@ -22,8 +22,9 @@ WARNED, REFUSED = 0.05, 0.5
 # Largest share, of records and of their squared length, at which intervals hold: so little clipping moves coefficients
 # by less than their errors. Of normal records, 0.3 % beyond a radius have 0.6 % of the squares; of lognormal ones 5 %.
 TOLERATED = 0.01
-# A fit has diverged if its loss on its own records is so many times that of the start, where all coefficients are 0.
-GROWN = 10.0
+# A fit with noise has diverged if its loss on its own records is so many times that of the start, at coefficients of 0;
+# one without noise if its loss is above that of the start, except for rounding.
+GROWN, GROWN_WITHOUT_NOISE = 10.0, 1 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,12 @@ def finite_verdict(arrays: Mapping[str, np.ndarray]) -> Verdict:
     return OK
 
 
-def growth_verdict(loss: float, start: float, remedy: str) -> Verdict:
-    """Judge whether a fit's loss on its own records has grown from that of its start."""
-    if not loss > GROWN * start:
+def growth_verdict(loss: float, start: float, remedy: str, *, noise: bool = True) -> Verdict:
+    """Judge whether a fit's loss on its own records has grown from that of its start.
+
+    noise : whether the fit has some, which alone may make it worse than its start
+    """
+    if not loss > (GROWN if noise else GROWN_WITHOUT_NOISE) * start:
         return OK
     return Verdict(
         "diverged",

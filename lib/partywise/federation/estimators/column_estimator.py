@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
@@ -31,6 +32,11 @@ class Predictor(Estimator):
         """How scores become probabilities of the second label."""
         return LOGIT
 
+    @property
+    def _has_noise(self) -> bool:
+        """Whether a fit may be worse than none because of its noise."""
+        return self.epsilon != math.inf
+
     def _scores(self, X: np.ndarray) -> np.ndarray:
         """One number a record, shape (n,): of labels on the scale of the link."""
         raise NotImplementedError
@@ -48,7 +54,8 @@ class Predictor(Estimator):
         """Judge a fit by its records (n, d), and by its loss on their responses (n,): numbers, or labels 0 and 1."""
         scores = self._scores(X)
         loss, start = self._loss(scores, response), self._loss(np.zeros_like(scores), response)
-        self._judge(*verdicts, response_verdict("y", response), growth_verdict(loss, start, self._shorter_steps()))
+        growth = growth_verdict(loss, start, self._shorter_steps(), noise=self._has_noise)
+        self._judge(*verdicts, response_verdict("y", response), growth)
 
     def _loss(self, scores: np.ndarray, response: np.ndarray) -> float:
         """Mean squared error, or mean log-loss of labels, of scores (n,)."""

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...core.verdicts import growth_verdict, response_verdict
+from ...core.verdicts import OK, Verdict, growth_verdict, response_verdict
 from ...federation.estimators.estimator import Estimator, Method, groups_of, numbers, party, summary_rows
 from ...federation.estimators.fit_budget import Budget
 from ...federation.parties import split_columns
@@ -24,6 +24,7 @@ from .options import (
     PublishedOptions,
     RoundwiseOptions,
 )
+from .paths import SOLVE_RIDGE
 from .protocols import baselines, curves, moments, rounds
 
 UNUSED = "nothing is clipped to it: no noise is added, or the radius is taken from the data"
@@ -174,8 +175,27 @@ class FunctionalBoosting(Estimator):
         self._judge(
             response_verdict("y", Y),
             growth_verdict(errors, start, "declare a larger radius, or give more noise-free records"),
+            self._judge_sizes(X, names),
         )
         return self
+
+    def _judge_sizes(self, X: np.ndarray, names: Sequence[str]) -> Verdict:
+        """Judge whether the equations of a joint fit, whose ridge is a share of the mean variance, have all predictors.
+
+        A variance of 100 ridges is shrunk by 1 %; predictors that do not vary have no operator in any case.
+        """
+        if getattr(self._options(), "kind", "") != "least_squares":
+            return OK
+        variances = np.var(X, axis=0).mean(axis=1)
+        least = 100 * SOLVE_RIDGE * variances.mean()
+        small = [name for name, variance in zip(names, variances, strict=True) if 0 < variance < least]
+        if not small:
+            return OK
+        return Verdict(
+            "singular",
+            f"the curves of {', '.join(small)} are less than a thousandth of the size of the others, which hides them: "
+            "scale the curves of all predictors to about the same size",
+        )
 
     def _derive(self) -> None:
         estimate = self._fitted_estimate()

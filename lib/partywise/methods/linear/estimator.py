@@ -88,6 +88,7 @@ class VerticalLinear(Predictor):
         "pooled": Method(PooledOptions, pooled.fit, holder="active"),
         "exact": Method(ExactOptions, pooled.fit, holder="active"),
     }
+    _has_noise = False
     _estimate = Estimate
     _model_fields = ("coefficients", "epsilon_claimed")
     _finite = ("coef_", "intercept_")

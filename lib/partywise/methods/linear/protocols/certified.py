@@ -55,6 +55,8 @@ from ..steps import SLOPES, kept_rounds, residuals, shrinkage, with_ones
 from .common import SERVER, Trail, estimate_of, local_batch, local_batches, local_response, move, start
 
 FREE_KEY = "a public key, drawn without a look at the data"
+# Bits of an integer that a float holds the size of.
+LARGEST_BITS = 1000
 
 
 def local_columns(
@@ -187,8 +189,13 @@ def server_answer(opened: Sequence[np.ndarray], place: int, parts: Sequence[Clea
 
 
 def server_seen(opened: Sequence[np.ndarray], columns: Sequence[Sequence[int]]) -> np.ndarray:
-    """(1, d) the numbers that the server opened, without that of the intercept, for attacks on its view."""
-    vectors = [np.array(from_bytes(rows), dtype=float) for rows in opened]
+    """(1, d) the numbers that the server opened, without that of the intercept, for attacks on its view.
+
+    They are over a power of two where floats do not hold them: attacks read their direction.
+    """
+    integers = [from_bytes(rows) for rows in opened]
+    excess = max(0, max(abs(value).bit_length() for values in integers for value in values) - LARGEST_BITS)
+    vectors = [np.array([value >> excess for value in values], dtype=float) for values in integers]
     blocks = [values[None, len(values) - len(group) :] for values, group in zip(vectors, columns, strict=True)]
     return merge_blocks(blocks, columns)
 
