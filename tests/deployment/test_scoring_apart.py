@@ -226,7 +226,7 @@ def test_what_cannot_be_scored_is_told_before_a_file_is_opened(change, words):
 def test_methods_that_do_not_score_are_told():
     case = trees("tables", "none")
     case.network |= {"score": {"shop": "new.csv", "bank": "fresh.csv"}, "rows": NEW}
-    with pytest.raises(ConfigError, match="has inference: none; say how"):
+    with pytest.raises(ConfigError, match="has inference: none; state how"):
         case.deployment()
     case.method = {"protocol": "pooled"}
     case.network.pop("epsilon")

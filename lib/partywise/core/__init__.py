@@ -1,1 +1,1 @@
-"""What every room uses: errors, checks of arguments, files, randomness, verdicts."""
+"""Common ground of every room: errors, checks of arguments, files, randomness, verdicts, verbs."""

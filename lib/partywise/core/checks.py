@@ -26,7 +26,7 @@ FORMULA = ("=", "+", "-", "@")
 
 @dataclass(frozen=True)
 class Range:
-    """What a number may be, as part of the type of a field: ``Annotated[int, Range(1, 100)]``.
+    """Range of a number, as part of the type of a field: ``Annotated[int, Range(1, 100)]``.
 
     low, high : bounds; ends : which of them belong to it, as in ``(]``; finite : whether infinity is refused
     advice : what else to know, at the end of the message
@@ -39,7 +39,7 @@ class Range:
     advice: str = ""
 
     def problem(self, value: float) -> str:
-        """What the number must be, as the end of a sentence; empty where it is."""
+        """Return what the number must be, as the end of a sentence; empty if it is."""
         above = value > self.low or (value == self.low and self.ends[0] == "[")
         below = value < self.high or (value == self.high and self.ends[1] == "]")
         if above and below and (isfinite(value) or not self.finite):
@@ -108,12 +108,12 @@ def _problems(where: str, value: Any, hint: Any, limit: Range | None = None) -> 
             kinds = words if isinstance(value, str) else [arg for arg in kinds if arg not in words]
         if value is not None:
             yield from (
-                found for kind in kinds if kind is not types.NoneType for found in _problems(where, value, kind)
+                fault for kind in kinds if kind is not types.NoneType for fault in _problems(where, value, kind)
             )
     elif origin is tuple:
         inner = [args[0]] * len(value) if args[-1] is Ellipsis else args
-        for i, (one, kind) in enumerate(zip(value, inner, strict=False)):
-            yield from _problems(f"{where}[{i}]", one, kind)
+        for i, (entry, kind) in enumerate(zip(value, inner, strict=False)):
+            yield from _problems(f"{where}[{i}]", entry, kind)
     elif origin is Literal and value not in args:
         yield where, value, f"it must be one of {', '.join(map(str, args))}"
     elif hint is int and not float(value).is_integer():

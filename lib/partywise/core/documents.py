@@ -16,7 +16,7 @@ TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class FileProblem(ValueError):
-    """What is wrong with a file, as a sentence."""
+    """Fault of a file, as a sentence."""
 
 
 def digest_of(data: bytes) -> str:
@@ -33,10 +33,10 @@ def decode_json(name: str, data: bytes) -> Any:
     """Inverse of `encode_json`; FileProblem for keys that occur twice, numbers that are not finite, other encodings."""
 
     def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        mapping = dict(pairs)
+        if len(mapping) < len(pairs):
             raise FileProblem(f"{name} has a key that occurs twice")
-        return found
+        return mapping
 
     def refuse(word: str) -> float:
         raise FileProblem(f"{name} holds {word}, which is not a finite number")

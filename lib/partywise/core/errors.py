@@ -79,7 +79,7 @@ class NoRoomError(Unreachable):
 
 
 class RefusalError(PartyError):
-    """What came from a party is not what the program says: a replay, another run, a wrong digest, kind or shape.
+    """A message of a party differs from what the program states: a replay, another run, a wrong digest, kind or shape.
 
     sender, tag : whose frame it was and under which tag it came, where that is known
     """
@@ -90,7 +90,7 @@ class RefusalError(PartyError):
 
 
 class PolicyError(Exception):
-    """What the policy of a site forbids (`site.yaml`): the sentence stays at its party, others hear that it refuses."""
+    """The policy of a site forbids it (`site.yaml`): the sentence stays at its party, others hear that it refuses."""
 
 
 class AccountError(RuntimeError):

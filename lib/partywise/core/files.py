@@ -73,13 +73,13 @@ def _try_folder(folder: Path) -> None:
 def _left(path: Path) -> list[Path]:
     """Temporary files for a path whose processes have ended on this machine."""
     head, tail = f".{path.stem}.", f".part{path.suffix}"
-    found = []
+    leftovers = []
     for name in os.listdir(path.parent):
         if name.startswith(head) and name.endswith(tail):
             mark = MARK.fullmatch(name.removeprefix(head).removesuffix(tail))
             if mark and mark[1] == _machine() and not _alive(int(mark[2])):
-                found.append(path.parent / name)
-    return found
+                leftovers.append(path.parent / name)
+    return leftovers
 
 
 def _survives_run() -> bool:
@@ -186,7 +186,7 @@ def bin_names(edges: Sequence[float]) -> list[str]:
 
 
 class ReadPolicy:
-    """What readers of own files ask at each step: everything is allowed, unless the site of a party says less."""
+    """Questions that readers of own files ask at each step: all is allowed, unless the site of a party says less."""
 
     def check_file(self, file: str) -> None:
         """A file is about to be opened."""

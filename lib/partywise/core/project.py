@@ -1,4 +1,4 @@
-"""Where the pipeline lies, and how its verbs are called: beside ``lib`` in a clone, inside the package of a wheel."""
+"""Place of the pipeline and the call of its verbs: beside ``lib`` in a clone, inside the package of a wheel."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def command(verb: str = "run") -> str:
-    """How people call a verb here: ``./run VERB`` in a clone, ``partywise VERB`` where the package is installed."""
+    """Return how people call a verb: ``./run VERB`` in a clone, ``partywise VERB`` where the package is installed."""
     if IN_CLONE:
         return "./run" if verb == "run" else f"./run {verb}"
     return f"partywise {verb}"

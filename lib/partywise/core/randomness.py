@@ -221,5 +221,5 @@ def _seed(root: int, digest: bytes) -> np.random.PCG64DXSM:
 
 
 def mersenne_twister(seed: int) -> np.random.RandomState:
-    """What published code draws from that fixes the seed of numpy's old generator: public, so that it hides nothing."""
+    """Generator of published code that fixes the seed of numpy's old generator: public, so that it hides nothing."""
     return np.random.RandomState(seed)

@@ -49,7 +49,7 @@ class Family(ABC):
 
     @property
     def domain(self) -> str:
-        """What y may be, for messages."""
+        """Domain of y, for messages."""
         return self.facts.domain
 
     @abstractmethod
@@ -117,15 +117,15 @@ class Family(ABC):
 
     def check(self, y: np.ndarray, name: str = "y") -> None:
         """ValueError for the first response that the family does not have, with the families that fit all values."""
-        found = np.asarray(y, dtype=float)
-        wrong = np.flatnonzero(~(np.isfinite(found) & self.contains(found)))
+        responses = np.asarray(y, dtype=float)
+        wrong = np.flatnonzero(~(np.isfinite(responses) & self.contains(responses)))
         if not len(wrong):
             return
-        value = float(found[wrong[0]])
+        value = float(responses[wrong[0]])
         if not np.isfinite(value):
             raise ValueError(f"{name} has the value {value}: fill or drop records without a response first.")
-        finite = found[np.isfinite(found)]
-        fitting = ", ".join(one.name for one in FAMILIES.values() if np.all(one.contains(finite)))
+        finite = responses[np.isfinite(responses)]
+        fitting = ", ".join(family.name for family in FAMILIES.values() if np.all(family.contains(finite)))
         raise ValueError(
             f"{name} has the value {value:g}: family '{self.name}' takes {self.domain}. Families that fit all "
             f"values: {fitting}."
@@ -139,13 +139,13 @@ class Family(ABC):
         """
         mean = float(np.average(y, weights=weights))
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = float(self.link(np.array(mean)))
-        if not np.isfinite(found):
+            intercept = float(self.link(np.array(mean)))
+        if not np.isfinite(intercept):
             raise ValueError(
                 f"y has the mean {mean:g}, where the link of family '{self.name}' is infinite: the null deviance is 0, "
                 "give responses that differ."
             )
-        return found if offset is None else self.start_with_offset(y, weights, offset, found)
+        return intercept if offset is None else self.start_with_offset(y, weights, offset, intercept)
 
     def start_with_offset(self, y: np.ndarray, weights: np.ndarray | None, offset: np.ndarray, plain: float) -> float:
         """`start` with an offset; ``plain``: without."""

@@ -1,4 +1,4 @@
-"""What scores are judged by: labels 0 and 1 by the logarithmic loss, numbers by the squared error."""
+"""Losses of scores: labels 0 and 1 by the logarithmic loss, numbers by the squared error."""
 
 from __future__ import annotations
 

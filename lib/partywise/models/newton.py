@@ -158,9 +158,9 @@ def refuse_runaway(objective: Objective, point: Point, final: bool) -> None:
 def no_minimiser(direction: np.ndarray, reason: str) -> UnboundedObjectiveError:
     """The error of a problem without minimiser; its attribute ``direction`` is a unit vector of shape (k,)."""
     unit = direction / np.linalg.norm(direction)
-    shown = np.array2string(unit, precision=3, threshold=12, max_line_width=100)
+    text = np.array2string(unit, precision=3, threshold=12, max_line_width=100)
     error = UnboundedObjectiveError(
-        f"ridge=0 and the noisy dot-product admits no minimiser: {reason} along the direction {shown}; give a ridge "
+        f"ridge=0 and the noisy dot-product admits no minimiser: {reason} along the direction {text}; give a ridge "
         "(plan_label_dp chooses one), or use a first-order trainer with a fixed number of steps."
     )
     error.direction = unit  # type: ignore[attr-defined]

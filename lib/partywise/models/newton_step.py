@@ -120,9 +120,9 @@ def newton_direction(gradient: np.ndarray, matrix: np.ndarray) -> np.ndarray | N
 def rank_of(matrix: np.ndarray) -> int:
     """Rank of X'WX (q, q) with positive weights, which is the rank of all columns with the intercept."""
     d = np.diag(matrix)
-    kept = d > DEFINITE * max(float(np.max(d)), 0.0)
-    scale = 1 / np.sqrt(d[kept])
-    values = np.linalg.eigvalsh(matrix[np.ix_(kept, kept)] * np.outer(scale, scale))
+    positive = d > DEFINITE * max(float(np.max(d)), 0.0)
+    scale = 1 / np.sqrt(d[positive])
+    values = np.linalg.eigvalsh(matrix[np.ix_(positive, positive)] * np.outer(scale, scale))
     return int(np.sum(values > DEFINITE))
 
 

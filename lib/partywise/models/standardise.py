@@ -18,7 +18,7 @@ CONSTANT = 1e-13
 
 @dataclass(frozen=True)
 class Scaling:
-    """What is subtracted from columns and what they are divided by.
+    """Means that are subtracted from columns, and scales that divide them.
 
     means, scales : (p,)
     """
@@ -32,9 +32,9 @@ class Scaling:
 
     def matrix(self) -> np.ndarray:
         """(1 + p, 1 + p) map of standardised coefficients, the intercept first, to those of the given columns."""
-        found = np.diag(np.concatenate([np.ones(1), 1 / self.scales]))
-        found[0, 1:] = -self.means / self.scales
-        return found
+        matrix = np.diag(np.concatenate([np.ones(1), 1 / self.scales]))
+        matrix[0, 1:] = -self.means / self.scales
+        return matrix
 
     def coefficients(self, beta: np.ndarray) -> np.ndarray:
         """(1 + p,) coefficients of the given columns from those of standardised ones."""
@@ -46,14 +46,14 @@ class Scaling:
         slopes = coefficients[1:]
         return np.concatenate([[coefficients[0] + self.means @ slopes], slopes * self.scales])
 
-    def covariance(self, found: np.ndarray) -> np.ndarray:
+    def covariance(self, covariance: np.ndarray) -> np.ndarray:
         """(1 + p, 1 + p) covariance of the coefficients of the given columns from that of standardised ones."""
         T = self.matrix()
-        return T @ found @ T.T
+        return T @ covariance @ T.T
 
     @classmethod
     def merge(cls, parts: Sequence[Scaling], order: np.ndarray) -> Scaling:
-        """Of all columns by their global numbers, from those of several holders and the order of theirs."""
+        """Return the scaling of all columns by their global numbers, from those of several holders and their order."""
         means, scales = (np.concatenate([getattr(part, name) for part in parts]) for name in ("means", "scales"))
         return cls(means[order], scales[order])
 

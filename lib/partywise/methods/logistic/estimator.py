@@ -178,7 +178,7 @@ class LabelPrivateLogisticRegression(Predictor):
                 raise ValueError(
                     f"{name}={self._given[name]!r} asks the evaluator of a study, not a fit: leave it out."
                 )
-        held = [
+        blocks = [
             party(parties[0], "passive", range(k), X=features),
             party(parties[1], "active", y=labels),
         ]
@@ -187,8 +187,8 @@ class LabelPrivateLogisticRegression(Predictor):
         self._require_scale(column_labels(X) or names[1:], scaled)
         if self.public_bounds is not None:
             beyond = int(np.count_nonzero(units != scaled))
-            held[0].clips.add("public_bounds", beyond, units.size, lost_squares(units, scaled))
-        self._simulate(held, n, rng, public=public, settings=settings)
+            blocks[0].clips.add("public_bounds", beyond, units.size, lost_squares(units, scaled))
+        self._simulate(blocks, n, rng, public=public, settings=settings)
         self.classes_, self.n_features_in_ = classes, k - 1
         self._keep_names(X)
         self._derive()
@@ -234,16 +234,16 @@ class LabelPrivateLogisticRegression(Predictor):
                 )
 
     def _derive(self) -> None:
-        found = self._fitted_estimate()
-        low, width = self._ranges(len(found.theta) - 1)
-        self.coef_ = found.theta[1:] / width
-        self.intercept_ = float(found.theta[0] - self.coef_ @ low)
+        estimate = self._fitted_estimate()
+        low, width = self._ranges(len(estimate.theta) - 1)
+        self.coef_ = estimate.theta[1:] / width
+        self.intercept_ = float(estimate.theta[0] - self.coef_ @ low)
         # Errors of the intercept of other units need covariances, unless ranges begin at 0.
         units = np.append(np.nan if np.any(low) else 1.0, 1 / width)
-        self.noise_errors_ = None if found.noise_errors is None else found.noise_errors * units
-        self.noise_errors_reason_, self.intervals_ = found.noise_errors_reason, found.intervals
-        if found.intervals.centre is not None and found.intervals.standard_errors is not None:
-            self.intervals_ = Intervals(found.intervals.centre * units, found.intervals.standard_errors * units)
+        self.noise_errors_ = None if estimate.noise_errors is None else estimate.noise_errors * units
+        self.noise_errors_reason_, self.intervals_ = estimate.noise_errors_reason, estimate.intervals
+        if estimate.intervals.centre is not None and estimate.intervals.standard_errors is not None:
+            self.intervals_ = Intervals(estimate.intervals.centre * units, estimate.intervals.standard_errors * units)
         self.conf_int_ = self.intervals_.bounds()
 
     def _withhold_intervals(self, withheld: Intervals) -> None:
@@ -276,18 +276,18 @@ class LabelPrivateLogisticRegression(Predictor):
         x1              0.4721      0.1028     0.05251      0.8985
         """
         theta, errors = np.append(self.intercept_, self.coef_), self.noise_errors_
-        given = {"coef": theta}
+        columns = {"coef": theta}
         if errors is not None:
-            given["noise sd"] = errors
+            columns["noise sd"] = errors
         if self.conf_int_ is not None:
-            given |= {"2.5 %": self.conf_int_[:, 0], "97.5 %": self.conf_int_[:, 1]}
+            columns |= {"2.5 %": self.conf_int_[:, 0], "97.5 %": self.conf_int_[:, 1]}
         rows = [self._cost()]
         if self._options().uses_epsilon:
             rows.append(noise_line(self.noise_errors_reason_))
         reason = self.intervals_.reason
         rows.append(f"no intervals: {reason}" if reason else "intervals: over labels and noise, ridge taken off")
         names = ["intercept", *(f"x{place}" for place in range(len(theta) - 1))]
-        return "\n".join([*rows, *summary_rows(given, names, 10)])
+        return "\n".join([*rows, *summary_rows(columns, names, 10)])
 
     @property
     def _link(self) -> Link:

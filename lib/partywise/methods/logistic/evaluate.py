@@ -1,4 +1,4 @@
-"""How good a fit is, measured by the experimenter on labels: nothing here is private, nothing here is sent."""
+"""Quality of a fit, measured by the experimenter on labels: nothing here is private, nothing here is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What everyone may know before a label is read, the link and the plan included, and what a fit returns.
+"""Public facts before a label is read, with the link and the plan, and the estimate that a fit returns.
 
 The link that a `Plan` holds is that of all that is fitted and measured with it: another one (`partywise.models.links`)
 is given to `fixed_plan` or `label_noise_plan`.
@@ -18,7 +18,7 @@ from ...models.links import LOGIT, Link, require_logit
 
 @dataclass(frozen=True)
 class PublicFacts:
-    """What everyone knows before a label is read: the sizes, and which rows train.
+    """Public facts before a label is read: the sizes, and which rows train.
 
     from_the_data : number of features whose range was read from the table, so that one row can rescale all others
     """
@@ -31,7 +31,7 @@ class PublicFacts:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """How a dot-product will be released and fitted; computed from public inputs only.
+    """Plan of the release of a dot-product and of its fit; computed from public inputs only.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What every method of the study returns.
+    """Estimate that every method of the study returns.
 
     theta : (k,) coefficients
     epsilon_claimed : by the formula that set the noise
@@ -136,7 +136,7 @@ class Estimate:
 
 
 class CaseSettings(Protocol):
-    """What a case may say of the planned ridge, and of delta instead of its study."""
+    """Settings of a case: the planned ridge, and a delta in place of the study's."""
 
     @property
     def tau(self) -> float: ...

@@ -161,10 +161,10 @@ def descent_deviations(
     along = vectors.T @ noise_covariance(X, plan) @ vectors
     if plan.rounds == 1:
         sums = rate * _geometric(factors, steps)
-        found = along * np.outer(sums, sums)
+        covariance = along * np.outer(sums, sums)
     else:
-        found = along * rate**2 * _geometric(np.outer(factors, factors), steps)
-    return np.sqrt(np.maximum(np.diagonal(vectors @ found @ vectors.T), 0.0))
+        covariance = along * rate**2 * _geometric(np.outer(factors, factors), steps)
+    return np.sqrt(np.maximum(np.diagonal(vectors @ covariance @ vectors.T), 0.0))
 
 
 def _geometric(factors: np.ndarray, terms: int) -> np.ndarray:

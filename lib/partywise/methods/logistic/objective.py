@@ -1,4 +1,4 @@
-"""What label-private regression feeds its objective: one dot-product with the labels, and a ridge.
+"""Objective of label-private regression: one dot-product with the labels, and a ridge.
 
 Column 0 of X is the intercept (all ones), which the ridge penalises a hundred times less than the other columns. The
 objective itself is `partywise.models.objective`.

@@ -306,11 +306,18 @@ def _best(expected: Expectation, candidates, **fields) -> Plan:
     strengths = RIDGE_STEPS * expected.ridge
     table = predicted_excess(expected, [covariance for covariance, _ in candidates], strengths)
     row, column = np.unravel_index(int(np.argmin(table)), table.shape)
-    covariance, own = candidates[row]
-    kept = covariance if own["distribution"] == "gaussian" and np.any(covariance) else None
+    covariance, candidate_fields = candidates[row]
+    noise_covariance = covariance if candidate_fields["distribution"] == "gaussian" and np.any(covariance) else None
     ridge = ridge_vector(float(strengths[column]), len(covariance), expected.intercept)
     excess = float(table[row, column])
-    return Plan(covariance=kept, ridge=ridge, predicted_excess=excess, certified=True, **own, **fields)
+    return Plan(
+        covariance=noise_covariance,
+        ridge=ridge,
+        predicted_excess=excess,
+        certified=True,
+        **candidate_fields,
+        **fields,
+    )
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:

@@ -20,7 +20,7 @@ FLAT = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Expectation:
-    """What the planner expects of coefficients that it must not estimate.
+    """Expectation of the planner about coefficients that it must not estimate.
 
     Parameters
     ----------

@@ -162,36 +162,36 @@ def redraw_dot_products(X, y, plan: Plan, draws: int, rng: np.random.Generator) 
         rows = WholeRows.of(X, plan)
         noise = 0.0 if rows.root is None else rows.unwhiten(rng.standard_normal((draws, X.shape[1])))
         return np.tile(y @ X / len(X), (draws, 1)) + noise
-    size, found, mechanism = max(1, CHUNK // len(X)), [], RandomizedResponse(plan.epsilon, 2)
+    size, dot_products, mechanism = max(1, CHUNK // len(X)), [], RandomizedResponse(plan.epsilon, 2)
     bounded = entries(y)
     for start in range(0, draws, size):
         # The certificate is that of one draw; the events of what nobody sees are dropped.
         repeated = np.tile(bounded.value, (min(size, draws - start), 1))
         drawn = mechanism(replace(bounded, value=repeated), rng, owner="experimenter").value
-        found.append(mechanism.debias(drawn) @ X / len(X))
-    return np.concatenate(found)
+        dot_products.append(mechanism.debias(drawn) @ X / len(X))
+    return np.concatenate(dot_products)
 
 
-def _require_same_features(found: float, planned: float) -> None:
+def _require_same_features(mu: float, planned: float) -> None:
     """Refuse a plan whose mu is not the one that its noise has with these features."""
-    if not math.isclose(found, planned, rel_tol=SAME_FEATURES):
+    if not math.isclose(mu, planned, rel_tol=SAME_FEATURES):
         raise CertificationError(
-            f"the noise of this plan gives mu={found:.12g} with these features and was planned for mu={planned:.12g}: "
+            f"the noise of this plan gives mu={mu:.12g} with these features and was planned for mu={planned:.12g}: "
             "make the plan from the features it is used with."
         )
 
 
 def _sampled_rounds(rows: WholeRows, y: np.ndarray, plan: Plan, rng: RandomSource, owner: str, terms: Terms) -> Release:
     """Noisy label sums of Poisson samples, scaled to v, shape (rounds, k); who is in a sample stays secret."""
-    one, positive = rows.whole(np.zeros(rows.steps.shape[1]), rate=plan.rate), np.flatnonzero(y)
+    bounded, positive = rows.whole(np.zeros(rows.steps.shape[1]), rate=plan.rate), np.flatnonzero(y)
     mu = plan.mu or math.inf
     _require_same_features(ratio(rows.longest / len(y) / plan.rate, plan.deviation), mu)
     mechanism = IntegerGaussian(mu=mu)
 
     def draw() -> np.ndarray:
-        kept = [positive[bernoulli(rng, plan.rate, len(positive))] for _ in range(plan.rounds)]
-        sums = np.stack([rows.steps[chosen].sum(axis=0) for chosen in kept])
+        samples = [positive[bernoulli(rng, plan.rate, len(positive))] for _ in range(plan.rounds)]
+        sums = np.stack([rows.steps[chosen].sum(axis=0) for chosen in samples])
         return mechanism.draw(rows.whole(sums, rate=plan.rate), rng)
 
     parameters: EventProfile = {"mu": mu, "rate": plan.rate, "count": plan.rounds}
-    return charge_and_draw(one, parameters, "subsampled_gaussian", draw, owner, terms, rng, preset=True)
+    return charge_and_draw(bounded, parameters, "subsampled_gaussian", draw, owner, terms, rng, preset=True)

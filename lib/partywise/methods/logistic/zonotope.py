@@ -152,11 +152,11 @@ def lp_test(X: np.ndarray, v: np.ndarray) -> Boundedness:
     rows = bmat([[identity(n), csr_array(np.full((n, 1), 2.0))]], format="csr")
     cost = np.append(np.zeros(n), -1.0)
     bounds = [(0, None)] * n + [(None, None)]
-    found = linprog(cost, rows, np.ones(n), equalities, target, bounds, method="highs")
-    if found.status != 0:
+    solution = linprog(cost, rows, np.ones(n), equalities, target, bounds, method="highs")
+    if solution.status != 0:
         return Boundedness("unknown", float("nan"), None, "lp")
-    prices = basis @ (np.asarray(found.eqlin.marginals)[:rank] / scale)
-    return _boundedness(X, v, -float(found.fun), prices)
+    prices = basis @ (np.asarray(solution.eqlin.marginals)[:rank] / scale)
+    return _boundedness(X, v, -float(solution.fun), prices)
 
 
 def _boundedness(X: np.ndarray, v: np.ndarray, margin: float, prices: np.ndarray) -> Boundedness:

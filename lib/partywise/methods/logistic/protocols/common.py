@@ -1,4 +1,4 @@
-"""What every protocol of this method begins with, the features that cross once in the clear, and a verdict on its fit.
+"""First steps of every protocol of this method: the features that cross once in the clear, and a verdict on its fit.
 
 Features are public where the label of one example is the unit: sending them costs nothing for the unit ``label`` and
 infinity for ``row``, which the ledger shows.

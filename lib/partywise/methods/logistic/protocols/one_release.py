@@ -86,8 +86,8 @@ def server_fit(X: np.ndarray, noisy_dot: np.ndarray, plan: Plan, options: WalrOp
         intervals = released_intervals(X, fitted.theta, plan)
     else:
         why = "the Newton steps have not reached an optimum"
-    given = fitted.theta, plan.epsilon_claimed, plan, noisy_dot, numbers, errors, plan.link, intervals, why
-    return Estimate(*given, verdict.status, verdict.reason)
+    results = fitted.theta, plan.epsilon_claimed, plan, noisy_dot, numbers, errors, plan.link, intervals, why
+    return Estimate(*results, verdict.status, verdict.reason)
 
 
 def fit(run: Run) -> Estimate:

@@ -38,7 +38,7 @@ def local_coefficients(
 
 
 def unit_of(spec: LabelSpec[object]) -> str:
-    """What is protected: labels alone where the ranges of features were read from the table."""
+    """Protected unit: labels alone where the ranges of features were read from the table."""
     return "label" if spec.public.from_the_data else "row"
 
 
@@ -57,6 +57,6 @@ def fit(run: Run) -> Estimate:
     trainer, measurer = run.parties
     train, spec = run.fold.train, run.spec
     X = run.send(trainer, measurer, "features", local_features, train)
-    given = (train, X, run.epsilon, spec, run.rng_for)
-    theta = run.send(measurer, trainer, "coefficients", local_coefficients, *given)
+    inputs = (train, X, run.epsilon, spec, run.rng_for)
+    theta = run.send(measurer, trainer, "coefficients", local_coefficients, *inputs)
     return run.at(trainer.name, server_estimate, X, theta, run.epsilon, spec)

@@ -27,7 +27,7 @@ from .common import fit_verdict
 
 
 class Descent(TypedDict):
-    """What every trainer is given."""
+    """Arguments of every trainer."""
 
     rng: np.random.Generator
     steps: int
@@ -48,20 +48,20 @@ def local_fit(
     steps, rate, batch = options.steps, options.learning_rate, min(options.batch_size, len(X))
     numbers: dict[str, float | int | bool | str | None] = {"steps": steps, "ridge": options.ridge}
     plan = fixed_plan(X, np.inf, 0.5, ridge=options.ridge)
-    given: Descent = {"rng": rng, "steps": steps, "batch_size": batch, "learning_rate": rate}
+    descent: Descent = {"rng": rng, "steps": steps, "batch_size": batch, "learning_rate": rate}
     if options.trainer == "minibatch":
-        theta = ordinary_mini_batch(X, y, options.ridge, link=plan.link, **given)
+        theta = ordinary_mini_batch(X, y, options.ridge, link=plan.link, **descent)
         return Estimate(theta, float("inf"), numbers=numbers, link=plan.link)
-    found = fit_walr(X, dot_product(X, y), plan, options.trainer, **given)
-    numbers["steps"] = found.steps
+    walr_fit = fit_walr(X, dot_product(X, y), plan, options.trainer, **descent)
+    numbers["steps"] = walr_fit.steps
     intervals = Intervals(reason=f"trainer={options.trainer!r} need not have reached an optimum")
-    if options.trainer == "newton" and found.converged:
-        intervals = released_intervals(X, found.theta, plan)
-    verdict = fit_verdict(options.trainer, found)
+    if options.trainer == "newton" and walr_fit.converged:
+        intervals = released_intervals(X, walr_fit.theta, plan)
+    verdict = fit_verdict(options.trainer, walr_fit)
     if options.trainer == "newton" and not options.ridge and X.shape[1] < len(X):
         verdict = first_fault((verdict, rank_verdict([names[1 + place] for place in dependent_columns(X[:, 1:])])))
     return Estimate(
-        found.theta,
+        walr_fit.theta,
         float("inf"),
         numbers=numbers,
         link=plan.link,
