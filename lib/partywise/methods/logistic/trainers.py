@@ -117,7 +117,7 @@ def fit_walr(
 
 
 def planned_objective(X, noisy_dot, plan: Plan) -> Objective:
-    """Objective that a plan minimises; with a ridge, the release is moved to where labels can put it (see `attainable`)."""
+    """Objective of a plan; with a ridge, the release is moved to where labels can put it (see `attainable`)."""
     X = check_features(X)
     check_intercept(X, plan.intercept)
     dot = attainable(X, check_vector("noisy_dot", noisy_dot, X.shape[1]), plan)
