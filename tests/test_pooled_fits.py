@@ -236,7 +236,7 @@ def test_separated_events_are_reported(protocol):
 
 
 @pytest.mark.filterwarnings("ignore:Starting with pandas")  # lifelines asks for an older one
-@pytest.mark.parametrize("horizon", [1.0, 0.3])
+@pytest.mark.parametrize("horizon", [1.0, 0.3, 0.1])
 @pytest.mark.parametrize("protocol", ["reference", "risk_sets"])
 @pytest.mark.parametrize("name", FOLLOW_UPS)
 def test_survival_equals_lifelines(name, protocol, horizon):

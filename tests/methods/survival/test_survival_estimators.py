@@ -103,6 +103,20 @@ def test_curves_have_intervals_bands_medians_and_a_test_of_two_groups():
     assert model.restricted_mean_survival_time().shape == (2,) and model.privacy_.epsilon_certified < 1.0 + 1e-9
 
 
+def test_a_group_that_does_not_stand_out_of_the_noise_is_named():
+    """The third of three groups is empty, and of five records nothing is known at epsilon 0.1."""
+    times = np.random.default_rng(0).exponential(5.0, 300)
+    group = np.array(["young", "old"])[np.arange(300) % 2]
+    model = pw.FederatedKaplanMeier(epsilon=1.0, horizon=10.0, groups=["young", "old", "unknown"], random_state=1)
+    with pytest.warns(UserWarning, match="the fit is not_estimable: the numbers at risk of group unknown do not stand"):
+        model.fit(times, group=group, parties=2)
+    assert model.median_survival_time_[2] is None and np.isnan(model.restricted_mean_survival_time()[2])
+    alone = pw.FederatedKaplanMeier(epsilon=0.1, horizon=10.0, random_state=1)
+    with pytest.warns(UserWarning, match="the fit is not_estimable: the numbers at risk of group all do not stand"):
+        alone.fit(times[:5], parties=1)
+    assert (alone.confidence_band_[0, 1:] == [0, 1]).all()
+
+
 @pytest.mark.parametrize("protocol", ["reference", "piecewise", "risk_sets", "noised_times", "encrypted_histogram"])
 def test_exact_and_published_curves_come_without_bands(protocol):
     drawn = Weibull(coefficients=()).draw(300, np.random.default_rng(7))

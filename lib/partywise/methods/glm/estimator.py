@@ -95,7 +95,7 @@ class VerticalGLM(Results):
         records with the released mean and covariance, and of each party's own; of others why there are none beside
         Wald's.
     deviance_, null_deviance_, deviance_r2_, dispersion_ : float, or None
-        As the protocol reports them.
+        As the protocol reports them; ``dispersion_`` is ``scale`` of statsmodels, which is an argument here.
     status_ : str
     n_iter_ : int, or None
     rows_ : dict of str to ndarray, or None

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtrc
 
 from ...core.checks import positive
+from ...core.verdicts import OK, Verdict
 from ...federation.estimators.estimator import Estimator, Method, column_labels, numbers, summary_rows, vector
 from ...federation.estimators.fit_budget import Budget
 from ...federation.secure_streams import Randomness
@@ -267,8 +268,20 @@ class FederatedKaplanMeier(SurvivalEstimator):
         self._fit(durations, event_observed, np.zeros((n, 0)), codes, parties, rng, facts)
         self.n_features_in_ = 0
         self._derive()
-        self._judge()
+        self._judge(self._judge_groups())
         return self
+
+    def _judge_groups(self) -> Verdict:
+        """Judge whether anything that was released of each group stands out of its noise."""
+        curves = zip(self.groups or ("all",), self.estimate_.curves, strict=True)
+        unknown = [str(name) for name, curve in curves if isinstance(curve, Curve) and not curve.determined_bins]
+        if not unknown:
+            return OK
+        return Verdict(
+            "not_estimable",
+            f"the numbers at risk of group {', '.join(unknown)} do not stand out of their noise, so that its curve, "
+            "median and restricted mean are unknown: give a larger epsilon, more records, or leave it out of groups",
+        )
 
     def _derive(self) -> None:
         found = self.estimate_
