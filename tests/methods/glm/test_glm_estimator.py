@@ -454,3 +454,12 @@ def test_the_estimator_is_the_cell(protocol):
     assert model.ledger_.digest == cell.scalars["ledger_sha256"] and model.transcript_ == cell.wire
     assert model.privacy_.epsilon_certified == cell.scalars["epsilon_certified"]
     assert model.deviance_r2_ is None or model.deviance_r2_ == pytest.approx(cell.scalars["deviance_r2"], rel=1e-9)
+
+
+def test_a_binomial_response_is_of_numbers():
+    """The estimator is a regressor for every family, as docs/python.md states."""
+    X = np.linspace(-1, 1, 40)[:, None] * [1.0, -0.5] + np.sin(np.arange(80)).reshape(40, 2)
+    fit = pw.VerticalGLM("binomial", "reference", parties=2, random_state=1)
+    with pytest.raises(ValueError, match=r"y holds values that are no numbers .*: encode them"):
+        fit.fit(X, np.where(X[:, 0] > 0, "yes", "no"))
+    assert fit._kind == "regressor" and not hasattr(fit, "classes_")
