@@ -70,7 +70,7 @@ def test_every_figure_is_drawn(smoke, study):
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_a_sample_of_cells_is_made_again(smoke, study):
-    done = tool(smoke, "verify", f"results/smoke/{study}/cube.nc", "--cells", "3")
+    done = tool(smoke, "compare", "--recompute", f"results/smoke/{study}/cube.nc", "--cells", "3")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 of 3 cells came out the same." in done.stdout
 
@@ -82,7 +82,7 @@ def test_a_cell_that_was_changed_is_found(smoke, tmp_path):
     moved = cube.copy(deep=True)
     moved[number][{"method_label": 1}] *= 1.001
     moved.to_netcdf(tmp_path / "cube.nc")
-    done = tool(smoke, "verify", str(tmp_path / "cube.nc"), "--cells", "1000")
+    done = tool(smoke, "compare", "--recompute", str(tmp_path / "cube.nc"), "--cells", "1000")
     assert done.returncode == 1
     changed = moved["method_label"].values[1]
     lines = [line for line in done.stdout.splitlines() if line.startswith("differs")]
@@ -108,9 +108,12 @@ def test_provenance_is_a_configuration_that_makes_the_cube_again(smoke, tmp_path
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("verify", "nothing.nc"), "nothing.nc is not there: name the cube.nc of a study"),
+        (("compare", "--recompute", "nothing.nc"), "nothing.nc is not there: name the cube.nc of a study"),
         (("provenance", "Snakefile"), "cannot be read"),
-        (("verify", f"results/smoke/{STUDIES[0]}/cube.nc", "--cells", "0"), "--cells is 0: it must be at least 1"),
+        (
+            ("compare", "--recompute", f"results/smoke/{STUDIES[0]}/cube.nc", "--cells", "0"),
+            "--cells is 0: it must be at least 1",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_told(smoke, words, sentence):

@@ -83,7 +83,7 @@ def test_a_run_installs_the_small_lock_once_and_tests_the_large_one(machine):
         "/python -m venv .venv",
         f"{pip} {options} --require-hashes -r locks/requirements.lock",
         f"{pip} {options} --no-index --no-build-isolation -e .",
-        ".venv/bin/python -m partywise compare --recompute cube.nc",
+        ".venv/bin/python workflow/command.py compare --recompute cube.nc",
     ]
     site = machine.folder / ".venv" / "site" / "pandas"
     assert [path.name for path in site.iterdir()] == ["core"], "the tests of a package are no part of a run"
@@ -94,7 +94,7 @@ def test_a_run_installs_the_small_lock_once_and_tests_the_large_one(machine):
 
 def test_what_a_network_needs_is_added_to_a_run_and_is_there_in_tests(machine):
     assert locks(machine.run("demo")) == ["locks/requirements.lock", "locks/requirements-network.lock"]
-    assert machine.run("demo", "clients") == [".venv/bin/python -m partywise demo clients"]
+    assert machine.run("demo", "clients") == [".venv/bin/python workflow/command.py demo clients"]
     assert locks(machine.run()) == [], "a run needs nothing of it"
     (machine.folder / "locks" / "requirements.lock").write_text("another\n")
     assert locks(machine.run()) == ["locks/requirements.lock"]
@@ -110,7 +110,7 @@ def test_frameworks_have_an_environment_of_their_own_and_absent_ones_are_named(m
     (machine.stub / "fails").unlink()
     calls = machine.run("test", "--frameworks")
     assert locks(calls) == ["locks/requirements-frameworks.lock"]
-    assert calls[-1] == ".venv-frameworks/bin/python -m partywise test --frameworks"
+    assert calls[-1] == ".venv-frameworks/bin/python workflow/command.py test --frameworks"
     assert locks(machine.run("test", "--frameworks")) == [] and not (machine.folder / ".venv" / "bin").exists()
 
 
@@ -156,7 +156,7 @@ def test_a_python_without_its_copy_of_pip_uses_the_one_it_has(machine):
 
 
 def test_the_lock_needs_uv_and_says_so(machine):
-    assert machine.run("lock") == ["/python -m partywise lock"], "without an environment"
+    assert machine.run("lock") == ["/python workflow/command.py lock"], "without an environment"
     (machine.folder / "bin").mkdir()
     program = [sys.executable, ROOT / "workflow" / "verbs" / "lock.py"]
     environ = {"PATH": str(machine.folder / "bin"), "PYTHONPATH": str(ROOT / "lib")}
@@ -166,8 +166,8 @@ def test_the_lock_needs_uv_and_says_so(machine):
 
 
 def test_help_and_mistakes_need_no_environment(machine):
-    assert machine.run("--help") == ["/python -m partywise --help"]
-    assert machine.run("--version") == ["/python -m partywise --version"]
+    assert machine.run("--help") == ["/python workflow/command.py --help"]
+    assert machine.run("--version") == ["/python workflow/command.py --version"]
     assert machine.run("diff", "a", "b", code=2) == []
     assert machine.errors == "'diff' is now 'compare --findings': type ./run compare --findings.\n"
     assert machine.run("sumary", code=2) == [] and "did you mean ./run summary?" in machine.errors
@@ -178,5 +178,5 @@ def test_help_and_mistakes_need_no_environment(machine):
 
 @pytest.mark.parametrize("words", [(), ("-n",), ("--configfile", "a.yaml"), ("results/default/x",), ("a_rule",)])
 def test_words_of_snakemake_are_those_of_a_run(machine, words):
-    assert machine.run(*words)[-1] == " ".join([".venv/bin/python -m partywise run", *words])
-    assert machine.run("run", *words) == [" ".join([".venv/bin/python -m partywise run", *words])]
+    assert machine.run(*words)[-1] == " ".join([".venv/bin/python workflow/command.py run", *words])
+    assert machine.run("run", *words) == [" ".join([".venv/bin/python workflow/command.py run", *words])]
