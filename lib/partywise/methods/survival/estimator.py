@@ -273,7 +273,8 @@ class FederatedKaplanMeier(SurvivalEstimator):
 
     def _judge_groups(self) -> Verdict:
         """Judge whether anything that was released of each group stands out of its noise."""
-        curves = zip(self.groups or ("all",), self.estimate_.curves, strict=True)
+        names = ("all",) if self.groups is None or not len(self.groups) else tuple(self.groups)
+        curves = zip(names, self.estimate_.curves, strict=True)
         unknown = [str(name) for name, curve in curves if isinstance(curve, Curve) and not curve.determined_bins]
         if not unknown:
             return OK
