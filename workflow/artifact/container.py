@@ -11,7 +11,7 @@ from pathlib import Path
 from .facts import text
 
 WORDS = ("FROM", "RUN", "COPY", "USER", "WORKDIR", "ENTRYPOINT", "CMD", "ENV", "ARG", "VOLUME", "LABEL")
-FILE, IGNORED = "packaging/Dockerfile", "packaging/Dockerfile.dockerignore"
+FILE = "packaging/Dockerfile"
 BASE = re.compile(r"python:(\d+)\.(\d+)\.(\d+)-slim(-\w+)?(@sha256:[0-9a-f]{64})?")
 # The target of one party; what the last stage runs.
 PARTY, RUN = "party", "./run"
@@ -20,6 +20,7 @@ NEEDED = (
     "run",
     "Snakefile",
     "config.yaml",
+    ".git",
     "config",
     "workflow",
     "lib",
@@ -29,8 +30,10 @@ NEEDED = (
     "pyproject.toml",
     "README.md",
     "LICENSE",
-    "locks/requirements.lock",
+    "locks",
 )
+# Folders of a clone with keys, data or results; the root has them all.
+PRIVATE = ("results", "resources", ".", "./", "*")
 
 
 def instructions(root: Path) -> list[tuple[str, str]]:
@@ -52,14 +55,12 @@ def oddities(root: Path) -> Iterator[str]:
     if PARTY not in _stages(found):
         yield f"{FILE}: it has no target {PARTY}"
     copied = [rest for word, rest in found if word == "COPY" and not rest.startswith("--from=")]
-    for source in (name for rest in copied for name in _sources(rest)):
-        if not (root / source).exists():
-            yield f"{FILE}: it copies {source}, which is absent"
-    ignored = {line.strip().rstrip("/") for line in text(root, IGNORED).splitlines()}
-    for name in NEEDED:
-        if name in ignored or not (root / name).exists():
-            yield f"{FILE}: {name} is absent from what is copied"
-    yield from (f"{IGNORED} lets {name} in" for name in (".venv", "results", "resources") if name not in ignored)
+    sources = {name for rest in copied for name in _sources(rest)}
+    # An image is built in a clone; who reads an archive of it has no history.
+    absent = sorted(name for name in sources - {".git"} if not (root / name).exists())
+    yield from (f"{FILE}: it copies {name}, which is absent" for name in absent)
+    yield from (f"{FILE}: it copies {name}, which may hold keys" for name in PRIVATE if name in sources)
+    yield from (f"{FILE}: {name} is absent from what is copied" for name in NEEDED if name not in sources)
     entry = [rest for word, rest in found if word == "ENTRYPOINT"]
     if not entry or json.loads(entry[-1])[0] != RUN:
         yield f"{FILE}: it does not run ./run"

@@ -226,7 +226,7 @@ def network(root: Path) -> Iterator[str]:
 
 def recipe(root: Path) -> Iterator[str]:
     """A container recipe whose files exist, of a Python of the lock, that does not run as root."""
-    yield from absent(root, container.FILE, container.IGNORED)
+    yield from absent(root, container.FILE)
     if text(root, container.FILE):
         yield from container.oddities(root)
 
