@@ -11,8 +11,9 @@ from statsmodels.stats.correlation_tools import corr_nearest
 from statsmodels.stats.outliers_influence import variance_inflation_factor
 from statsmodels.tools.sm_exceptions import IterationLimitWarning
 
+from partywise.core.arrays import orient
 from partywise.core.randomness import stream
-from partywise.methods.pca.components import alike, components, eigenspaces, loading_angle, orient, shares
+from partywise.methods.pca.components import alike, components, eigenspaces, loading_angle, shares
 from partywise.methods.pca.inference import correlation_of, nearest_correlation, pvalues, variance_inflation
 
 

@@ -7,9 +7,10 @@ import pytest
 from sklearn.decomposition import PCA
 
 from glm_driver import fitted, records, start
+from partywise.core.arrays import orient
 from partywise.federation.cipher import Cipher
 from partywise.federation.place_checks import PlacedRun
-from partywise.methods.pca.components import components, loading_angle, orient
+from partywise.methods.pca.components import components, loading_angle
 from partywise.methods.pca.options import BlockSvdOptions, CorrelationOptions
 from partywise.methods.pca.protocols import block_svd, correlation
 

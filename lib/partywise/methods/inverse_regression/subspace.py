@@ -162,7 +162,9 @@ def loss_bound(released: ReleasedMoments, n_directions: int, draws: int = DRAWS)
     noise = (p + H) * (variance + average / (H * N))
     kept = np.sqrt(np.maximum(strengths**2 - noise, 0.0)) * (np.arange(len(strengths)) < d)
     errors = released.sd_means * rng.standard_normal((draws, p, H))
-    sample = (vectors * np.sqrt(values)) @ rng.standard_normal((draws, p, H)) / math.sqrt(H * N)
+    # The symmetric root does not depend on the signs of eigenvectors, which LAPACK chooses.
+    root = (vectors * np.sqrt(values)) @ vectors.T
+    sample = root @ rng.standard_normal((draws, p, H)) / math.sqrt(H * N)
     sd = math.hypot(released.sd_second, math.sqrt(2 / N) * average)
     isometric = sd * rng.standard_normal((draws, p * (p + 1) // 2))
     shares = released.shares + released.sd_shares * rng.standard_normal((draws, H))

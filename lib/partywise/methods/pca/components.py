@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from ...core.arrays import orient
+
 # Eigenvalues that differ by less, relative to the largest, count as equal.
 EQUAL = 1e-8
-# Absolute loadings that differ by less, relative to the largest, count as ties.
-TIE = 1e-10
 
 
 def components(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -47,18 +47,6 @@ def checked_matrix(matrix: np.ndarray) -> np.ndarray:
         count = np.count_nonzero(~np.isfinite(square))
         raise ValueError(f"matrix has {count} entries that are not finite: remove or impute them.")
     return (square + square.T) / 2
-
-
-def orient(vectors: np.ndarray) -> np.ndarray:
-    """Columns (p, c) with the sign that makes their largest absolute entry positive.
-
-    Of entries that tie (to 1e-10 of the largest) the first one decides, so that rounding does not: the components of
-    two equally loaded columns are (1, 1) and (1, -1), never (-1, 1).
-    """
-    sizes = np.abs(vectors)
-    tied = sizes >= sizes.max(axis=0, initial=0.0) * (1 - TIE)
-    leading = np.take_along_axis(vectors, tied.argmax(axis=0)[None], axis=0)
-    return vectors * np.where(leading < 0, -1.0, 1.0)
 
 
 def shares(eigenvalues: np.ndarray) -> np.ndarray:

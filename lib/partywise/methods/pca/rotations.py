@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .components import orient
+from ...core.arrays import orient
 
 
 class RotationStack(NamedTuple):

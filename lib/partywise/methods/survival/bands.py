@@ -150,8 +150,9 @@ def simultaneous(curve: Curve, covariance: np.ndarray, draws: np.ndarray, level:
     correlation = covariance / np.outer(scale, scale)
     np.fill_diagonal(correlation, 1)
     values, vectors = np.linalg.eigh(correlation)
-    root = vectors * np.sqrt(np.maximum(values, 0))
-    largest = np.abs(draws @ root.T).max(axis=1)
+    # The symmetric root does not depend on the signs of eigenvectors, which LAPACK chooses.
+    root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+    largest = np.abs(draws @ root).max(axis=1)
     band = _log_log(curve.survival[1:], sd, float(np.quantile(largest, level)))
     return Band(np.maximum.accumulate(band.lower[::-1])[::-1], np.minimum.accumulate(band.upper))
 

@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from ....core.arrays import orient
 from ....core.randomness import Rng, once
 from ....federation.parties import Party
 from ....federation.payloads import Payload
@@ -273,7 +274,7 @@ def server_estimate(
     errors = None if errors is None else spread(errors)
     scalars: dict[str, float | int | bool | str | None] = {**flags, **numbers}
     status, reason = ("ok", "") if records is None else verdict(found, records, math.isfinite(epsilon))
-    basis = spread(found.basis)
+    basis = orient(spread(found.basis))
     why = NO_FORMULA if errors is None and math.isfinite(epsilon) else ""
     return Estimate(basis, epsilon_claimed, epsilon, clients, columns, scalars, errors, moments, status, reason, why)
 

@@ -105,13 +105,14 @@ class _Power:
     @classmethod
     def of(cls, covariance: np.ndarray, power: float) -> _Power:
         """Of a covariance with a positive eigenvalue."""
-        lifted, vectors, _, _ = floored_spectrum(covariance)
-        values, found = np.linalg.eigvalsh(covariance), lifted**power
+        lifted, vectors, n_raised, _ = floored_spectrum(covariance)
+        values, powers = np.linalg.eigvalsh(covariance), lifted**power
         apart = values[:, None] - values
         equal = np.abs(apart) <= EQUAL * values[-1]
-        slope = np.where(lifted > values, 0.0, power * found / lifted)
-        differences = np.where(equal, slope[:, None], (found[:, None] - found) / np.where(equal, 1.0, apart))
-        return cls(vectors, (vectors * found) @ vectors.T, (vectors / found) @ vectors.T, differences)
+        # Values are ascending. Two programs give them with different last digits: none is compared with itself.
+        slope = np.where(np.arange(len(lifted)) < n_raised, 0.0, power * powers / lifted)
+        differences = np.where(equal, slope[:, None], (powers[:, None] - powers) / np.where(equal, 1.0, apart))
+        return cls(vectors, (vectors * powers) @ vectors.T, (vectors / powers) @ vectors.T, differences)
 
     def propagate(
         self, terms: Sequence[tuple[np.ndarray, np.ndarray]], mean: np.ndarray

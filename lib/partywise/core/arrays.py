@@ -1,0 +1,20 @@
+"""Arrays whose values do not depend on what a processor or a version of LAPACK leaves open."""
+
+from __future__ import annotations
+
+import numpy as np
+
+# Entries that are closer to the largest one than this share of it tie with it.
+TIE = 1e-10
+
+
+def orient(vectors: np.ndarray) -> np.ndarray:
+    """Return columns (p, c) with the sign that makes their largest absolute entry positive: LAPACK leaves it open.
+
+    Of entries that tie (to 1e-10 of the largest) the first one decides, so that rounding does not: the components of
+    two equally loaded columns are (1, 1) and (1, -1), never (-1, 1).
+    """
+    sizes = np.abs(vectors)
+    tied = sizes >= sizes.max(axis=0, initial=0.0) * (1 - TIE)
+    leading = np.take_along_axis(vectors, tied.argmax(axis=0)[None], axis=0)
+    return vectors * np.where(leading < 0, -1.0, 1.0)
