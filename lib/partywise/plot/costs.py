@@ -1,4 +1,4 @@
-"""What privacy costs: the error of methods at the epsilon that is certified, and at the one that is claimed."""
+"""Error of methods against epsilon: at the epsilon that is certified and at the one that is claimed."""
 
 from __future__ import annotations
 
@@ -34,11 +34,13 @@ class Cost:
     @property
     def private(self) -> bool:
         """Whether an epsilon above 0 is claimed or certified anywhere."""
-        return any(((given > 0) & np.isfinite(given)).any() for given in (self.epsilon_claimed, self.epsilon_certified))
+        return any(
+            ((epsilon > 0) & np.isfinite(epsilon)).any() for epsilon in (self.epsilon_claimed, self.epsilon_certified)
+        )
 
     @property
     def noise_free(self) -> np.ndarray:
-        """Which of the errors are at the target infinity."""
+        """Mask of the errors at the target infinity, of the shape of ``error``."""
         return np.asarray(np.isinf(self.epsilon_claimed) & np.isinf(self.epsilon_certified))
 
     @property
@@ -53,12 +55,12 @@ def cost(cube: xr.Dataset, case: str, method: str, variable: str) -> Cost:
     few = int(np.flatnonzero(cell.notnull().any(["replicate", "fold", "epsilon"]).values)[0])
     there = cube.isel(parties=[few])
     line = series(there, variable, case, method, "epsilon")
-    kept = np.isin(there["epsilon"].values, line.x)
+    mask = np.isin(there["epsilon"].values, line.x)
     claimed, certified = (
         there[name].sel(case=case, method_label=method).max([d for d in ("replicate", "parties", "fold")]).values
         for name in ("epsilon_claimed", plan_behind(cube).study.certified)
     )
-    return Cost(claimed[kept], certified[kept], line.mean, line.se)
+    return Cost(claimed[mask], certified[mask], line.mean, line.se)
 
 
 def costs_of(cube: xr.Dataset, case: str, variable: str) -> dict[str, Cost]:
@@ -69,15 +71,15 @@ def costs_of(cube: xr.Dataset, case: str, variable: str) -> dict[str, Cost]:
 
 
 def notes_of(cube: xr.Dataset, case: str, variable: str) -> list[str]:
-    """What is to be said of a panel."""
-    found = costs_of(cube, case, variable).values()
-    notes = ["hollow: at the claim, no guarantee"] * any(one.apart for one in found)
-    free = any(one.noise_free.any() for one in found if one.private)
+    """Return the notes below the title of a panel: on hollow marks and on thin dotted lines."""
+    curves = costs_of(cube, case, variable).values()
+    notes = ["hollow: at the claim, no guarantee"] * any(curve.apart for curve in curves)
+    free = any(curve.noise_free.any() for curve in curves if curve.private)
     return notes + ["thin dotted: the same method without noise"] * free
 
 
 def at_its_claim(cube: xr.Dataset, method: str) -> str:
-    """What the legend says of the claims of a method."""
+    """Return the words in the legend for the claims of a method."""
     return "at its claim"
 
 
@@ -138,21 +140,23 @@ def epsilon_against_error(
     variable, case = _variable_and_case(cube, variable, case)
     words = "; ".join([over_with_bands(cube, [case]), *notes_of(cube, case, variable)])
     with one_panel(ax, 5.6, 3.4, f"{title(cube, 'case', case)}\n{words}") as panel:
-        shown = list[float]()
-        for method, one in costs_of(cube, case, variable).items():
+        epsilons = list[float]()
+        for method, curve in costs_of(cube, case, variable).items():
             style = look(cube, method)
-            if one.private:
-                _points(panel, one, style, claim(cube, method))
-                shown += [*one.epsilon_certified, *one.epsilon_claimed]
+            if curve.private:
+                _points(panel, curve, style, claim(cube, method))
+                epsilons += [*curve.epsilon_certified, *curve.epsilon_claimed]
             else:
-                panel.axhline(one.error[-1], color=style.color, linestyle=style.rule, linewidth=1.2, label=style.label)
+                panel.axhline(
+                    curve.error[-1], color=style.color, linestyle=style.rule, linewidth=1.2, label=style.label
+                )
         plan = plan_behind(cube)
         whom = PROTECTED.get(plan.spec.unit, plan.spec.unit)
         panel.set(
             xlabel=f"certified ε of {whom}, δ = {compact(plan.delta(case), 3)}",
             ylabel=label_of(cube, variable),
         )
-        ticks_at(panel, shown)
+        ticks_at(panel, epsilons)
     return panel
 
 
@@ -165,40 +169,40 @@ def _variable_and_case(cube: xr.Dataset, variable: str | None, case: str | None)
         raise KeyError(f"variable={variable!r} is not in the cube, which has {', '.join(sorted(measured))}.")
     if case is not None and case not in cases:
         raise KeyError(f"case={case!r} is not in the cube, which has {', '.join(cases)}.")
-    found = {
+    private_cases = {
         name: [
-            one
-            for one in cases_of(cube, name)
-            if case in (None, one) and any(each.private for each in costs_of(cube, one, name).values())
+            candidate
+            for candidate in cases_of(cube, name)
+            if case in (None, candidate) and any(each.private for each in costs_of(cube, candidate, name).values())
         ]
         for name in names
         if name in measured
     }
-    name = next((name for name, own in found.items() if own), "")
+    name = next((name for name, labels in private_cases.items() if labels), "")
     if not name:
         where = "no case" if case is None else f"case={case!r}: no method"
         raise CubeError(f"{where} has {' or '.join(names)} at a finite epsilon above 0; name another variable or case.")
-    if len(found[name]) > 1:
-        named = ", ".join(found[name][:SHOWN]) + " and more" * (len(found[name]) > SHOWN)
+    if len(private_cases[name]) > 1:
+        named = ", ".join(private_cases[name][:SHOWN]) + " and more" * (len(private_cases[name]) > SHOWN)
         raise CubeError(f"case is missing: methods of {named} have {name} at a finite epsilon; name one.")
-    return name, found[name][0]
+    return name, private_cases[name][0]
 
 
-def _points(ax: Axes, one: Cost, style: Look, claim: str) -> None:
+def _points(ax: Axes, curve: Cost, style: Look, claim: str) -> None:
     """The certified line with its band; the claims hollow, joined to what is certified of the same fit."""
-    proved = np.isfinite(one.epsilon_certified)
+    proved = np.isfinite(curve.epsilon_certified)
     if proved.any():
-        order = np.flatnonzero(proved)[np.argsort(one.epsilon_certified[proved])]
-        x, y, se = one.epsilon_certified[order], one.error[order], one.se[order]
+        order = np.flatnonzero(proved)[np.argsort(curve.epsilon_certified[proved])]
+        x, y, se = curve.epsilon_certified[order], curve.error[order], curve.se[order]
         ax.plot(x, y, **style.marks)
         if np.isfinite(se).any():
             ax.fill_between(x, y - se, y + se, color=style.color, alpha=0.2, linewidth=0)
-    for error in one.error[one.noise_free]:
+    for error in curve.error[curve.noise_free]:
         ax.axhline(error, color=style.color, linestyle=":", linewidth=0.9)
-    claimed = np.isfinite(one.epsilon_claimed)
-    if claimed.any() and one.apart:
+    claimed = np.isfinite(curve.epsilon_claimed)
+    if claimed.any() and curve.apart:
         hollow: Marks = {"label": f"{style.label}, {claim}", "markerfacecolor": "none", "linestyle": ":"}
-        ax.plot(one.epsilon_claimed, one.error, **style.marks | hollow)
-        for x, end, y in zip(one.epsilon_claimed, one.epsilon_certified, one.error, strict=True):
+        ax.plot(curve.epsilon_claimed, curve.error, **style.marks | hollow)
+        for x, end, y in zip(curve.epsilon_claimed, curve.epsilon_certified, curve.error, strict=True):
             if np.isfinite(end):
                 ax.plot((x, end), (y, y), color=GREY, linewidth=0.6, zorder=0)

@@ -1,4 +1,4 @@
-"""What is certified at every delta, or against every attack: the privacy curves of ledgers, totals and fits."""
+"""Privacy curves of ledgers, totals and fits: the certified epsilon at every delta, or the bound of every attack."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ Source: TypeAlias = Ledger | Total | Composition | Fit
 
 @dataclass(frozen=True)
 class Curve:
-    """What is known of one source.
+    """Privacy that one source states: its compositions and one point.
 
-    compositions : of the choices of cells, of which the largest counts; none where nothing is proved
-    unit : what it protects; empty where nobody says it
-    delta, epsilon_certified, epsilon_claimed : a point of it that the source states, and the claim there; else nan
+    compositions : one per choice of cells, of which the largest counts; none if nothing is proved
+    unit : what the curve protects; empty if the source does not state it
+    delta, epsilon_certified, epsilon_claimed : the point that the source states, and the claim at its delta; else nan
     """
 
     compositions: tuple[Composition, ...]
@@ -64,8 +64,10 @@ class Curve:
 
     def largest(self, of: Callable[[Composition, float], float], places: np.ndarray) -> np.ndarray:
         """The largest number of any composition at each place; nan where nothing finite is proved."""
-        found = np.array([max((of(one, x) for one in self.compositions), default=np.nan) for x in places.tolist()])
-        return np.where(np.isfinite(found), found, np.nan)
+        maxima = np.array(
+            [max((of(composition, x) for composition in self.compositions), default=np.nan) for x in places.tolist()]
+        )
+        return np.where(np.isfinite(maxima), maxima, np.nan)
 
 
 def privacy_curve(
@@ -126,9 +128,9 @@ def privacy_curve(
     if kind not in LABELS:
         raise ValueError(f"kind={kind!r} of a privacy curve is unknown; use one of {tuple(LABELS)}.")
     several = isinstance(of, Mapping)
-    given: Mapping[str, Source] = of if isinstance(of, Mapping) else {"certified": of}
-    curves = {name: _curve_of(name, one, unit, parties) for name, one in given.items()}
-    units = sorted({one.unit for one in curves.values()} - {""})
+    sources: Mapping[str, Source] = of if isinstance(of, Mapping) else {"certified": of}
+    curves = {name: _curve_of(name, source, unit, parties) for name, source in sources.items()}
+    units = sorted({curve.unit for curve in curves.values()} - {""})
     if len(units) > 1:
         raise ValueError(f"the curves protect different units, {', '.join(units)}: draw them in figures of their own.")
     whom = PROTECTED.get(units[0], units[0]) if units else ""
@@ -136,13 +138,17 @@ def privacy_curve(
     with one_panel(ax, 5.0, 3.4, title.format(whom=whom or "one unit")) as panel:
         if kind == "roc":
             panel.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=":")
-        for place, (name, one) in enumerate(curves.items()):
-            own: Marks = {"color": COLORS[place % len(COLORS)], "linestyle": DASHES[place % len(DASHES)], "label": name}
-            own |= (marks or {}).get(name, {})
+        for place, (name, curve) in enumerate(curves.items()):
+            line_marks: Marks = {
+                "color": COLORS[place % len(COLORS)],
+                "linestyle": DASHES[place % len(DASHES)],
+                "label": name,
+            }
+            line_marks |= (marks or {}).get(name, {})
             if kind == "roc":
-                _draw_bound(panel, one, own)
+                _draw_bound(panel, curve, line_marks)
             else:
-                _draw_epsilons(panel, one, own, f"{name}, " if several else "")
+                _draw_epsilons(panel, curve, line_marks, f"{name}, " if several else "")
         if kind == "roc":
             panel.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
         else:
@@ -151,27 +157,27 @@ def privacy_curve(
     return panel
 
 
-def _curve_of(name: str, one: Source, unit: str | None, parties: Sequence[str] | None) -> Curve:
-    """What is known of a source; the errors name it."""
-    if isinstance(one, Composition):
-        return Curve((one,), unit or "")
-    if isinstance(one, Ledger):
-        whose, asked = parties or _names(one), unit or _unit_of(one)
-        return Curve(_proof_of(one.worst_total(whose, asked, DELTA)), asked)
+def _curve_of(name: str, source: Source, unit: str | None, parties: Sequence[str] | None) -> Curve:
+    """Return the curve of a source; errors name the source."""
+    if isinstance(source, Composition):
+        return Curve((source,), unit or "")
+    if isinstance(source, Ledger):
+        whose, asked = parties or _names(source), unit or _unit_of(source)
+        return Curve(_proof_of(source.worst_total(whose, asked, DELTA)), asked)
     claimed = math.nan
-    total = one if isinstance(one, Total) else getattr(one, "privacy_", None)
+    total = source if isinstance(source, Total) else getattr(source, "privacy_", None)
     if not isinstance(total, Total):
         raise TypeError(
-            f"{name!r} is of type {type(one).__name__}, without privacy_: give a ledger, a total, pw.cost(...) or an "
-            "estimator after its fit."
+            f"{name!r} is of type {type(source).__name__}, without privacy_: give a ledger, a total, pw.cost(...) or "
+            "an estimator after its fit."
         )
-    if total is not one:
-        claimed = float(getattr(one, "epsilon_claimed_", math.nan))
+    if total is not source:
+        claimed = float(getattr(source, "epsilon_claimed_", math.nan))
     return Curve(_proof_of(total), total.unit, total.delta, total.epsilon_certified, claimed)
 
 
 def _proof_of(total: Total) -> tuple[Composition, ...]:
-    """What was composed; nothing where a release is not proved."""
+    """Return the compositions of a total; none if a release is not proved."""
     return total.compositions if total.certified else ()
 
 
@@ -193,37 +199,37 @@ def _unit_of(ledger: Ledger) -> str:
     return units[0]
 
 
-def _draw_epsilons(ax: Axes, one: Curve, own: Marks, name: str) -> None:
+def _draw_epsilons(ax: Axes, curve: Curve, marks: Marks, name: str) -> None:
     """The line of certified epsilons, and what is certified and claimed at the stated delta."""
-    epsilons = one.largest(Composition.epsilon, DELTAS)
+    epsilons = curve.largest(Composition.epsilon, DELTAS)
     if not np.isfinite(epsilons).any():
-        own |= {"label": f"{own['label']}: nothing is certified"}
-    ax.plot(DELTAS, epsilons, **own)
-    if not math.isfinite(one.delta):
+        marks |= {"label": f"{marks['label']}: nothing is certified"}
+    ax.plot(DELTAS, epsilons, **marks)
+    if not math.isfinite(curve.delta):
         return
-    point: Marks = {"color": own["color"], "marker": "o", "linestyle": "none"}
-    if math.isfinite(one.epsilon_certified):
-        words = f"{name}ε = {upward(one.epsilon_certified)} at δ = {compact(one.delta)}"
-        ax.plot(one.delta, one.epsilon_certified, label=words, **point)
-    if math.isfinite(one.epsilon_claimed) and not math.isclose(
-        one.epsilon_claimed, one.epsilon_certified, rel_tol=1e-6
+    point: Marks = {"color": marks["color"], "marker": "o", "linestyle": "none"}
+    if math.isfinite(curve.epsilon_certified):
+        words = f"{name}ε = {upward(curve.epsilon_certified)} at δ = {compact(curve.delta)}"
+        ax.plot(curve.delta, curve.epsilon_certified, label=words, **point)
+    if math.isfinite(curve.epsilon_claimed) and not math.isclose(
+        curve.epsilon_claimed, curve.epsilon_certified, rel_tol=1e-6
     ):
         hollow: Marks = {"markerfacecolor": "white", "markersize": 7, "label": f"{name}claimed: no guarantee"}
-        ax.plot(one.delta, one.epsilon_claimed, **point | hollow)
+        ax.plot(curve.delta, curve.epsilon_claimed, **point | hollow)
 
 
-def _draw_bound(ax: Axes, one: Curve, own: Marks) -> None:
+def _draw_bound(ax: Axes, curve: Curve, marks: Marks) -> None:
     """The bound of every attack, 1 where nothing is proved."""
-    bound = one.largest(power, RATES) if one.compositions else np.ones(len(RATES))
+    bound = curve.largest(power, RATES) if curve.compositions else np.ones(len(RATES))
     # An attack that never accuses finds nobody, and no bound is above 1.
-    ax.plot([0, *RATES, 1], [0 if one.compositions else 1, *bound, 1], **own)
+    ax.plot([0, *RATES, 1], [0 if curve.compositions else 1, *bound, 1], **marks)
 
 
 def _scale(ax: Axes) -> None:
     """Logarithmic deltas; epsilons from 0, logarithmic where they lie far apart."""
     ax.set_xscale("log")
-    shown = np.concatenate([np.asarray(line.get_ydata(), float) for line in ax.get_lines()])
-    positive = shown[np.isfinite(shown) & (shown > 0)]
+    heights = np.concatenate([np.asarray(line.get_ydata(), float) for line in ax.get_lines()])
+    positive = heights[np.isfinite(heights) & (heights > 0)]
     if len(positive) and positive.max() > WIDE * positive.min():
         plain_ticks(ax, "y")
     else:

@@ -113,85 +113,87 @@ def coefficients(
     """
     if not 0 < level < 1:
         raise ValueError(f"level={level!r} of an interval must lie in (0, 1).")
-    given: Mapping[str, Source] = of if isinstance(of, Mapping) else {type(of).__name__: of}
-    rows = {name: _rows_of(name, one, level) for name, one in given.items()}
-    shown = dict.fromkeys(name for one in rows.values() for name in one.names)
-    names = [name for name in shown if intercept or name not in INTERCEPTS]
+    sources: Mapping[str, Source] = of if isinstance(of, Mapping) else {type(of).__name__: of}
+    rows = {name: _rows_of(name, source, level) for name, source in sources.items()}
+    every_name = dict.fromkeys(name for estimates in rows.values() for name in estimates.names)
+    names = [name for name in every_name if intercept or name not in INTERCEPTS]
     words = f"Coefficients with {100 * level:.4g} % intervals"
-    if any(getattr(getattr(one, "intervals_", None), "centre", None) is not None for one in given.values()):
+    if any(getattr(getattr(source, "intervals_", None), "centre", None) is not None for source in sources.values()):
         words += "\nthose of private fits count the noise"
     with one_panel(ax, 5.0, max(2.4, REST + ROW * len(names)), words) as panel:
-        for number, (name, one) in enumerate(rows.items()):
+        for number, (name, estimates) in enumerate(rows.items()):
             shift = 0.66 * ((number + 0.5) / len(rows) - 0.5)
-            own: Marks = {
+            bar_marks: Marks = {
                 "color": COLORS[number % len(COLORS)],
                 "marker": MARKERS[number % len(MARKERS)],
                 "label": name if isinstance(of, Mapping) else "_",
             }
-            own |= (marks or {}).get(name, {})
-            kept = [place for place, row in enumerate(one.names) if row in names]
-            places = np.array([names.index(one.names[place]) for place in kept])
-            bars = np.where(np.isfinite(one.reach), one.reach, 0)[kept]
-            panel.errorbar(one.values[kept], places + shift, xerr=bars, linestyle="none", markersize=3.5, **own)
+            bar_marks |= (marks or {}).get(name, {})
+            indices = [place for place, row in enumerate(estimates.names) if row in names]
+            places = np.array([names.index(estimates.names[place]) for place in indices])
+            bars = np.where(np.isfinite(estimates.reach), estimates.reach, 0)[indices]
+            panel.errorbar(
+                estimates.values[indices], places + shift, xerr=bars, linestyle="none", markersize=3.5, **bar_marks
+            )
         panel.axvline(0, color=GREY, linewidth=0.9)
         panel.set_yticks(range(len(names)), names, fontsize=7 if len(names) > 12 or ax else 8)
         panel.set(ylim=(len(names) - 0.5, -0.5), xlabel="coefficient")
     return panel
 
 
-def _rows_of(name: str, one: Source, level: float) -> CoefficientRows:
+def _rows_of(name: str, source: Source, level: float) -> CoefficientRows:
     """Coefficients and intervals of a fit; the errors name it."""
-    if isinstance(one, CoefficientRows):
-        return one
-    if _is_estimator(one):
-        one._fitted_estimate()  # type: ignore[union-attr]
-    intervals = getattr(one, "intervals_", None)
+    if isinstance(source, CoefficientRows):
+        return source
+    if _is_estimator(source):
+        source._fitted_estimate()  # type: ignore[union-attr]
+    intervals = getattr(source, "intervals_", None)
     bounds = intervals.bounds(level) if isinstance(intervals, Intervals) else None
     if bounds is not None and intervals is not None:
-        return CoefficientRows(_names_of(one, len(bounds)), intervals.centre, (bounds[:, 1] - bounds[:, 0]) / 2)
-    table = one.conf_int(alpha=1 - level) if hasattr(one, "conf_int") else None
+        return CoefficientRows(_names_of(source, len(bounds)), intervals.centre, (bounds[:, 1] - bounds[:, 0]) / 2)
+    table = source.conf_int(alpha=1 - level) if hasattr(source, "conf_int") else None
     if table is None:
-        raise _no_intervals(name, one, intervals)
-    values, bounds = _array(getattr(one, "params", None)), _array(table)
+        raise _no_intervals(name, source, intervals)
+    values, bounds = _array(getattr(source, "params", None)), _array(table)
     if values.ndim != 1 or bounds.shape != (len(values), 2):
         raise ValueError(
             f"{name!r} has params {values.shape} and intervals {bounds.shape}: give the coefficients of one response."
         )
-    return CoefficientRows(_names_of(one, len(values)), values, (bounds[:, 1] - bounds[:, 0]) / 2)
+    return CoefficientRows(_names_of(source, len(values)), values, (bounds[:, 1] - bounds[:, 0]) / 2)
 
 
-def _is_estimator(one: object) -> bool:
+def _is_estimator(source: object) -> bool:
     """Whether it is an estimator of this library, whose base a figure of the pipeline does not load."""
-    return hasattr(one, "_fitted_estimate")
+    return hasattr(source, "_fitted_estimate")
 
 
-def _no_intervals(name: str, one: object, intervals: Intervals | None) -> Exception:
+def _no_intervals(name: str, source: object, intervals: Intervals | None) -> Exception:
     """Why there are none, and what there is instead."""
     if intervals is not None:
         return ValueError(
             f"{name!r} has no intervals: {intervals.reason or 'not computed for this protocol'}. Draw its numbers with "
             "CoefficientRows(names, values, reach), reach from noise_errors_, what the noise alone gives, where known."
         )
-    if _is_estimator(one):
+    if _is_estimator(source):
         return ValueError(
-            f"{name!r} is of type {type(one).__name__}, which gives no intervals: draw its numbers with "
+            f"{name!r} is of type {type(source).__name__}, which gives no intervals: draw its numbers with "
             "CoefficientRows(names, values, reach), reach from noise_errors_, what the noise alone gives, where known."
         )
     return TypeError(
-        f"{name!r} is of type {type(one).__name__}, without params and conf_int: give a fitted estimator, a result of "
-        "statsmodels or CoefficientRows."
+        f"{name!r} is of type {type(source).__name__}, without params and conf_int: give a fitted estimator, a result "
+        "of statsmodels or CoefficientRows."
     )
 
 
-def _names_of(one: object, count: int) -> list[str]:
+def _names_of(source: object, count: int) -> list[str]:
     """Names of so many coefficients: those of params or of the columns, else numbers."""
-    params = getattr(one, "params", None)
+    params = getattr(source, "params", None)
     if params is not None and hasattr(params, "keys"):
         return list(map(str, params.keys()))
-    known = getattr(getattr(one, "model", None), "exog_names", None)
+    known = getattr(getattr(source, "model", None), "exog_names", None)
     if known is None:
-        columns = [f"x{place}" for place in range(getattr(one, "n_features_in_", count))]
-        columns = list(getattr(one, "feature_names_in_", columns))
+        columns = [f"x{place}" for place in range(getattr(source, "n_features_in_", count))]
+        columns = list(getattr(source, "feature_names_in_", columns))
         # Hazard ratios have no intercept.
         known = columns if len(columns) == count else ["intercept", *columns]
     return list(map(str, known))
