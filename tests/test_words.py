@@ -92,13 +92,13 @@ def test_definitions_bear_the_fields_words():
 
 # Rooms whose locals, arguments and docstrings keep the rules as well; the others follow, one at a time.
 FINISHED = ("audits", "core", "models", "methods/functional", "methods/linear", "methods/logistic", "methods/pca")
-FINISHED += ("methods/trees", "plot")
+FINISHED += ("methods/trees", "plot", "scoring.py", "check_data.py")
 
 
 def test_finished_rooms_name_values_and_begin_docstrings_with_a_verb_or_a_noun():
     found: dict[str, list[str]] = {}
     for room in FINISHED:
-        paths = sorted((LIB / room).rglob("*.py"))
+        paths = sorted((LIB / room).rglob("*.py")) if (LIB / room).is_dir() else [LIB / room]
         assert paths, room
         for path in paths:
             tree = ast.parse(path.read_text(encoding="utf-8"))

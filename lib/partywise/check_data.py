@@ -43,7 +43,7 @@ def check_data(files: Sequence[str], roles: Roles, study: str | None, into: Path
     lines = [line for table in tables if table.columns for line in description(table)]
     lines += [
         f"To look at ({len(faults)}):" if faults else "Nothing looks wrong.",
-        *(f"- {one}" for one in faults),
+        *(f"- {fault}" for fault in faults),
     ]
     usable = [table for table in tables if table.columns and table.n_rows]
     check_roles(roles, usable)
@@ -88,16 +88,16 @@ def drafts(
     tables: Sequence[TableSurvey], roles: Roles, study: str | None
 ) -> tuple[dict[str, dict[str, object]], list[str]]:
     """The block of each study that the tables suit, and a line for each other one."""
-    found, refusals = dict[str, dict[str, object]](), list[str]()
+    blocks, refusals = dict[str, dict[str, object]](), list[str]()
     for name in (study,) if study else available():
         for source in load(name).sources.values():
             if source.draft is None:
                 continue
             try:
-                found[name] = block(source.first, source.draft(tables, roles, source.first), roles.me)
+                blocks[name] = block(source.first, source.draft(tables, roles, source.first), roles.me)
             except NotSuited as reason:
                 refusals.append(f"Not for {name}: {reason}.")
-    return found, refusals
+    return blocks, refusals
 
 
 def block(first: FirstRun, draft: Draft, me: str | None = None) -> dict[str, object]:

@@ -58,23 +58,24 @@ def load(path: Path | str) -> Estimator:
     from .federation.estimators.saved_model import read, restore
 
     path = Path(path)
-    found = read(path)
-    package, _, name = str(found["estimator"]).partition(".")
+    content = read(path)
+    package, _, name = str(content["estimator"]).partition(".")
     module = f"{__package__}.methods.{package}.estimator"
     known = package.isidentifier() and (Path(__file__).parent / "methods" / package / "estimator.py").is_file()
     kind = getattr(import_module(module), name, None) if known else None
     if not (isinstance(kind, type) and issubclass(kind, Estimator) and kind.methods and kind.__module__ == module):
         raise ModelError(
-            f"{path}: estimator is {str(found['estimator'])[:40]!r}, which is no estimator here: save the model again."
+            f"{path}: estimator is {str(content['estimator'])[:40]!r}, which is no estimator here: save the model "
+            "again."
         )
-    return restore(kind, found, path)
+    return restore(kind, content, path)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredTable(OwnFiles):
     """Keys of a table whose records are scored, as those of own files that train (docs/your_own_data.md).
 
-    columns : that need more than their name, such as the levels of a category; the others are numbers, by their names
+    columns : columns that need more than their name, such as the levels of a category; the others are numbers
     """
 
     columns: tuple[ColumnBlock, ...] = ()
@@ -82,23 +83,23 @@ class ScoredTable(OwnFiles):
 
     def __post_init__(self) -> None:
         self.check_files()
-        if (again := twice([one.name for one in self.columns])) is not None:
+        if (again := twice([column.name for column in self.columns])) is not None:
             raise ValueError(f"columns has {again!r} twice: give each column once.")
 
     def columns_of(self, names: Sequence[str]) -> list[tuple[ColumnBlock, bool]]:
         """The columns behind the names of a model, in any order, each with whether its levels are indicators."""
-        found, rest = list[tuple[ColumnBlock, bool]](), set(names)
-        for one in self.columns:
-            indicators = one.label not in rest
-            made = one.names if indicators else (one.label,)
-            if not set(made) <= rest:
+        columns, rest = list[tuple[ColumnBlock, bool]](), set(names)
+        for column in self.columns:
+            indicators = column.label not in rest
+            labels = column.names if indicators else (column.label,)
+            if not set(labels) <= rest:
                 raise ValueError(
-                    f"columns has {one.name!r}, which makes {', '.join(made)}: the model has {', '.join(names)}; give "
-                    "the levels and the unit that the fit had, or leave it out."
+                    f"columns has {column.name!r}, which makes {', '.join(labels)}: the model has {', '.join(names)}; "
+                    "give the levels and the unit that the fit had, or leave it out."
                 )
-            rest -= set(made)
-            found.append((one, indicators))
-        return found + [(ColumnBlock(name=name), False) for name in names if name in rest]
+            rest -= set(labels)
+            columns.append((column, indicators))
+        return columns + [(ColumnBlock(name=name), False) for name in names if name in rest]
 
 
 def score(model: Path, table: str, into: Path, keys: Path | None, id: str | None) -> int:
@@ -114,8 +115,8 @@ def score(model: Path, table: str, into: Path, keys: Path | None, id: str | None
         raise ConfigError(f"--into is '{into}': that file is there already; name another, or remove it.")
     if not into.parent.is_dir():
         raise ConfigError(f"--into is '{into}': there is no folder {into.parent}; make it, or name another.")
-    given = {} if keys is None else read_file(keys)
-    settings = build(ScoredTable, given | ({} if id is None else {"id": id}), "" if keys is None else str(keys))
+    block = {} if keys is None else read_file(keys)
+    settings = build(ScoredTable, block | ({} if id is None else {"id": id}), "" if keys is None else str(keys))
     fitted = load(model)
     names = getattr(fitted, "feature_names_in_", getattr(fitted, "names_", None))
     if names is None or fitted._axes != 2:
@@ -139,7 +140,7 @@ def score(model: Path, table: str, into: Path, keys: Path | None, id: str | None
 
 
 def _records(settings: ScoredTable, file: str, names: list[str]) -> tuple[list[str], np.ndarray]:
-    """What each record of a table is called, and its numbers (n, p) in the order of the names."""
+    """Return the id of each record of a table, and its numbers (n, p) in the order of the names."""
     from .data.own.columns import values
     from .data.own.grammar import check_untold, is_typed
     from .data.own.indicators import indicators
@@ -155,14 +156,14 @@ def _records(settings: ScoredTable, file: str, names: list[str]) -> tuple[list[s
     whole = open_table(settings, None, dict(contents([file])), file)
     record_names(whole, settings.id, several=False)
     table = complete(whole, [column.name for column, _ in columns], settings)
-    found = dict[str, np.ndarray]()
+    features = dict[str, np.ndarray]()
     for column, divided in columns:
         numbers = values(table, column)
         check_entries(numbers, column, table)
-        made = zip(column.names, indicators(numbers, column), strict=True) if divided else [(column.label, numbers)]
-        found |= dict(made)
+        parts = zip(column.names, indicators(numbers, column), strict=True) if divided else [(column.label, numbers)]
+        features |= dict(parts)
     check_count(len(table.rows), settings)
-    return record_names(table, settings.id, several=False), np.column_stack([found[name] for name in names])
+    return record_names(table, settings.id, several=False), np.column_stack([features[name] for name in names])
 
 
 def _predictions(fitted: Estimator, X: np.ndarray) -> dict[str, list[object]]:
@@ -171,8 +172,8 @@ def _predictions(fitted: Estimator, X: np.ndarray) -> dict[str, list[object]]:
 
     if isinstance(fitted, Transformer):
         return dict(zip(map(str, fitted.get_feature_names_out()), fitted.transform(X).T.tolist(), strict=True))  # type: ignore[attr-defined]
-    found = {"predicted": fitted.predict(X).tolist()}  # type: ignore[attr-defined]
+    predictions = {"predicted": fitted.predict(X).tolist()}  # type: ignore[attr-defined]
     if fitted._kind == "classifier":
         shares = fitted.predict_proba(X).T.tolist()  # type: ignore[attr-defined]
-        found |= {f"probability of {one}": share for one, share in zip(fitted.classes_, shares, strict=True)}
-    return found
+        predictions |= {f"probability of {label}": share for label, share in zip(fitted.classes_, shares, strict=True)}
+    return predictions
