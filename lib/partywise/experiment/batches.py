@@ -1,4 +1,4 @@
-"""What one job computes: a block of cases, methods, numbers of parties, replicates and folds, or the data of some.
+"""Blocks, the work of one fit job (cases, methods, numbers of parties, replicates and folds), and blocks of data.
 
 A grid that grows leaves finished blocks as they are.  Replicates and folds are cut at multiples of a size.  Cases and
 methods have no order that lasts, since a new one may stand anywhere: a block ends after a name whose hash says so, so
@@ -56,7 +56,7 @@ class Share:
 
     @property
     def plain(self) -> PlainShare:
-        """As plain data."""
+        """The share as plain data."""
         return {
             "case": self.case,
             "methods": list(self.methods),
@@ -68,7 +68,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Block:
-    """What one fit job computes; ``name`` is its path below the folder of all blocks, ``data`` that of its data."""
+    """Work of one fit job; ``name`` is its path below the folder of all blocks, ``data`` that of its data."""
 
     name: str
     shares: tuple[Share, ...]
@@ -89,7 +89,7 @@ def blocks(plan: Plan) -> dict[str, Block]:
 
     Cases that need the same files may share a job: one that needs none never waits for a download.
     """
-    found = dict[str, Block]()
+    by_name = dict[str, Block]()
     data = {key: name for name, replicates in data_blocks(plan).items() for key in _pairs(replicates)}
     for cases, cuts in _cuts(plan):
         labels, counts, numbers, held_out = cuts
@@ -98,24 +98,24 @@ def blocks(plan: Plan) -> dict[str, Block]:
             shares = [share for share in shares if all(asdict(share).values())]
             if shares:
                 block = _block(shares, data[shares[0].case, shares[0].replicates[0]])
-                found[block.name] = block
-    return found
+                by_name[block.name] = block
+    return by_name
 
 
 def data_blocks(plan: Plan) -> dict[str, dict[str, list[int]]]:
-    """What each generate job draws, by the name of its file: replicates of each case.
+    """Return the replicates per case that each generate job draws, by the name of its file.
 
     All that a fit job reads is in one file, of `DATA_SHARE` times as many cases and replicates at most: drawing costs
     little beside fitting, and less than the start of a job.
     """
-    found = dict[str, dict[str, list[int]]]()
+    files = dict[str, dict[str, list[int]]]()
     for names in (run for group in _by_files(plan) for run in runs(group, DATA_SHARE * plan.batch.cases_per_job)):
         most = max(plan.cases[name].replicates for name in names)
         for piece in pieces(range(most), DATA_SHARE * plan.batch.replicates_per_job):
             drawn = {name: [r for r in piece if r < plan.cases[name].replicates] for name in names}
             drawn = {name: replicates for name, replicates in drawn.items() if replicates}
-            found[f"{_ends(list(drawn))}/{_span(drawn.values())}"] = drawn
-    return found
+            files[f"{_ends(list(drawn))}/{_span(drawn.values())}"] = drawn
+    return files
 
 
 def _pairs(replicates: Mapping[str, Iterable[int]]) -> list[tuple[str, int]]:
@@ -128,8 +128,8 @@ def _span(replicates: Iterable[Iterable[int]]) -> str:
 
 
 def most_blocks(plan: Plan) -> int:
-    """How many blocks a plan has at most, without making them: of cases that differ in their grids some are empty."""
-    return sum(prod(len(own) for own in cuts) for _, cuts in _cuts(plan))
+    """Return an upper bound on the number of blocks of a plan: if grids of cases differ, some blocks are empty."""
+    return sum(prod(len(part) for part in cuts) for _, cuts in _cuts(plan))
 
 
 def _cuts(plan: Plan) -> Iterator[tuple[list[CasePlan], Cuts]]:
@@ -152,12 +152,12 @@ def _cuts(plan: Plan) -> Iterator[tuple[list[CasePlan], Cuts]]:
 
 def runs(names: Sequence[str], size: int) -> list[list[str]]:
     """Names in order, cut after every one whose hash is a multiple of ``size``: runs of about so many names."""
-    found: list[list[str]] = [[]]
+    groups: list[list[str]] = [[]]
     for name in names:
-        found[-1].append(name)
+        groups[-1].append(name)
         if int.from_bytes(sha256(name.encode()).digest()[:8]) % size == 0:
-            found.append([])
-    return [run for run in found if run]
+            groups.append([])
+    return [run for run in groups if run]
 
 
 def pieces(values: Sequence[int], size: int) -> list[Sequence[int]]:
@@ -167,11 +167,11 @@ def pieces(values: Sequence[int], size: int) -> list[Sequence[int]]:
 
 def _by_files(plan: Plan) -> list[list[str]]:
     """Names of the cases by the data sets and own files that they need."""
-    found: dict[tuple[str, ...], list[str]] = {}
+    groups: dict[tuple[str, ...], list[str]] = {}
     for name, case in plan.cases.items():
-        own = getattr(case.settings, "files", {}).values()
-        found.setdefault((*case.resources, *own), []).append(name)
-    return list(found.values())
+        files = getattr(case.settings, "files", {}).values()
+        groups.setdefault((*case.resources, *files), []).append(name)
+    return list(groups.values())
 
 
 def _share(

@@ -132,7 +132,7 @@ def _bytes(content: bytes) -> np.ndarray:
 
 @dataclass(frozen=True, order=True)
 class Entry:
-    """Which cells a part of a file holds, before it is read; ordered as a cube and its ledger are written."""
+    """Labels of the cells in a part of a file, before it is read; ordered as a cube and its ledger are written."""
 
     case: str
     method: str
@@ -173,7 +173,7 @@ class Entry:
 
 
 def read_entries(path: Path | str) -> tuple[Entry, ...]:
-    """What a file holds, without its numbers and releases; CubeError if it cannot be read."""
+    """Return the entries of a file, without its numbers and releases; CubeError if it cannot be read."""
     with _readable(path):
         index = json.loads(open_npz(path).part(INDEX)[""].tobytes())
         if not index:
@@ -203,10 +203,10 @@ def _readable(path: Path | str) -> Iterator[None]:
 
 def kind_of(values: Sequence[Scalar]) -> str:
     """The narrowest kind that holds all values; None (undefined) fits every kind but text."""
-    found = {_kind(value) for value in values}
-    if "str" in found and len(found) > 1:
-        raise CubeError(f"a scalar is text in some cells and {sorted(found - {'str'})} in others: keep to one kind.")
-    return max(found, key=KINDS.index)
+    kinds = {_kind(value) for value in values}
+    if "str" in kinds and len(kinds) > 1:
+        raise CubeError(f"a scalar is text in some cells and {sorted(kinds - {'str'})} in others: keep to one kind.")
+    return max(kinds, key=KINDS.index)
 
 
 def _kind(value: Scalar) -> str:
@@ -235,15 +235,15 @@ def _numbers(order: Sequence[Cell], shape: tuple[int, ...]) -> tuple[dict[str, s
 
 def _example_fits(order: Sequence[Cell]) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
     """Arrays of example fits stacked over epsilon; only replicate 0 and fold 0 have any."""
-    shown = [cell.example_fits for cell in order if cell.example_fits]
+    fits = [cell.example_fits for cell in order if cell.example_fits]
     stacked = {}
-    for name in shown[0] if shown else ():
-        dims, first = shown[0][name]
+    for name in fits[0] if fits else ():
+        dims, first = fits[0][name]
         if np.ndim(first) != len(dims):
             raise CubeError(
                 f"example array {name} has shape {np.shape(first)}: its dims {dims} name another number of axes."
             )
-        stacked[name] = (tuple(dims), np.stack([np.asarray(entry[name][1], dtype=float) for entry in shown]))
+        stacked[name] = (tuple(dims), np.stack([np.asarray(entry[name][1], dtype=float) for entry in fits]))
     return stacked
 
 

@@ -1,4 +1,4 @@
-"""What a fit job computes: cells of replicates.  No result depends on how cells are batched."""
+"""Cells of replicates, which a fit job computes.  No result depends on how cells are batched."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ COMMON: dict[str, tuple[str, str]] = {
 
 
 class Coords(TypedDict):
-    """Where a fit stands in the cube."""
+    """Coordinates of a fit in the cube."""
 
     case: str
     method: str
@@ -186,8 +186,8 @@ class _Fits:
         with self._error_context(fold="any", epsilon="any"):
             self.parties = self.study.split(data, n_parties, plan.spec, self.case.settings)
             self.of = self._folds()
-        given = (self.method.options, plan.spec, self.case.settings, data.public(), self.case.source)
-        self.spec = MethodSpec(*given, n_parties=n_parties)
+        arguments = (self.method.options, plan.spec, self.case.settings, data.public(), self.case.source)
+        self.spec = MethodSpec(*arguments, n_parties=n_parties)
 
     def _error_context(self, **where: object) -> NamedErrors:
         coords = {"case": self.case.name, "method": self.method.label, "replicate": self.replicate}
@@ -207,10 +207,10 @@ class _Fits:
             for party in self.parties:
                 party.clips.clear()
             estimate = simulate(self.method.protocol.fit, execution)
-            given = estimate, self.data, execution.fold.train, self.spec
+            arguments = estimate, self.data, execution.fold.train, self.spec
             clipped = _intervals_verdict(estimate, self.parties)
             verdict: dict[str, Scalar] = {"status": first_fault((estimate_verdict(estimate), clipped)).status}
-            numbers = verdict | measure_values(self.study, "metrics", self.study.metrics(*given))
+            numbers = verdict | measure_values(self.study, "metrics", self.study.metrics(*arguments))
             coords: Coords = {
                 "case": self.case.name,
                 "method": self.method.label,
@@ -221,7 +221,7 @@ class _Fits:
             }
             example_fits: Arrays = {}
             if is_example(coords) and self.study.example_fits is not None:
-                example_fits = example_arrays(self.study, self.study.example_fits(*given))
+                example_fits = example_arrays(self.study, self.study.example_fits(*arguments))
             return cell_of(
                 self.plan,
                 self.spec,
@@ -313,23 +313,23 @@ def _privacy(plan: Plan, coords: Coords, channel: Channel) -> dict[str, Scalar]:
     }
 
 
-def measure_values(study: Study, part: str, found: object) -> dict[str, Scalar]:
-    """What a function of the study reports, by name."""
-    if not isinstance(found, study.measures):
-        raise TypeError(f"{part} returns a {type(found).__name__}: give a {study.measures.__name__}.")
-    return found.as_dict()
+def measure_values(study: Study, part: str, values: object) -> dict[str, Scalar]:
+    """Return the values that a function of the study reports, by name; TypeError if they are not its measures."""
+    if not isinstance(values, study.measures):
+        raise TypeError(f"{part} returns a {type(values).__name__}: give a {study.measures.__name__}.")
+    return values.as_dict()
 
 
-def example_arrays(study: Study, found: object) -> Arrays:
+def example_arrays(study: Study, examples: object) -> Arrays:
     """Arrays of an example fit by name."""
     kind = study.examples
-    if kind is None or not isinstance(found, kind):
-        raise TypeError(f"example_fits returns a {type(found).__name__}: give a dataclass that is its examples.")
-    return found.arrays()
+    if kind is None or not isinstance(examples, kind):
+        raise TypeError(f"example_fits returns a {type(examples).__name__}: give a dataclass that is its examples.")
+    return examples.arrays()
 
 
 def doubt_unknown(ledger: Ledger, trusted: Iterable[str]) -> Ledger:
-    """The same rows; those of a mechanism that neither the library nor the study vouches for prove nothing."""
+    """Return a ledger whose rows prove nothing if neither the library nor the study vouches for their mechanism."""
     known = MECHANISMS.union(trusted, (POST_PROCESSING, "budget", "none"))
     if all(event.mechanism in known for event in ledger.rows):
         return ledger
@@ -344,9 +344,9 @@ def delta_scalars(scalars: Mapping[str, Scalar]) -> dict[str, Scalar]:
     """
     n, claimed = scalars.get("n_protected"), "delta_claimed" if "delta_claimed" in scalars else "delta"
     deltas = {"epsilon_certified": _number(scalars, "delta"), "epsilon_claimed": _number(scalars, claimed)}
-    found: dict[str, Scalar] = {"delta_claimed": deltas["epsilon_claimed"]}
+    entries: dict[str, Scalar] = {"delta_claimed": deltas["epsilon_claimed"]}
     if n is None:
-        return found
+        return entries
     least = 1 / _number(scalars, "n_protected")
     delta_at_least_1_over_n = {
         name: value for name, value in deltas.items() if math.isfinite(_number(scalars, name)) and value >= least
@@ -358,7 +358,7 @@ def delta_scalars(scalars: Mapping[str, Scalar]) -> dict[str, Scalar]:
             UserWarning,
             stacklevel=2,
         )
-    return found | {"delta_exceeds_1_over_n": bool(delta_at_least_1_over_n)}
+    return entries | {"delta_exceeds_1_over_n": bool(delta_at_least_1_over_n)}
 
 
 def _number(scalars: Mapping[str, Scalar], name: str) -> float:

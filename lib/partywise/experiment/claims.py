@@ -1,4 +1,4 @@
-"""What source documents claim about privacy: one object a claim, in the ``claims.py`` of the study of its document.
+"""Privacy claims of source documents: one object per claim, in the ``claims.py`` of the study of its document.
 
 A claim is a source of data of the audit study: the data are neighbours made to hurt, and ordinary ones.  Standard
 library only: claims are read whenever a plan of the audit is made, their mechanisms when a cell is computed.
@@ -24,7 +24,7 @@ STUDIES = Path(__file__).parents[1] / "studies"
 
 @dataclass(frozen=True)
 class ClaimSettings(CheckedFields):
-    """What the parameters of all claims share.
+    """Parameters that all claims share.
 
     n : records; delta : of the claim (None: the study's)
     """
@@ -34,7 +34,7 @@ class ClaimSettings(CheckedFields):
 
     @property
     def releases(self) -> int:
-        """How many messages are sent; each owner sends at least one of them."""
+        """Number of messages that are sent; each owner sends at least one of them."""
         return 1
 
 
@@ -130,10 +130,10 @@ def modules() -> tuple[str, ...]:
 
 def all_claims() -> Mapping[str, Claim]:
     """All claims by name, in the order of their documents."""
-    found: dict[str, Claim] = {}
+    claims: dict[str, Claim] = {}
     for module in modules():
         for claim in importlib.import_module(module).CLAIMS:
-            if claim.name in found:
+            if claim.name in claims:
                 raise ValueError(f"name is {claim.name!r} in {module}: another claim has it; names must differ.")
-            found[claim.name] = claim
-    return dict(sorted(found.items(), key=lambda item: item[1].document.key))
+            claims[claim.name] = claim
+    return dict(sorted(claims.items(), key=lambda item: item[1].document.key))

@@ -64,9 +64,9 @@ def collect(
     write_csv(outputs["summary"], summary_rows(plan, columns))
     write_text(outputs["text"], summary_text(plan, columns, homes.left_out()))
     write_text(outputs["screen"], screen_text(plan, columns))
-    shown = summary_rows(plan, columns, shown_names(plan))
+    page_rows = summary_rows(plan, columns, shown_names(plan))
     dictionary, line = dictionary_rows(columns, homes.names()), overview(plan, columns, homes.left_out())
-    page = tables_page(plan, header.attrs, shown, wire.template_fields(), outputs["totals"], dictionary, line)
+    page = tables_page(plan, header.attrs, page_rows, wire.template_fields(), outputs["totals"], dictionary, line)
     write_text(outputs["tables"], page)
 
 
@@ -75,14 +75,14 @@ def gather(plan: Plan, entries: Iterable[Entry], tables: LedgerTables) -> tuple[
     columns, wire, homes = Columns(plan), Wire(plan), Homes(plan)
     totals, example_fits = RunTotals(plan, columns), list[Part]()
     for group in together(entries):
-        found = [entry.read() for entry in group]
-        for part in found:
+        parts = [entry.read() for entry in group]
+        for part in parts:
             columns.add(part)
             wire.add(part)
             homes.add(part)
             if part.example_fits:
                 example_fits.append(replace(part, numbers={}, releases={}, wire={}, owner_reports={}))
-        totals.add(tables.add(found))
+        totals.add(tables.add(parts))
     columns.check()
     totals.close()
     return columns, header_of(plan, columns, example_fits), wire, homes
@@ -93,7 +93,7 @@ def together(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
     group: list[Entry] = []
     for entry in entries:
         same = group and (entry.case, entry.method, entry.parties) == (group[0].case, group[0].method, group[0].parties)
-        if group and not (same and min(entry.replicates) <= max(max(one.replicates) for one in group)):
+        if group and not (same and min(entry.replicates) <= max(max(earlier.replicates) for earlier in group)):
             yield group
             group = []
         group.append(entry)

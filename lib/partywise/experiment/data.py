@@ -44,7 +44,7 @@ INDEX = "index"
 
 
 def draw(plan: Plan, case: str, replicate: int, resources: Path | str) -> SourceDraw:
-    """What the source of a case draws for a replicate.
+    """Draw a replicate from the source of a case.
 
     Randomness lives at (study, case, "data", replicate, ...), so every method, party count and epsilon sees the
     same data; with ``shared=True`` it lives at (study, case, "data", "shared", ...).
@@ -127,9 +127,9 @@ def read_data(path: Path | str, plan: Plan, case: str, replicate: int) -> Replic
 
 @lru_cache(maxsize=8)
 def _index(stored: Npz) -> dict[str, dict[str, Any]]:
-    """Where a file has what, parsed once."""
-    found: dict[str, dict[str, dict[str, Json]]] = json.loads(stored.part(INDEX)[""].tobytes())
-    return found
+    """Read the index of a file, parsed once: its entries by case and replicate."""
+    index: dict[str, dict[str, dict[str, Json]]] = json.loads(stored.part(INDEX)[""].tobytes())
+    return index
 
 
 def encode(value: object, place: Callable[[np.ndarray], int]) -> Json:
@@ -157,7 +157,7 @@ def in_order(array: np.ndarray) -> tuple[np.ndarray, list[int]]:
 
 
 def decode(plain: Any, kind: object, array: Callable[[int], np.ndarray]) -> Any:
-    """What was encoded, where a value of type ``kind`` stands; fields are a mapping where that is not a dataclass."""
+    """Decode a value of type ``kind`` from plain data; fields become a mapping if ``kind`` is not a dataclass."""
     if not isinstance(plain, list):
         return plain
     word, *rest = plain
@@ -166,9 +166,9 @@ def decode(plain: Any, kind: object, array: Callable[[int], np.ndarray]) -> Any:
         return array(number)[()] if is_scalar else array(number).transpose(np.argsort(axes))
     kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
     if word == "tuple":
-        item_kind = next((get_args(one)[0] for one in kinds if get_origin(one) is tuple), object)
+        item_kind = next((get_args(member)[0] for member in kinds if get_origin(member) is tuple), object)
         return tuple(decode(item, item_kind, array) for item in rest)
-    made: Any = next((one for one in kinds if is_dataclass(one)), None)
-    hints = get_type_hints(made) if made else {}
+    cls: Any = next((member for member in kinds if is_dataclass(member)), None)
+    hints = get_type_hints(cls) if cls else {}
     values = {name: decode(item, hints.get(name, object), array) for name, item in rest[0].items()}
-    return made(**values) if made else values
+    return cls(**values) if cls else values

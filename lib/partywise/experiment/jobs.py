@@ -1,4 +1,4 @@
-"""What a job says of itself: its log file, and the CPU seconds and peak memory of its fits, never among the results."""
+"""Log file of a job, and the CPU seconds and peak memory of its fits, which are never among the results."""
 
 from __future__ import annotations
 
@@ -124,11 +124,11 @@ def peak_megabytes() -> float:
 
 
 def gather(paths: Iterable[Path | str]) -> Timings:
-    """What several jobs wrote, together."""
-    found = Timings()
+    """Read the timings of several jobs and add them up."""
+    timings = Timings()
     for path in paths:
         with Path(path).open(encoding="utf-8", newline="") as handle:
             for row in csv.DictReader(handle):
                 cost = Cost(int(row["cells"]), float(row["cpu_seconds"]), float(row["peak_megabytes"]))
-                found.add(row["case"], row["method"], cost)
-    return found
+                timings.add(row["case"], row["method"], cost)
+    return timings

@@ -37,7 +37,7 @@ ABSENT = Absent.ABSENT
 
 @dataclass(frozen=True)
 class Heading:
-    """How a reader knows a variable of the summary.
+    """Public name and direction of a variable of the summary.
 
     words : its public name, over its column
     better : which values are better, the ``lower`` or the ``higher`` ones; ``neither`` where it is not judged
@@ -52,7 +52,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a number means, in whatever study it is reported.
+    """Meaning of a number, the same in every study that reports it.
 
     meaning, unit : ``long_name`` and ``units`` of its variable; the unit is 1 where it has none
     heading : what readers call it in a summary
@@ -130,7 +130,7 @@ def measures_of(cls: type) -> dict[str, Measure]:
 
 
 class MeasureValues(Generic[Value]):
-    """What a dataclass of measures can do with the values that a fit reports."""
+    """Methods of a dataclass of measures on the values that a fit reports."""
 
     @classmethod
     def of(cls, values: Mapping[str, Value]) -> Self:
@@ -203,13 +203,13 @@ class ExampleFits(MeasureValues["np.ndarray"]):
     @classmethod
     def with_dims(cls, arrays: Mapping[str, tuple[tuple[str, ...], np.ndarray]]) -> Self:
         """Arrays of an estimate that carries their dims, which must be the declared ones."""
-        made = cls.of({name: values for name, (_, values) in arrays.items()})
-        for name, (dims, _) in made.arrays().items():
+        instance = cls.of({name: values for name, (_, values) in arrays.items()})
+        for name, (dims, _) in instance.arrays().items():
             if tuple(arrays[name][0]) != dims:
                 raise ValueError(f"{name} has dims {tuple(arrays[name][0])}: {cls.__name__} declares {dims}.")
-        return made
+        return instance
 
     def arrays(self) -> Arrays:
         """Dims and values of the arrays that are reported, by name."""
-        dims = {name: one.dims for name, one in measures_of(type(self)).items()}
+        dims = {name: entry.dims for name, entry in measures_of(type(self)).items()}
         return {name: (dims[name], values) for name, values in self.as_dict().items()}

@@ -1,4 +1,4 @@
-"""What one fit of own data gives to the owner of the data: predictions by the owner's ids, and the fitted model."""
+"""Outputs of one fit of own data for the owner of the data: predictions by the owner's ids, and the fitted model."""
 
 from __future__ import annotations
 
@@ -45,40 +45,40 @@ class OwnerReport:
                 raise ValueError(f"{name} has shape {values.shape}: there are {n} records and times {tail}.")
 
     def first(self, most: int) -> OwnerReport:
-        """At most so many rows: the records that were held out come before the others."""
-        kept = max(1, most // (1 if self.times is None else len(self.times)))
-        if len(self.ids) <= kept:
+        """Return the report of at most so many rows: held-out records come before the others."""
+        n_rows = max(1, most // (1 if self.times is None else len(self.times)))
+        if len(self.ids) <= n_rows:
             return self
-        chosen = np.sort(np.argsort(~self.held_out, kind="stable")[:kept])
+        chosen = np.sort(np.argsort(~self.held_out, kind="stable")[:n_rows])
         columns = {name: values[chosen] for name, values in self.columns.items()}
-        lost = self.left_out + len(self.ids) - kept
+        lost = self.left_out + len(self.ids) - n_rows
         return OwnerReport(self.ids[chosen], self.held_out[chosen], columns, self.model, self.times, lost)
 
 
 def encode_report(home: OwnerReport) -> np.ndarray:
     """Bytes of a `OwnerReport` of at most `MOST_ROWS` rows; floats come back as the same doubles."""
-    kept = home.first(MOST_ROWS)
+    report = home.first(MOST_ROWS)
     content = {
-        "ids": kept.ids.tolist(),
-        "held_out": kept.held_out.astype(int).tolist(),
-        "columns": {name: values.tolist() for name, values in kept.columns.items()},
-        "model": plain(kept.model),
-        "times": None if kept.times is None else kept.times.tolist(),
-        "left_out": kept.left_out,
+        "ids": report.ids.tolist(),
+        "held_out": report.held_out.astype(int).tolist(),
+        "columns": {name: values.tolist() for name, values in report.columns.items()},
+        "model": plain(report.model),
+        "times": None if report.times is None else report.times.tolist(),
+        "left_out": report.left_out,
     }
     return np.frombuffer(zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 6), np.uint8)
 
 
 def decode_report(content: np.ndarray) -> OwnerReport:
-    """What `encode_report` was given, its model as plain data."""
-    found = json.loads(zlib.decompress(content.tobytes()))
+    """Return the report that `encode_report` encoded, its model as plain data."""
+    entries = json.loads(zlib.decompress(content.tobytes()))
     return OwnerReport(
-        np.array(found["ids"], dtype=str),
-        np.array(found["held_out"], dtype=bool),
-        {name: np.array(values, dtype=float) for name, values in found["columns"].items()},
-        found["model"],
-        None if found["times"] is None else np.array(found["times"], dtype=float),
-        found["left_out"],
+        np.array(entries["ids"], dtype=str),
+        np.array(entries["held_out"], dtype=bool),
+        {name: np.array(values, dtype=float) for name, values in entries["columns"].items()},
+        entries["model"],
+        None if entries["times"] is None else np.array(entries["times"], dtype=float),
+        entries["left_out"],
     )
 
 
@@ -108,26 +108,26 @@ def estimate_rows(model: Mapping[str, object], path: tuple[str, ...] = (), note:
         path = (*path, feature_name(model))
     for key, item in model.items():
         if key in ESTIMATED:
-            own, before = (path, "") if key in NAMED_BY_BLOCK else ((*path, key.replace("_", " ")), f"{key}_")
+            prefix, before = (path, "") if key in NAMED_BY_BLOCK else ((*path, key.replace("_", " ")), f"{key}_")
             (noise,) = _numbers(model.get(f"{before}noise_sd"), 1)
             lower, upper = _numbers(model.get(f"{before}interval"), 2)
             labels = model.get("columns")
             for index, number in np.ndenumerate(np.asarray(item, dtype=float)):
                 if not np.isnan(number):
                     entry = (labels[k] if isinstance(labels, list) else str(k + 1) for k in index)
-                    name, why = " ".join((*own, *entry)), note if lower is None else ""
+                    name, why = " ".join((*prefix, *entry)), note if lower is None else ""
                     yield EstimateRow(name, float(number), noise, lower, upper, why)
         elif isinstance(item, Mapping):
             yield from estimate_rows(item, (*path, key), note)
         elif isinstance(item, list | tuple):
-            for k, one in enumerate(item):
-                if isinstance(one, Mapping):
-                    label = one.get("name") or (feature_name(one) if "coefficient" in one else f"{key} {k + 1}")
-                    yield from estimate_rows(one, (*path, str(label)), note)
+            for k, block in enumerate(item):
+                if isinstance(block, Mapping):
+                    label = block.get("name") or (feature_name(block) if "coefficient" in block else f"{key} {k + 1}")
+                    yield from estimate_rows(block, (*path, str(label)), note)
 
 
 def _numbers(value: object, count: int) -> list[float | None]:
-    """As many numbers; None each where there are none."""
+    """Return ``count`` numbers; None for each if there is no value."""
     return [None] * count if value is None else np.ravel(np.asarray(value, dtype=float)).tolist()
 
 

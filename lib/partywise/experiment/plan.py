@@ -1,4 +1,4 @@
-"""From one study's block of the configuration to a checked plan of its cells; nothing heavier than dataclasses."""
+"""Checked plan of the cells of a study, from its block of the configuration; nothing heavier than dataclasses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .configuration.build import as_block, build, choices, refuse_unknown
 from .configuration.grammar import Batch, Grid, StudyBlock
 from .configuration.new_names import DATASET_SOURCES
 from .configuration.sweep import Entry, checked_title, fill, written_out
-from .study import NO_NOISE, Lazy, Protocol, Source, Study, address_of, own
+from .study import NO_NOISE, Lazy, Protocol, Source, Study, address_of, load_object
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -105,7 +105,7 @@ class CasePlan:
 
 
 class PlainPlan(TypedDict):
-    """What a job may depend on, as it is written."""
+    """Part of a plan that a job may depend on, as it is written."""
 
     spec: Mapping[str, object]
     methods: Mapping[str, Mapping[str, object]]
@@ -181,8 +181,8 @@ class Plan:
         settings = self.cases[case].settings
         if method is not None and getattr(self.methods[method].options, "shares_noise", False):
             settings = settings.of_all(parties)
-        own = getattr(settings, "delta", None)
-        return float(self.spec.delta if own is None else own)
+        case_delta = getattr(settings, "delta", None)
+        return float(self.spec.delta if case_delta is None else case_delta)
 
     def rows_per_user(self, case: str) -> int | None:
         """Public bound on the records of one person in a case; None where its settings know none."""
@@ -198,7 +198,7 @@ class Plan:
                 )
 
     def part(self, methods: Mapping[str, Sequence[str]]) -> JobPlan:
-        """What a job of some methods of each case may depend on: feed it back with ``plan(**part, complete=False)``.
+        """Return what a job of some methods per case may depend on, for ``plan(**part, complete=False)``.
 
         The replicates, party counts and other cases and methods of the whole run are not in it, so that extending a
         grid leaves the jobs alone that it does not touch.
@@ -216,7 +216,7 @@ class Plan:
         return {"name": self.study.name, "root_seed": self.root_seed, "block": block}
 
     def data_part(self, cases: Iterable[str]) -> JobPlan:
-        """What the data of some cases may depend on, as `part`: neither methods nor anything of the grid."""
+        """Return what the data of some cases may depend on, as `part`: neither methods nor anything of the grid."""
         written = {case: self._data_of(case) for case in cases}
         block: dict[str, object] = {"spec": self.plain["spec"], "methods": {}, "cases": written}
         if self.block.get("address") is not None:
@@ -229,7 +229,7 @@ class Plan:
         return {key: written[key] for key in ("source", "settings") if key in written}
 
     def whole(self) -> JobPlan:
-        """What a cube may depend on, as plain data: all but how cells are batched and which figures are drawn."""
+        """Return what a cube may depend on, as plain data: all but how cells are batched and the list of figures."""
         block: dict[str, object] = {
             key: self.block[key] or {} for key in ("address", "spec", "methods", "grid", "cases") if key in self.block
         }
@@ -242,9 +242,9 @@ class Plan:
 
 def replicates_text(replicates: Iterable[int]) -> str:
     """Numbers of replicates in words, from the least to the most: "3 replicates", "2 to 5 replicates"."""
-    found = sorted(set(replicates))
-    words = f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}"
-    return f"{words} replicate" + ("" if found == [1] else "s")
+    counts = sorted(set(replicates))
+    words = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f"{words} replicate" + ("" if counts == [1] else "s")
 
 
 def plan(name: str, block: object, root_seed: int, *, complete: bool = True) -> Plan:
@@ -255,33 +255,33 @@ def plan(name: str, block: object, root_seed: int, *, complete: bool = True) -> 
     """
     where = f"studies.{name}"
     written = as_block(block, where)
-    given: StudyBlock = build(StudyBlock, written, where)
-    address, study = _study(name, given.address, where)
-    refuse_unknown(given.grid, [entry.name for entry in fields(Grid)], f"{where}.grid")
-    blocks = {label: as_block(entry, f"{where}.methods.{label}") for label, entry in given.methods.items()}
+    study_block: StudyBlock = build(StudyBlock, written, where)
+    address, study = _study(name, study_block.address, where)
+    refuse_unknown(study_block.grid, [entry.name for entry in fields(Grid)], f"{where}.grid")
+    blocks = {label: as_block(entry, f"{where}.methods.{label}") for label, entry in study_block.methods.items()}
     methods = {label: _method(study, label, entry, f"{where}.methods.{label}") for label, entry in blocks.items()}
-    entries = list(written_out(given, f"{where}.cases"))
-    made = Plan(
+    entries = list(written_out(study_block, f"{where}.cases"))
+    study_plan = Plan(
         study=study,
         root_seed=root_seed,
-        spec=build(study.spec, given.spec, f"{where}.spec"),
+        spec=build(study.spec, study_block.spec, f"{where}.spec"),
         methods=methods,
         cases={entry.name: _case(study, entry, complete) for entry in entries},
-        batch=given.batch,
-        figures=given.figures if "figures" in written else tuple(study.figures),
+        batch=study_block.batch,
+        figures=study_block.figures if "figures" in written else tuple(study.figures),
         block=written,
         module=Lazy(address).module,
         plain={
-            "spec": given.spec,
+            "spec": study_block.spec,
             "methods": {label: _without_title(entry) for label, entry in blocks.items()},
             "cases": {entry.name: entry.block for entry in entries},
         },
-        ledger_replicates=given.ledger_replicates,
-        trusted_mechanisms=given.trusted_mechanisms,
+        ledger_replicates=study_block.ledger_replicates,
+        trusted_mechanisms=study_block.trusted_mechanisms,
     )
     if complete:
-        _contradictions(made, where)
-    return made
+        _contradictions(study_plan, where)
+    return study_plan
 
 
 def _without_title(entry: Mapping[str, object]) -> dict[str, object]:
@@ -293,7 +293,7 @@ def _study(name: str, address: str, where: str) -> tuple[str, Study]:
     if not address:
         address = address_of(name)
         return address, Lazy(address).target
-    study = own(address, Study, f"{where}.address")
+    study = load_object(address, Study, f"{where}.address")
     if study.name != name:
         raise ConfigError(f"{where}.address is {address!r}: that study is called {study.name!r}, write {study.name}.")
     return address, study
@@ -306,15 +306,21 @@ def _method(study: Study, label: str, entry: dict[str, object], where: str) -> M
         raise ConfigError(f"{where}.protocol is missing: it must be one of {', '.join(study.methods)}.")
     module = None
     if isinstance(protocol, str) and ":" in protocol:
-        chosen, module = own(protocol, Protocol, f"{where}.protocol").alone(), Lazy(protocol).module
+        chosen, module = load_object(protocol, Protocol, f"{where}.protocol").alone(), Lazy(protocol).module
     elif isinstance(protocol, str) and protocol in study.methods:
         chosen = study.methods[protocol]
     else:
         raise ConfigError(f"{where}.protocol is {protocol!r}: {choices(protocol, study.methods)}.")
-    made: Any = build(chosen.options, options, where)
+    options_in_force: Any = build(chosen.options, options, where)
     title = checked_title(entry.get("title", label.replace("_", " ")), f"{where}.title")
     return MethodPlan(
-        label, chosen, made, fill(title, _values(made), f"{where}.title"), protocol, tuple(options), module
+        label,
+        chosen,
+        options_in_force,
+        fill(title, _values(options_in_force), f"{where}.title"),
+        protocol,
+        tuple(options),
+        module,
     )
 
 
@@ -323,7 +329,7 @@ def _case(study: Study, entry: Entry, complete: bool) -> CasePlan:
     source = block.get("source", entry.group)
     module = None
     if isinstance(source, str) and ":" in source:
-        chosen, module = own(source, Source, f"{where}.source"), Lazy(source).module
+        chosen, module = load_object(source, Source, f"{where}.source"), Lazy(source).module
     elif isinstance(source, str) and source in study.sources:
         chosen = study.sources[source]
     else:
@@ -340,27 +346,29 @@ def _case(study: Study, entry: Entry, complete: bool) -> CasePlan:
     elif grid is None:
         raise ConfigError(f"{where}.grid is missing: {GRID}.")
     title = fill(entry.title or entry.name.replace("_", " "), {**_values(settings), **entry.words}, f"{where}.title")
-    made = build(Grid, grid, f"{where}.grid")
-    return CasePlan(entry.name, chosen, settings, made, title, entry.group, source, entry.explicit_settings, module)
+    case_grid = build(Grid, grid, f"{where}.grid")
+    return CasePlan(
+        entry.name, chosen, settings, case_grid, title, entry.group, source, entry.explicit_settings, module
+    )
 
 
 def _values(values: DataclassInstance) -> dict[str, object]:
-    """What a title may name: the fields of a dataclass, in force."""
+    """Return the fields of a dataclass by name, which a title may use."""
     return {entry.name: getattr(values, entry.name) for entry in fields(values)}
 
 
-def _contradictions(made: Plan, where: str) -> None:
-    """What no key shows on its own."""
+def _contradictions(study_plan: Plan, where: str) -> None:
+    """Raise ConfigError for keys that contradict each other."""
     for key in ("methods", "cases"):
-        if not getattr(made, key):
+        if not getattr(study_plan, key):
             raise ConfigError(f"{where}.{key} is empty: give at least one.")
-    for name, case in made.cases.items():
+    for name, case in study_plan.cases.items():
         for label in case.methods:
-            if label not in made.methods:
+            if label not in study_plan.methods:
                 at = f"{where}.cases.{name}.grid.methods"
-                raise ConfigError(f"{at} lists {label!r}: {choices(label, made.methods)}.")
-    for figure in made.figures:
-        if figure not in made.study.figures:
-            raise ConfigError(f"{where}.figures lists {figure!r}: {choices(figure, made.study.figures)}.")
-    if made.study.check is not None:
-        made.study.check(made)
+                raise ConfigError(f"{at} lists {label!r}: {choices(label, study_plan.methods)}.")
+    for figure in study_plan.figures:
+        if figure not in study_plan.study.figures:
+            raise ConfigError(f"{where}.figures lists {figure!r}: {choices(figure, study_plan.study.figures)}.")
+    if study_plan.study.check is not None:
+        study_plan.study.check(study_plan)

@@ -35,15 +35,15 @@ def read_configuration(path: Path) -> dict[str, object]:
 
 def plans(config: Mapping[str, object], files: Sequence[Path] = ()) -> dict[str, Plan]:
     """One plan for each study of a configuration."""
-    given: Configuration = build(Configuration, config, "")
-    found, where = {}, _Files(files)
-    for name, written in given.studies.items():
+    configuration: Configuration = build(Configuration, config, "")
+    by_study, where = {}, _Files(files)
+    for name, written in configuration.studies.items():
         block, file = _whole(name, written, where)
         try:
-            found[name] = plan(name, block, given.root_seed)
+            by_study[name] = plan(name, block, configuration.root_seed)
         except ConfigError as error:
             raise ConfigError(f"{file}: {error}" if file else str(error)) from None
-    return found
+    return by_study
 
 
 class _Files:
@@ -98,6 +98,6 @@ def _merge(block: Mapping[str, object], beside: Mapping[str, object]) -> dict[st
     """A block in which the keys of another have the last word, blocks inside blocks included."""
     merged = dict(block)
     for key, value in beside.items():
-        own = merged.get(key)
-        merged[key] = _merge(own, value) if isinstance(own, Mapping) and isinstance(value, Mapping) else value
+        current = merged.get(key)
+        merged[key] = _merge(current, value) if isinstance(current, Mapping) and isinstance(value, Mapping) else value
     return merged

@@ -104,7 +104,7 @@ class Figure(Lazy):
         check_fields(self)
 
     def resolve(self, package: str, name: str) -> Self:
-        """With its whole address, of a study in a package."""
+        """Return a copy whose address is complete, in the package of its study."""
         if ":" in self.address:
             return self
         return replace(self, address=f"{package}.figures{'.' if self.address else ''}{self.address}:{name}")
@@ -112,7 +112,7 @@ class Figure(Lazy):
 
 @dataclass(frozen=True)
 class FirstRun:
-    """What a draft for own files runs first (`partywise.check_data`): enough for a figure, in seconds.
+    """First run that a draft for own files suggests (`partywise.check_data`): enough for a figure, in seconds.
 
     methods : label -> keys of a method; numeric_options : more of them, where the response is a number
     spec, figures : of the study; replicates, folds, epsilon : of the grid
@@ -134,7 +134,7 @@ class FirstRun:
 
 @dataclass(frozen=True)
 class Source:
-    """Where the data of a case come from.
+    """Source of the data of a case.
 
     settings : dataclass of the keys under ``settings``
     generate : (settings, spec, rng_for, resources: Path) -> data, one replicate; by convention ``draw_<source>`` of
@@ -176,11 +176,11 @@ class Source:
 
     @property
     def new_records(self) -> Lazy | None:
-        """Beside `apart`, of split columns: (settings, party, file, folder, rows) -> ids and columns (n, p_k)."""
+        """Function next to `apart` of split columns: (settings, party, file, folder, rows) -> ids, columns (n, p_k)."""
         return None if self.apart is None else Lazy(f"{self.apart.module}:new_records")
 
     @classmethod
-    def own(
+    def of_files(
         cls,
         settings: type,
         layout: Literal["columns", "labels", "clients", "curves"],
@@ -213,12 +213,12 @@ class Source:
         )
 
     def resolve(self, package: str, name: str) -> Self:
-        """With the address of its function, of a study in a package."""
+        """Return a copy with the address of its function, in the package of its study."""
         return replace(self, generate=Lazy(f"{package}.cases:draw_{name}")) if self.generate is HERE else self
 
     @property
     def fits(self) -> tuple[Lazy, ...]:
-        """What fits on these data call by reference, beside the protocol: part of their code."""
+        """Functions that fits on these data call by address, in addition to the protocol: part of their code."""
         return tuple(part for part in (self.complete, self.owner_outputs) if part is not None)
 
 
@@ -253,18 +253,18 @@ class Protocol:
         return "" if self.release in (EXACT, NO_NOISE) else self.release
 
     def resolve(self, name: str) -> Self:
-        """With the address of its function, as a method of a study."""
+        """Return a copy with the address of its function, as a method of a study."""
         package = self.options.__module__.rpartition(".")[0]
         return replace(self, fit=Lazy(f"{package}.protocols.{self.file or name}:fit")) if self.fit is HERE else self
 
     def alone(self) -> Self:
-        """With the address of its function, named by itself."""
+        """Return a copy with the address of its function, for a protocol outside any study."""
         return replace(self, fit=Lazy(f"{self.options.__module__}:fit")) if self.fit is HERE else self
 
 
 @dataclass(frozen=True)
 class MethodSpec(Generic[Options, Constants, Settings]):
-    """What a protocol, a metric or an example fit may know besides the data.
+    """Options, constants, settings and public facts that a protocol, a metric or an example fit may know.
 
     options : of the method; study : the study's constants; settings : of the case; public : what everyone knows
     source : where the data of the case come from; n_parties : among how many they were split
@@ -355,7 +355,7 @@ class Study:
                 )
         if not issubclass(self.measures, Measures):
             raise ValueError(f"measures is {self.measures.__name__}: it must be a dataclass of Measures.")
-        places = Counter(one.headline for one in measures_of(self.measures).values() if one.headline)
+        places = Counter(measure.headline for measure in measures_of(self.measures).values() if measure.headline)
         if shared := [place for place, count in places.items() if count > 1]:
             raise ValueError(f"headline={shared[0]} stands at {places[shared[0]]} measures: give each its own place.")
         package = self.module.rpartition(".")[0]
@@ -389,24 +389,24 @@ class Study:
     def own_measures(self) -> Mapping[str, Measure]:
         """Its own measures and arrays by their names, in their order; not those of every study."""
         common = measures_of(Measures)
-        numbers = {name: one for name, one in measures_of(self.measures).items() if name not in common}
+        numbers = {name: measure for name, measure in measures_of(self.measures).items() if name not in common}
         return numbers | (measures_of(self.examples) if self.examples else {})
 
     @cached_property
     def variables(self) -> Mapping[str, tuple[str, str]]:
         """Meaning and unit of what its cube may hold."""
-        return {name: one.quantity.entry for name, one in self.own_measures.items()}
+        return {name: measure.quantity.entry for name, measure in self.own_measures.items()}
 
     @cached_property
     def summary(self) -> tuple[str, ...]:
         """Variables of the printed summary, the error that matters most first."""
-        return tuple(name for name, one in self.own_measures.items() if one.summary)
+        return tuple(name for name, measure in self.own_measures.items() if measure.summary)
 
     @cached_property
     def headings(self) -> Mapping[str, Heading]:
         """Public names of the variables of the summary; another is known by its own name and not judged."""
-        shown = {*self.summary, self.certified}
-        return {name: one.quantity.known_as for name, one in self.own_measures.items() if name in shown}
+        names = {*self.summary, self.certified}
+        return {name: measure.quantity.known_as for name, measure in self.own_measures.items() if name in names}
 
     @cached_property
     def headline(self) -> tuple[str, ...]:
@@ -415,13 +415,13 @@ class Study:
         Its best fit by the direction of its heading; of a flag that is not judged, in how many rows of each method it
         is up.
         """
-        places = {one.headline: name for name, one in self.own_measures.items() if one.headline}
+        places = {measure.headline: name for name, measure in self.own_measures.items() if measure.headline}
         return tuple(places[place] for place in sorted(places))
 
     @cached_property
     def certified(self) -> str:
         """Variable that holds the certified epsilon of a fit."""
-        return next((name for name, one in self.own_measures.items() if one.certified), CERTIFIED)
+        return next((name for name, measure in self.own_measures.items() if measure.certified), CERTIFIED)
 
 
 def available() -> tuple[str, ...]:
@@ -442,11 +442,11 @@ def address_of(name: str) -> str:
 
 def load(name: str) -> Study:
     """The study of that name of this package, without its numerics; ConfigError when there is none."""
-    found: Study = Lazy(address_of(name)).target
-    return found
+    study: Study = Lazy(address_of(name)).target
+    return study
 
 
-def own(address: str, kind: type[T], where: str) -> T:
+def load_object(address: str, kind: type[T], where: str) -> T:
     """An object of the user's by its address ``package.module:NAME``, of the kind that the key ``where`` needs.
 
     Its module is looked for among what is installed, then in the folder of the run.
@@ -456,7 +456,7 @@ def own(address: str, kind: type[T], where: str) -> T:
         sys.path.append(folder)
         importlib.invalidate_caches()
     try:
-        found = Lazy(address).target
+        target = Lazy(address).target
     except ValueError as error:
         raise ConfigError(f"{where} is {address!r}: {error}") from None
     except Exception as error:
@@ -464,6 +464,6 @@ def own(address: str, kind: type[T], where: str) -> T:
             f"{where} is {address!r}: importing it ends with {type(error).__name__}: {error}; modules are looked for "
             f"among the installed ones and in the folder of the run, {folder}."
         ) from error
-    if not isinstance(found, kind):
-        raise ConfigError(f"{where} is {address!r}: that is a {type(found).__name__}, give a {kind.__name__}.")
-    return found
+    if not isinstance(target, kind):
+        raise ConfigError(f"{where} is {address!r}: that is a {type(target).__name__}, give a {kind.__name__}.")
+    return target

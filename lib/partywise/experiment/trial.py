@@ -29,7 +29,7 @@ from ..federation.run import Run
 from ..privacy.rounding import upward
 from .data import generate
 from .plan import Plan, plan
-from .study import MethodSpec, Protocol, Study, available, load, own
+from .study import MethodSpec, Protocol, Study, available, load, load_object
 
 if TYPE_CHECKING:
     from .data import Replicate
@@ -41,7 +41,7 @@ Estimate = TypeVar("Estimate")
 
 
 def same_data(data: Data, *_: object) -> Data:
-    """The same data."""
+    """Return the data unchanged."""
     return data
 
 
@@ -87,12 +87,12 @@ def trials(study: str) -> Mapping[str, AnyTrial]:
     chosen = load(study).trials
     if chosen is None:
         raise ConfigError(f"study={study!r} has no trials: its methods are not checked by one command.")
-    found: Mapping[str, AnyTrial] = chosen.target
-    return found
+    by_name: Mapping[str, AnyTrial] = chosen.target
+    return by_name
 
 
 def execution(
-    made: Plan,
+    study_plan: Plan,
     case: str,
     method: str,
     data: Replicate,
@@ -104,55 +104,57 @@ def execution(
 
     ``count`` of parties and ``epsilon`` are by default the first ones of the case.
     """
-    chosen, one = made.methods[method], made.cases[case]
-    count = one.parties[0] if count is None else count
-    epsilon = made.epsilons(case, method)[0] if epsilon is None else epsilon
-    folds = made.study.folds
-    of = np.zeros(len(getattr(data, fields(data)[0].name)), int) if folds is None else folds(data, 1, one.settings)
+    chosen, case_plan = study_plan.methods[method], study_plan.cases[case]
+    count = case_plan.parties[0] if count is None else count
+    epsilon = study_plan.epsilons(case, method)[0] if epsilon is None else epsilon
+    folds = study_plan.study.folds
+    of = (
+        np.zeros(len(getattr(data, fields(data)[0].name)), int) if folds is None else folds(data, 1, case_plan.settings)
+    )
     return Run(
-        made.study.split(data, count, made.spec, one.settings),
+        study_plan.study.split(data, count, study_plan.spec, case_plan.settings),
         epsilon=epsilon,
         fold=Fold(of, 0, 1),
-        rng_for=Streams(made.root_seed, made.study.name, case, "noise", seed),
-        spec=MethodSpec(chosen.options, made.spec, one.settings, data.public(), one.source, count),
+        rng_for=Streams(study_plan.root_seed, study_plan.study.name, case, "noise", seed),
+        spec=MethodSpec(chosen.options, study_plan.spec, case_plan.settings, data.public(), case_plan.source, count),
         extra=chosen.places,
         record=True,
     )
 
 
-def subject(made: Plan, case: str, method: str, trial: AnyTrial) -> Subject[Replicate, object]:
+def subject(study_plan: Plan, case: str, method: str, trial: AnyTrial) -> Subject[Replicate, object]:
     """A method of a plan as the contract takes it."""
-    settings = made.cases[case].settings
+    settings = study_plan.cases[case].settings
 
     def data(seed: int) -> Replicate:
-        data: Replicate = trial.prepare(generate(made, case, [seed], Path("resources"))[seed], settings)
+        data: Replicate = trial.prepare(generate(study_plan, case, [seed], Path("resources"))[seed], settings)
         return data
 
     def neighbours(data: Replicate, unit: str, count: int, seed: int) -> Iterable[tuple[str, Replicate]]:
         return trial.neighbours(data, settings, unit, count, stream(ROOT_SEED, "neighbours", seed))
 
     def silent(data: Replicate, count: int) -> Run:
-        return execution(made, case, method, trial.divide(data, settings, count), 0, count=count, epsilon=inf)
+        return execution(study_plan, case, method, trial.divide(data, settings, count), 0, count=count, epsilon=inf)
 
-    fit, first = made.methods[method].protocol.fit, trial.parties[0]
+    fit, first = study_plan.methods[method].protocol.fit, trial.parties[0]
     quiet = len(trial.parties) > 1 and not draws_noise(fit, silent(data(0), first))
     return Subject(
         fit=fit,
         data=data,
-        start=lambda data, seed: execution(made, case, method, data, seed),
+        start=lambda data, seed: execution(study_plan, case, method, data, seed),
         neighbours=neighbours,
-        delta=made.delta(case, method, first),
+        delta=study_plan.delta(case, method, first),
         silent=silent if quiet else None,
         parties=trial.parties if quiet else (),
         answer=trial.answer,
         tolerance=trial.tolerance,
-        rows_per_user=made.rows_per_user(case),
+        rows_per_user=study_plan.rows_per_user(case),
     )
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one trial of a method showed.
+    """Result of one trial of a method.
 
     totals : certified epsilon by unit, at the target of the trial
     failures : reason by name of the check; pooled : whether the pooled answer was asked for
@@ -173,11 +175,11 @@ def try_method(
 ) -> Iterator[Outcome]:
     """Try a method, or every method of a study, by its address on every trial of the study."""
     address = address if ":" in address else f"{address}:PROTOCOL"
-    given = own(address, object, "method")
-    if isinstance(given, Study):
-        yield from _try_study(address, given, dict(options or {}))
+    target = load_object(address, object, "method")
+    if isinstance(target, Study):
+        yield from _try_study(address, target, dict(options or {}))
         return
-    protocol = own(address, Protocol, "method").alone()
+    protocol = load_object(address, Protocol, "method").alone()
     name = study or protocol.study
     if name is None:
         raise ConfigError(f"method is {address!r}: it names no study; say --study, one of {', '.join(available())}.")
@@ -185,70 +187,71 @@ def try_method(
         yield outcome(label, trial, name, {"protocol": address} | dict(options or {}))
 
 
-def _try_study(address: str, given: Study, options: dict[str, object]) -> Iterator[Outcome]:
+def _try_study(address: str, study: Study, options: dict[str, object]) -> Iterator[Outcome]:
     """Every method of a study from outside, with its defaults and these options, on all its trials."""
-    if given.trials is None:
+    if study.trials is None:
         raise ConfigError(f"method is {address!r}: the study has no trials; give it a file trials.py with TRIALS.")
-    for label, trial in given.trials.target.items():
-        for name in given.methods:
-            yield outcome(f"{name}, {label}", trial, given.name, {"protocol": name} | options, address=address)
+    for label, trial in study.trials.target.items():
+        for name in study.methods:
+            yield outcome(f"{name}, {label}", trial, study.name, {"protocol": name} | options, address=address)
 
 
 def outcome(label: str, trial: AnyTrial, study: str, entry: Mapping[str, object], **elsewhere: str) -> Outcome:
     """Try one method on one trial of a study; ``address`` of one from outside."""
     grid = {"methods": ["own"], "replicates": 1, "parties": [trial.parties[0]], "folds": 1, "epsilon": [trial.epsilon]}
     case = {"source": trial.source, "settings": dict(trial.settings), "grid": grid}
-    made = plan(
+    study_plan = plan(
         study, {"methods": {"own": dict(entry)}, "cases": {"tried": case}, "figures": []} | elsewhere, ROOT_SEED
     )
-    one = subject(made, "tried", "own", trial)
-    failures = contract_violations(one)
+    method = subject(study_plan, "tried", "own", trial)
+    failures = contract_violations(method)
     whole = "ledger" not in failures
-    mechanisms = mechanisms_beyond_replay(one) if whole else ((), ())
-    return Outcome(label, trial, promises(one) if whole else {}, failures, one.silent is not None, *mechanisms)
+    mechanisms = mechanisms_beyond_replay(method) if whole else ((), ())
+    return Outcome(label, trial, promises(method) if whole else {}, failures, method.silent is not None, *mechanisms)
 
 
 def report(outcomes: Sequence[Outcome]) -> str:
     """The outcomes as a person reads them: one line per check, the reason below a check that failed."""
     lines = []
-    for one in outcomes:
-        settings = ", ".join(f"{key} {value}" for key, value in one.trial.settings.items())
-        lines.append(f"{one.name}: {one.trial.source} ({settings}), {one.trial.parties[0]} parties")
-        proved = [f"{unit} {upward(value)}" for unit, value in one.totals.items() if isfinite(value)]
-        kept = {
+    for outcome in outcomes:
+        settings = ", ".join(f"{key} {value}" for key, value in outcome.trial.settings.items())
+        lines.append(f"{outcome.name}: {outcome.trial.source} ({settings}), {outcome.trial.parties[0]} parties")
+        proved = [f"{unit} {upward(value)}" for unit, value in outcome.totals.items() if isfinite(value)]
+        details = {
             "places": "no value is used where it is not",
-            "ledger": f"certified at the target {one.trial.epsilon:g}: {', '.join(proved) or 'nothing'}",
-            "federation equals pooling": _pooling(one),
-            "record and replay": f"{PAIRS} neighbours of {SEEDS} data sets for {_units(proved)}{_mechanisms(one)}",
+            "ledger": f"certified at the target {outcome.trial.epsilon:g}: {', '.join(proved) or 'nothing'}",
+            "federation equals pooling": _pooling(outcome),
+            "record and replay": f"{PAIRS} neighbours of {SEEDS} data sets for {_units(proved)}{_mechanisms(outcome)}",
         }
-        for check, said in kept.items():
-            failed = one.failures.get(check)
-            lines.append(f"  {'FAILS' if failed else 'keeps'}  {check}: {failed or said}")
+        for check, detail in details.items():
+            failed = outcome.failures.get(check)
+            lines.append(f"  {'FAILS' if failed else 'keeps'}  {check}: {failed or detail}")
     return "\n".join(lines)
 
 
-def _pooling(one: Outcome) -> str:
-    if one.pooled:
-        return f"one answer for {' and '.join(map(str, one.trial.parties))} parties"
-    if len(one.trial.parties) == 1:
-        return f"not asked, the trial has {one.trial.parties[0]} parties only"
+def _pooling(outcome: Outcome) -> str:
+    if outcome.pooled:
+        return f"one answer for {' and '.join(map(str, outcome.trial.parties))} parties"
+    if len(outcome.trial.parties) == 1:
+        return f"not asked, the trial has {outcome.trial.parties[0]} parties only"
     return "not asked, the method draws noise where no target is set"
 
 
-def _mechanisms(one: Outcome) -> str:
-    """What was tried of mechanisms that the replay does not know, and what was not."""
-    said = ""
-    if one.own_mechanisms:
-        said += (
-            f"; {', '.join(one.own_mechanisms)}: not a mechanism of the library, {DRAWS} draws on two neighbours do "
-            "not "
-            "refute it, "
+def _mechanisms(outcome: Outcome) -> str:
+    """Report which mechanisms that the replay does not know were tried, and which were not."""
+    text = ""
+    if outcome.own_mechanisms:
+        text += (
+            f"; {', '.join(outcome.own_mechanisms)}: not a mechanism of the library, {DRAWS} draws on two neighbours "
+            "do not refute it, "
             "that it holds was not checked; its rows are unproved in a study that does not name it under "
             "trusted_mechanisms"
         )
-    if one.library_mechanisms:
-        said += f"; the noise of {', '.join(one.library_mechanisms)} was not checked here, the library's own tests do"
-    return said
+    if outcome.library_mechanisms:
+        text += (
+            f"; the noise of {', '.join(outcome.library_mechanisms)} was not checked here, the library's own tests do"
+        )
+    return text
 
 
 def _units(proved: Sequence[str]) -> str:

@@ -44,7 +44,7 @@ def build(cls: type[T], mapping: object, where: str) -> T:
     refuse_unknown(block, known, where)
     for outer, holder in block.items():
         at, listed = _path(where, outer), list(holder) if isinstance(holder, list | tuple) else None
-        inner_blocks = {at: holder} if listed is None else {f"{at}[{k}]": one for k, one in enumerate(listed)}
+        inner_blocks = {at: holder} if listed is None else {f"{at}[{k}]": element for k, element in enumerate(listed)}
         for path, inside in inner_blocks.items():
             for inner in inside if isinstance(inside, Mapping) else ():
                 if new := RENAMED.get(f"{outer}.{inner}"):
@@ -58,8 +58,8 @@ def build(cls: type[T], mapping: object, where: str) -> T:
     except ConfigError:
         raise
     except ValueError as error:
-        own = re.split(r"[ .[]", str(error), maxsplit=1)[0] in known
-        raise ConfigError(_path(where, str(error)) if own or not where else f"{where}: {error}") from None
+        begins_with_key = re.split(r"[ .[]", str(error), maxsplit=1)[0] in known
+        raise ConfigError(_path(where, str(error)) if begins_with_key or not where else f"{where}: {error}") from None
 
 
 @cache
@@ -108,20 +108,20 @@ def refuse_unknown(block: Collection[str], allowed: Collection[str], where: str 
             raise ConfigError(f"{_path(where, key)} is unknown: {choices(key, allowed)}.")
 
 
-def choices(given: object, allowed: Collection[str]) -> str:
-    """What is allowed, with the nearest name first where the given one looks like a misspelling; or the new name."""
-    if (now := RENAMED_VALUES.get(str(given))) in allowed:
+def choices(value: object, allowed: Collection[str]) -> str:
+    """List the allowed names, the nearest first if the value looks like a misspelling; or return the new name."""
+    if (now := RENAMED_VALUES.get(str(value))) in allowed:
         return f"it is called {now} now"
-    near = difflib.get_close_matches(str(given), allowed, 1)
+    near = difflib.get_close_matches(str(value), allowed, 1)
     hint = f"did you mean {near[0]}? " if near else ""
-    if same := other_word(given, allowed):
+    if same := other_word(value, allowed):
         hint = f"here that is {same}; "
     return f"{hint}allowed here: {', '.join(sorted(allowed)) or 'nothing'}"
 
 
-def other_word(given: object, allowed: Collection[object]) -> str:
+def other_word(value: object, allowed: Collection[object]) -> str:
     """The word of ours for one of other programs, where it is allowed; else empty."""
-    return next((word for word in OTHER_WORDS.get(str(given).lower(), ()) if word in allowed), "")
+    return next((word for word in OTHER_WORDS.get(str(value).lower(), ()) if word in allowed), "")
 
 
 def describe(hint: Any) -> str:
@@ -150,7 +150,7 @@ def convert(value: object, hint: Any, where: str) -> Any:
 
 
 def _advice(value: object, hint: Any) -> str:
-    """What a person most likely meant and how YAML takes it; empty where nobody can tell."""
+    """Return a hint on what was probably meant and how YAML reads it; empty if there is no guess."""
     wanted = describe(hint)
     if isinstance(value, str) and "number" in wanted and "list" not in wanted:
         if QUOTED_NUMBER.fullmatch(value):

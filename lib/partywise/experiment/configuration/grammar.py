@@ -1,4 +1,4 @@
-"""What a configuration may hold: the dataclasses that its blocks are read into, and that its JSON schema comes from.
+"""Grammar of a configuration: the dataclasses that its blocks are read into, and that its JSON schema comes from.
 
 Options of protocols and settings of sources are dataclasses of methods and studies; a study names them.
 """
@@ -62,7 +62,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Batch:
-    """How much one job computes; no result depends on it.
+    """Size of the work of one job; no result depends on it.
 
     Of replicates, folds and numbers of parties so many at most; of cases and methods about so many (`batches.runs`).
     """

@@ -119,13 +119,13 @@ def _steps(key: str, value: object, where: str) -> list[Step]:
     if isinstance(value, Mapping):
         return [Step(word, _settings(block, f"{where}.{word}")) for word, block in as_block(value, where).items()]
     steps = []
-    for i, one in enumerate(value):
-        if isinstance(one, Mapping):
-            moved = _settings(one, f"{where}[{i}]")
+    for i, entry in enumerate(value):
+        if isinstance(entry, Mapping):
+            moved = _settings(entry, f"{where}[{i}]")
             # The setting of the same name, else the first, stands for all that move together.
             steps.append(Step(moved.get(key, next(iter(moved.values()))), moved))
         else:
-            steps.append(Step(one, {key: one}))
+            steps.append(Step(entry, {key: entry}))
     return steps
 
 
@@ -173,10 +173,10 @@ def in_title(value: object) -> str:
 def fill(pattern: str, values: Mapping[str, object], where: str) -> str:
     """A pattern with its fields in braces filled in."""
 
-    def value(found: re.Match[str]) -> str:
-        if found[1] not in values:
-            raise ConfigError(f"{where} is {pattern!r}: {{{found[1]}}} is unknown: {choices(found[1], values)}.")
-        return in_title(values[found[1]])
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in values:
+            raise ConfigError(f"{where} is {pattern!r}: {{{match[1]}}} is unknown: {choices(match[1], values)}.")
+        return in_title(values[match[1]])
 
     filled = FIELD.sub(value, pattern)
     if {"{", "}"} & set(FIELD.sub("", pattern)):

@@ -77,7 +77,7 @@ def _text(path: Path) -> str:
 
 def nearest_file(path: Path) -> Path | None:
     """The file beside one that is not there whose name without its ending is most alike; None where none is."""
-    stems = {one.stem: one for one in path.parent.iterdir()} if path.parent.is_dir() else {}
+    stems = {file.stem: file for file in path.parent.iterdir()} if path.parent.is_dir() else {}
     near = difflib.get_close_matches(path.stem, stems, 1)
     return stems[near[0]] if near else None
 
@@ -86,13 +86,13 @@ def _json(text: str, path: Path) -> object:
     """JSON as data; ValueError when it is none."""
 
     def pairs(items: list[tuple[str, object]]) -> dict[str, object]:
-        found: dict[str, object] = {}
+        block: dict[str, object] = {}
         for key, value in items:
-            if key in found:
+            if key in block:
                 raise ConfigError(f"{path} gives the key {key!r} twice: keep one of them.")
             _check_key(key, f"{path}")
-            found[key] = value
-        return found
+            block[key] = value
+        return block
 
     try:
         return json.loads(text, object_pairs_hook=pairs)
@@ -146,21 +146,21 @@ def questions(text: str) -> list[str]:
     left, name, depth = list[str](), "", 0
     for number, line in enumerate(text.splitlines(), 1):
         indent = len(line) - len(line.lstrip(" -"))
-        if found := NAMED.match(line):
-            name, depth = found[1].strip("\"' "), indent
-        elif found := KEYED.match(line):
-            name, depth = found[1], indent + 1
-        if found := ASKED.match(line):
-            left.append(f"{found[1]}{f' of {name}' if indent >= depth and name else ''} (line {number})")
+        if match := NAMED.match(line):
+            name, depth = match[1].strip("\"' "), indent
+        elif match := KEYED.match(line):
+            name, depth = match[1], indent + 1
+        if match := ASKED.match(line):
+            left.append(f"{match[1]}{f' of {name}' if indent >= depth and name else ''} (line {number})")
     return left
 
 
 def _problem(error: yaml.MarkedYAMLError) -> str:
-    """What the parser says, with the remedy where it is a tab."""
-    said = " ".join(part for part in (error.context, error.problem) if part)
-    if "unknown escape character" in said:
-        return f"{said} (divide folders by / in a path, or put it in single quotes)"
-    return said + (" (indent with spaces, not with tabs)" if "'\\t'" in said else "")
+    """Return the message of the parser, with a remedy for tabs and for backslashes."""
+    message = " ".join(part for part in (error.context, error.problem) if part)
+    if "unknown escape character" in message:
+        return f"{message} (divide folders by / in a path, or put it in single quotes)"
+    return message + (" (indent with spaces, not with tabs)" if "'\\t'" in message else "")
 
 
 def _line(mark: yaml.Mark | None) -> str:

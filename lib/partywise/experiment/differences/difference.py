@@ -1,6 +1,6 @@
-"""What differs between two cubes, for a reader: keys, epsilons, fits that failed, means, cells that only one has.
+"""Differences between two cubes, for a reader: keys, epsilons, fits that failed, means, cells that only one has.
 
-``compare`` tells which bits moved; this tells which findings did.
+``compare`` reports which bits moved; this module reports which findings did.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Difference:
-    """What differs between two cubes.
+    """Differences between two cubes.
 
     name : of the cube; paired : whether replicates share their random numbers; slots : that both hold
     entries : what differs; n_tests : number of means with a positive standard error
@@ -80,18 +80,18 @@ class Difference:
 
 
 def differences(first: Path, second: Path) -> Iterator[Difference]:
-    """What differs between two cubes, or between the cubes at the same places below two folders."""
-    for name, one, other in cube_pairs(first, second):
-        if one is None or other is None:
-            old, new = ("no" if path is None else "yes" for path in (one, other))
+    """Yield the differences of two cubes, or of the cubes at the same places below two folders."""
+    for name, old_path, new_path in cube_pairs(first, second):
+        if old_path is None or new_path is None:
+            old, new = ("no" if path is None else "yes" for path in (old_path, new_path))
             cells = Entry(CELLS, (), "the whole cube", old, new)
             yield Difference(name, False, 0, (cells,), 0, 0.0, (), {})
         else:
-            yield difference(name, open_cube(one), open_cube(other))
+            yield difference(name, open_cube(old_path), open_cube(new_path))
 
 
 def difference(name: str, first: xr.Dataset, second: xr.Dataset) -> Difference:
-    """What differs between two cubes of one study."""
+    """Return the differences of two cubes of one study."""
     pair = _Pair(first, second)
     keys = differing_keys(first.attrs["config_json"], second.attrs["config_json"])
     means = list(shifts(first, second, pair.variables_with_means, pair.paired))
@@ -125,8 +125,8 @@ def _entry(shift: Shift) -> Entry:
 
 def _packages(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     """Versions of packages by name."""
-    one, other = (json.loads(attrs.get("software_versions", "{}")) for attrs in (first, second))
-    return {name: (one.get(name, ""), other.get(name, "")) for name in sorted({*one, *other})}
+    old, new = (json.loads(attrs.get("software_versions", "{}")) for attrs in (first, second))
+    return {name: (old.get(name, ""), new.get(name, "")) for name in sorted({*old, *new})}
 
 
 class _Pair:
@@ -135,8 +135,8 @@ class _Pair:
     def __init__(self, first: xr.Dataset, second: xr.Dataset) -> None:
         self.cubes = first, second
         self.held = tuple(cube["status"].transpose(*DIMS) > 0 for cube in self.cubes)
-        one, other = align(*self.held)
-        self.both = one & other
+        in_first, in_second = align(*self.held)
+        self.both = in_first & in_second
         seeds = {(root_seed(cube.attrs["config_json"]), cube.attrs["source"].rpartition(" ")[2]) for cube in self.cubes}
         self.paired = len(seeds) == 1
 
@@ -163,25 +163,25 @@ class _Pair:
         """Claimed and certified epsilons that moved at all in some fit: one entry a slot, with the first fit's."""
         for name in self.names:
             if is_epsilon(self.cubes[0], name):
-                one, other = align(*(cube[name].transpose(*DIMS) for cube in self.cubes))
-                different = bits_differ(one.values.astype(float), other.values.astype(float)) & self.both.values
-                yield from self._fits(EPSILON, name, different, one.values, other.values)
+                old, new = align(*(cube[name].transpose(*DIMS) for cube in self.cubes))
+                different = bits_differ(old.values.astype(float), new.values.astype(float)) & self.both.values
+                yield from self._fits(EPSILON, name, different, old.values, new.values)
 
     def statuses(self) -> Iterator[Entry]:
         """Fits that came to another end, such as `ok` in one cube and `diverged` in the other."""
-        one, other = align(*(meanings(cube["status"]).transpose(*DIMS) for cube in self.cubes))
-        different = (one.values != other.values) & self.both.values
-        yield from self._fits(STATUS, "status", different, one.values, other.values)
+        old, new = align(*(meanings(cube["status"]).transpose(*DIMS) for cube in self.cubes))
+        different = (old.values != new.values) & self.both.values
+        yield from self._fits(STATUS, "status", different, old.values, new.values)
 
     def _fits(self, kind: str, name: str, different: np.ndarray, a: np.ndarray, b: np.ndarray) -> Iterator[Entry]:
         """Fits that differ, together where slot, old and new value are the same."""
-        found: Counter[tuple[Place, Label, Label]] = Counter()
+        counts: Counter[tuple[Place, Label, Label]] = Counter()
         labels = {dim: self.both[dim].values.tolist() for dim in SLOT}
         for place in np.argwhere(different):
             at = dict(zip(DIMS, place.tolist(), strict=True))
             where = tuple(labels[dim][at[dim]] for dim in SLOT)
-            found[where, a[tuple(place)].item(), b[tuple(place)].item()] += 1
-        for (where, old, new), fits in found.items():
+            counts[where, a[tuple(place)].item(), b[tuple(place)].item()] += 1
+        for (where, old, new), fits in counts.items():
             yield Entry(kind, where, name, old, new, fits=fits)
 
     def alone(self) -> Iterator[Entry]:
@@ -212,20 +212,20 @@ def _is_number(variable: xr.DataArray) -> bool:
 
 def is_epsilon(cube: xr.Dataset, name: str) -> bool:
     """Whether a variable is an epsilon that is claimed or certified: no mean, it is proved or it is not."""
-    told = str(cube[name].attrs.get("long_name", ""))
-    return name.startswith(("epsilon_claimed", "epsilon_certified")) or ("epsilon" in told and "certif" in told)
+    meaning = str(cube[name].attrs.get("long_name", ""))
+    return name.startswith(("epsilon_claimed", "epsilon_certified")) or ("epsilon" in meaning and "certif" in meaning)
 
 
-def rows(found: Sequence[Difference]) -> Iterator[dict[str, object]]:
+def rows(findings: Sequence[Difference]) -> Iterator[dict[str, object]]:
     """Everything that differs as a table, one row an entry, and one for each version that differs."""
-    for one in found:
-        for entry in one.entries:
+    for finding in findings:
+        for entry in finding.entries:
             labels = dict(zip(("case", "method", "parties", "epsilon"), entry.where or ("",) * 4, strict=True))
             values = {"variable": entry.variable, "first": entry.first, "second": entry.second}
             numbers = {"difference": entry.difference, "se": entry.error, "z": entry.z, "replicates": entry.replicates}
-            test = ("paired" if one.paired else "two samples") if entry.error is not None else ""
+            test = ("paired" if finding.paired else "two samples") if entry.error is not None else ""
             yield {
-                "cube": one.name,
+                "cube": finding.name,
                 "kind": entry.kind,
                 **labels,
                 **values,
@@ -233,7 +233,14 @@ def rows(found: Sequence[Difference]) -> Iterator[dict[str, object]]:
                 "test": test,
                 "fits": entry.fits,
             }
-        for name, (old, new) in one.versions.items():
+        for name, (old, new) in finding.versions.items():
             blank = dict.fromkeys(("difference", "se", "z", "replicates", "test", "fits"))
             labels = dict.fromkeys(("case", "method", "parties", "epsilon"), "")
-            yield {"cube": one.name, "kind": "version", **labels, "variable": name, "first": old, "second": new} | blank
+            yield {
+                "cube": finding.name,
+                "kind": "version",
+                **labels,
+                "variable": name,
+                "first": old,
+                "second": new,
+            } | blank

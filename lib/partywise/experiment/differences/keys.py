@@ -23,8 +23,8 @@ def differing_keys(first: str, second: str) -> Iterator[Key]:
 
     What only one of them has, such as a case, is one key, however much stands below it.
     """
-    one, other = _as_written(first), _as_written(second)
-    yield from _differing(one, other, "")
+    old, new = _as_written(first), _as_written(second)
+    yield from _differing(old, new, "")
 
 
 def root_seed(text: str) -> object:
@@ -39,12 +39,12 @@ def _as_written(text: str) -> dict[str, object]:
     return {"root_seed": seed, "studies": {study: config}}
 
 
-def _differing(one: object, other: object, path: str) -> Iterator[Key]:
-    if one is not _NOTHING and other is not _NOTHING and one == other:
+def _differing(old: object, new: object, path: str) -> Iterator[Key]:
+    if old is not _NOTHING and new is not _NOTHING and old == new:
         return
-    first, second = _children(one), _children(other)
+    first, second = _children(old), _children(new)
     if not first or not second:
-        yield Key(path, _value_text(one), _value_text(other))
+        yield Key(path, _value_text(old), _value_text(new))
         return
     for key in dict.fromkeys([*first, *second]):
         below = f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}".lstrip(".")
@@ -55,7 +55,7 @@ _NOTHING = object()
 
 
 def _children(value: object) -> Mapping[str | int, object]:
-    """What stands below a key: of a mapping, or of a list of mappings."""
+    """Return the children of a mapping, or of a list that has mappings, by key or index; else none."""
     if isinstance(value, list) and any(isinstance(inner, Mapping) for inner in value):
         return dict(enumerate(value))
     return value if isinstance(value, Mapping) else {}

@@ -49,9 +49,11 @@ def bare(cube: xr.Dataset) -> xr.Dataset:
     """A cube with the numbers of its cells only: without examples, and without the digests of ledgers."""
     from ..results.cube import DIMS
 
-    kept = [name for name, held in cube.data_vars.items() if held.dims == DIMS and held.dtype.kind not in "OUS"]
-    inner = cube[kept]
-    return inner.drop_vars([name for name, held in inner.coords.items() if not set(held.dims) <= set(DIMS)])
+    names = [
+        name for name, variable in cube.data_vars.items() if variable.dims == DIMS and variable.dtype.kind not in "OUS"
+    ]
+    inner = cube[names]
+    return inner.drop_vars([name for name, variable in inner.coords.items() if not set(variable.dims) <= set(DIMS)])
 
 
 def pack(run: Path, archive: Path) -> None:
@@ -73,8 +75,8 @@ def pack(run: Path, archive: Path) -> None:
 
 def netcdf_bytes(cube: xr.Dataset) -> bytes:
     """A cube as the bytes of a file."""
-    for held in cube.variables.values():
-        held.encoding = {key: held.encoding[key] for key in ("dtype", "_FillValue") if key in held.encoding}
+    for variable in cube.variables.values():
+        variable.encoding = {key: variable.encoding[key] for key in ("dtype", "_FillValue") if key in variable.encoding}
     with tempfile.TemporaryDirectory() as scratch:
         cube.to_netcdf(Path(scratch, NAME), engine="netcdf4", format="NETCDF4")
         return Path(scratch, NAME).read_bytes()

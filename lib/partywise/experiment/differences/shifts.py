@@ -94,8 +94,8 @@ def of_replicates(cube: xr.Dataset, name: str) -> xr.DataArray:
 def shifts(first: xr.Dataset, second: xr.Dataset, names: list[str], paired: bool) -> Iterator[Shift]:
     """The slots that both cubes hold, with a value of some variable in one of them at least."""
     for name in names:
-        one, other = _common(of_replicates(first, name), of_replicates(second, name), paired)
-        a, b = (part.transpose(*SLOT, REPLICATE) for part in (one, other))
+        old, new = _common(of_replicates(first, name), of_replicates(second, name), paired)
+        a, b = (part.transpose(*SLOT, REPLICATE) for part in (old, new))
         labels = [a[dim].values.tolist() for dim in SLOT]
         defined = ~(np.isnan(a.values).all(-1) & np.isnan(b.values).all(-1))
         for place in np.argwhere(defined).tolist():
@@ -104,13 +104,13 @@ def shifts(first: xr.Dataset, second: xr.Dataset, names: list[str], paired: bool
             yield Shift(where, name, **numbers)
 
 
-def _common(one: xr.DataArray, other: xr.DataArray, paired: bool) -> tuple[xr.DataArray, xr.DataArray]:
+def _common(old: xr.DataArray, new: xr.DataArray, paired: bool) -> tuple[xr.DataArray, xr.DataArray]:
     """Both over the labels that both have; of replicates only where they are pairs."""
     labels: dict[str, list[Label]] = {}
     for dim in (*SLOT, *((REPLICATE,) if paired else ())):
-        held = set(other[dim].values.tolist())
-        labels[dim] = [label for label in one[dim].values.tolist() if label in held]
-    return one.sel(labels), other.sel(labels)
+        new_labels = set(new[dim].values.tolist())
+        labels[dim] = [label for label in old[dim].values.tolist() if label in new_labels]
+    return old.sel(labels), new.sel(labels)
 
 
 def _pairs(a: np.ndarray, b: np.ndarray) -> Comparison:
@@ -141,9 +141,9 @@ def _samples(a: np.ndarray, b: np.ndarray) -> Comparison:
 
 
 def _mean(values: np.ndarray) -> float:
-    kept = values[~np.isnan(values)]
+    defined = values[~np.isnan(values)]
     with np.errstate(invalid="ignore"):
-        return float(kept.mean()) if len(kept) else float("nan")
+        return float(defined.mean()) if len(defined) else float("nan")
 
 
 def _numbers(first: float, second: float, difference: float, error: float, n: int, df: float) -> Comparison:

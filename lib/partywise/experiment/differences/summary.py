@@ -1,4 +1,4 @@
-"""What differs as text: at most a screen, with a count of what is left off."""
+"""Differences as text: at most a screen, with a count of what is left off."""
 
 from __future__ import annotations
 
@@ -39,56 +39,56 @@ PAIRED = "paired by replicate"
 SAMPLES = "two samples, other random numbers"
 
 
-def text(found: Sequence[Difference], only_changed: bool = False) -> str:
+def text(findings: Sequence[Difference], only_changed: bool = False) -> str:
     """A verdict for each cube and the first entries of each kind, as many as fit into ``LINES`` lines.
 
     only_changed : leave out cubes in which nothing differs, and the names of unchanged cases
     """
-    shown = [one for one in found if not (only_changed and one.equal)]
-    end = [*_versions(found), f"{sum(not one.equal for one in found)} of {len(found)} cubes differ."]
+    listed = [finding for finding in findings if not (only_changed and finding.equal)]
+    end = [*_versions(findings), f"{sum(not finding.equal for finding in findings)} of {len(findings)} cubes differ."]
     room = LINES - len(end)
     for most in (*range(LINES, 0, -1), HEADINGS_ONLY, VERDICTS_ONLY):
         # What is too long is not made to its end.
-        lines = list(islice((line for one in shown for line in _cube(one, most, only_changed)), room + 1))
+        lines = list(islice((line for finding in listed for line in _cube(finding, most, only_changed)), room + 1))
         if len(lines) <= room:
             break
     if len(lines) > room:
-        lines = [*lines[: room - 1], f"and {len(shown) - room + 1:,} cubes more"]
+        lines = [*lines[: room - 1], f"and {len(listed) - room + 1:,} cubes more"]
     return "\n".join([*lines, *end])
 
 
-def _cube(one: Difference, most: int, only_changed: bool) -> Iterator[str]:
-    yield _short(_verdict(one))
-    for kind in KINDS if most > VERDICTS_ONLY and one.slots else ():
-        if entries := one.of(kind):
-            yield f"  {_heading(one, kind, entries)}"
+def _cube(finding: Difference, most: int, only_changed: bool) -> Iterator[str]:
+    yield _short(_verdict(finding))
+    for kind in KINDS if most > VERDICTS_ONLY and finding.slots else ():
+        if entries := finding.of(kind):
+            yield f"  {_heading(finding, kind, entries)}"
             ordered = _spread(entries) if kind in (MOVED, NO_ERROR) else entries
             yield from _table(ordered[:most])
             if len(entries) > most > HEADINGS_ONLY:
                 yield f"    and {len(entries) - most:,} more"
-    if one.equal_cases and not one.equal and not only_changed and most > VERDICTS_ONLY:
-        yield _short(f"  cases without a difference: {', '.join(map(str, one.equal_cases))}")
+    if finding.equal_cases and not finding.equal and not only_changed and most > VERDICTS_ONLY:
+        yield _short(f"  cases without a difference: {', '.join(map(str, finding.equal_cases))}")
 
 
-def _verdict(one: Difference) -> str:
-    if one.equal:
-        return f"{one.name}: no difference in {one.slots:,} cells"
-    if not one.slots and not one.of(CONFIGURATION):
-        return f"{one.name}: only in the {'first' if one.entries[0].first == 'yes' else 'second'}"
+def _verdict(finding: Difference) -> str:
+    if finding.equal:
+        return f"{finding.name}: no difference in {finding.slots:,} cells"
+    if not finding.slots and not finding.of(CONFIGURATION):
+        return f"{finding.name}: only in the {'first' if finding.entries[0].first == 'yes' else 'second'}"
     counts = [
-        (len({entry.where for entry in one.of(MOVED)}), "cells moved by more than two standard errors"),
-        (len({entry.where for entry in one.of(EPSILON)}), "cells with another epsilon"),
-        (len(one.of(CONFIGURATION)), "keys differ"),
+        (len({entry.where for entry in finding.of(MOVED)}), "cells moved by more than two standard errors"),
+        (len({entry.where for entry in finding.of(EPSILON)}), "cells with another epsilon"),
+        (len(finding.of(CONFIGURATION)), "keys differ"),
     ]
-    told = ", ".join(f"{count:,} {what}" for count, what in counts)
-    return f"{one.name}: {told}; {one.slots:,} cells in both"
+    words = ", ".join(f"{count:,} {what}" for count, what in counts)
+    return f"{finding.name}: {words}; {finding.slots:,} cells in both"
 
 
-def _heading(one: Difference, kind: str, entries: Sequence[Entry]) -> str:
+def _heading(finding: Difference, kind: str, entries: Sequence[Entry]) -> str:
     if kind != MOVED:
         return f"{HEADINGS[kind]} ({len(entries):,})"
-    test = PAIRED if one.paired else SAMPLES
-    chance = f"; by chance {one.by_chance:.0f} of {one.n_tests:,}" if one.n_tests else ""
+    test = PAIRED if finding.paired else SAMPLES
+    chance = f"; by chance {finding.by_chance:.0f} of {finding.n_tests:,}" if finding.n_tests else ""
     return f"{HEADINGS[kind]} ({len(entries):,}; {test}{chance})"
 
 
@@ -145,8 +145,8 @@ def _values(old: Label, new: Label) -> tuple[str, str]:
     if isinstance(old, str) or isinstance(new, str):
         return _short(str(old), 50), _short(str(new), 50)
     for digits in (4, 6, 9, 17):
-        if (told := (f"{old:.{digits}g}", f"{new:.{digits}g}"))[0] != told[1]:
-            return told
+        if (texts := (f"{old:.{digits}g}", f"{new:.{digits}g}"))[0] != texts[1]:
+            return texts
     return repr(old), repr(new)
 
 
@@ -154,13 +154,13 @@ def _short(line: str, most: int = 120) -> str:
     return line if len(line) <= most else f"{line[: most - 4]} ..."
 
 
-def _versions(found: Sequence[Difference]) -> Iterator[str]:
-    """In how many cubes code, lock and revision differ, and packages by their versions."""
-    both = [one for one in found if one.slots]
+def _versions(findings: Sequence[Difference]) -> Iterator[str]:
+    """Yield a line with the numbers of cubes in which code, lock and revision differ, and packages by versions."""
+    both = [finding for finding in findings if finding.slots]
     parts = []
-    for name, told in zip(VERSIONS, ("code", "lock", "revision"), strict=True):
-        parts.append(f"{told} differs in {sum(name in one.versions for one in both)} of {len(both)}")
-    packages = {name: pair for one in both for name, pair in one.versions.items() if name not in VERSIONS}
+    for name, label in zip(VERSIONS, ("code", "lock", "revision"), strict=True):
+        parts.append(f"{label} differs in {sum(name in finding.versions for finding in both)} of {len(both)}")
+    packages = {name: pair for finding in both for name, pair in finding.versions.items() if name not in VERSIONS}
     parts += [f"{name} {old or '-'} -> {new or '-'}" for name, (old, new) in packages.items()]
     if both:
         yield "; ".join(parts)

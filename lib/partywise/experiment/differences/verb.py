@@ -31,9 +31,9 @@ def print_findings(first: Path, second: Path, only_changed: bool, csv: Path | No
     from .difference import differences, rows
     from .summary import text
 
-    found = list(differences(first, second))
-    print(text(found, only_changed))
+    findings = list(differences(first, second))
+    print(text(findings, only_changed))
     if csv is not None:
-        write_csv(csv, rows(found))
+        write_csv(csv, rows(findings))
         print(f"Everything that differs: {csv}")
-    return 0 if all(one.equal for one in found) else 1
+    return 0 if all(finding.equal for finding in findings) else 1

@@ -46,12 +46,12 @@ class Bars(Layout):
 
     def __call__(self, cube: xr.Dataset) -> Figure:
         """Draw it from a cube."""
-        shown = self.cases_with_bars(cube)
-        if not shown:
+        drawn_cases = self.cases_with_bars(cube)
+        if not drawn_cases:
             return self.nothing()
-        most = max(len(self.values(cube, case)) for case in shown)
+        most = max(len(self.values(cube, case)) for case in drawn_cases)
         height = REST + BAR * most
-        return self.grid(cube, shown, 1, lambda ax, case, _: self.draw(ax, cube, [case]), height)
+        return self.grid(cube, drawn_cases, 1, lambda ax, case, _: self.draw(ax, cube, [case]), height)
 
     def cases_with_bars(self, cube: xr.Dataset) -> list[str]:
         """Cases that have enough bars."""
@@ -61,29 +61,29 @@ class Bars(Layout):
     def values(self, cube: xr.Dataset, case: str) -> dict[str, float]:
         """The largest value of each method of a case that has any."""
         (name,) = axes_of(self.x)[0].words
-        found = {method: self._value(cube, name, case, method) for method in methods_of(cube, case)}
+        largest = {method: self._value(cube, name, case, method) for method in methods_of(cube, case)}
         if self.of:
-            found = {method: value / self._value(cube, self.of, case, method) for method, value in found.items()}
-        return {method: value for method, value in found.items() if np.isfinite(value)}
+            largest = {method: value / self._value(cube, self.of, case, method) for method, value in largest.items()}
+        return {method: value for method, value in largest.items() if np.isfinite(value)}
 
     def _value(self, cube: xr.Dataset, name: str, case: str, method: str) -> float:
         if name not in cube:
             return np.nan
         if "example_fit" in cube[name].dims:
-            shown = example_fits_of(cube, case)
-            known = np.isfinite(shown[name].values).any(axis=1) & np.isinf(shown["example_epsilon"].values)
-            there = method in shown["example_method"].values[known]
-            return float(np.nanmax(example_fit(shown, name, method))) if there else np.nan
+            fits = example_fits_of(cube, case)
+            known = np.isfinite(fits[name].values).any(axis=1) & np.isinf(fits["example_epsilon"].values)
+            there = method in fits["example_method"].values[known]
+            return float(np.nanmax(example_fit(fits, name, method))) if there else np.nan
         return float(cube[name].sel(case=case, method_label=method).max())
 
     def draw(self, ax: Axes, cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
         """The bars of some cases in one panel, of each method the largest."""
         (axis,) = axes_of(self.x)
-        found: dict[str, tuple[float, str]] = {}
+        bars: dict[str, tuple[float, str]] = {}
         for case in cases:
             for method, value in self.values(cube, case).items():
-                found[method] = max(found.get(method, (-np.inf, "")), (value, case))
-        for place, (method, (value, case)) in enumerate(found.items()):
+                bars[method] = max(bars.get(method, (-np.inf, "")), (value, case))
+        for place, (method, (value, case)) in enumerate(bars.items()):
             style, words = shade(cube, method), self.words(cube, case, method, value)
             ax.barh(place, value, height=0.32, color=style.color)
             ax.text(
@@ -93,7 +93,7 @@ class Bars(Layout):
                 fontsize=7.5,
                 va="bottom",
             )
-        ax.set(ylim=(len(found) - 0.6, -0.85), yticks=[])
+        ax.set(ylim=(len(bars) - 0.6, -0.85), yticks=[])
         ax.grid(axis="y", visible=False)
         axis.finish(ax, cube, next(iter(axis.words)), "x")
         return []

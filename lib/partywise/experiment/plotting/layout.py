@@ -1,4 +1,4 @@
-"""What declared figures share: which cases they show, a grid of panels with labels, legend and title; axes of measures.
+"""Layout that declared figures share: their cases, a grid of panels with labels, legend and title; axes of measures.
 
 A study names a declared figure as it names a function that draws one; `Lines`, `Bars` and `Panels` are called with the
 cube.  Meaning, unit and direction of a measure come from the study's `measures.py`, titles of cases and methods from
@@ -39,25 +39,25 @@ DIRECTIONS = {"lower": "lower is better", "higher": "higher is better"}
 
 
 def quantity_of(cube: xr.Dataset, name: str) -> Quantity:
-    """What a variable means: as its study declares it, else as the cube says."""
+    """Return the quantity of a variable: as its study declares it, else as the cube states it."""
     study: Study = plan_behind(cube).study
     known = {
-        key: one.quantity for key, one in (measures_of(study.measures) | dict(study.own_measures)).items()
+        key: measure.quantity for key, measure in (measures_of(study.measures) | dict(study.own_measures)).items()
     } | COMMON
     if name in known:
         return known[name]
-    told = cube[name].attrs if name in cube else {}
-    return Quantity(told.get("long_name", name), told.get("units", "1"))
+    attributes = cube[name].attrs if name in cube else {}
+    return Quantity(attributes.get("long_name", name), attributes.get("units", "1"))
 
 
 def label_of(cube: xr.Dataset, name: str, words: str = "", letters: int = LETTERS) -> str:
     """Label of an axis: words (by default the heading or the meaning of a variable), its unit and its direction."""
     quantity = quantity_of(cube, name)
     # The heading of bytes counts MiB, as tables do.
-    own = quantity.meaning if quantity.unit == "byte" else quantity.heading or quantity.meaning
+    public_name = quantity.meaning if quantity.unit == "byte" else quantity.heading or quantity.meaning
     parts = [quantity.unit if quantity.unit not in ("1", "byte") else "", DIRECTIONS.get(quantity.better, "")]
     ending = ", ".join(filter(None, parts))
-    return (words or fill(own, letters)) + (f"\n({ending})" if ending else "")
+    return (words or fill(public_name, letters)) + (f"\n({ending})" if ending else "")
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def axes_of(y: str | Axis | Mapping[str, str] | Sequence[str | Axis]) -> tuple[A
     """One axis for each row of panels."""
     if isinstance(y, str | Axis | Mapping):
         return (y if isinstance(y, Axis) else Axis(y),)
-    return tuple(one if isinstance(one, Axis) else Axis(one) for one in y)
+    return tuple(axis if isinstance(axis, Axis) else Axis(axis) for axis in y)
 
 
 def every_case(cube: xr.Dataset, cases: Sequence[str]) -> Sequence[str]:
@@ -137,18 +137,18 @@ def every_case(cube: xr.Dataset, cases: Sequence[str]) -> Sequence[str]:
     return cases
 
 
-def _abreast(shown: Sequence[str]) -> int:
+def _abreast(cases: Sequence[str]) -> int:
     """Panels side by side of so many cases that rows of them are full, or nearly."""
-    return -(-len(shown) // -(-len(shown) // ABREAST))
+    return -(-len(cases) // -(-len(cases) // ABREAST))
 
 
-def _places_below(shown: Sequence[str], count: int) -> list[tuple[str, int] | None]:
+def _places_below(cases: Sequence[str], count: int) -> list[tuple[str, int] | None]:
     """Place after place the case and the row of a panel; of many cases some, with all their rows, and others below.
 
     None where a last row of panels is not full.
     """
-    abreast = _abreast(shown)
-    parts = [shown[start : start + abreast] for start in range(0, len(shown), abreast)]
+    abreast = _abreast(cases)
+    parts = [cases[start : start + abreast] for start in range(0, len(cases), abreast)]
     return [
         (part[place], row) if place < len(part) else None
         for part in parts
@@ -208,7 +208,7 @@ class Layout:
         return empty(self.none or f"{self.title}: no case of this kind in this configuration.")
 
     def grid(
-        self, cube: xr.Dataset, shown: Sequence[str], rows: int, draw: Draw, height: float = 0.0, groups: int = 1
+        self, cube: xr.Dataset, cases: Sequence[str], rows: int, draw: Draw, height: float = 0.0, groups: int = 1
     ) -> Figure:
         """A figure of one panel for each case, or of a row of them for each measure and each group of methods.
 
@@ -217,9 +217,9 @@ class Layout:
         those of many cases go on below.
         """
         count = rows * groups
-        stacked = count > 1 and len(shown) > 1
-        places = _places_below(shown, count) if stacked else [(case, row) for row in range(count) for case in shown]
-        abreast = _abreast(shown) if stacked else min(self.columns, len(places))
+        stacked = count > 1 and len(cases) > 1
+        places = _places_below(cases, count) if stacked else [(case, row) for row in range(count) for case in cases]
+        abreast = _abreast(cases) if stacked else min(self.columns, len(places))
         width = max(self.size[0], LEAST / abreast)
         down, shared = -(-len(places) // abreast), self.share and (stacked or rows == 1)
         figure, axes = panels(down, abreast, width, height or self.size[1], sharey="row" if shared else False)
@@ -277,11 +277,11 @@ class Panels(Layout):
     def __call__(self, cube: xr.Dataset) -> Figure:
         """Draw it from a cube."""
         names = [self.measures] if isinstance(self.measures, str) else self.measures
-        shown = list(self.select(cube, self.candidates(cube, names)))
-        if not shown:
+        cases = list(self.select(cube, self.candidates(cube, names)))
+        if not cases:
             return self.nothing()
-        words = [over_with_bands(cube, shown)] if self.means else []
-        height = max(self.height(cube, case) for case in shown) if self.height else 0.0
+        words = [over_with_bands(cube, cases)] if self.means else []
+        height = max(self.height(cube, case) for case in cases) if self.height else 0.0
         return self.grid(
-            cube, shown, 1, lambda ax, case, _: [*words, *(self.draw(ax, cube, case) or ())], height=height
+            cube, cases, 1, lambda ax, case, _: [*words, *(self.draw(ax, cube, case) or ())], height=height
         )

@@ -56,7 +56,7 @@ def all_methods(cube: xr.Dataset, case: str) -> Mapping[str, Sequence[str]]:
 
 @dataclass(frozen=True)
 class Curve:
-    """What is drawn of one method: its line, and its values without an epsilon, which are horizontal lines."""
+    """Line of one method, and its values without an epsilon, which are horizontal lines."""
 
     method: str
     line: Series
@@ -126,7 +126,7 @@ class Lines(Layout):
         members = self._members(cube, axes)
         if not members:
             return self.nothing()
-        cases = [case for own in members.values() for case in own]
+        cases = [case for panel_cases in members.values() for case in panel_cases]
         words = "first replicate and fold, fewest parties"
         if not self._path(cube):
             words = over_with_bands(cube, cases, self.spread)
@@ -163,25 +163,27 @@ class Lines(Layout):
         sweeps = [coordinate_of(cube, "case", case, "group") for case in chosen]
         for case, sweep in zip(chosen, sweeps, strict=True):
             # Cases that are typed one by one belong together by what the figure asks for.
-            own = sweep if not self.by or sweeps.count(sweep) > 1 else ""
-            panels.setdefault((own, self.by and coordinate_of(cube, "case", case, self.by)), []).append(case)
-        return {own[0]: own for own in panels.values() if self._places(cube, own, rows) > 1}
+            group = sweep if not self.by or sweeps.count(sweep) > 1 else ""
+            panels.setdefault((group, self.by and coordinate_of(cube, "case", case, self.by)), []).append(case)
+        return {
+            panel_cases[0]: panel_cases for panel_cases in panels.values() if self._places(cube, panel_cases, rows) > 1
+        }
 
     def _places(self, cube: xr.Dataset, cases: Sequence[str], rows: Sequence[Axis]) -> int:
-        """At how many places of the axis methods have a value; -1 where there are too few methods."""
-        curves = [one for axis in rows for one in self._curves(cube, cases, axis)]
-        enough = len({one.method for one in curves}) >= self.fewest
-        return len({float(x) for one in curves for x in one.line.x}) if enough else -1
+        """Count the places of the axis at which methods have a value; -1 if there are too few methods."""
+        curves = [curve for axis in rows for curve in self._curves(cube, cases, axis)]
+        enough = len({curve.method for curve in curves}) >= self.fewest
+        return len({float(x) for curve in curves for x in curve.line.x}) if enough else -1
 
     def _curves(self, cube: xr.Dataset, cases: Sequence[str], axis: Axis, group: int | None = None) -> Iterator[Curve]:
-        """What is drawn of each method of a group (by default of all), over a setting at each number of parties."""
+        """Yield the curves of the methods of a group (by default of all), over a setting at each number of parties."""
         name = axis.measure_of(cube, cases[0])
         groups = [list(self.groups(cube, case).values()) for case in cases]
-        chosen = groups if group is None else [own[group : group + 1] for own in groups]
-        own = {method for methods in chosen for some in methods for method in some}
+        chosen = groups if group is None else [case_groups[group : group + 1] for case_groups in groups]
+        labels = {method for methods in chosen for some in methods for method in some}
         counts = [] if self.x in DIMS or self._path(cube) else _party_counts(cube, cases)
         parts = {k / (len(counts) - 1): cube.sel(parties=[n]) for k, n in enumerate(counts) if len(counts) > 1}
-        for method in (m for m in map(str, cube["method_label"].values) if m in own and name is not None):
+        for method in (m for m in map(str, cube["method_label"].values) if m in labels and name is not None):
             for place, part in (parts or {0.5: cube}).items():
                 line = self._series(part, str(name), cases, method)
                 known = np.isfinite(line.x)
@@ -202,38 +204,38 @@ class Lines(Layout):
     def _panel(self, ax: Axes, cube: xr.Dataset, cases: Sequence[str], axis: Axis, group: int) -> Iterator[str]:
         """One measure of a case and a group of its methods; what is to be said of it."""
         curves = list(self._curves(cube, cases, axis, group))
-        methods = list(dict.fromkeys(one.method for one in curves))
-        for one in curves:
-            style, words = self.style(cube, one.method), self.suffix(cube, cases[0], one.method)
+        methods = list(dict.fromkeys(curve.method for curve in curves))
+        for curve in curves:
+            style, words = self.style(cube, curve.method), self.suffix(cube, cases[0], curve.method)
             label = f"{style.label}{words}"
-            if one.line:
-                hollow = self.x == "epsilon" and not _certified(cube, cases[0], one)
-                line, share = one.line, one.line.missing_share
+            if curve.line:
+                hollow = self.x == "epsilon" and not _certified(cube, cases[0], curve)
+                line, share = curve.line, curve.line.missing_share
                 if share is not None and share.any():
                     line = line.where(share <= MOST_MISSING)
                     yield MISSING
-                within = replace(one, line=line.where(line.mean <= axis.cut))
-                self._line(ax, within, style, label, (methods.index(one.method), len(methods)), hollow)
+                within = replace(curve, line=line.where(line.mean <= axis.cut))
+                self._line(ax, within, style, label, (methods.index(curve.method), len(methods)), hollow)
                 beyond = line.x[~(line.mean <= axis.cut)]
                 if len(beyond):
                     ax.plot(beyond, np.full(len(beyond), axis.cut), color=style.color, marker="$↑$", linestyle="none")
                     yield f"arrows: above {axis.cut:g}"
-                for value in one.flat:
+                for value in curve.flat:
                     ax.axhline(value, color=style.color, linestyle=":", linewidth=0.9)
                 yield from ["hollow: not certified at the target"] * hollow
-                yield from ["thin dotted: the same method without noise"] * bool(len(one.flat))
+                yield from ["thin dotted: the same method without noise"] * bool(len(curve.flat))
             else:
-                _horizontal(ax, float(one.flat[-1]), style, label, axis.log and not axis.linear)
+                _horizontal(ax, float(curve.flat[-1]), style, label, axis.log and not axis.linear)
                 yield "horizontal: no target of ε"
-        if len({one.width for one in curves}) > 1:
+        if len({curve.width for curve in curves}) > 1:
             yield f"thin to thick lines: {', '.join(map(str, _party_counts(cube, cases)))} parties"
         axis.finish(ax, cube, axis.measure_of(cube, cases[0]) or next(iter(axis.words)), letters=self.letters)
-        self._x_axis(ax, cube, cases[0], [float(x) for one in curves for x in one.line.x])
+        self._x_axis(ax, cube, cases[0], [float(x) for curve in curves for x in curve.line.x])
 
-    def _line(self, ax: Axes, one: Curve, style: Look, label: str, place: tuple[int, int], hollow: bool) -> None:
+    def _line(self, ax: Axes, curve: Curve, style: Look, label: str, place: tuple[int, int], hollow: bool) -> None:
         """One line in the look of its method, at its place among so many."""
-        (number, count), line = place, one.line
-        marks: Marks = {"label": label, "linewidth": one.width}
+        (number, count), line = place, curve.line
+        marks: Marks = {"label": label, "linewidth": curve.width}
         if self.overlap:
             marks |= overlay_marks(number)
         if len(line.x) > MARKS:
@@ -285,20 +287,20 @@ def _horizontal(ax: Axes, value: float, style: Look, label: str, log: bool) -> N
         ax.axhline(value, label=label, **look_of)
 
 
-def _certified(cube: xr.Dataset, case: str, one: Curve) -> bool:
+def _certified(cube: xr.Dataset, case: str, curve: Curve) -> bool:
     """Whether the ledger certifies no more than the target at every target of a method."""
-    certified = series(cube, plan_behind(cube).study.certified, case, one.method, "epsilon")
+    certified = series(cube, plan_behind(cube).study.certified, case, curve.method, "epsilon")
     values = dict(zip(certified.x.tolist(), certified.mean.tolist(), strict=True))
-    return all(values.get(float(target), np.inf) <= float(target) * (1 + 1e-6) for target in one.line.x)
+    return all(values.get(float(target), np.inf) <= float(target) * (1 + 1e-6) for target in curve.line.x)
 
 
 def _path_of(cube: xr.Dataset, case: str, method: str, names: tuple[str, str], start: int) -> Series:
     """Two arrays of the example fit of a method at its largest target from a place on, where both are known."""
-    shown = example_fits_of(cube, case)
-    targets = shown["example_epsilon"].values[shown["example_method"].values == method]
+    fits = example_fits_of(cube, case)
+    targets = fits["example_epsilon"].values[fits["example_method"].values == method]
     finite = targets[np.isfinite(targets)]
     try:
-        x, y = (example_fit(shown, name, method, float(max(finite, default=np.inf))) for name in names)
+        x, y = (example_fit(fits, name, method, float(max(finite, default=np.inf))) for name in names)
     except CubeError:
         return Series(*np.zeros((3, 0)))
     known = np.isfinite(x) & np.isfinite(y)

@@ -1,4 +1,4 @@
-"""What a caption says about replicates: how many there are, and whether a band is drawn."""
+"""Words of a caption about replicates: how many there are, and whether a band is drawn."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def over(cube: xr.Dataset, cases: Sequence[str]) -> str:
 
 
 def over_with_bands(cube: xr.Dataset, cases: Sequence[str], spread: str = "bands") -> str:
-    """The same words, and what bands or bars are where some case has any; over the ``middle``, as of `summarise`."""
+    """Return the words of `over`, and what bands or bars are if some case has any; ``middle`` is as in `summarise`."""
     least, most = replicates(cube, cases)
     if spread == "middle":
         reach = "5 % to 95 % of them" if least >= MANY else "from the least to the largest"

@@ -21,11 +21,11 @@ def having(cube: xr.Dataset, dim: str, **wanted: Scalar) -> list[str]:
     what differs from the default.
     """
     labels = cube[dim_of(dim)].values
-    kept = np.ones(len(labels), bool)
+    mask = np.ones(len(labels), bool)
     for name, value in wanted.items():
         coordinate = f"{dim}_{name}"
-        kept &= (cube[coordinate].values == value) if coordinate in cube.coords else False
-    return [str(label) for label in labels[kept]]
+        mask &= (cube[coordinate].values == value) if coordinate in cube.coords else False
+    return [str(label) for label in labels[mask]]
 
 
 def coordinate_of(cube: xr.Dataset, dim: str, label: str, name: str) -> Scalar:
@@ -37,7 +37,7 @@ def coordinate_of(cube: xr.Dataset, dim: str, label: str, name: str) -> Scalar:
 
 
 def number_of(cube: xr.Dataset, dim: str, label: str, name: str) -> float:
-    """The same of a coordinate that is a number; CubeError where it is none."""
+    """Value of a coordinate that is a number; CubeError if it is not."""
     value = coordinate_of(cube, dim, label, name)
     if not isinstance(value, int | float):
         raise CubeError(f"{name} of {dim} {label} is {value!r}: the figure needs a number, name another axis.")
@@ -56,5 +56,5 @@ def plan_behind(cube: xr.Dataset) -> Plan:
 
 @lru_cache(maxsize=2)
 def _plan(config_json: str) -> Plan:
-    made = json.loads(config_json)
-    return plan(made.pop("study"), made, made.pop("root_seed"))
+    block = json.loads(config_json)
+    return plan(block.pop("study"), block, block.pop("root_seed"))

@@ -1,4 +1,4 @@
-"""From a cube to what a figure draws: mean over replicates of per-replicate means, with its standard error."""
+"""Series that figures draw from a cube: mean over replicates of per-replicate means, with its standard error."""
 
 from __future__ import annotations
 
@@ -34,10 +34,12 @@ class Series:
     def __bool__(self) -> bool:
         return len(self.x) > 0
 
-    def where(self, kept: np.ndarray) -> Series:
+    def where(self, mask: np.ndarray) -> Series:
         """Some of its places."""
-        ends, missing_share = (None if own is None else own[..., kept] for own in (self.ends, self.missing_share))
-        return Series(self.x[kept], self.mean[kept], self.se[kept], ends, missing_share)
+        ends, missing_share = (
+            None if values is None else values[..., mask] for values in (self.ends, self.missing_share)
+        )
+        return Series(self.x[mask], self.mean[mask], self.se[mask], ends, missing_share)
 
 
 def methods_of(cube: xr.Dataset, case: str) -> list[str]:
@@ -52,8 +54,8 @@ def cases_of(cube: xr.Dataset, variable: str) -> list[str]:
         return []
     if "example_fit" in cube[variable].dims:
         return list(dict.fromkeys(map(str, cube["example_case"].values)))
-    found = cube[variable].notnull().any([d for d in cube[variable].dims if d != "case"])
-    return [str(c) for c in cube["case"].values[found.values]]
+    defined = cube[variable].notnull().any([d for d in cube[variable].dims if d != "case"])
+    return [str(c) for c in cube["case"].values[defined.values]]
 
 
 def replicate_means(cube: xr.Dataset, variable: str, case: str, method: str, along: str) -> xr.DataArray:
@@ -63,7 +65,7 @@ def replicate_means(cube: xr.Dataset, variable: str, case: str, method: str, alo
 
 
 def _replicate_means(cube: xr.Dataset, variable: str, case: str, method: str, along: str) -> np.ndarray:
-    """The same as an array, without labels, which take most of the time where a figure has hundreds of lines."""
+    """Array (replicate, along) of `replicate_means`; labels take most of the time if a figure has hundreds of lines."""
     labels = {"case": case, "method_label": method}
     place = {dim: int(np.flatnonzero(cube[dim].values == label)[0]) for dim, label in labels.items()}
     cells = cube.variables[variable].isel(place)
@@ -80,8 +82,8 @@ def _mean(values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
 
 def series(cube: xr.Dataset, variable: str, case: str, method: str, along: str, middle: bool = False) -> Series:
     """Mean and standard error along an axis of the cube, where the variable is defined."""
-    own = cube["status"].sel({"case": case, "method_label": method}) > 0
-    runs = own.any([dim for dim in own.dims if dim not in ("replicate", along)]).sum("replicate").values
+    computed = cube["status"].sel({"case": case, "method_label": method}) > 0
+    runs = computed.any([dim for dim in computed.dims if dim not in ("replicate", along)]).sum("replicate").values
     return summarise(cube[along].values, _replicate_means(cube, variable, case, method, along), middle, runs)
 
 
@@ -91,17 +93,21 @@ def summarise(x: np.ndarray, values: np.ndarray, middle: bool = False, runs: np.
     The ends of bars over the ``middle`` are the 5 % and 95 % quantiles, of few replicates the extremes.
     """
     known = np.isfinite(values)
-    kept = known.any(axis=0)
-    values, count = values[:, kept], known[:, kept].sum(axis=0)
+    places = known.any(axis=0)
+    values, count = values[:, places], known[:, places].sum(axis=0)
     mean = _mean(values, (0,))
     squares = np.where(np.isfinite(values), (values - mean) ** 2, 0.0).sum(axis=0)
     deviation = np.sqrt(squares / np.where(count > 1, count - 1, np.nan))
     ends = None
     if middle:
-        found = [column[np.isfinite(column)] for column in values.T]
-        ends = np.array([np.quantile(one, MIDDLE if len(one) >= MANY else (0, 1)) for one in found]).reshape(-1, 2).T
-    missing_share = None if runs is None else 1 - count / runs[kept]
-    return Series(x[kept].astype(float), mean, deviation / np.sqrt(count), ends, missing_share)
+        columns = [column[np.isfinite(column)] for column in values.T]
+        ends = (
+            np.array([np.quantile(sample, MIDDLE if len(sample) >= MANY else (0, 1)) for sample in columns])
+            .reshape(-1, 2)
+            .T
+        )
+    missing_share = None if runs is None else 1 - count / runs[places]
+    return Series(x[places].astype(float), mean, deviation / np.sqrt(count), ends, missing_share)
 
 
 def draw(ax: Axes, line: Series, style: Look, **options: Unpack[Marks]) -> None:
@@ -124,7 +130,7 @@ def draw_bars(ax: Axes, line: Series, style: Look, shift: float = 1.0, **options
 
 
 def spread(cube: xr.Dataset, cases: Iterable[str], what: str = "bands") -> str:
-    """What bands (or bars) are, with the number of replicates of the cases that are shown."""
+    """Return words on what bands (or bars) are, with the number of replicates of some cases."""
     return f"{what}: ± 1 standard error over {replicates_of(cube, cases)}"
 
 
@@ -142,7 +148,7 @@ def example_fits_of(cube: xr.Dataset, case: str) -> xr.Dataset:
     return cube[names].isel(example_fit=np.flatnonzero(cube["example_case"].values == case))
 
 
-def example_fit(shown: xr.Dataset, name: str, method: str, epsilon: float = np.inf) -> np.ndarray:
+def example_fit(fits: xr.Dataset, name: str, method: str, epsilon: float = np.inf) -> np.ndarray:
     """One array of the example fit of a method at its fewest parties.
 
     Raises
@@ -150,9 +156,9 @@ def example_fit(shown: xr.Dataset, name: str, method: str, epsilon: float = np.i
     CubeError
         When the cube shows no such fit.
     """
-    found = (shown["example_method"].values == method) & (shown["example_epsilon"].values == epsilon)
-    places = np.flatnonzero(found)
+    mask = (fits["example_method"].values == method) & (fits["example_epsilon"].values == epsilon)
+    places = np.flatnonzero(mask)
     if not len(places):
         raise CubeError(f"method {method} at epsilon {epsilon:g} is not among the example fits: add it to the case.")
-    fewest = places[np.argmin(shown["example_parties"].values[places])]
-    return np.asarray(shown[name].values[fewest])
+    fewest = places[np.argmin(fits["example_parties"].values[places])]
+    return np.asarray(fits[name].values[fewest])

@@ -35,7 +35,7 @@ Dashes = str | tuple[int, tuple[int, ...]]
 
 
 class Marks(TypedDict, total=False):
-    """How a line and its markers are drawn, in the words of matplotlib."""
+    """Keywords of matplotlib for a line and its markers."""
 
     label: str
     color: str
@@ -87,7 +87,7 @@ LONG: Dashes = (0, (9, 2))
 
 @dataclass(frozen=True)
 class Look:
-    """How one method is drawn, in every figure of a cube."""
+    """Look of one method in every figure of a cube."""
 
     label: str
     color: str
@@ -96,7 +96,7 @@ class Look:
 
     @property
     def marks(self) -> Marks:
-        """Of its line."""
+        """Keywords of matplotlib for the line of this look."""
         return {"color": self.color, "marker": self.marker, "linestyle": self.line, "label": self.label}
 
     @property
@@ -113,10 +113,10 @@ def look(cube: xr.Dataset, method: str) -> Look:
     """
     at = np.flatnonzero(cube["method_label"].values == method)[0]
     claims = cube["method_claims"].values
-    own = str(cube["method_title"].values[at])
-    place = list(dict.fromkeys(map(str, cube["method_title"].values[claims == claims[at]]))).index(own)
+    title = str(cube["method_title"].values[at])
+    place = list(dict.fromkeys(map(str, cube["method_title"].values[claims == claims[at]]))).index(title)
     colors = COLORS if claims[at] else NEUTRALS
-    return Look(own, colors[place % len(colors)], MARKERS[place % len(MARKERS)], DASHES[place % len(DASHES)])
+    return Look(title, colors[place % len(colors)], MARKERS[place % len(MARKERS)], DASHES[place % len(DASHES)])
 
 
 def panels(
@@ -151,10 +151,10 @@ def one_panel(ax: Axes | None, width: float, height: float, title: str) -> Itera
         yield ax
         return
     with mpl.rc_context():
-        figure, (own,) = panels(1, 1, width, height)
-        yield own
-        if own.get_legend_handles_labels()[0]:
-            legend_below(figure, [own], 2)
+        figure, (panel,) = panels(1, 1, width, height)
+        yield panel
+        if panel.get_legend_handles_labels()[0]:
+            legend_below(figure, [panel], 2)
             figure.set_figheight(height + figure.legends[0].get_window_extent().height / figure.dpi)
         heading(figure, title)
 
@@ -172,9 +172,9 @@ def overlay_marks(number: int) -> Marks:
 
 def run_ticks(ax: Axes, places: Iterable[float]) -> None:
     """Ticks at what was run and at nothing between, where their numbers do not touch."""
-    own = sorted(set(map(float, places)))
-    if len(own) < 2 or np.diff(own).min() > NEAREST * (own[-1] - own[0]):
-        ax.set_xticks(own, [f"{place:g}" for place in own])
+    ticks = sorted(set(map(float, places)))
+    if len(ticks) < 2 or np.diff(ticks).min() > NEAREST * (ticks[-1] - ticks[0]):
+        ax.set_xticks(ticks, [f"{place:g}" for place in ticks])
         ax.xaxis.set_minor_locator(NullLocator())
     else:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -202,9 +202,11 @@ def legend_of_signs(
     lines = [line for ax in figure.axes for line in ax.lines if line.get_visible() and np.size(line.get_xdata())]
     handles: dict[str, Artist] = {}
     for sign in signs:
-        if found := [line for line in lines if line.get_label() == sign]:
+        if candidates := [line for line in lines if line.get_label() == sign]:
             handle = Line2D([], [])
-            handle.update_from(next((line for line in found if same_color(line.get_markeredgecolor(), BLUE)), found[0]))
+            handle.update_from(
+                next((line for line in candidates if same_color(line.get_markeredgecolor(), BLUE)), candidates[0])
+            )
             handle.set_markersize(max(handle.get_markersize(), SMALLEST))
             handles[sign] = handle
     for label, color in (colors or {}).items():
@@ -236,12 +238,12 @@ def heading(figure: Figure, words: str) -> None:
         text.set_text(line)
         return float(text.get_window_extent().width)
 
-    lines = [line for given in words.split("\n") for line in _even(given, width, room * figure.dpi)]
+    lines = [line for paragraph in words.split("\n") for line in _even(paragraph, width, room * figure.dpi)]
     text.set_text("\n".join(lines))
 
 
 def _even(words: str, width: Callable[[str], float], room: float) -> list[str]:
-    """As few lines as fit, none of them much shorter than the others."""
+    """Break words into as few lines as fit, none of them much shorter than the others."""
     lines = _break_lines(words, width, room)
     for share in np.arange(0.95, 0.45, -0.05) if len(lines) > 1 else ():
         narrower = _break_lines(words, width, share * room)

@@ -29,10 +29,10 @@ LEAST, WIDER = 1.1, 2
 def ticks_at(ax: Axes, epsilons: Iterable[float]) -> None:
     """A logarithmic axis of x with the epsilons that are drawn as ticks, if their numbers do not touch."""
     ax.set_xscale("log")
-    own = np.unique([float(f"{epsilon:.3g}") for epsilon in epsilons if 0 < epsilon < np.inf])
+    ticks = np.unique([float(f"{epsilon:.3g}") for epsilon in epsilons if 0 < epsilon < np.inf])
     low, high = _wide_enough(ax, "x")
-    if len(own) and (np.diff(np.log(own)) > np.log(high / low) / MOST).all():
-        ax.xaxis.set_major_locator(FixedLocator(own.tolist()))
+    if len(ticks) and (np.diff(np.log(ticks)) > np.log(high / low) / MOST).all():
+        ax.xaxis.set_major_locator(FixedLocator(ticks.tolist()))
         ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
         ax.xaxis.set_minor_locator(NullLocator())
     else:
@@ -62,8 +62,8 @@ def down_to_zero(ax: Axes, which: Literal["x", "y"], least: float) -> None:
     """An axis that is logarithmic above ``least`` and linear below, with ticks at 0 and at every other power of ten."""
     ax.set(**{f"{which}scale": SymmetricalLogScale(None, linthresh=least)})
     axis, siblings = (ax.xaxis, ax.get_shared_x_axes()) if which == "x" else (ax.yaxis, ax.get_shared_y_axes())
-    shown = [getattr(one.dataLim, f"{which}1") for one in siblings.get_siblings(ax)]
-    end = END * max(10 * least, *(value for value in shown if np.isfinite(value)))
+    maxima = [getattr(sibling.dataLim, f"{which}1") for sibling in siblings.get_siblings(ax)]
+    end = END * max(10 * least, *(value for value in maxima if np.isfinite(value)))
     ax.set(**{f"{which}lim": (-least / 2, end)})
     powers = range(0, int(np.ceil(np.log10(end / least))), 1 + int(np.log10(end / least)) // 4)
     axis.set_major_locator(FixedLocator([0, *(least * 10.0**power for power in powers)]))

@@ -11,7 +11,7 @@ from ..tables.rows import write_csv, write_text
 
 @dataclass(frozen=True)
 class Table:
-    """What a figure with ``output="table"`` returns.
+    """Table that a figure with ``output="table"`` returns.
 
     title : one line
     rows : of the CSV file, which share their keys; the page shows their numbers in four digits

@@ -49,8 +49,8 @@ class Cube:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.data: xr.Dataset = open_cube(path)
-        made = json.loads(self.data.attrs["config_json"])
-        self.plan: Plan = plan(made.pop("study"), made, made.pop("root_seed"))
+        block = json.loads(self.data.attrs["config_json"])
+        self.plan: Plan = plan(block.pop("study"), block, block.pop("root_seed"))
 
     @cached_property
     def costs(self) -> dict[tuple[str, str], float]:
@@ -63,19 +63,19 @@ class Cube:
 
     def cell(self, ours: Reproduction) -> tuple[str, str]:
         """The one case and method whose settings and options in force are these; CubeError unless there is one."""
-        found = [
+        matches = [
             (name, label)
             for name, case in self.plan.cases.items()
             if _has(case.settings, ours.case or {}, "source", case.source_name)
             for label in case.methods
             if self._is(label, ours.method or {})
         ]
-        if len(found) != 1:
+        if len(matches) != 1:
             raise CubeError(
-                f"{self.path} has {len(found)} cells with case {dict(ours.case or {})} and method "
-                f"{dict(ours.method or {})} ({found[:4]}): name settings and options that one of them has."
+                f"{self.path} has {len(matches)} cells with case {dict(ours.case or {})} and method "
+                f"{dict(ours.method or {})} ({matches[:4]}): name settings and options that one of them has."
             )
-        return found[0]
+        return matches[0]
 
     def _is(self, label: str, wanted: Mapping[str, object]) -> bool:
         method = self.plan.methods[label]
@@ -95,19 +95,19 @@ class Cube:
                 raise CubeError(f"{self.path}: {dim} of {case}, {method} is {filled}, the entry has {wanted}.")
             place[dim], run = label, run.sel({dim: label})
         cell = self.data[variable].sel(place)
-        found = cell.where(run).transpose("replicate", "fold").values.astype(float)
+        by_fold = cell.where(run).transpose("replicate", "fold").values.astype(float)
         if self.data[variable].dtype.kind == "i":
-            found = np.where(found < 0, nan, found)
-        kept = found[~np.isnan(found).all(axis=1)]
-        return np.array([row[~np.isnan(row)].mean() for row in kept]), {dim: str(v) for dim, v in place.items()}
+            by_fold = np.where(by_fold < 0, nan, by_fold)
+        rows = by_fold[~np.isnan(by_fold).all(axis=1)]
+        return np.array([row[~np.isnan(row)].mean() for row in rows]), {dim: str(v) for dim, v in place.items()}
 
 
-def _has(held: object, wanted: Mapping[str, object], key: str, name: str) -> bool:
+def _has(settings: object, wanted: Mapping[str, object], key: str, name: str) -> bool:
     """Whether settings or options have these values; ``absent`` stands for None, and for what they do not know."""
-    own = {key: name}
+    known = {key: name}
     for entry, value in wanted.items():
-        found = own[entry] if entry in own else getattr(held, entry, None)
-        if (list(found) if isinstance(found, tuple) else found) != (None if value == ABSENT else value):
+        current = known[entry] if entry in known else getattr(settings, entry, None)
+        if (list(current) if isinstance(current, tuple) else current) != (None if value == ABSENT else value):
             return False
     return True
 
@@ -124,7 +124,7 @@ class Cubes:
         self._open: dict[Path, Cube] = {}
 
     def path(self, study: str, configuration: str) -> Path:
-        """Where the cube of a study of a configuration file lies."""
+        """Return the path of the cube of a study of a configuration file."""
         return self.results / Path(configuration).stem / study / "cube.nc"
 
     def cube(self, study: str, configuration: str) -> Cube | None:
@@ -150,8 +150,8 @@ def of_cube(cube: Cube, ours: Reproduction, further: tuple[str, ...] = ()) -> Nu
     values, place = cube.values(ours, ours.variable)
     others = {}
     for name in further:
-        held, _ = cube.values(ours, name)
-        others[name] = float(held.max()) if len(held) else nan
+        further_values, _ = cube.values(ours, name)
+        others[name] = float(further_values.max()) if len(further_values) else nan
     for keys, joined in ((ours.minus, difference), (ours.over, ratio)):
         if keys is not None:
             other = ours.with_keys(keys)

@@ -1,4 +1,4 @@
-"""What a source document prints, and how our number is chosen: read from ``register/*.toml`` of the studies.
+"""Printed numbers of source documents and the choice of our numbers: read from ``register/*.toml`` of the studies.
 
 A file is one document's: ``document``, ``defaults`` of ``reproduction``, ``entries``, ``reasons`` and ``notable`` ids.
 One block of ``entries`` makes as many entries as its ``each`` (a product of lists) and its ``rows`` (lines of a CSV
@@ -35,7 +35,7 @@ KEYS = {"id", "rows", "where", "each", "words", "place", "quantity", "printed", 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Where our number stands: in a cube, selected by settings and options in force, or what a function computes.
+    """Choice of our number: in a cube, by settings and options in force, or computed by a function.
 
     study, configuration : whose cube, of which configuration file
     case, method : settings and options that the one case and the one method have; ``source`` and ``protocol`` too
@@ -59,10 +59,10 @@ class Reproduction:
     arguments: Mapping[str, object] | None = None
 
     def with_keys(self, keys: Mapping[str, Any]) -> Reproduction:
-        """The same number with other keys: those of ``case`` and ``method`` one by one, without a second number."""
-        own = {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"minus": None, "over": None}
-        inner = {name: {**(own[name] or {}), **keys[name]} for name in ("case", "method") if name in keys}
-        return Reproduction(**{**own, **keys, **inner})
+        """Return a copy with other keys: those of ``case`` and ``method`` one by one, without a second number."""
+        current = {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"minus": None, "over": None}
+        inner = {name: {**(current[name] or {}), **keys[name]} for name in ("case", "method") if name in keys}
+        return Reproduction(**{**current, **keys, **inner})
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def _fits(row: Mapping[str, str], where: Mapping[str, object]) -> bool:
 
 
 def _texts(value: object) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list) else [str(value)]
+    return [str(element) for element in value] if isinstance(value, list) else [str(value)]
 
 
 def substitute(value: Any, words: Mapping[str, str]) -> Any:
@@ -191,7 +191,7 @@ def substitute(value: Any, words: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         if whole := PLACEHOLDER.fullmatch(value):
             return number(words[whole[1]])
-        return PLACEHOLDER.sub(lambda found: words[found[1]], value)
+        return PLACEHOLDER.sub(lambda match: words[match[1]], value)
     if isinstance(value, dict):
         return {key: substitute(inner, words) for key, inner in value.items()}
     return [substitute(inner, words) for inner in value] if isinstance(value, list) else value
@@ -199,12 +199,12 @@ def substitute(value: Any, words: Mapping[str, str]) -> Any:
 
 def _as_written(block: Mapping[str, object], words: Mapping[str, str]) -> dict[str, str]:
     """Texts of an entry with their placeholders filled: 0.650 keeps its last digit."""
-    found = {}
+    texts = {}
     for name in ("id", "place", "quantity", "printed", "spread"):
         parts = block.get(name, "")
         joined = " to ".join(map(str, parts)) if isinstance(parts, list) else str(parts)
-        found[name] = PLACEHOLDER.sub(lambda placeholder: words[placeholder[1]], joined)
-    return found
+        texts[name] = PLACEHOLDER.sub(lambda placeholder: words[placeholder[1]], joined)
+    return texts
 
 
 def number(text: str) -> int | float | str:

@@ -23,10 +23,10 @@ def rows(printed: Iterable[PrintedSource], cubes: Cubes) -> list[Row]:
     ConfigError names the first entry that differs or cannot be reproduced and has no reason, or the first reason that
     no entry needs.
     """
-    found = []
-    for file in sorted(printed, key=lambda one: one.entries[0].document):
-        found += _of_file(file, cubes)
-    return found
+    lines = []
+    for file in sorted(printed, key=lambda source: source.entries[0].document):
+        lines += _of_file(file, cubes)
+    return lines
 
 
 def _of_file(file: PrintedSource, cubes: Cubes) -> list[Row]:
@@ -36,17 +36,19 @@ def _of_file(file: PrintedSource, cubes: Cubes) -> list[Row]:
         ours = _ours(entry, cubes)
         if entry.reproduction is not None and ours is None:
             continue
-        found = verdict(entry, ours)
+        outcome = verdict(entry, ours)
         because = ""
-        if found.status in ("differs", "not reproducible"):
-            covering = (place for place, one in enumerate(file.reasons) if one.covers(entry, found.status))
+        if outcome.status in ("differs", "not reproducible"):
+            covering = (
+                place for place, candidate in enumerate(file.reasons) if candidate.covers(entry, outcome.status)
+            )
             number = next(covering, None)
             if number is None:
-                bare.append(_description(entry, ours, found))
+                bare.append(_description(entry, ours, outcome))
                 continue
             used[number] += 1
             because = file.reasons[number].text + _instead(entry, file.reasons[number], cubes)
-        lines.append(_row(entry, ours, found, because))
+        lines.append(_row(entry, ours, outcome, because))
     if bare:
         raise ConfigError(
             f"{file.path.name} has no reason for {bare[0]}: write one under reasons ({len(bare)} such entries, "
@@ -65,23 +67,23 @@ def _ours(entry: Entry, cubes: Cubes) -> Number | None:
     """Our number; of a claim of privacy the largest lower bound."""
     if entry.reproduction is None:
         return None
-    found = cubes.number(entry.reproduction, FURTHER if entry.kind == "epsilon" else ())
-    if found is None or entry.kind != "epsilon":
-        return found
-    bounds = {"": found.value} | {name: found.further[name] for name in FURTHER[2:]}
+    number = cubes.number(entry.reproduction, FURTHER if entry.kind == "epsilon" else ())
+    if number is None or entry.kind != "epsilon":
+        return number
+    bounds = {"": number.value} | {name: number.further[name] for name in FURTHER[2:]}
     known = {name: value for name, value in bounds.items() if not isnan(value)}
-    name = max(known, key=lambda one: known[one], default="")
-    largest = replace(found, value=known.get(name, nan), error=None)
+    name = max(known, key=lambda variable: known[variable], default="")
+    largest = replace(number, value=known.get(name, nan), error=None)
     return replace(largest, variable=name, reduction="max") if name else largest
 
 
-def _description(entry: Entry, ours: Number | None, found: Verdict) -> str:
+def _description(entry: Entry, ours: Number | None, outcome: Verdict) -> str:
     value = "nothing" if ours is None else f"{ours.value:.4g}"
-    return f"{entry.id} (printed {entry.printed or 'nothing'}, ours {value}, z {found.z:.3g}, {found.status})"
+    return f"{entry.id} (printed {entry.printed or 'nothing'}, ours {value}, z {outcome.z:.3g}, {outcome.status})"
 
 
 def _instead(entry: Entry, reason: Reason, cubes: Cubes) -> str:
-    """What a reason says would agree, looked up."""
+    """Look up the number that would agree according to a reason, and return a clause on it; else empty."""
     if reason.alternative is None or entry.reproduction is None:
         return ""
     ours = cubes.number(entry.reproduction.with_keys(reason.alternative))
@@ -91,11 +93,11 @@ def _instead(entry: Entry, reason: Reason, cubes: Cubes) -> str:
     return f" (there {number_text(ours.value)}, which {'agrees' if agrees else 'differs too'})"
 
 
-def _row(entry: Entry, ours: Number | None, found: Verdict, because: str) -> Row:
+def _row(entry: Entry, ours: Number | None, outcome: Verdict, because: str) -> Row:
     source = entry.reproduction
     place = {} if ours is None else ours.place
     from_cube = source is not None and not source.function
-    within = "" if isnan(found.relative) else "yes" if found.relative <= SHARE else "no"
+    within = "" if isnan(outcome.relative) else "yes" if outcome.relative <= SHARE else "no"
     return Row(
         id=entry.id,
         source=entry.document,
@@ -107,12 +109,12 @@ def _row(entry: Entry, ours: Number | None, found: Verdict, because: str) -> Row
         reproduction="" if ours is None else number_text(ours.value),
         se="" if ours is None or ours.error is None else number_text(ours.error, 3),
         replicates="" if ours is None or not ours.replicates else str(ours.replicates),
-        z=number_text(found.z, 3),
+        z=number_text(outcome.z, 3),
         within_5_percent=within,
-        resolution=number_text(found.resolution, 2),
+        resolution=number_text(outcome.resolution, 2),
         saturated=entry.saturation is not None and float(entry.printed) >= entry.saturation,
         certified=number_text(ours.further["certified_for_claim"]) if ours and ours.further else "",
-        status=found.status,
+        status=outcome.status,
         because=because,
         study=source.study if source and from_cube else "",
         case=place.get("case", ""),
@@ -144,7 +146,7 @@ def _reduction(entry: Entry) -> str:
 
 
 def _command(entry: Entry) -> str:
-    """What computes our number again."""
+    """Return the command that computes our number again."""
     if entry.reproduction is None:
         return ""
     if entry.reproduction.function:

@@ -81,5 +81,5 @@ def _row(line: Mapping[str, str]) -> Row:
 
 def counts(rows: Sequence[Row]) -> dict[str, int]:
     """Entries of each status, in the order of the rule."""
-    found = Counter(row.status for row in rows)
-    return {status: found[status] for status in STATUSES}
+    by_status = Counter(row.status for row in rows)
+    return {status: by_status[status] for status in STATUSES}

@@ -26,8 +26,8 @@ BY_CHANCE = 0.0027
 
 
 def sentence(rows: Sequence[Row], fitted: Sequence[str]) -> str:
-    """What came out, in two sentences with all counts, and in a clause what was ``fitted`` to the printed numbers."""
-    found = counts(rows)
+    """Return a sentence with all counts, and a clause on what was ``fitted`` to the printed numbers."""
+    by_status = counts(rows)
     close, rounded, zero = closeness(rows)
     sources = len({row.source for row in rows})
     near = (
@@ -36,10 +36,10 @@ def sentence(rows: Sequence[Row], fitted: Sequence[str]) -> str:
     )
     about = "; ".join([near, *fitted])
     return (
-        f"Of {len(rows)} printed numbers and sentences of the {sources} sources, {found['reproduced']} are reproduced "
-        f"({about}), {found['refuted']} claims of privacy are refuted by an attack or by exact arithmetic, "
-        f"{found['differs']} differ and {found['not reproducible']} cannot be reproduced; each of these two kinds says "
-        "why."
+        f"Of {len(rows)} printed numbers and sentences of the {sources} sources, {by_status['reproduced']} are "
+        f"reproduced ({about}), {by_status['refuted']} claims of privacy are refuted by an attack or by exact "
+        f"arithmetic, {by_status['differs']} differ and {by_status['not reproducible']} cannot be reproduced; each of "
+        "these two kinds says why."
     )
 
 
@@ -87,8 +87,8 @@ def _source(document: str) -> str:
 def _by(rows: Sequence[Row], key: Callable[[Row], str]) -> Iterator[tuple[object, ...]]:
     """Counts of each status for every value of a key, and for all."""
     for name in dict.fromkeys(map(key, rows)):
-        own = [row for row in rows if key(row) == name]
-        yield (name, len(own), *counts(own).values())
+        group = [row for row in rows if key(row) == name]
+        yield (name, len(group), *counts(group).values())
     yield ("all", len(rows), *counts(rows).values())
 
 
@@ -98,7 +98,7 @@ def _chance(rows: Sequence[Row]) -> str:
     full = [row for row in rows if row.status == "reproduced" and row.saturated]
     bounds = [row for row in rows if row.kind in ("at_most", "at_least", "between") and row.z]
     near = [row for row in bounds if abs(float(row.z)) < 1]
-    held = sum(row.status == "reproduced" for row in near)
+    n_reproduced = sum(row.status == "reproduced" for row in near)
     widest = max((float(row.resolution) for row in by_z if row.resolution), default=0.0)
     return (
         f"{len(tried)} numbers were compared with a standard error. Were all of them true, about "
@@ -106,7 +106,7 @@ def _chance(rows: Sequence[Row]) -> str:
         f"by their standard error alone; the least exact of these would have missed a difference of {widest:.0%}. "
         f"{len(full)} of the reproduced numbers are saturated: nearly every choice gives them, they are no evidence. "
         f"{len(near)} bounds and comparisons lie within one standard error of their bound: on which side is chance, "
-        f"for the {held} that count as reproduced and for the others."
+        f"for the {n_reproduced} that count as reproduced and for the others."
     )
 
 
@@ -117,11 +117,11 @@ def _reasons(rows: Sequence[Row]) -> str:
         if row.because:
             grouped.setdefault((row.source, _bare(row.because)), []).append(row)
     lines = []
-    for (source, reason), own in grouped.items():
-        looked = Counter(row.because.endswith("which agrees)") for row in own if row.because != _bare(row.because))
+    for (source, reason), group in grouped.items():
+        looked = Counter(row.because.endswith("which agrees)") for row in group if row.because != _bare(row.because))
         beside = f" Looked up: {looked[True]} of {looked.total()} agree there." if looked else ""
-        first = own[0].id + (f" to {own[-1].id}" if len(own) > 1 else "")
-        lines.append((source, len(own), own[0].status, reason + "." + beside, first))
+        first = group[0].id + (f" to {group[-1].id}" if len(group) > 1 else "")
+        lines.append((source, len(group), group[0].status, reason + "." + beside, first))
     return pipe_table(("source", "entries", "status", "because", "first and last"), lines)
 
 
@@ -140,9 +140,9 @@ def _rows(rows: Sequence[Row]) -> str:
 
 def _again(rows: Sequence[Row]) -> str:
     commands = dict.fromkeys(row.command for row in rows if row.configuration)
-    shown = "\n".join(["```sh", *commands, "./run claims", "./run claims --write docs", "```"])
+    block = "\n".join(["```sh", *commands, "./run claims", "./run claims --write docs", "```"])
     return (
-        f"{shown}\n\nThe first computes the cubes, the second reads them and writes `results/claims/claims.csv` and "
+        f"{block}\n\nThe first computes the cubes, the second reads them and writes `results/claims/claims.csv` and "
         "`claims.html`, a page with a filter; the third writes this page, `docs/claims.csv` and the sentence of the "
         "README. "
         "What is printed, where it stands and how our number is chosen lies in `lib/partywise/studies/*/register/`."

@@ -31,15 +31,15 @@ def claims(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
 
     printed = [read(path) for path in files()]
     cubes, folder = Cubes(results), results / "claims"
-    found = rows(printed, cubes)
+    register_rows = rows(printed, cubes)
     folder.mkdir(parents=True, exist_ok=True)
-    table.write(folder / table.NAME, found)
-    write_text(folder / "claims.html", html(found, fit_notes(printed)))
-    print(f"{folder / table.NAME} and {folder / 'claims.html'}:\n{sentence(found, fit_notes(printed))}")
+    table.write(folder / table.NAME, register_rows)
+    write_text(folder / "claims.html", html(register_rows, fit_notes(printed)))
+    print(f"{folder / table.NAME} and {folder / 'claims.html'}:\n{sentence(register_rows, fit_notes(printed))}")
     for line in missing(cubes):
         print(line)
     if docs is not None and not cubes.absent:
-        document(found, printed, docs)
+        document(register_rows, printed, docs)
         print(f"{docs / table.NAME}, {docs / 'claims.md'} and the sentence of the README are written.")
     elif docs is not None:
         print(f"{docs} is left as it is: a register without these cubes would lack entries.")
@@ -48,29 +48,29 @@ def claims(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
 
 def notable(printed: Sequence[PrintedSource]) -> list[str]:
     """Ids of the rows that the page shows, in the order of the documents."""
-    return [name for file in sorted(printed, key=lambda one: one.path.name) for name in file.notable]
+    return [name for file in sorted(printed, key=lambda source: source.path.name) for name in file.notable]
 
 
 def notes(printed: Sequence[PrintedSource]) -> dict[str, str]:
-    """What to know of all entries of a document, where there is something."""
+    """Notes on all entries of a document, by document, where there are any."""
     return {file.document: file.note for file in printed if file.note}
 
 
 def fit_notes(printed: Sequence[PrintedSource]) -> list[str]:
-    """What was fitted to the printed numbers of each document, where something was."""
+    """Clauses on what was fitted to the printed numbers, one per document in which something was."""
     return [file.fit_note for file in printed if file.fit_note]
 
 
-def document(found: Sequence[Row], printed: Sequence[PrintedSource], docs: Path) -> None:
+def document(rows: Sequence[Row], printed: Sequence[PrintedSource], docs: Path) -> None:
     """Write the CSV file, the page of the documentation, and the sentence of the README."""
     from ..tables.rows import write_text
     from . import table
     from .text import page, sentence
 
-    table.write(docs / table.NAME, found)
-    write_text(docs / "claims.md", page(found, notable(printed), notes(printed), fit_notes(printed)))
+    table.write(docs / table.NAME, rows)
+    write_text(docs / "claims.md", page(rows, notable(printed), notes(printed), fit_notes(printed)))
     readme = docs.parent / "README.md"
     if readme.is_file():
         text = readme.read_text(encoding="utf-8")
-        told = f"{sentence(found, fit_notes(printed))} ([claims register](docs/claims.md))"
-        write_text(readme, MARKED.sub(lambda marks: f"{marks[1]}{told}\n{marks[2]}", text))
+        line = f"{sentence(rows, fit_notes(printed))} ([claims register](docs/claims.md))"
+        write_text(readme, MARKED.sub(lambda marks: f"{marks[1]}{line}\n{marks[2]}", text))

@@ -49,7 +49,7 @@ def half_unit(printed: str) -> float:
 
 
 def verdict(entry: Entry, ours: Number | None) -> Verdict:
-    """What becomes of an entry."""
+    """Judge an entry by the rule for its kind."""
     if entry.kind == "none" or ours is None:
         return Verdict("not reproducible")
     rules = {"value": _value, "epsilon": _epsilon, "hidden": _hidden_share}
@@ -90,8 +90,8 @@ def _bound(entry: Entry, ours: Number) -> Verdict:
 def _claimed_bound(entry: Entry, ours: Number) -> Verdict:
     if isnan(ours.value):
         return Verdict("not reproducible")
-    found = _bound(entry, ours)
-    return replace(found, status="refuted") if found.status == "differs" else found
+    outcome = _bound(entry, ours)
+    return replace(outcome, status="refuted") if outcome.status == "differs" else outcome
 
 
 def _error(ours: Number) -> float:
@@ -108,9 +108,9 @@ def _hidden_share(entry: Entry, ours: Number) -> Verdict:
 
 
 def _epsilon(entry: Entry, ours: Number) -> Verdict:
-    found = ours.further or {}
+    further = ours.further or {}
     claimed = float(entry.printed)
-    if found["claim_refuted"] > 0:
+    if further["claim_refuted"] > 0:
         return Verdict("refuted")
-    certified = found["certified_for_claim"]
+    certified = further["certified_for_claim"]
     return Verdict("reproduced" if certified <= claimed * (1 + ROUNDING) else "not reproducible")

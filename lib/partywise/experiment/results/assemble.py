@@ -28,8 +28,8 @@ COORDS: dict[str, tuple[str, str]] = {
 def header_of(plan: Plan, columns: Columns, parts: Iterable[Part]) -> xr.Dataset:
     """The labels of the six dims with what they stand for, and the example fits of the parts that have any."""
     labels = columns.places.labels
-    example_fits, shown = _example_fits(list(parts), labels, columns.described)
-    coords = shown | {name: (name, values, _attributes(COORDS[name])) for name, values in labels.items()}
+    example_fits, example_labels = _example_fits(list(parts), labels, columns.described)
+    coords = example_labels | {name: (name, values, _attributes(COORDS[name])) for name, values in labels.items()}
     methods = labels["method_label"].tolist()
     claims = np.array([columns.costs("epsilon_claimed", method) for method in methods], dtype="int8")
     about = _attributes(("1 if some fit of the method claims a positive finite epsilon", "1"))
@@ -50,7 +50,7 @@ def _example_fits(
     Sizes that differ between cases are padded by NaN.
     """
     order = {word_of(dim): {value: i for i, value in enumerate(values.tolist())} for dim, values in labels.items()}
-    shown = [
+    fits = [
         (
             (part.case, part.method, part.parties, epsilon),
             {n: (d, a[i]) for n, (d, a) in part.example_fits.items()},
@@ -59,26 +59,26 @@ def _example_fits(
         for i, epsilon in enumerate(part.epsilon)
         if part.example_fits
     ]
-    shown.sort(key=lambda entry: tuple(order[dim][label] for dim, label in zip(SHOWN, entry[0], strict=True)))
-    found: dict[str, xr.Variable] = {}
-    for name in sorted({name for _, arrays in shown for name in arrays}):
-        dims = {arrays[name][0] for _, arrays in shown if name in arrays}
+    fits.sort(key=lambda entry: tuple(order[dim][label] for dim, label in zip(SHOWN, entry[0], strict=True)))
+    variables: dict[str, xr.Variable] = {}
+    for name in sorted({name for _, arrays in fits for name in arrays}):
+        dims = {arrays[name][0] for _, arrays in fits if name in arrays}
         if len(dims) > 1:
             raise CubeError(
                 f"example array {name} has dims {sorted(dims)} in different cells: keep to one set of dims."
             )
-        size = np.max([arrays[name][1].shape for _, arrays in shown if name in arrays], axis=0, initial=0)
-        values = np.full([len(shown), *map(int, size)], np.nan)
-        for i, (_, arrays) in enumerate(shown):
+        size = np.max([arrays[name][1].shape for _, arrays in fits if name in arrays], axis=0, initial=0)
+        values = np.full([len(fits), *map(int, size)], np.nan)
+        for i, (_, arrays) in enumerate(fits):
             if name in arrays:
                 place = tuple(slice(n) for n in arrays[name][1].shape)
                 values[i][place] = arrays[name][1]
         encoding = {"dtype": "float64", "_FillValue": np.nan}
-        found[name] = xr.Variable(("example_fit", *dims.pop()), values, _attributes(described[name]), encoding)
+        variables[name] = xr.Variable(("example_fit", *dims.pop()), values, _attributes(described[name]), encoding)
     coords = {
         f"example_{dim}": xr.Variable(
-            "example_fit", [key[i] for key, _ in shown], {"long_name": f"{dim} of the fit that is shown", "units": "1"}
+            "example_fit", [key[i] for key, _ in fits], {"long_name": f"{dim} of the fit that is shown", "units": "1"}
         )
-        for i, dim in enumerate(SHOWN if shown else ())
+        for i, dim in enumerate(SHOWN if fits else ())
     }
-    return found, coords
+    return variables, coords

@@ -49,7 +49,7 @@ def meanings(flags: xr.DataArray) -> xr.DataArray:
 
 
 def check_attributes(cube: xr.Dataset) -> list[str]:
-    """What a cube lacks of CF and ACDD, one sentence each; an empty list is a pass."""
+    """Check a cube against CF and ACDD: one sentence per problem; an empty list is a pass."""
     problems = [f"the global attribute {name} is missing" for name in GLOBAL if not cube.attrs.get(name)]
     problems += [f"the global attribute {name} is not reproducible" for name in FORBIDDEN if name in cube.attrs]
     for name, variable in cube.variables.items():
@@ -61,7 +61,7 @@ def check_attributes(cube: xr.Dataset) -> list[str]:
 
 
 def check_variable(name: str, variable: xr.Variable) -> list[str]:
-    """What a variable lacks of CF and ACDD."""
+    """Check a variable against CF and ACDD: one sentence per problem."""
     problems = [
         f"variable {name} has no {key}"
         for key in ("long_name", "units")

@@ -63,7 +63,7 @@ class Block:
 
 
 class Places:
-    """Where the cells of a plan stand.
+    """Positions of the cells of a plan.
 
     labels : labels of the six dims; shape : their lengths
     cells : (n,) int64, ascending: positions of the cells in the dense product of the six dims, in C order
@@ -126,8 +126,8 @@ class Words:
 
     def put(self, at: np.ndarray, values: np.ndarray) -> None:
         """Number the texts of some cells."""
-        found, inverse = np.unique(values, return_inverse=True)
-        numbers = [self.number.setdefault(word, len(self.number) + 1) if word else 0 for word in found.tolist()]
+        words, inverse = np.unique(values, return_inverse=True)
+        numbers = [self.number.setdefault(word, len(self.number) + 1) if word else 0 for word in words.tolist()]
         self.codes[at] = np.array(numbers)[inverse.ravel()]
 
 
@@ -183,9 +183,9 @@ class Columns:
     def costs(self, name: str, method: str) -> bool:
         """Whether a variable is positive and finite in some cell of a method."""
         values = self.numbers.get(name, np.full(len(self.status), np.nan))
-        own = (block for block in self.places.blocks if block.method == method)
-        found = (values[block.first : block.stop] for block in own)
-        return any(bool(((part > 0) & np.isfinite(part)).any()) for part in found)
+        blocks = (block for block in self.places.blocks if block.method == method)
+        parts = (values[block.first : block.stop] for block in blocks)
+        return any(bool(((part > 0) & np.isfinite(part)).any()) for part in parts)
 
     def _put_text(self, name: str, at: np.ndarray, values: np.ndarray) -> None:
         """Digests differ from cell to cell and are kept as they are, other texts by number."""
@@ -210,13 +210,13 @@ class Columns:
         cells, missing = self.places.cells, self._count == 0
         for block in self.places.blocks:
             missing[block.first : block.stop] &= block.case not in self._apart
-        for found, wrong in (
+        for problem, wrong in (
             ("is missing from the blocks: run again", cells[missing]),
             ("is in more than one block: delete these blocks and run again", cells[self._count > 1]),
             ("is in a block and not in the configuration: delete that block", sorted(set(self._unexpected))),
         ):
             if len(wrong):
-                raise CubeError(f"cell ({self.places.name(wrong[0])}) {found} ({len(wrong)} such cells in all).")
+                raise CubeError(f"cell ({self.places.name(wrong[0])}) {problem} ({len(wrong)} such cells in all).")
 
     def names(self) -> list[str]:
         """All variables but ``status``, sorted."""

@@ -25,7 +25,7 @@ SHOWN = 10
 
 @dataclass(frozen=True)
 class Report:
-    """What a comparison found.
+    """Result of a comparison of two cubes.
 
     cells : number of cells that both cubes hold
     variables : number of variables that both hold
@@ -54,7 +54,7 @@ class Report:
 
     @property
     def lines(self) -> Iterator[str]:
-        """What is behind the verdict."""
+        """Lines behind the verdict: what is missing, and the first values that differ per variable."""
         yield from self.missing
         for name, (count, cells) in self.changes.items():
             yield f"{name}: {count:,} values differ"
@@ -65,11 +65,14 @@ class Report:
 
 def compare_results(first: Path, second: Path) -> Iterator[tuple[str, Report]]:
     """Compare two cubes, or the cubes at the same places below two folders; the name and the report of each."""
-    for name, one, other in cube_pairs(first, second):
-        if one is None or other is None:
-            yield name, Report(0, 0, {}, (f"only in the {'first' if other is None else 'second'}: the whole cube",))
+    for name, first_path, second_path in cube_pairs(first, second):
+        if first_path is None or second_path is None:
+            yield (
+                name,
+                Report(0, 0, {}, (f"only in the {'first' if second_path is None else 'second'}: the whole cube",)),
+            )
         else:
-            yield name, compare_cubes(open_cube(one), open_cube(other))
+            yield name, compare_cubes(open_cube(first_path), open_cube(second_path))
 
 
 def cube_pairs(first: Path, second: Path) -> Iterator[tuple[str, Path | None, Path | None]]:
@@ -82,13 +85,15 @@ def cube_pairs(first: Path, second: Path) -> Iterator[tuple[str, Path | None, Pa
     if not first.is_dir():
         yield second.name, first, second
         return
-    found = [{path.relative_to(root) for path in root.rglob("cube.nc")} for root in (first, second)]
-    for root, paths in zip((first, second), found, strict=True):
+    paths_below = [{path.relative_to(root) for path in root.rglob("cube.nc")} for root in (first, second)]
+    for root, paths in zip((first, second), paths_below, strict=True):
         if not paths:
             raise CubeError(f"{root} holds no cube.nc: name a folder of results.")
-    for path in sorted(found[0] | found[1]):
-        one, other = (root / path if path in held else None for root, held in zip((first, second), found, strict=True))
-        yield path.parent.as_posix(), one, other
+    for path in sorted(paths_below[0] | paths_below[1]):
+        first_path, second_path = (
+            root / path if path in paths else None for root, paths in zip((first, second), paths_below, strict=True)
+        )
+        yield path.parent.as_posix(), first_path, second_path
 
 
 def compare_cubes(first: xr.Dataset, second: xr.Dataset) -> Report:
@@ -99,23 +104,23 @@ def compare_cubes(first: xr.Dataset, second: xr.Dataset) -> Report:
     first, second = (_with_labels(_with_new_names(cube)) for cube in (first, second))
     missing = [
         f"only in the {which}: {kind} {', '.join(map(str, labels))}"
-        for which, one, other in (("first", first, second), ("second", second, first))
-        for kind, labels in labels_alone(one, other)
+        for which, holder, other in (("first", first, second), ("second", second, first))
+        for kind, labels in labels_alone(holder, other)
     ]
-    held = [cube["status"].transpose(*DIMS) > 0 for cube in (first, second)]
-    both = _common_cells(held[0], held[1])
-    for which, cells in zip(("first", "second"), held, strict=True):
+    masks = [cube["status"].transpose(*DIMS) > 0 for cube in (first, second)]
+    both = _common_cells(masks[0], masks[1])
+    for which, cells in zip(("first", "second"), masks, strict=True):
         absent = int(cells.sum()) - int(both.sum())
         if absent:
             alone = np.argwhere(cells.values & ~both.reindex_like(cells, fill_value=False).values)
-            shown = "; ".join(cell_name(cells, tuple(place)) for place in alone[:SHOWN])
-            missing.append(f"only in the {which}: {absent:,} cells, the first of them {shown}")
+            examples = "; ".join(cell_name(cells, tuple(place)) for place in alone[:SHOWN])
+            missing.append(f"only in the {which}: {absent:,} cells, the first of them {examples}")
     moved: dict[str, tuple[int, tuple[str, ...]]] = {}
     names = sorted(set(map(str, first.variables)) & set(map(str, second.variables)) - set(map(str, first.dims)))
     for name in names:
-        found = _changes(first[name], second[name], both)
-        if found[0]:
-            moved[name] = found
+        change = _changes(first[name], second[name], both)
+        if change[0]:
+            moved[name] = change
     return Report(int(both.sum()), len(names), moved, tuple(missing))
 
 
@@ -145,21 +150,21 @@ def _with_labels(cube: xr.Dataset) -> xr.Dataset:
     return cube
 
 
-def labels_alone(one: xr.Dataset, other: xr.Dataset) -> Iterator[tuple[str, list[Hashable]]]:
+def labels_alone(first: xr.Dataset, second: xr.Dataset) -> Iterator[tuple[str, list[Hashable]]]:
     """Variables, and labels of each dim, that only the first of two cubes holds."""
-    if names := sorted(set(one.variables) - set(other.variables), key=str):
+    if names := sorted(set(first.variables) - set(second.variables), key=str):
         yield "variables", names
-    for dim in one.dims:
-        if dim in one.coords and dim in other.coords:
-            held = set(other[dim].values.tolist())
-            if labels := [label for label in one[dim].values.tolist() if label not in held]:
+    for dim in first.dims:
+        if dim in first.coords and dim in second.coords:
+            second_labels = set(second[dim].values.tolist())
+            if labels := [label for label in first[dim].values.tolist() if label not in second_labels]:
                 yield word_of(str(dim)), labels
 
 
 def _common_cells(first: xr.DataArray, second: xr.DataArray) -> xr.DataArray:
     """Cells that both hold, over the labels that both have, in the order of the first."""
-    one, other = align(first, second)
-    return one & other
+    in_first, in_second = align(first, second)
+    return in_first & in_second
 
 
 def align(first: xr.DataArray, second: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
@@ -167,26 +172,26 @@ def align(first: xr.DataArray, second: xr.DataArray) -> tuple[xr.DataArray, xr.D
     labels = {}
     for dim in first.dims:
         if dim in first.coords and dim in second.coords:
-            held = set(second[dim].values.tolist())
-            labels[dim] = [label for label in first[dim].values.tolist() if label in held]
+            second_labels = set(second[dim].values.tolist())
+            labels[dim] = [label for label in first[dim].values.tolist() if label in second_labels]
     return first.sel(labels), second.sel(labels)
 
 
 def _changes(first: xr.DataArray, second: xr.DataArray, both: xr.DataArray) -> tuple[int, tuple[str, ...]]:
-    """How many values of a variable differ in the cells that both hold, and the first of them."""
+    """Count the values of a variable that differ in the cells that both hold, and write out the first of them."""
     if first.attrs.get("units") != second.attrs.get("units"):
         return 1, (f"units {first.attrs.get('units')!r} -> {second.attrs.get('units')!r}",)
-    one, other = align(_words(first), _words(second))
-    if set(one.dims) != set(other.dims) or (other := other.transpose(*one.dims)).shape != one.shape:
-        return 1, (f"shape {dict(one.sizes)} -> {dict(other.sizes)}",)
-    if "f" in (one.dtype.kind, other.dtype.kind) and one.dtype != other.dtype:
-        return 1, (f"type {one.dtype} -> {other.dtype}",)
-    different = bits_differ(one.values, other.values)
-    if set(DIMS) <= set(one.dims):
-        different &= both.broadcast_like(one).transpose(*one.dims).values
+    first, second = align(_words(first), _words(second))
+    if set(first.dims) != set(second.dims) or (second := second.transpose(*first.dims)).shape != first.shape:
+        return 1, (f"shape {dict(first.sizes)} -> {dict(second.sizes)}",)
+    if "f" in (first.dtype.kind, second.dtype.kind) and first.dtype != second.dtype:
+        return 1, (f"type {first.dtype} -> {second.dtype}",)
+    different = bits_differ(first.values, second.values)
+    if set(DIMS) <= set(first.dims):
+        different &= both.broadcast_like(first).transpose(*first.dims).values
     places = np.argwhere(different)
-    shown = [(tuple(place), one[tuple(place)].item(), other[tuple(place)].item()) for place in places[:SHOWN]]
-    return len(places), tuple(f"{cell_name(one, place)}: {old!r} -> {new!r}" for place, old, new in shown)
+    examples = [(tuple(place), first[tuple(place)].item(), second[tuple(place)].item()) for place in places[:SHOWN]]
+    return len(places), tuple(f"{cell_name(first, place)}: {old!r} -> {new!r}" for place, old, new in examples)
 
 
 def _words(variable: xr.DataArray) -> xr.DataArray:
@@ -195,12 +200,12 @@ def _words(variable: xr.DataArray) -> xr.DataArray:
     return variable if words == "false true" else meanings(variable)
 
 
-def bits_differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Where two arrays hold other bits: NaN equals itself here, and -0 is not 0."""
-    if one.dtype.kind != "f":
-        return np.asarray(one != other)
-    bits = np.dtype(f"u{one.dtype.itemsize}")
-    return np.asarray(np.ascontiguousarray(one).view(bits) != np.ascontiguousarray(other).view(bits))
+def bits_differ(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Mask of the entries whose bits differ, of the shape of the arrays: NaN equals itself here, and -0 is not 0."""
+    if first.dtype.kind != "f":
+        return np.asarray(first != second)
+    bits = np.dtype(f"u{first.dtype.itemsize}")
+    return np.asarray(np.ascontiguousarray(first).view(bits) != np.ascontiguousarray(second).view(bits))
 
 
 def cell_name(variable: xr.DataArray, place: tuple[int, ...]) -> str:

@@ -179,8 +179,8 @@ def open_cube(path: Path | str, *, load: bool = True) -> Cube:
         raise CubeError(f"{path} {problem}.")
     if problem := _trial(path):
         # Made here by a run, which leaves records beside its cubes; whatever else was named is its owner's.
-        made = Path(path).name == "cube.nc" and (Path(path).parents[1] / "provenance").is_dir()
-        remedy = "delete it and run again" if made else "name the cube.nc of a study in a folder of results, whole"
+        from_run = Path(path).name == "cube.nc" and (Path(path).parents[1] / "provenance").is_dir()
+        remedy = "delete it and run again" if from_run else "name the cube.nc of a study in a folder of results, whole"
         raise CubeError(f"{path} cannot be read as a cube ({problem}): {remedy}.")
     cube = _open(path, load)
     absent = [dim for dim in DIMS if dim not in cube.dims]
@@ -203,8 +203,8 @@ def open_recorded_cube(path: Path | str) -> Cube:
 def _no_cube(path: Path) -> str:
     """Why a path is no file of a cube and what to name instead, as the end of a sentence; empty where it may be one."""
     if path.is_dir():
-        found = [str(cube) for cube in sorted(path.glob("cube.nc")) + sorted(path.glob("*/cube.nc"))]
-        return f"is a folder: name a cube, {' or '.join(found[:3]) or 'such as results/default/vertical_glm/cube.nc'}"
+        cubes = [str(cube) for cube in sorted(path.glob("cube.nc")) + sorted(path.glob("*/cube.nc"))]
+        return f"is a folder: name a cube, {' or '.join(cubes[:3]) or 'such as results/default/vertical_glm/cube.nc'}"
     if not path.exists():
         return "is not there: name the cube.nc of a study in a folder of results"
     if path.suffix in (".yaml", ".yml", ".json", ".csv", ".html", ".txt"):
@@ -233,8 +233,8 @@ def _trial(path: Path | str) -> str:
     if child == 0:
         _read_all(path, telling)
     os.close(telling)
-    with open(listening, "rb") as told:
-        ended, _, _ = select.select([told], [], [], PATIENCE)
+    with open(listening, "rb") as pipe:
+        ended, _, _ = select.select([pipe], [], [], PATIENCE)
         if not ended:
             os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
@@ -242,12 +242,12 @@ def _trial(path: Path | str) -> str:
             return f"reading it did not end within {PATIENCE} seconds"
         if os.WIFSIGNALED(status):
             return f"reading it crashed, {signal.Signals(os.WTERMSIG(status)).name}"
-        return told.read().decode(errors="replace")
+        return pipe.read().decode(errors="replace")
 
 
 def _read_all(path: Path | str, telling: int) -> NoReturn:
     """Read every value in parts that fit into memory, tell what is wrong, and end this process."""
-    said = b""
+    message = b""
     try:
         with open(os.devnull, "wb") as nowhere:
             os.dup2(nowhere.fileno(), 2)
@@ -261,7 +261,7 @@ def _read_all(path: Path | str, telling: int) -> NoReturn:
                 for part, _, _ in _parts(variable.shape, chunks):
                     _ = variable[part]
     except BaseException as error:
-        said = (str(error) or type(error).__name__).encode(errors="replace")[:PIPE_BYTES]
+        message = (str(error) or type(error).__name__).encode(errors="replace")[:PIPE_BYTES]
     finally:
-        os.write(telling, said)
+        os.write(telling, message)
         os._exit(0)

@@ -35,7 +35,7 @@ class CubeVariable(xr.DataArray):
         drop: bool = False,
         **labels: Any,
     ) -> Self:
-        """As of `Cube.sel`."""
+        """Select by labels, as in `Cube.sel`."""
         _check(self, {**(indexers or {}), **labels}, method)
         return super().sel(indexers, method, tolerance, drop, **labels)
 
@@ -65,14 +65,14 @@ class Cube(xr.Dataset):
         return super().sel(indexers, method, tolerance, drop, **labels)
 
     def __getitem__(self, key: Any) -> Any:
-        found = super().__getitem__(key)
-        if isinstance(found, xr.DataArray):
-            found.__class__ = CubeVariable
-        return found
+        value = super().__getitem__(key)
+        if isinstance(value, xr.DataArray):
+            value.__class__ = CubeVariable
+        return value
 
 
 def guard_methods(cube: xr.Dataset) -> Cube:
-    """The same data set, as a cube."""
+    """Return the data set itself, as a cube."""
     cube.__class__ = Cube
     assert isinstance(cube, Cube)
     return cube
@@ -96,11 +96,15 @@ def _check(of: xr.Dataset | xr.DataArray, labels: Mapping[Any, Any], method: str
 
 def _labels(of: xr.Dataset | xr.DataArray, dim: Hashable) -> list[str]:
     """Labels along a dim; none where it has numbers or is gone."""
-    found = of.coords.get(dim)
-    return [] if found is None or found.dtype.kind not in "OU" else [str(one) for one in np.atleast_1d(found.values)]
+    coordinate = of.coords.get(dim)
+    return (
+        []
+        if coordinate is None or coordinate.dtype.kind not in "OU"
+        else [str(label) for label in np.atleast_1d(coordinate.values)]
+    )
 
 
 def _nearest(label: str, known: list[str]) -> str:
     near = difflib.get_close_matches(label, known, 1)
-    shown = ", ".join(known[:SHOWN]) + " and more" * (len(known) > SHOWN)
-    return (f"the nearest is {near[0]!r}; " if near else "") + f"there are {shown}"
+    names = ", ".join(known[:SHOWN]) + " and more" * (len(known) > SHOWN)
+    return (f"the nearest is {near[0]!r}; " if near else "") + f"there are {names}"

@@ -28,7 +28,7 @@ def dim_of(word: str) -> str:
 
 
 def word_of(dim: str) -> str:
-    """What people call a dim of a cube."""
+    """Return the word for a dim of a cube that the configuration uses."""
     return dim.removesuffix("_label")
 
 
@@ -63,31 +63,33 @@ def _labels(
     entries: Sequence[tuple[DataclassInstance, Sequence[str]]],
     differing: bool = False,
 ) -> dict[str, xr.Variable]:
-    """Coordinates along a dim: what is told of it, and the chosen fields of its dataclasses."""
-    values = [_values(made) for made, _ in entries]
-    names = list(dict.fromkeys(name for made in values for name in made))
-    given = {name for _, those in entries for name in those}
-    shown = [n for n in names if n in given or (differing and len({repr(v[n]) for v in values if n in v}) > 1)]
+    """Coordinates along a dim: ``about``, and the chosen fields of its dataclasses."""
+    values = [_values(instance) for instance, _ in entries]
+    names = list(dict.fromkeys(name for entry in values for name in entry))
+    explicit = {name for _, those in entries for name in those}
+    chosen = [n for n in names if n in explicit or (differing and len({repr(v[n]) for v in values if n in v}) > 1)]
     dim = dim_of(word)
-    for name in shown:
+    for name in chosen:
         if name in about or f"{word}_{name}" == dim:
             raise ValueError(f"{what} is {name!r}: {word}_{name} is a coordinate already; rename the field.")
-    told = {name: xr.Variable(dim, np.array(texts), _attributes(words)) for name, (words, texts) in about.items()}
-    told |= {
-        name: xr.Variable(dim, _column([made.get(name) for made in values]), _attributes(f"{what} {name}"))
-        for name in shown
+    coordinates = {
+        name: xr.Variable(dim, np.array(texts), _attributes(words)) for name, (words, texts) in about.items()
     }
-    return {f"{word}_{name}": variable for name, variable in told.items()}
+    coordinates |= {
+        name: xr.Variable(dim, _column([entry.get(name) for entry in values]), _attributes(f"{what} {name}"))
+        for name in chosen
+    }
+    return {f"{word}_{name}": variable for name, variable in coordinates.items()}
 
 
 def _attributes(words: str) -> dict[str, str]:
     return {"long_name": words, "units": "1"}
 
 
-def _values(made: DataclassInstance) -> dict[str, object]:
+def _values(instance: DataclassInstance) -> dict[str, object]:
     """Fields of a dataclass that are numbers, words or lists of them."""
-    found = {entry.name: getattr(made, entry.name) for entry in fields(made)}
-    return {name: value for name, value in found.items() if not _is_nested(value)}
+    values = {entry.name: getattr(instance, entry.name) for entry in fields(instance)}
+    return {name: value for name, value in values.items() if not _is_nested(value)}
 
 
 def _is_nested(value: object) -> bool:

@@ -53,13 +53,13 @@ def config_json(plan: Plan) -> str:
 
 def software_versions() -> dict[str, str]:
     """Versions of Python and the numerical packages of this process."""
-    found: dict[str, str] = {"python": platform.python_version(), "partywise": __version__}
+    versions: dict[str, str] = {"python": platform.python_version(), "partywise": __version__}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def git_commit(root: Path) -> str:
@@ -89,8 +89,8 @@ def _git(root: Path, *arguments: str) -> str | None:
         return None
     if done.returncode == 0:
         return done.stdout.strip()
-    said = done.stderr.strip().partition("\n")[0]
-    warn(f"git does not tell the revision ({said}): the cube says git_commit unknown.", stacklevel=2)
+    reason = done.stderr.strip().partition("\n")[0]
+    warn(f"git does not tell the revision ({reason}): the cube says git_commit unknown.", stacklevel=2)
     return None
 
 

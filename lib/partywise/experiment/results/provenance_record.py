@@ -22,7 +22,7 @@ from .sources import changed_sources
 
 @dataclass(frozen=True)
 class ProvenanceRecord:
-    """What the outputs of a job were made of.
+    """Fingerprint of the inputs of a job and digests of its outputs.
 
     fingerprint : SHA-256 of its inputs, as one digest, and of the fingerprints of the jobs before it
     outputs : name of each file that it wrote, without folders, and its SHA-256; folders may be renamed
@@ -40,9 +40,9 @@ def fingerprint_of(inputs_digest: str, before: Iterable[str] = ()) -> str:
 def read_record(path: Path | str) -> ProvenanceRecord | None:
     """A stored record; None where there is none that can be read."""
     try:
-        held = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
         return ProvenanceRecord(
-            str(held["fingerprint"]), {str(name): str(digest) for name, digest in held["outputs"].items()}
+            str(content["fingerprint"]), {str(name): str(digest) for name, digest in content["outputs"].items()}
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -61,30 +61,30 @@ def write_record(
 
 def is_current(path: Path | str, fingerprint: str, outputs: Iterable[Path | str]) -> bool:
     """Whether outputs that are there are what a job with this fingerprint wrote, by the record at ``path``."""
-    held = read_record(path)
-    if held is None or held.fingerprint != fingerprint:
+    record = read_record(path)
+    if record is None or record.fingerprint != fingerprint:
         return False
-    return all(held.outputs.get(Path(name).name) == sha256(name) for name in outputs)
+    return all(record.outputs.get(Path(name).name) == sha256(name) for name in outputs)
 
 
 def digest_before(record: Path | str, fingerprint: str, file: Path | str) -> str:
     """SHA-256 of a file that a job before wrote, by its record."""
-    held = read_record(record)
-    if held is None or held.fingerprint != fingerprint:
+    stored = read_record(record)
+    if stored is None or stored.fingerprint != fingerprint:
         raise InputChanged(f"{file} was made of other code or data than this run was planned with: run again.")
-    return held.outputs.get(Path(file).name, "")
+    return stored.outputs.get(Path(file).name, "")
 
 
 def digests_before(
     inputs_digest: str, fingerprint: str, records: Iterable[Path | str], files: Iterable[Path | str]
 ) -> dict[str, str]:
     """SHA-256 of the file that each job before wrote, by its record, in the same order."""
-    held = [read_record(one) or ProvenanceRecord("", {}) for one in records]
-    if fingerprint_of(inputs_digest, [one.fingerprint for one in held]) != fingerprint:
+    stored = [read_record(path) or ProvenanceRecord("", {}) for path in records]
+    if fingerprint_of(inputs_digest, [record.fingerprint for record in stored]) != fingerprint:
         raise InputChanged(
             "A job before this one was made of other code or data than this run was planned with: run again."
         )
-    return {str(path): one.outputs.get(Path(path).name, "") for one, path in zip(held, files, strict=True)}
+    return {str(path): record.outputs.get(Path(path).name, "") for record, path in zip(stored, files, strict=True)}
 
 
 @contextmanager
@@ -106,7 +106,7 @@ def _refuse(changed: list[str]) -> None:
 
 
 def _state(path: str) -> tuple[int, ...]:
-    """What no writer leaves as it is, put back or not; of an open file, since a network file system looks anew then."""
+    """State of a file that every write changes; read from an open file, for which a network file system looks anew."""
     with suppress(OSError), open(path, "rb") as handle:
         about = os.fstat(handle.fileno())
         return about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns

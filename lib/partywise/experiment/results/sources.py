@@ -1,4 +1,4 @@
-"""What a job really loads: its modules from the bytes of their sources, each with its SHA-256.
+"""Loader of the modules of a job from the bytes of their sources, each with its SHA-256.
 
 Python takes bytecode for current by the time and the size of its source alone, and a source can be edited after a run
 was planned.  A script imports this module first; whatever the library is then loaded from is known.
@@ -31,9 +31,9 @@ class Loader(SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType:
         source = self.get_data(self.path)
         LOADED[fullname] = hashlib.sha256(source).hexdigest()
-        kept, head = cache_from_source(self.path), MAGIC_NUMBER + CHECKED + source_hash(source)
+        bytecode_path, head = cache_from_source(self.path), MAGIC_NUMBER + CHECKED + source_hash(source)
         try:
-            bytecode = self.get_data(kept)
+            bytecode = self.get_data(bytecode_path)
         except OSError:
             bytecode = b""
         if bytecode.startswith(head):
@@ -41,7 +41,7 @@ class Loader(SourceFileLoader):
             return compiled
         code: CodeType = self.source_to_code(source, self.path)
         if not sys.dont_write_bytecode:
-            self.set_data(kept, head + marshal.dumps(code))
+            self.set_data(bytecode_path, head + marshal.dumps(code))
         return code
 
 
@@ -54,7 +54,7 @@ class Finder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Where a module is and how it is loaded; None for one that no plan names."""
+        """Return the spec of a module that a plan names; None for any other."""
         spec = PathFinder.find_spec(name, path, target) if name in self.names else None
         if spec is not None and spec.origin and isinstance(spec.loader, SourceFileLoader):
             spec.loader = Loader(name, spec.origin)
@@ -62,7 +62,7 @@ class Finder:
 
 
 def load_by_content(sources: Mapping[str, str]) -> None:
-    """From here on load the modules that ``sources`` names by the content of their sources, this one included.
+    """Load the modules that ``sources`` names by the content of their sources from now on, this one included.
 
     Modules are many objects and no garbage: nobody looks for any until `jobs.log_to`, when all of them are there.
     """

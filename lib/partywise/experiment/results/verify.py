@@ -38,17 +38,17 @@ class Difference:
 def plan_of(cube: xr.Dataset) -> Plan:
     """The plan behind a cube, from its attribute ``config_json``."""
     try:
-        made = json.loads(cube.attrs["config_json"])
-        return plan(made.pop("study"), made, made.pop("root_seed"))
+        block = json.loads(cube.attrs["config_json"])
+        return plan(block.pop("study"), block, block.pop("root_seed"))
     except (KeyError, ValueError, TypeError) as error:
         raise CubeError(f"config_json of the cube holds no configuration ({error}): it cannot be made again.") from None
 
 
 def configuration(cube: xr.Dataset) -> dict[str, object]:
     """The configuration behind a cube, in the form of a configuration file."""
-    made = json.loads(cube.attrs["config_json"])
-    seed, study = made.pop("root_seed"), made.pop("study")
-    return {"root_seed": seed, "studies": {study: made}}
+    block = json.loads(cube.attrs["config_json"])
+    seed, study = block.pop("root_seed"), block.pop("study")
+    return {"root_seed": seed, "studies": {study: block}}
 
 
 def sample(cube: xr.Dataset, count: int, seed: int) -> list[Coords]:
@@ -77,25 +77,25 @@ def sample(cube: xr.Dataset, count: int, seed: int) -> list[Coords]:
     ]
 
 
-def recompute(made: Plan, where: Coords, resources: Path | str) -> Cell:
+def recompute(study_plan: Plan, where: Coords, resources: Path | str) -> Cell:
     """One cell computed anew, its data included."""
     case, replicate = where["case"], [where["replicate"]]
-    data = generate(made, case, replicate, resources)
-    cells = run(made, case, where["method"], where["parties"], replicate, [where["fold"]], data)
+    data = generate(study_plan, case, replicate, resources)
+    cells = run(study_plan, case, where["method"], where["parties"], replicate, [where["fold"]], data)
     return next(cell for cell in cells if cell.coords["epsilon"] == where["epsilon"])
 
 
 def compare(cube: xr.Dataset, cell: Cell) -> list[Difference]:
     """Scalars of a cell that differ from the cube."""
     stored = cube.sel({dim_of(word): label for word, label in cell.coords.items()})
-    found = []
+    differences = []
     for name, value in cell.scalars.items():
         if name == "status" or name not in cube:
             continue
-        kept = _plain(cube, stored, name)
-        if not _same(kept, value):
-            found.append(Difference(cell.coords, name, kept, value))
-    return found
+        stored_value = _plain(cube, stored, name)
+        if not _same(stored_value, value):
+            differences.append(Difference(cell.coords, name, stored_value, value))
+    return differences
 
 
 def _plain(cube: xr.Dataset, stored: xr.Dataset, name: str) -> Scalar:
@@ -107,12 +107,12 @@ def _plain(cube: xr.Dataset, stored: xr.Dataset, name: str) -> Scalar:
     return value
 
 
-def _same(stored: Scalar, found: Scalar) -> bool:
-    if isinstance(found, str):
+def _same(stored: Scalar, recomputed: Scalar) -> bool:
+    if isinstance(recomputed, str):
         # Words of a cube have blanks and signs replaced; the letters and digits must agree.
-        return [c for c in str(stored) if c.isalnum()] == [c for c in found if c.isalnum()]
-    if found is None:
+        return [c for c in str(stored) if c.isalnum()] == [c for c in recomputed if c.isalnum()]
+    if recomputed is None:
         return isinstance(stored, float) and np.isnan(stored)
     return not isinstance(stored, str | None) and bool(
-        np.isclose(stored, float(found), rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True)
+        np.isclose(stored, float(recomputed), rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True)
     )

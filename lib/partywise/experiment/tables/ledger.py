@@ -55,14 +55,14 @@ def ledgers(parts: Sequence[Part]) -> Iterator[tuple[Group, tuple[str, ...], Led
     (`Event.cells`).  Different party counts and epsilons are
     alternatives, of which a deployment would run one: they are never added.
     """
-    found: dict[Group, tuple[tuple[str, ...], Ledger]] = {}
+    groups: dict[Group, tuple[tuple[str, ...], Ledger]] = {}
     for part in parts:
         for (replicate, epsilon), events in part.releases.items():
             key = Group(part.case, part.method, replicate, part.parties, epsilon)
-            _, ledger = found.setdefault(key, (part.names, Ledger()))
+            _, ledger = groups.setdefault(key, (part.names, Ledger()))
             for event in events:
                 ledger.append(event)
-    for key, (names, ledger) in sorted(found.items(), key=lambda item: item[0]):
+    for key, (names, ledger) in sorted(groups.items(), key=lambda item: item[0]):
         yield key, names, ledger
 
 
@@ -72,7 +72,7 @@ def ledger_rows(plan: Plan, group: Group, ledger: Ledger) -> list[dict[str, obje
 
 
 def ledger_total(plan: Plan, group: Group, names: tuple[str, ...], ledger: Ledger) -> dict[str, Scalar]:
-    """What all folds of a replicate together cost: the worst coalition over the distinct releases."""
+    """Total cost of all folds of a replicate together: the worst coalition over the distinct releases."""
     persons, delta = plan.rows_per_user(group.case), plan.delta(group.case, group.method, group.parties)
     total = ledger.worst_total(names, plan.spec.unit, delta, rows_per_user=persons)
     return {"study": plan.study.name, **group._asdict(), **total.to_row(), "ledger_sha256": ledger.digest}

@@ -48,7 +48,7 @@ def tables_page(
     overview: Mapping[str, str] | None = None,
 ) -> str:
     """The page as HTML."""
-    made = json.loads(attributes["config_json"])
+    config = json.loads(attributes["config_json"])
     versions = json.loads(attributes["software_versions"]) | {
         name: attributes[name] for name in ("git_commit", "code_sha256", "lock_sha256", "config_sha256")
     }
@@ -60,7 +60,7 @@ def tables_page(
         wire=wire,
         totals=totals_rows(totals),
         dictionary=list(dictionary),
-        configuration=json.dumps(made, indent=1, ensure_ascii=False),
+        configuration=json.dumps(config, indent=1, ensure_ascii=False),
         versions=[{"what": key, "value": value} for key, value in versions.items()],
     )
 
@@ -72,17 +72,17 @@ def summary_wide(plan: Plan, rows: Iterable[SummaryRow]) -> list[dict[str, objec
     """
     grouped = groupby(rows, key=lambda row: (row["case"], row["method"], row["parties"], row["epsilon"]))
     slots = [(place, {row["variable"]: row for row in group}) for place, group in islice(grouped, MOST_ROWS + 1)]
-    run_costs_more = any(map(_costs_more, (found for _, found in slots)))
+    run_costs_more = any(map(_costs_more, (by_variable for _, by_variable in slots)))
     names = [name for name in shown_variables(plan) if run_costs_more or name != RUN]
     names = [name for name in names if name in (CLAIMED, plan.study.certified) or any(name in at for _, at in slots)]
     titles = {name: _heading_with_arrow(heading(plan, name)) for name in names}
     wide = []
-    for place, found in slots:
+    for place, by_variable in slots:
         case = plan.cases[str(place[0])]
-        values = {titles[name]: _with_error(found.get(name), is_certified(name)) for name in names}
+        values = {titles[name]: _with_error(by_variable.get(name), is_certified(name)) for name in names}
         line = {"method": place[1]} | {titles[name]: values[titles[name]] for name in (CLAIMED, plan.study.certified)}
         line |= dict(zip(SLOT, place, strict=True)) | {"replicates": case.replicates, "folds": case.folds} | values
-        delta_at_least_1_over_n = float(found[FLAG]["mean"]) > 0 if FLAG in found else False
+        delta_at_least_1_over_n = float(by_variable[FLAG]["mean"]) > 0 if FLAG in by_variable else False
         wide.append(line | {"delta": "at least 1/n: says nothing" if delta_at_least_1_over_n else ""})
     return wide
 
@@ -92,12 +92,14 @@ def shown_names(plan: Plan) -> tuple[str, ...]:
     return (*shown_variables(plan), CELL, RUN, FLAG)
 
 
-def _heading_with_arrow(found: Heading) -> str:
-    return f"{found.words} {ARROWS[found.better]}".rstrip()
+def _heading_with_arrow(column_heading: Heading) -> str:
+    return f"{column_heading.words} {ARROWS[column_heading.better]}".rstrip()
 
 
-def _costs_more(found: Mapping[str, SummaryRow]) -> bool:
-    return {RUN, CELL} <= set(found) and costs_more(float(found[RUN]["mean"]), float(found[CELL]["mean"]))
+def _costs_more(by_variable: Mapping[str, SummaryRow]) -> bool:
+    return {RUN, CELL} <= set(by_variable) and costs_more(
+        float(by_variable[RUN]["mean"]), float(by_variable[CELL]["mean"])
+    )
 
 
 def _with_error(row: SummaryRow | None, certified: bool) -> str:
@@ -111,12 +113,12 @@ def _with_error(row: SummaryRow | None, certified: bool) -> str:
 def totals_rows(path: Path | str) -> list[dict[str, object]]:
     """The first rows of the totals of a ledger, those that differ in nothing but the replicate as one."""
     try:
-        found = read_csv(path, nrows=MOST_ROWS + 1, keep_default_na=False, na_values=["nan"])
+        totals = read_csv(path, nrows=MOST_ROWS + 1, keep_default_na=False, na_values=["nan"])
     except EmptyDataError:
         return []
-    shown = [name for name in TOTALS if name in found]
-    counts = found.groupby(shown, sort=False, dropna=False).size().rename("replicates").reset_index()
+    columns = [name for name in TOTALS if name in totals]
+    counts = totals.groupby(columns, sort=False, dropna=False).size().rename("replicates").reset_index()
     rows = counts.to_dict("records")
     for row in rows:
-        row |= {name: upward(row[name], "∞") for name in shown if is_certified(name)}
+        row |= {name: upward(row[name], "∞") for name in columns if is_certified(name)}
     return [{"replicates": f"{row.pop('replicates')} x"} | row for row in rows]

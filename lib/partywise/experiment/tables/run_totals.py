@@ -1,4 +1,4 @@
-"""What a whole run costs beside what one fit costs: the distinct releases of all folds of a replicate together.
+"""Cost of a whole run next to that of one fit: the distinct releases of all folds of a replicate together.
 
 Folds that re-use a release pay for it once, folds that draw anew pay each, and a record pays for the folds that it
 trains where the rows name them.  Replicates repeat the experiment; party
@@ -51,7 +51,7 @@ class RunTotals:
         columns.number(RUN)
 
     def add(self, totals: Iterable[tuple[Group, float]]) -> None:
-        """What ``ledger.LedgerTables.add`` returns: one for each replicate whose releases are kept."""
+        """Add what ``ledger.LedgerTables.add`` returns: one total for each replicate whose releases are kept."""
         values, places = self._columns.number(RUN), self._columns.places
         for (case, method, replicate, parties, epsilon), certified in totals:
             folds = range(self._plan.cases[case].folds)

@@ -1,6 +1,6 @@
-"""What a study says of itself in a few lines, and in one: fits, the worst epsilon beside the claim, its headline rows.
+"""Summary of a study in a few lines, and in one: fits, the worst epsilon next to its claim, headline rows.
 
-The first two lines stand on every screen; of the others, which come by their weight, as many as there is room for.
+The first two lines are on every screen; of the others, which are in order of weight, as many as there is room for.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def screen_text(plan: Plan, columns: Columns) -> str:
 
 
 def fit_outcomes(columns: Columns) -> str:
-    """How many fits there are and how they ended."""
+    """Count the fits, and those that did not end well by verdict, in words."""
     return f"{int((columns.status > 0).sum()):,} fits, {fault_counts(columns) or 'all of them ok'}"
 
 
 def _runs_apart(columns: Columns) -> Iterator[str]:
-    """How many fits are of parties that were processes of their own, and which of them protect nobody."""
+    """Yield a line per mode with the number of fits whose parties were processes of their own."""
     words = columns.display_values(RUN_MODE, slice(None)) if RUN_MODE in columns.names() else []
     for mode, why in ((EXPERIMENT, ": all know the seeds of the noise, which protects nobody"), (RELEASE, "")):
         if count := words.count(mode):
@@ -55,21 +55,21 @@ def _runs_apart(columns: Columns) -> Iterator[str]:
 
 def _worst(plan: Plan, columns: Columns) -> str:
     """The worst certified epsilon, for what unit, and its claim; the worst finite one too where not all are."""
-    found = worst(plan, columns)
-    if not found:
+    extremes = worst(plan, columns)
+    if not extremes:
         return "  no fit claims an ε"
-    told = [
-        f"{upward(one.epsilon_certified)} ({_short(one.title, 22)}, claims {_number(one.epsilon_claimed)})"
-        for one in found
+    texts = [
+        f"{upward(extreme.epsilon_certified)} ({_short(extreme.title, 22)}, claims {_number(extreme.epsilon_claimed)})"
+        for extreme in extremes
     ]
-    first = f"  unit {_unit(plan)}, certified at worst: ε {told[0]}"
-    if np.isfinite(found[0].epsilon_certified):
+    first = f"  unit {_unit(plan)}, certified at worst: ε {texts[0]}"
+    if np.isfinite(extremes[0].epsilon_certified):
         return first
-    return f"{first}; finite: {told[1]}" if told[1:] else f"{first}; none is finite"
+    return f"{first}; finite: {texts[1]}" if texts[1:] else f"{first}; none is finite"
 
 
 def _unit(plan: Plan) -> str:
-    """What the epsilons of a study protect: claims under audit are each of a unit of their own."""
+    """Return the unit that the epsilons of a study protect; claims under audit have a unit each."""
     audited = any(isinstance(case.source, Claim) for case in plan.cases.values())
     return "of each claim" if audited else plan.spec.unit
 
@@ -93,14 +93,14 @@ def worst(plan: Plan, columns: Columns) -> list[Worst]:
         certified = columns.number(plan.study.certified)
     claims = np.isfinite(claimed) & (claimed > 0) & ~np.isnan(certified)
     finite = claims & np.isfinite(certified)
-    found = []
+    extremes = []
     for chosen in (claims, *([finite] if finite.sum() < claims.sum() else [])):
         if chosen.any():
             at = np.flatnonzero(chosen)
             first = int(at[np.argmax(certified[at])])
             title = plan.methods[_labels(columns, first)[1]].title
-            found.append(Worst(float(certified[first]), float(claimed[first]), title))
-    return found
+            extremes.append(Worst(float(certified[first]), float(claimed[first]), title))
+    return extremes
 
 
 def whole(run: np.ndarray, cell: np.ndarray) -> np.ndarray:
@@ -124,27 +124,27 @@ class _Row:
 
 def rows(plan: Plan, columns: Columns, width: int = WIDTH) -> Iterator[str]:
     """Counts first, then a row for each group of cases: those with a certified fit before the others."""
-    held = [name for name in plan.study.headline if name in columns.numbers]
-    measured = [name for name in held if heading(plan, name).better != "neither"]
-    yield from (_flag_counts(plan, columns, name) for name in held if name not in measured)
+    headline = [name for name in plan.study.headline if name in columns.numbers]
+    measured = [name for name in headline if heading(plan, name).better != "neither"]
+    yield from (_flag_counts(plan, columns, name) for name in headline if name not in measured)
     if not measured:
         return
     names = list(dict.fromkeys([*measured, CELL, RUN, IN_SAMPLE]))
-    found = slots(columns, [name for name in names if name in columns.numbers])
-    groups = groupby(found, key=lambda slot: plan.cases[slot.labels["case"]].group)
-    made = [row for _, group in groups if (row := _group(plan, list(group), measured, width))]
-    yield from (row.text for row in sorted(made, key=lambda row: not row.protected))
+    all_slots = slots(columns, [name for name in names if name in columns.numbers])
+    groups = groupby(all_slots, key=lambda slot: plan.cases[slot.labels["case"]].group)
+    group_rows = [row for _, group in groups if (row := _group(plan, list(group), measured, width))]
+    yield from (row.text for row in sorted(group_rows, key=lambda row: not row.protected))
 
 
 def _flag_counts(plan: Plan, columns: Columns, variable: str) -> str:
-    """In how many of its slots a flag of each method is up."""
+    """Count the slots in which a flag is up, per method, in words."""
     up: dict[str, list[bool]] = {}
     for slot in slots(columns, [variable]):
         mean, _, count = slot.averages[variable]
         if count:
             up.setdefault(plan.methods[slot.labels["method"]].title, []).append(mean > 0)
-    told = ", ".join(f"{sum(flags)} of {len(flags)} {title}" for title, flags in up.items())
-    return f"  {heading(plan, variable).words}: {told}"
+    counts = ", ".join(f"{sum(flags)} of {len(flags)} {title}" for title, flags in up.items())
+    return f"  {heading(plan, variable).words}: {counts}"
 
 
 def _group(plan: Plan, group: Sequence[Slot], measured: Sequence[str], width: int) -> _Row | None:
@@ -163,15 +163,15 @@ def _group(plan: Plan, group: Sequence[Slot], measured: Sequence[str], width: in
         mean, error, _ = best.averages[variable]
         value = f"{_number(mean)}" + (f" +- {error:.1g}" if np.isfinite(error) else "")
         guarantee = f"at ε {upward(epsilon_of(best))}" if private else "without a guarantee"
-        told = f"  {title}: {better.words} {value}{_in_sample(best)} {guarantee}, "
+        start = f"  {title}: {better.words} {value}{_in_sample(best)} {guarantee}, "
         free = _noise_free(plan, having, best, variable) if private else ""
-        room = width - len(told) - len(free)
-        return _Row(f"{told}{_short(plan.methods[best.labels['method']].title, room)}{free}", bool(private))
+        room = width - len(start) - len(free)
+        return _Row(f"{start}{_short(plan.methods[best.labels['method']].title, room)}{free}", bool(private))
     return None
 
 
 def _noise_free(plan: Plan, having: Sequence[Slot], beside: Slot, variable: str) -> str:
-    """What the same protocol gives without noise at the same parties; another model is no reference."""
+    """Return the result of the same protocol without noise at the same parties; another model is not a reference."""
     for slot in having:
         free = np.isinf(epsilon_of(slot)) and np.isinf(slot.labels["epsilon"])
         if free and slot.labels["parties"] == beside.labels["parties"] and _same_but_noise(plan, slot, beside):
@@ -179,9 +179,9 @@ def _noise_free(plan: Plan, having: Sequence[Slot], beside: Slot, variable: str)
     return "; not run without noise"
 
 
-def _same_but_noise(plan: Plan, one: Slot, other: Slot) -> bool:
+def _same_but_noise(plan: Plan, noise_free: Slot, noisy: Slot) -> bool:
     """Whether two methods run one protocol with one set of options, but for those that set the noise."""
-    first, second = (plan.methods[slot.labels["method"]] for slot in (one, other))
+    first, second = (plan.methods[slot.labels["method"]] for slot in (noise_free, noisy))
     if (first.protocol_name, type(first.options)) != (second.protocol_name, type(second.options)):
         return False
     noise = getattr(first.options, "noise_fields", ())
@@ -190,37 +190,37 @@ def _same_but_noise(plan: Plan, one: Slot, other: Slot) -> bool:
 
 
 def epsilon_of(slot: Slot) -> float:
-    """What is certified of a slot: of the folds of a replicate together where that is known."""
+    """Certified epsilon of a slot: of the folds of a replicate together where that is known."""
     run, cell = (slot.averages[name] for name in (RUN, CELL))
     return run[0] if run[2] else cell[0]
 
 
-def at_usual(found: Sequence[Slot]) -> list[Slot]:
-    """Of slots with targets those at the target nearest to 1; all of them where none has one."""
-    targets = {slot.labels["epsilon"] for slot in found if np.isfinite(slot.labels["epsilon"])}
+def at_usual(candidates: Sequence[Slot]) -> list[Slot]:
+    """Return the slots at the target nearest to 1; all slots if none has a target."""
+    targets = {slot.labels["epsilon"] for slot in candidates if np.isfinite(slot.labels["epsilon"])}
     if not targets:
-        return list(found)
+        return list(candidates)
     usual = min(sorted(targets), key=lambda value: abs(np.log(value / USUAL)))
-    return [slot for slot in found if slot.labels["epsilon"] == usual]
+    return [slot for slot in candidates if slot.labels["epsilon"] == usual]
 
 
-def most_private(found: Sequence[Slot]) -> list[Slot]:
-    """Of slots those whose fits keep their target; where none does, those with the least certified epsilon.
+def most_private(candidates: Sequence[Slot]) -> list[Slot]:
+    """Return the slots whose fits keep their target; if none does, those with the least certified epsilon.
 
     A method that is certified at an epsilon without meaning would win by its accuracy.
     """
-    kept = [
+    within_target = [
         slot
-        for slot in found
+        for slot in candidates
         if np.isfinite(target := slot.labels["epsilon"]) and slot.averages[CELL][0] <= target * (1 + ROUNDING)
     ]
-    least = min(map(epsilon_of, found), default=np.inf)
-    return kept or [slot for slot in found if epsilon_of(slot) == least]
+    least = min(map(epsilon_of, candidates), default=np.inf)
+    return within_target or [slot for slot in candidates if epsilon_of(slot) == least]
 
 
-def _best(found: Sequence[Slot], variable: str, better: Heading) -> Slot:
+def _best(candidates: Sequence[Slot], variable: str, better: Heading) -> Slot:
     sign = -1.0 if better.better == "higher" else 1.0
-    return min(found, key=lambda slot: sign * slot.averages[variable][0])
+    return min(candidates, key=lambda slot: sign * slot.averages[variable][0])
 
 
 def _in_sample(slot: Slot) -> str:
@@ -240,13 +240,13 @@ def overview(plan: Plan, columns: Columns, left_out: Sequence[str] = ()) -> dict
 
     ``left_out`` are sentences on records of own data that are not used: lines below the fits.
     """
-    found = worst(plan, columns)
+    extremes = worst(plan, columns)
     claimed = certified = method = "-"
-    if found:
-        claimed, method = short(found[0].epsilon_claimed), found[0].title
-        certified = upward(found[0].epsilon_certified, "∞")
-    if found[1:]:
-        certified += f" (finite: {upward(found[1].epsilon_certified)})"
+    if extremes:
+        claimed, method = short(extremes[0].epsilon_claimed), extremes[0].title
+        certified = upward(extremes[0].epsilon_certified, "∞")
+    if extremes[1:]:
+        certified += f" (finite: {upward(extremes[1].epsilon_certified)})"
     headline = "\n".join(row.strip().replace("+-", "±") for row in islice(rows(plan, columns, HEADLINE), MOST))
     fits = "\n".join([fit_outcomes(columns), *left_out])
     return dict(zip(OVERVIEW, (fits, claimed, certified, method, _unit(plan), headline), strict=True))

@@ -38,7 +38,7 @@ HEADINGS = {
 
 
 class SlotLabels(TypedDict):
-    """Which fits are averaged together."""
+    """Labels of the fits that are averaged together."""
 
     case: str
     method: str
@@ -62,7 +62,7 @@ class SummaryRow(SlotLabels):
 
 @dataclass(frozen=True)
 class Slot:
-    """What is averaged together: the cells of a case, a method, a number of parties and an epsilon.
+    """Averages over the cells of a case, a method, a number of parties and an epsilon.
 
     labels : of these four; averages : name -> mean, standard error and number of replicates
     delta_at_least_1_over_n : the epsilons, claimed and certified, that are finite at such a total delta in one cell
@@ -97,7 +97,7 @@ def _sum(values: np.ndarray, axis: int) -> np.ndarray:
 
 
 def fault_counts(columns: Columns) -> str:
-    """How many fits have each verdict but ``ok``: empty where all of them are."""
+    """Count the fits per verdict other than ``ok``, in words; empty if all are ok."""
     counts = zip(STATUS, np.bincount(columns.status, minlength=len(STATUS)).tolist(), strict=True)
     faults = islice(counts, STATUS.index("ok") + 1, None)
     return ", ".join(f"{count:,} {word.replace('_', ' ')}" for word, count in faults if count)
@@ -115,7 +115,7 @@ def slots(columns: Columns, names: Iterable[str]) -> Iterator[Slot]:
                 return columns.part(values, block)[:, parties, :, epsilons]
 
             used = (part(columns.status) > 0).any((0, 2))
-            found = {name: averages(part(columns.numbers[name])) for name in names}
+            by_name = {name: averages(part(columns.numbers[name])) for name in names}
             delta_at_least_1_over_n = _vain(columns, part)
             for k, e in np.argwhere(used).tolist():
                 labels: SlotLabels = {
@@ -126,7 +126,7 @@ def slots(columns: Columns, names: Iterable[str]) -> Iterator[Slot]:
                 }
                 numbers = {
                     name: (float(mean[k, e]), float(error[k, e]), int(count[k, e]))
-                    for name, (mean, error, count) in found.items()
+                    for name, (mean, error, count) in by_name.items()
                 }
                 marked = frozenset(name for name, flags in delta_at_least_1_over_n.items() if flags[k, e])
                 yield Slot(labels, numbers, marked)
@@ -143,17 +143,17 @@ def _parts(block: Block) -> Iterator[tuple[slice, slice]]:
 
 
 def _vain(columns: Columns, part: Callable[[np.ndarray], np.ndarray]) -> dict[str, np.ndarray]:
-    """Where over (parties, epsilon) of a part an epsilon is finite at a total delta of 1/n or more."""
+    """Masks (parties, epsilon) of a part, by epsilon: finite at a total delta of 1/n or more."""
     if FLAG not in columns.numbers:
         return {}
     flag, n = (part(columns.numbers[name]) for name in (FLAG, "n_protected"))
-    found = {}
+    flags = {}
     for name, delta in DELTAS.items():
         if name in columns.numbers:
             value, least = (part(columns.numbers[each]) for each in (name, delta))
             with np.errstate(invalid="ignore"):
-                found[name] = ((flag == 1) & (least * n >= 1) & np.isfinite(value)).any((0, 2))
-    return found
+                flags[name] = ((flag == 1) & (least * n >= 1) & np.isfinite(value)).any((0, 2))
+    return flags
 
 
 def summary_rows(plan: Plan, columns: Columns, names: Iterable[str] | None = None) -> Iterator[SummaryRow]:
@@ -185,9 +185,9 @@ def is_certified(name: str) -> bool:
 
 
 def heading(plan: Plan, name: str) -> Heading:
-    """What a reader calls a variable, and which values of it are better."""
-    own = plan.study.headings.get(name) or HEADINGS.get(name)
-    return own or Heading(name.replace("_", " "), "neither")
+    """Return the public name of a variable and which values of it are better."""
+    declared = plan.study.headings.get(name) or HEADINGS.get(name)
+    return declared or Heading(name.replace("_", " "), "neither")
 
 
 def shown_variables(plan: Plan) -> tuple[str, ...]:

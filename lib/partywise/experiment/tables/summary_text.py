@@ -42,15 +42,15 @@ def summary_text(plan: Plan, columns: Columns, left_out: Sequence[str] = ()) -> 
     names = [name for name in shown_variables(plan) if name in columns.numbers and (run_costs_more or name != RUN)]
     if any_in_sample(columns):
         names.insert(len(plan.study.summary), IN_SAMPLE)
-    found = list(islice(slots(columns, dict.fromkeys((*names, RUN, CELL))), MOST_ROWS + 1))
-    shown = found[:MOST_ROWS]
-    names = [name for name in names if any(slot.averages[name][2] for slot in shown)]
-    rows = [_line(columns, slot, names) for slot in shown]
+    candidates = list(islice(slots(columns, dict.fromkeys((*names, RUN, CELL))), MOST_ROWS + 1))
+    printed_slots = candidates[:MOST_ROWS]
+    names = [name for name in names if any(slot.averages[name][2] for slot in printed_slots)]
+    rows = [_line(columns, slot, names) for slot in printed_slots]
     words = [heading(plan, name) for name in names]
     notes = _notes(plan, columns, names, run_costs_more, delta_at_least_1_over_n)
-    if len(found) > MOST_ROWS:
+    if len(candidates) > MOST_ROWS:
         notes.insert(0, f"the first {MOST_ROWS} rows: all of them are in summary.csv")
-    cases = [_case(plan, str(slot.labels["case"])) for slot in shown]
+    cases = [_case(plan, str(slot.labels["case"])) for slot in printed_slots]
     lines = [line for note in notes for line in wrap(f"{note}.", WIDTH, subsequent_indent=INDENT)]
     title = wrap(f"{plan.study.title} ({plan.study.name})", WIDTH)
     title += [line for sentence in left_out for line in wrap(sentence, WIDTH, subsequent_indent=INDENT)]
@@ -66,8 +66,8 @@ def _case(plan: Plan, name: str) -> str:
     """The line above the rows of a case."""
     case = plan.cases[name]
     counts = ((case.replicates, "replicate"), (case.folds, "fold"))
-    told = " x ".join(f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts)
-    return f"{_short(name)}: {told}"
+    grid = " x ".join(f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts)
+    return f"{_short(name)}: {grid}"
 
 
 def _short(label: str) -> str:
@@ -123,7 +123,7 @@ def _tables(words: Sequence[Heading], cases: Sequence[str], rows: Sequence[Seque
 def _notes(
     plan: Plan, columns: Columns, names: Sequence[str], run_costs_more: bool, delta_at_least_1_over_n: bool
 ) -> list[str]:
-    """What stands below the printed table."""
+    """Notes below the printed table."""
     notes = [
         f"{ARROWS['lower']} lower is better, {ARROWS['higher']} higher is better; +-: standard error over replicates"
     ]
@@ -151,13 +151,13 @@ def _notes(
 
 
 def _guarantee(plan: Plan) -> str:
-    """For what unit and at what delta the certified epsilons hold."""
+    """Return the note on the unit and the delta for which the certified epsilons hold."""
     if plan.study.certified != CELL:
         return "certified epsilon: for the unit and at the delta of each claim; inf: nothing can be certified"
     deltas: dict[float, list[str]] = {}
     for case in plan.cases:
         deltas.setdefault(plan.delta(case), []).append(case)
-    shown = [f"{delta:g}" + (f" ({', '.join(cases)})" if len(deltas) > 1 else "") for delta, cases in deltas.items()]
+    texts = [f"{delta:g}" + (f" ({', '.join(cases)})" if len(deltas) > 1 else "") for delta, cases in deltas.items()]
     joint = any(getattr(method.options, "shares_noise", False) for method in plan.methods.values())
     rest = " (with shared noise at the smaller delta of all records together: delta in the cube)" if joint else ""
-    return f"epsilon at delta = {', '.join(shown)} for the unit {plan.spec.unit}{rest}; inf: nothing can be certified"
+    return f"epsilon at delta = {', '.join(texts)} for the unit {plan.spec.unit}{rest}; inf: nothing can be certified"

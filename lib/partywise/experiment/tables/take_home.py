@@ -1,4 +1,4 @@
-"""What the owner of the data takes home, as files beside the cube: predictions.csv and models.json."""
+"""Files for the owner of the data, next to the cube: predictions.csv and models.json."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOTHING = "No case of this configuration has own data (source table), so that th
 
 
 class FitKey(NamedTuple):
-    """Which fit it is, and what the ledger certifies for it."""
+    """Labels of a fit, and the epsilon that the ledger certifies for it."""
 
     case: str
     method: str
@@ -85,31 +85,31 @@ class Homes:
 
     def _fits_in_file(self) -> list[tuple[FitKey, OwnerReport]]:
         """The fits whose rows all stand in predictions.csv."""
-        rows, found = 0, []
+        rows, fits = 0, []
         for key, home in self._predicting():
             rows += len(home.ids) * (1 if home.times is None else len(home.times))
             if rows > MOST_ROWS:
                 break
-            found.append((key, home))
-        return found
+            fits.append((key, home))
+        return fits
 
     def names(self) -> tuple[str, ...]:
         """Columns of predictions.csv; a time where there are curves, and what else the studies predict."""
-        found = dict.fromkeys((*KEYS, *FIXED))
+        columns = dict.fromkeys((*KEYS, *FIXED))
         if any(home.times is not None for _, home in self._fits):
-            found = dict.fromkeys((*KEYS, "id", "time", *FIXED[1:]))
-        found |= dict.fromkeys(name for _, home in self._in_order() for name in home.columns)
+            columns = dict.fromkeys((*KEYS, "id", "time", *FIXED[1:]))
+        columns |= dict.fromkeys(name for _, home in self._in_order() for name in home.columns)
         if self._fits and not any("predicted" in home.columns for _, home in self._fits):
-            del found["predicted"]
-        return tuple(found)
+            del columns["predicted"]
+        return tuple(columns)
 
     def rows(self) -> Iterator[dict[str, object]]:
         """One row for a record of a fit, of curves one for each of its points."""
         names = self.names()
         for key, home in self._fits_in_file():
-            own = key._asdict()
+            key_columns = key._asdict()
             for row in _rows(home):
-                yield {name: own[name] if name in own else _text(row.get(name, "")) for name in names}
+                yield {name: key_columns[name] if name in key_columns else _text(row.get(name, "")) for name in names}
 
     def text(self) -> str:
         """Content of models.json."""
@@ -147,5 +147,5 @@ def _rows(home: OwnerReport) -> Iterator[dict[str, object]]:
 
 
 def _text(value: object) -> object:
-    """What is undefined is an empty entry."""
+    """Return the value; empty text for a number that is undefined."""
     return "" if isinstance(value, float) and np.isnan(value) else value

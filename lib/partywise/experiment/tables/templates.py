@@ -15,7 +15,7 @@ FOLDER = Path(__file__).resolve().parents[1]
 
 def environment(*folders: Path) -> Environment:
     """Templates of some folders before those of ``experiment``; a name that no value has is an error."""
-    made = Environment(
+    templates = Environment(
         loader=FileSystemLoader([*folders, FOLDER]),
         autoescape=lambda name: name is None or ".html" in name,
         undefined=StrictUndefined,
@@ -23,9 +23,9 @@ def environment(*folders: Path) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"cell": cell, "short": short}
-    made.globals |= {"pipe_table": pipe_table, "most_rows": MOST_ROWS}
-    return made
+    templates.filters |= {"cell": cell, "short": short}
+    templates.globals |= {"pipe_table": pipe_table, "most_rows": MOST_ROWS}
+    return templates
 
 
 def pipe_table(head: Sequence[str], rows: Iterable[Mapping[str, object] | Iterable[object]]) -> str:

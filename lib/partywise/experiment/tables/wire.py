@@ -1,4 +1,4 @@
-"""What crosses the wire in one fit of each method."""
+"""Messages that cross the wire in one fit of each method."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PARAMETER = re.compile(r"(\w) = (?=[-+.\d]|inf|nan)")
 
 @dataclass(frozen=True)
 class FitMessages:
-    """What crossed the wire in one fit: its messages where they are shown, their number and their bytes."""
+    """Messages of one fit, where they are listed, their number and their bytes."""
 
     case: str
     method: str
@@ -38,7 +38,7 @@ class FitMessages:
 
 
 class WireFit(TypedDict):
-    """What a page says of the messages of one method."""
+    """Fields of a page on the messages of one method."""
 
     name: str
     setting: str
@@ -47,7 +47,7 @@ class WireFit(TypedDict):
 
 
 class WireFields(TypedDict):
-    """What a page says of all messages."""
+    """Fields of a page on all messages."""
 
     note: str
     fits: list[WireFit]
@@ -69,18 +69,18 @@ class Wire:
             return
         epsilon = min(part.wire)
         rows, last = part.wire[epsilon], self._heard[-1:]
-        shown = not last or (last[0].case, last[0].method) != (part.case, part.method)
+        first_of_method = not last or (last[0].case, last[0].method) != (part.case, part.method)
         size = sum(row["bytes"] for row in rows)
-        messages = rows if shown else ()
+        messages = rows if first_of_method else ()
         self._heard.append(FitMessages(part.case, part.method, part.parties, epsilon, messages, len(rows), size))
 
     def template_fields(self) -> WireFields:
-        """What a page or a Markdown file says: a note, and of each method its name, setting, messages and totals."""
+        """Return the fields of a page or a Markdown file: a note, and name, setting, messages and totals per method."""
         fits = list[WireFit]()
-        for (case, method), group in groupby(self._heard, key=lambda one: (one.case, one.method)):
-            found = list(group)
-            first = found[0]
-            totals = "; ".join(f"{one.parties}: {one.count} messages, {one.bytes:,} bytes" for one in found)
+        for (case, method), group in groupby(self._heard, key=lambda fit: (fit.case, fit.method)):
+            by_parties = list(group)
+            first = by_parties[0]
+            totals = "; ".join(f"{fit.parties}: {fit.count} messages, {fit.bytes:,} bytes" for fit in by_parties)
             fits.append(
                 {
                     "name": f"{case}, {method}",
@@ -94,12 +94,12 @@ class Wire:
 
 def equal_messages(rows: Sequence[TranscriptRow]) -> list[list[TranscriptRow]]:
     """Messages that differ in nothing but numbers in the names of sender, receiver and value, first ones first."""
-    found: dict[tuple[str, ...], list[TranscriptRow]] = {}
+    groups: dict[tuple[str, ...], list[TranscriptRow]] = {}
     for row in rows:
         names = (NUMBER.sub("#", name) for name in (row["sender"], row["receiver"], row["name"]))
         argument = NUMBER.sub("#", row["argument"]) if row["kind"] == "cipher" else row["argument"]
-        found.setdefault((*names, row["kind"], argument, row["shape"]), []).append(row)
-    return list(found.values())
+        groups.setdefault((*names, row["kind"], argument, row["shape"]), []).append(row)
+    return list(groups.values())
 
 
 def message_row(same: Sequence[TranscriptRow]) -> dict[str, str]:

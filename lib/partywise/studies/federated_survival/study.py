@@ -105,7 +105,7 @@ STUDY = Study(
         "generated": Source(GeneratedSettings),
         "dataset": Source(DatasetSettings),
         "table": replace(
-            Source.own(OwnSettings, "clients", first=FIRST, examples="metrics"),
+            Source.of_files(OwnSettings, "clients", first=FIRST, examples="metrics"),
             draft=Lazy("partywise.data.own.drafts.follow_up:draft"),
             owner_outputs=Lazy("partywise.studies.federated_survival.own_cases:owner_outputs"),
             model=Lazy("partywise.studies.federated_survival.own_cases:model"),

@@ -111,7 +111,7 @@ STUDY = Study(
     sources={
         "simulated": Source(SimulatedSettings),
         "dataset": Source(DatasetSettings),
-        "table": Source.own(TableSettings, "curves", first=FIRST, examples="metrics"),
+        "table": Source.of_files(TableSettings, "curves", first=FIRST, examples="metrics"),
     },
     methods={
         "boosting": Protocol(LocalOptions, file="curves"),

@@ -90,7 +90,7 @@ STUDY = Study(
     sources={
         "generated": Source(GeneratedSettings),
         "dataset": Source(DatasetSettings),
-        "table": Source.own(OwnSettings, "labels", first=FIRST, predicts=True),
+        "table": Source.of_files(OwnSettings, "labels", first=FIRST, predicts=True),
     },
     methods={
         "walr": Protocol(WalrOptions, file="one_release"),

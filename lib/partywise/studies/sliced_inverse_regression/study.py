@@ -116,7 +116,7 @@ STUDY = Study(
         ),
         "dataset": Source(DatasetSettings),
         "table": replace(
-            Source.own(OwnSettings, "clients", first=FIRST),
+            Source.of_files(OwnSettings, "clients", first=FIRST),
             owner_outputs=Lazy("partywise.studies.sliced_inverse_regression.own_cases:owner_outputs"),
             model=Lazy("partywise.studies.sliced_inverse_regression.own_cases:model"),
         ),

@@ -57,7 +57,7 @@ STUDY = Study(
     spec=Spec,
     sources={
         "generated": Source(GeneratedSettings),
-        "table": Source.own(TableSettings, "columns", first=FIRST, examples="examples"),
+        "table": Source.of_files(TableSettings, "columns", first=FIRST, examples="examples"),
         "dataset": Source(DatasetSettings),
     },
     methods={

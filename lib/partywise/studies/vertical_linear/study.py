@@ -70,7 +70,7 @@ STUDY = Study(
     sources={
         "generated": Source(GeneratedSettings),
         "dataset": Source(ScaledDatasetSettings),
-        "table": Source.own(TableSettings, "columns", first=FIRST),
+        "table": Source.of_files(TableSettings, "columns", first=FIRST),
     },
     methods={
         "pooled": Protocol(PooledOptions, release=NO_NOISE),

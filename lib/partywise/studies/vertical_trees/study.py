@@ -53,7 +53,7 @@ STUDY = Study(
     sources={
         "generated": Source(GeneratedSettings),
         "dataset": Source(DatasetSettings),
-        "table": Source.own(TableSettings, "columns", first=FIRST, predicts=True, examples="metrics"),
+        "table": Source.of_files(TableSettings, "columns", first=FIRST, predicts=True, examples="metrics"),
     },
     methods={
         "pooled": Protocol(PooledOptions, release=NO_NOISE),
