@@ -32,9 +32,9 @@ def draw_generated(settings: GeneratedSettings, spec: object, rng_for: Rng, reso
     known = np.linspace(0, weibull.horizon, TRUE_TIMES + 1)
     groups = range(max(len(settings.groups), 1))
     truth = [] if settings.covariates else [weibull.survival(known, group) for group in groups]
-    made = of_records(settings, drawn, weibull.centre, weibull.half_width)
-    made = replace(made, truth=np.asarray(effects) * weibull.half_width)
-    return replace(made, true_times=known, true_survival=np.array(truth)) if truth else made
+    data = of_records(settings, drawn, weibull.centre, weibull.half_width)
+    data = replace(data, truth=np.asarray(effects) * weibull.half_width)
+    return replace(data, true_times=known, true_survival=np.array(truth)) if truth else data
 
 
 def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resources: Path) -> SurvivalData:
@@ -49,8 +49,8 @@ def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resource
     return of_records(
         settings,
         Records(times[rows], events[rows], covariates[rows, : len(chosen)]),
-        np.array([one.centre for one in chosen]),
-        np.array([one.half_width for one in chosen]),
+        np.array([covariate.centre for covariate in chosen]),
+        np.array([covariate.half_width for covariate in chosen]),
         sizes=sizes if settings.natural_clients else (),
     )
 
@@ -91,23 +91,23 @@ def read_table(dataset: str, resources: Path) -> tuple[np.ndarray, np.ndarray, n
 def _part(part: Part, frame: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Times, events and raw covariates of one file."""
     only = part.only
-    kept = np.ones(len(frame[part.times[0]]), bool) if only is None else matching_rows(only, frame[only.column])
+    mask = np.ones(len(frame[part.times[0]]), bool) if only is None else matching_rows(only, frame[only.column])
     happened = np.stack([np.isin(as_text(frame[name]), part.event_levels) for name in part.events])
     times = np.stack([np.asarray(frame[name], dtype=float) for name in part.times])
     # The first kind of event that came; the last time where none did.
     first = np.where(happened.any(axis=0), happened.argmax(axis=0), len(times) - 1)
-    covariates = [np.zeros((len(kept), 0))]
-    for one in part.covariates:
-        column = frame[one.read_from]
-        if one.is_indicator:
-            values = matching_rows(one, column).astype(float)
+    covariates = [np.zeros((len(mask), 0))]
+    for covariate in part.covariates:
+        column = frame[covariate.read_from]
+        if covariate.is_indicator:
+            values = matching_rows(covariate, column).astype(float)
         else:
             values = np.asarray(column, dtype=float)
-            values = np.log(values) if one.log else np.log1p(values) if one.log1p else values
+            values = np.log(values) if covariate.log else np.log1p(values) if covariate.log1p else values
         covariates.append(values[:, None])
-    at, seen, raw = times[first, np.arange(len(kept))], happened.any(axis=0), np.concatenate(covariates, axis=1)
-    require(int(kept.sum()) == part.rows, f"{part.file} has {int(kept.sum())} records where {part.rows} are expected")
-    return at[kept], np.asarray(seen)[kept], raw[kept]
+    at, seen, raw = times[first, np.arange(len(mask))], happened.any(axis=0), np.concatenate(covariates, axis=1)
+    require(int(mask.sum()) == part.rows, f"{part.file} has {int(mask.sum())} records where {part.rows} are expected")
+    return at[mask], np.asarray(seen)[mask], raw[mask]
 
 
 def as_text(column: np.ndarray) -> np.ndarray:
@@ -118,12 +118,12 @@ def as_text(column: np.ndarray) -> np.ndarray:
 
 
 def matching_rows(choice: Choice, column: np.ndarray) -> np.ndarray:
-    """Which rows (n,) have one of the entries."""
+    """Mask (n,) of the rows that have one of the entries."""
     if choice.levels:
         return np.isin(as_text(column), choice.levels)
     numbers = np.asarray(column, dtype=float)
     low = -np.inf if choice.above is None else choice.above
     high = np.inf if choice.at_most is None else choice.at_most
     with np.errstate(invalid="ignore"):
-        found = np.asarray((numbers > low) & (numbers <= high))
-    return found | np.isnan(numbers) if choice.missing else found
+        in_range = np.asarray((numbers > low) & (numbers <= high))
+    return in_range | np.isnan(numbers) if choice.missing else in_range

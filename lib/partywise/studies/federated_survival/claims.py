@@ -1,4 +1,4 @@
-"""What published systems of federated survival analysis claim about privacy, or let out without a word."""
+"""Privacy claims of published systems of federated survival analysis, and what these release without a claim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a replicate of the study is, what everyone knows of it, and who holds what: neighbouring blocks of records."""
+"""Replicate of the study, its public facts, and its division among owners: neighbouring blocks of records."""
 
 from __future__ import annotations
 

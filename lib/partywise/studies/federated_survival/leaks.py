@@ -48,7 +48,7 @@ def records_of(world: World) -> Records:
 
 
 def terms_of(settings: FollowUpSettings, mu: float) -> Terms:
-    """What everyone knows of the corrected scores: one release of all of mu."""
+    """Return the public terms of the corrected scores: one release of all of mu."""
     return Terms(HORIZON, settings.n, settings.p, radius=1.0, mu=mu, shares=(0.0, 1.0))
 
 
@@ -62,8 +62,8 @@ def cells(task: Task[FollowUpSettings]) -> Exposure:
     release = IntegerGaussian(mu=task.mu)(whole_cells(counts(task.worst[0])), task.noise(), owner=task.owner)
     noise = float(np.sqrt(2) / task.mu)
 
-    def pair_of(one: World, other: World) -> GaussianPair:
-        return GaussianPair(counts(one).astype(float), counts(other).astype(float), noise)
+    def pair_of(data: World, neighbour: World) -> GaussianPair:
+        return GaussianPair(counts(data).astype(float), counts(neighbour).astype(float), noise)
 
     return Exposure({0: release}, task.pairs(pair_of))
 
@@ -80,8 +80,8 @@ def scores(task: Task[FollowUpSettings]) -> Exposure:
     release = IntegerGaussian(mu=task.mu)(statistic(task.worst[0]), task.noise(), owner=task.owner)
     noise = terms.sensitivity / task.mu
 
-    def pair_of(one: World, other: World) -> GaussianPair:
-        return GaussianPair(statistic(one).value, statistic(other).value, noise)
+    def pair_of(data: World, neighbour: World) -> GaussianPair:
+        return GaussianPair(statistic(data).value, statistic(neighbour).value, noise)
 
     return Exposure({0: release}, task.pairs(pair_of))
 
@@ -125,8 +125,8 @@ def published_gradients(task: Task[GradientSettings]) -> Exposure:
     settings = task.settings
     noise = central_sd(published_sensitivity(settings.n, 0.0), settings.steps, task.epsilon, task.delta)
 
-    def pair_of(one: World, other: World) -> GradientPaths:
-        first, second = (SortedRecords.of(records_of(world), np.inf) for world in (one, other))
+    def pair_of(data: World, neighbour: World) -> GradientPaths:
+        first, second = (SortedRecords.of(records_of(world), np.inf) for world in (data, neighbour))
         return GradientPaths(first, second, settings, noise)
 
     gradient = SortedRecords.of(records_of(task.worst[0]), np.inf).gradient(np.zeros(settings.p))
@@ -150,11 +150,11 @@ def seeded_gradient(task: Task[PropensitySettings]) -> Exposure:
         return exact + mersenne_twister(PUBLIC_SEED).normal(0, task.settings.multiplier, len(exact))
 
     payload = unproved_release(message(task.worst[0]), task.owner, "row", "noise of a public seed", task.noise())
-    return Exposure({0: payload}, task.pairs(lambda one, other: ClearPair(message(one), message(other))))
+    return Exposure({0: payload}, task.pairs(lambda data, neighbour: ClearPair(message(data), message(neighbour))))
 
 
 def secret_gradient(task: Task[PropensitySettings]) -> Exposure:
-    """The same with noise that nobody knows, for the whole batch: two records of length C, 2 C apart at most."""
+    """The gradient with secret noise for the whole batch: two records of length C, 2 C apart at most."""
     certificate = sum_certificate(2.0, "2 C of clipped gradients", "row", ROW)
     return gaussian_exposure(task, lambda world: Bounded(_gradient(world), certificate), 2.0 / task.mu)
 
@@ -164,8 +164,8 @@ def risk_set_sums(task: Task[FollowUpSettings]) -> Exposure:
 
     def sums(world: World) -> np.ndarray:
         records = records_of(world)
-        found = risk_sums(records, np.linspace(0, HORIZON, UNIT + 1), np.zeros(records.covariates.shape[1]))
-        return np.column_stack([found.zeroth, found.first])
+        moments = risk_sums(records, np.linspace(0, HORIZON, UNIT + 1), np.zeros(records.covariates.shape[1]))
+        return np.column_stack([moments.zeroth, moments.first])
 
     return clear_exposure(task, sums, "row")
 
@@ -184,8 +184,8 @@ def printed_curve(task: Task[FollowUpSettings]) -> Exposure:
     """The Kaplan-Meier curve at every whole time, with 4 decimals."""
 
     def curve(world: World) -> np.ndarray:
-        found = kaplan_meier(events_of(records_of(world)))
-        return np.round(found.at(np.linspace(0, HORIZON, 2 * UNIT + 1)), DECIMALS)
+        estimate = kaplan_meier(events_of(records_of(world)))
+        return np.round(estimate.at(np.linspace(0, HORIZON, 2 * UNIT + 1)), DECIMALS)
 
     return clear_exposure(task, curve, "row")
 

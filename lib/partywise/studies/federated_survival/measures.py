@@ -1,4 +1,4 @@
-"""How far curves and log hazard ratios are from the pooled ones, what intervals cover, and what crosses."""
+"""Distances of curves and log hazard ratios from the pooled ones, coverage of intervals, and records that are read."""
 
 from __future__ import annotations
 

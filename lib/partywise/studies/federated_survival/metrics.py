@@ -31,48 +31,50 @@ def metrics(
     estimate: Estimate, data: SurvivalData, train: np.ndarray, spec: MethodSpec[object, Spec, object]
 ) -> SurvivalMeasures:
     """Scalars of one fit."""
-    found = estimate_measures(estimate, train, spec) | _curve_errors(estimate, data) | _covered_curves(estimate, data)
+    measures = (
+        estimate_measures(estimate, train, spec) | _curve_errors(estimate, data) | _covered_curves(estimate, data)
+    )
     if estimate.coefficients is not None:
-        found |= _coefficient_errors(estimate.coefficients, estimate, data)
+        measures |= _coefficient_errors(estimate.coefficients, estimate, data)
     if spec.study.unit == "user":
         persons = data.n_persons(_sizes(estimate, spec), getattr(spec.settings, "rows_per_user", None))
-        found |= SurvivalMeasures(n_protected=_n_protected(persons, spec))
-    found |= SurvivalMeasures(records_read=_records_read(estimate.clients, data, spec.options))
+        measures |= SurvivalMeasures(n_protected=_n_protected(persons, spec))
+    measures |= SurvivalMeasures(records_read=_records_read(estimate.clients, data, spec.options))
     if estimate.propensity is not None:
         X, treated = propensity_table(data.covariates, spec.options.treatment)  # type: ignore[attr-defined]
-        found |= SurvivalMeasures(treatment_accuracy=float(np.mean((X @ estimate.propensity > 0) == treated)))
+        measures |= SurvivalMeasures(treatment_accuracy=float(np.mean((X @ estimate.propensity > 0) == treated)))
     if data.covariates.shape[1]:
-        found |= SurvivalMeasures(
+        measures |= SurvivalMeasures(
             clip_share=float(np.mean(data.clip_mask)), stopped_share=_stopped_share(estimate, data)
         )
-    return found
+    return measures
 
 
 def estimate_measures(
     estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, Spec, object]
 ) -> SurvivalMeasures:
-    """What follows from the estimate and public facts, without a record: how many persons there are is not public."""
-    found = SurvivalMeasures.of(estimate.numbers)
+    """Return the measures of estimate and public facts, without a record: the number of persons is not public."""
+    measures = SurvivalMeasures.of(estimate.numbers)
     if spec.study.unit != "user":
-        found |= SurvivalMeasures(n_protected=_n_protected(_sizes(estimate, spec), spec))
+        measures |= SurvivalMeasures(n_protected=_n_protected(_sizes(estimate, spec), spec))
     if estimate.log_rank is not None:
         test = estimate.log_rank
         p_value = test.p_value
-        found |= SurvivalMeasures(
+        measures |= SurvivalMeasures(
             logrank=test.statistic, logrank_p=p_value, rejected=None if p_value is None else p_value < LEVEL
         )
     widths = [np.mean(band.upper - band.lower) / 2 for band in estimate.bands(together=False)]
-    return found | SurvivalMeasures(half_width=float(np.mean(widths)) if widths else None)
+    return measures | SurvivalMeasures(half_width=float(np.mean(widths)) if widths else None)
 
 
 def _sizes(estimate: Estimate, spec: MethodSpec[object, Spec, object]) -> Sequence[int]:
     """Records of each client."""
-    found: tuple[int, ...] = spec.public.sizes(estimate.clients)  # type: ignore[attr-defined]
-    return found
+    sizes: tuple[int, ...] = spec.public.sizes(estimate.clients)  # type: ignore[attr-defined]
+    return sizes
 
 
 def _n_protected(numbers: Sequence[int], spec: MethodSpec[object, Spec, object]) -> int:
-    """How many one noise covers: those of all clients, or of the largest where each client has its own."""
+    """Number of units that one noise covers: those of all clients, or of the largest if each client has its own."""
     return max(numbers) if getattr(spec.options, "noise", "shared") == "local" else sum(numbers)
 
 
@@ -84,10 +86,10 @@ def _curve_errors(estimate: Estimate, data: SurvivalData) -> SurvivalMeasures:
     survival, hazard, mean = 0.0, 0.0, 0.0
     pairs = zip(estimate.curves, data.pooled_curves, data.pooled_hazards, strict=True)
     for curve, pooled, cumulative in pairs:
-        own = curve.at(times)
-        survival = max(survival, float(np.abs(own - pooled.at(times)).max()))
+        probabilities = curve.at(times)
+        survival = max(survival, float(np.abs(probabilities - pooled.at(times)).max()))
         with np.errstate(divide="ignore"):
-            hazard = max(hazard, float(np.abs(-np.log(own) - cumulative.at(times)).max()))
+            hazard = max(hazard, float(np.abs(-np.log(probabilities) - cumulative.at(times)).max()))
         mean = np.maximum(mean, abs(curve.restricted_mean(data.horizon) - pooled.restricted_mean(data.horizon)))
     return SurvivalMeasures(
         km_error=survival,
@@ -122,15 +124,15 @@ def _coefficient_errors(coefficients: np.ndarray, estimate: Estimate, data: Surv
     rms = float(np.sqrt(np.mean(off**2)))
     none = float(np.sqrt(np.mean((pooled.coefficients / pooled.standard_errors) ** 2)))
     length = float(pooled.coefficients @ pooled.coefficients)
-    found = SurvivalMeasures(
+    measures = SurvivalMeasures(
         coefficient_rms=rms,
         coefficient_largest=float(np.abs(off).max()),
         squared_error=float(np.sum((coefficients - pooled.coefficients) ** 2)) / length,
         worse_than_zero=rms > none,
     )
     if len(data.truth) and estimate.standard_errors is not None:
-        found |= SurvivalMeasures(coverage=Intervals(coefficients, estimate.standard_errors).coverage(data.truth))
-    return found
+        measures |= SurvivalMeasures(coverage=Intervals(coefficients, estimate.standard_errors).coverage(data.truth))
+    return measures
 
 
 def _stopped_share(estimate: Estimate, data: SurvivalData) -> float | None:
@@ -149,15 +151,17 @@ def _records_read(clients: int, data: SurvivalData, options: object) -> float | 
     parts = _client_records(clients, data)
     if isinstance(options, RiskSetsOptions) and data.covariates.shape[1]:
         times, zero = event_times(data.follow_up), np.zeros(data.covariates.shape[1])
-        sums = [risk_sums(own, times, zero) for own in parts]
-        return sum(len(read_sums(times, one.zeroth, one.first).covariates) for one in sums) / len(data.times)
+        sums = [risk_sums(part, times, zero) for part in parts]
+        return sum(len(read_sums(times, moments.zeroth, moments.first).covariates) for moments in sums) / len(
+            data.times
+        )
     if isinstance(options, RiskSetsOptions):
         # Event times and tables: every event's time, and of censored records between which two events they end.
         return float(np.mean(data.follow_up.events))
     if isinstance(options, EncryptedHistogramOptions) and clients > 1:
         bins = int(np.ceil(data.follow_up.times.max() / options.width))
-        own = np.array([histograms(part, options.width, bins) for part in parts])
-        return float(alone(own).sum() / ((clients - 1) * len(data.times)))
+        counts = np.array([histograms(part, options.width, bins) for part in parts])
+        return float(alone(counts).sum() / ((clients - 1) * len(data.times)))
     return None
 
 
@@ -169,14 +173,14 @@ def _client_records(clients: int, data: SurvivalData) -> list[Records]:
 def example_fits(
     estimate: Estimate, data: SurvivalData, train: np.ndarray, spec: MethodSpec[object, Spec, object]
 ) -> SurvivalExamples:
-    """What the fit shows, beside the pooled curves and log hazard ratios, which nobody sees."""
+    """Return the example arrays of a fit, with the pooled curves and log hazard ratios, which no party sees."""
     times = np.linspace(0, data.horizon, SHOWN)
-    found = estimate_examples(estimate, train, spec)
-    found |= SurvivalExamples(curve_pooled=np.stack([curve.at(times) for curve in data.pooled_curves]))
+    examples = estimate_examples(estimate, train, spec)
+    examples |= SurvivalExamples(curve_pooled=np.stack([curve.at(times) for curve in data.pooled_curves]))
     if data.covariates.shape[1] and data.pooled_fit is not None:
         pooled = data.pooled_fit
-        found |= SurvivalExamples(ratio_pooled=pooled.coefficients, ratio_pooled_error=pooled.standard_errors)
-    return found
+        examples |= SurvivalExamples(ratio_pooled=pooled.coefficients, ratio_pooled_error=pooled.standard_errors)
+    return examples
 
 
 def estimate_examples(
@@ -184,19 +188,20 @@ def estimate_examples(
 ) -> SurvivalExamples:
     """Curves with their bands on 100 times, and log hazard ratios with their standard errors, without a record."""
     times = np.linspace(0, spec.public.horizon, SHOWN)  # type: ignore[attr-defined]
-    found = SurvivalExamples(curve_time=times)
+    examples = SurvivalExamples(curve_time=times)
     if estimate.curves:
-        found |= SurvivalExamples(curve_survival=np.stack([curve.at(times) for curve in estimate.curves]))
+        examples |= SurvivalExamples(curve_survival=np.stack([curve.at(times) for curve in estimate.curves]))
     bands = estimate.bands(together=True)
     if bands and estimate.table is not None:
-        shown = [band.at(times, estimate.table.edges) for band in bands]
-        found |= SurvivalExamples(
-            curve_lower=np.stack([band.lower for band in shown]), curve_upper=np.stack([band.upper for band in shown])
+        sampled_bands = [band.at(times, estimate.table.edges) for band in bands]
+        examples |= SurvivalExamples(
+            curve_lower=np.stack([band.lower for band in sampled_bands]),
+            curve_upper=np.stack([band.upper for band in sampled_bands]),
         )
     if estimate.coefficients is not None and (estimate.standard_errors is not None or estimate.reason):
         missing = np.full(len(estimate.coefficients), np.nan)
         errors = missing if estimate.standard_errors is None else estimate.standard_errors
-        found |= SurvivalExamples(ratio=estimate.coefficients, ratio_error=errors)
+        examples |= SurvivalExamples(ratio=estimate.coefficients, ratio_error=errors)
     if estimate.coefficients is not None and estimate.path is not None:
-        found |= SurvivalExamples(ratio_path=estimate.path)
-    return found
+        examples |= SurvivalExamples(ratio_path=estimate.path)
+    return examples

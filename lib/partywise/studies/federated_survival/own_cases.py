@@ -38,13 +38,13 @@ SCALE = (
 
 
 class OwnDraw(TypedDict):
-    """What a replicate is made of: it differs from others in its noise alone."""
+    """Draw of a replicate, which differs from others in its noise alone."""
 
     records: int
 
 
 def draw(settings: OwnSettings, spec: object, rng_for: Callable[..., np.random.Generator], resources: Path) -> OwnDraw:
-    """How many records there are."""
+    """Return the number of records."""
     return {"records": len(_read(settings, contents(settings.files.values())).times)}
 
 
@@ -57,23 +57,27 @@ def table(settings: OwnSettings, drawn: OwnDraw) -> SurvivalData:
 def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> SurvivalData:
     """The records of all clients, one client after another."""
     clients = client_rows(settings, dict(files))
-    for name, one in zip(settings.party_names, clients, strict=True):
-        if not one.rows:
-            raise DataMissing(f"{one.file}: client {name!r} has no records: leave the client out, or bring its rows.")
+    for name, client in zip(settings.party_names, clients, strict=True):
+        if not client.rows:
+            raise DataMissing(
+                f"{client.file}: client {name!r} has no records: leave the client out, or bring its rows."
+            )
     count_rows(clients, settings)
-    columns, n = settings.columns, sum(len(one.rows) for one in clients)
+    columns, n = settings.columns, sum(len(client.rows) for client in clients)
     z = features(clients, columns, -1.0, clip=False) if columns else np.zeros((n, 0))
     levels = (*settings.censoring, *settings.events)
-    events = _concatenate(level_numbers(one, settings.event, levels) >= len(settings.censoring) for one in clients)
-    records = Records(_concatenate(_times(one, settings.time) for one in clients), events, z)
+    events = _concatenate(
+        level_numbers(client, settings.event, levels) >= len(settings.censoring) for client in clients
+    )
+    records = Records(_concatenate(_times(client, settings.time) for client in clients), events, z)
     if settings.group_by is not None:
-        groups = _concatenate(level_numbers(one, settings.group_by, settings.groups) for one in clients)
+        groups = _concatenate(level_numbers(client, settings.group_by, settings.groups) for client in clients)
         records = replace(records, groups=groups.astype(int))
-    sizes, unscaled = [len(one.rows) for one in clients], (np.zeros(z.shape[1]), np.ones(z.shape[1]))
-    made = of_records(settings, records, *unscaled, sizes=sizes)
-    persons = [] if settings.user is None else [text for one in clients for text in one.column(settings.user)]
+    sizes, unscaled = [len(client.rows) for client in clients], (np.zeros(z.shape[1]), np.ones(z.shape[1]))
+    data = of_records(settings, records, *unscaled, sizes=sizes)
+    persons = [] if settings.user is None else [text for client in clients for text in client.column(settings.user)]
     return replace(
-        made,
+        data,
         ids=np.array(client_ids(clients, settings), dtype=str),
         person=number_persons(persons),
     )
@@ -81,14 +85,14 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> Surviv
 
 def _times(client: TextTable, name: str) -> np.ndarray:
     """Times (n_k,); DataMissing for a negative one."""
-    found = numbers_of(client, name)
-    if (found < 0).any():
-        row = int(np.flatnonzero(found < 0)[0])
+    times = numbers_of(client, name)
+    if (times < 0).any():
+        row = int(np.flatnonzero(times < 0)[0])
         raise DataMissing(
-            f"{client.file}: {name} is {found[row]:g} in row {client.lines[row]}, which is negative: count time "
+            f"{client.file}: {name} is {times[row]:g} in row {client.lines[row]}, which is negative: count time "
             "from the start of follow-up, and correct it."
         )
-    return found
+    return times
 
 
 def _concatenate(parts: Iterable[np.ndarray]) -> np.ndarray:
@@ -108,8 +112,8 @@ def owner_outputs(
 def model(estimate: Estimate, spec: MethodSpec[object, object, OwnSettings]) -> dict[str, object]:
     """Survival by group and time, with the interval of each and the band of all together; log hazard ratios."""
     settings = spec.settings
-    found: dict[str, object] = {"kind": "survival analysis", "horizon": settings.end, "unit": settings.unit}
-    found["curves"] = [
+    fields: dict[str, object] = {"kind": "survival analysis", "horizon": settings.end, "unit": settings.unit}
+    fields["curves"] = [
         {"name": name, **_summary(curve, settings.end, mean_error, median_error), "survival": list(points)}
         for name, curve, mean_error, median_error, points in zip(
             settings.groups or ("all records",),
@@ -123,8 +127,8 @@ def model(estimate: Estimate, spec: MethodSpec[object, object, OwnSettings]) -> 
     ]
     if estimate.log_rank is not None:
         test = estimate.log_rank
-        found |= {"log-rank statistic": {"estimate": test.statistic}, "log-rank p-value": {"estimate": test.p_value}}
-    return found if estimate.coefficients is None else found | _ratios(estimate, settings)
+        fields |= {"log-rank statistic": {"estimate": test.statistic}, "log-rank p-value": {"estimate": test.p_value}}
+    return fields if estimate.coefficients is None else fields | _ratios(estimate, settings)
 
 
 def _summary(curve: Curve, end: float, mean_error: float, median_error: float) -> dict[str, object]:
@@ -136,7 +140,7 @@ def _summary(curve: Curve, end: float, mean_error: float, median_error: float) -
 
 
 def _points(estimate: Estimate) -> Iterator[Iterator[dict[str, object]]]:
-    """Of each curve its points after time 0: the interval of each, then the band of all together."""
+    """Yield the points of each curve after time 0: the interval of each, then the band of all together."""
     single, together = (estimate.bands(together=both) for both in (False, True))
     for group, (intervals, band) in enumerate(zip(single, together, strict=True)):
         curve, cells = estimate.curves[group], estimate.table
@@ -158,7 +162,9 @@ def _ratios(estimate: Estimate, settings: OwnSettings) -> dict[str, object]:
     slope = scale_of(settings.columns, -1.0).slope
     assert estimate.coefficients is not None
     coefficients = estimate.coefficients * slope
-    rows = [{**one, "coefficient": b} for one, b in zip(feature_rows(settings.columns), coefficients, strict=True)]
+    rows = [
+        {**feature, "coefficient": b} for feature, b in zip(feature_rows(settings.columns), coefficients, strict=True)
+    ]
     if (errors := estimate.standard_errors) is not None:
         ends = Intervals(coefficients, errors * slope).bounds()
         assert ends is not None
@@ -167,10 +173,10 @@ def _ratios(estimate: Estimate, settings: OwnSettings) -> dict[str, object]:
     elif estimate.reason:
         for row in rows:
             row[NO_INTERVALS] = estimate.reason
-    found: dict[str, object] = {"scale": SCALE, "log_hazard_ratios": rows}
+    fields: dict[str, object] = {"scale": SCALE, "log_hazard_ratios": rows}
     if estimate.model is not None and estimate.terms is not None:
         edges, hazards = estimate.terms.edges, np.exp(estimate.model.log_hazards)
-        found["hazards"] = [
+        fields["hazards"] = [
             {"name": f"hazard to {end:g}", "estimate": hazard} for end, hazard in zip(edges[1:], hazards, strict=True)
         ]
-    return found
+    return fields

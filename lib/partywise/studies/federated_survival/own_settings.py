@@ -74,8 +74,8 @@ class OwnSettings(OwnClients, CaseSettings):
     @property
     def response_entries(self) -> dict[str, tuple[object, ...]]:
         """Times until the horizon, and all entries that there may be."""
-        found = {self.time: (self.end / 2, self.end), self.event: (*self.events, *self.censoring)}
-        return found if self.group_by is None else found | {self.group_by: self.groups}
+        entries = {self.time: (self.end / 2, self.end), self.event: (*self.events, *self.censoring)}
+        return entries if self.group_by is None else entries | {self.group_by: self.groups}
 
     @property
     def n_covariates(self) -> int:

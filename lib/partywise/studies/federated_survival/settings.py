@@ -13,7 +13,7 @@ from .tables import RESOURCE, TABLES, FollowUp, Name
 
 @dataclass(frozen=True)
 class CaseSettings(CheckedFields):
-    """What all cases share: everything here is public and fixed before data are seen.
+    """Settings that all cases share: all are public and fixed before data are seen.
 
     radius : R, longest scaled covariates; None: the root of their number, so that none is shrunk
     edges : of the cells, where they are not of equal width: from 0 to the horizon
@@ -38,7 +38,7 @@ class CaseSettings(CheckedFields):
         return sqrt(max(self.n_covariates, 1)) if self.radius is None else self.radius
 
     def of_all(self, clients: int) -> Self:
-        """The same for releases about the records of all clients: delta is that of the study, whoever releases."""
+        """Return the settings of releases about all clients' records: delta is that of the study, whoever releases."""
         return self
 
     @property
@@ -90,7 +90,7 @@ class GeneratedSettings(CaseSettings):
 
     @property
     def unit(self) -> str:
-        """Of the times."""
+        """Unit of the times."""
         return "1"
 
 
@@ -117,7 +117,7 @@ class DatasetSettings(CaseSettings):
 
     @cached_property
     def table(self) -> FollowUp:
-        """What the catalogue says of it."""
+        """Entry of the catalogue."""
         return TABLES[self.dataset]
 
     @property
@@ -142,7 +142,7 @@ class DatasetSettings(CaseSettings):
 
     @property
     def unit(self) -> str:
-        """Of the times."""
+        """Unit of the times."""
         return self.table.unit
 
     @property

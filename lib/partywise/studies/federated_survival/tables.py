@@ -113,7 +113,7 @@ def _plain(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _part(entry: dict[str, Any]) -> Part:
-    covariates = tuple(Covariate(**_plain(one)) for one in entry["covariates"])
+    covariates = tuple(Covariate(**_plain(covariate)) for covariate in entry["covariates"])
     only = Choice(**_plain(entry["only"])) if "only" in entry else None
     return Part(**_plain(entry) | {"covariates": covariates, "only": only})
 

@@ -64,11 +64,15 @@ class UnknownPatient:
         known = np.delete(np.arange(len(self.y)), self.place)
         A, b = self.rows[known], self.y[known]
         # All begin at one place, where what is known gives them one gradient.
-        found = self.at[None]
+        coefficients = self.at[None]
         for _ in range(steps):
-            own = residuals(np.einsum("ij,ij->i", np.broadcast_to(found, self.others.shape), self.others), self.labels)
-            found = found - step * (residuals(found @ A.T, b) @ A + own[:, None] * self.others) / len(self.y)
-        return np.asarray(found - self.at)
+            errors = residuals(
+                np.einsum("ij,ij->i", np.broadcast_to(coefficients, self.others.shape), self.others), self.labels
+            )
+            coefficients = coefficients - step * (
+                residuals(coefficients @ A.T, b) @ A + errors[:, None] * self.others
+            ) / len(self.y)
+        return np.asarray(coefficients - self.at)
 
 
 def unknown_patient(data: FilterData, hospital: int, place: int, late: bool) -> UnknownPatient:
@@ -76,10 +80,10 @@ def unknown_patient(data: FilterData, hospital: int, place: int, late: bool) -> 
     if "others" not in data.memo:
         data.memo["others"], data.memo["labels"] = candidates(data)
         data.memo["False"], data.memo["True"] = np.zeros(data.X.shape[1]), late_coefficients(data)
-    own = data.holder == hospital
+    rows = data.holder == hospital
     memo = data.memo
     return UnknownPatient(
-        data.X[own], data.y[own].astype(float), place, memo["others"], memo["labels"], memo[str(late)]
+        data.X[rows], data.y[rows].astype(float), place, memo["others"], memo["labels"], memo[str(late)]
     )
 
 
@@ -87,9 +91,11 @@ def late_coefficients(data: FilterData) -> np.ndarray:
     """Coefficients after some rounds without a privacy layer, which the attacker knows as well."""
     options = FedavgOptions()
     at, sizes = np.zeros(data.X.shape[1]), np.bincount(data.holder)
-    own = [(data.X[data.holder == site][None], data.y[data.holder == site][None]) for site in range(len(sizes))]
+    site_records = [
+        (data.X[data.holder == site][None], data.y[data.holder == site][None]) for site in range(len(sizes))
+    ]
     for _ in range(options.rounds):
-        updates = [local_updates(at, X, y, options.steps, options.step)[0] for X, y in own]
+        updates = [local_updates(at, X, y, options.steps, options.step)[0] for X, y in site_records]
         at = at + sizes / sizes.sum() @ np.stack(updates)
     return np.asarray(at)
 
@@ -141,8 +147,8 @@ def read_histograms(estimate: Estimate, data: FilterData) -> tuple[float, float]
     """Share of all values that non-empty bins give exactly, and jobs that this took at the largest hospital."""
     read, total, sizes = 0, 0, _site_sizes(data, len(estimate.histograms))
     sites = np.split(data.columns, np.cumsum(sizes))[:-1]
-    for own, counts in zip(sites, estimate.histograms, strict=True):
-        for (first, width, _), column, tiles in zip(data.spans, own.T, counts.values(), strict=True):
+    for table, counts in zip(sites, estimate.histograms, strict=True):
+        for (first, width, _), column, tiles in zip(data.spans, table.T, counts.values(), strict=True):
             values = np.repeat(first + width * (np.arange(len(tiles)) + 0.5), tiles)
             read += int(np.count_nonzero(np.abs(values - np.sort(column)) < width * 1e-6)) if len(tiles) else 0
             total += len(column)
@@ -189,11 +195,11 @@ class Search:
 
 def first_words(seeds: np.ndarray) -> np.ndarray:
     """First output (k,) of a Mersenne twister of each seed (k,) uint32: of its state words 0, 1 and 397 are needed."""
-    state, one = seeds.copy(), seeds
+    state, word_1 = seeds.copy(), seeds
     for number in range(1, 398):
         state = np.uint32(1812433253) * (state ^ (state >> np.uint32(30))) + np.uint32(number)
-        one = state if number == 1 else one
-    upper = (seeds & np.uint32(0x80000000)) | (one & np.uint32(0x7FFFFFFF))
+        word_1 = state if number == 1 else word_1
+    upper = (seeds & np.uint32(0x80000000)) | (word_1 & np.uint32(0x7FFFFFFF))
     y = state ^ (upper >> np.uint32(1)) ^ (upper & np.uint32(1)) * np.uint32(0x9908B0DF)
     y ^= y >> np.uint32(11)
     y ^= (y << np.uint32(7)) & np.uint32(0x9D2C5680)

@@ -98,8 +98,8 @@ def draw_heart(settings: HeartSettings, spec: object, rng_for: Rng, resources: P
     rng, train = rng_for("split"), np.zeros(len(y), dtype=bool)
     for hospital in range(len(HOSPITALS)):
         for label in (0, 1):
-            own = np.flatnonzero((site == hospital) & (y == label))
-            train[rng.permutation(own)[: min(round(TRAIN_SHARE * len(own)), len(own) - 1)]] = True
+            rows = np.flatnonzero((site == hospital) & (y == label))
+            train[rng.permutation(rows)[: min(round(TRAIN_SHARE * len(rows)), len(rows) - 1)]] = True
     order = np.concatenate([np.flatnonzero(train), np.flatnonzero(~train)])
     sizes = np.bincount(site[train], minlength=len(HOSPITALS))
     return FilterData(y[order], X[order], sizes, draw_key(rng_for), holder=site[order], names=HOSPITALS)
@@ -124,8 +124,8 @@ def draw_masks(settings: MasksSettings, spec: object, rng_for: Rng, resources: P
     """All patients of the first hospitals."""
     X, y, site, _ = read_heart(Path(resources))
     names = settings.natural_clients
-    own = site < len(names)
-    return FilterData(y[own], X[own], np.bincount(site[own]), draw_key(rng_for), names=names)
+    rows = site < len(names)
+    return FilterData(y[rows], X[rows], np.bincount(site[rows]), draw_key(rng_for), names=names)
 
 
 def draw_many_clients(settings: ManyClientsSettings, spec: object, rng_for: Rng, resources: Path) -> FilterData:

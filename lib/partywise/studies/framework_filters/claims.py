@@ -1,4 +1,4 @@
-"""What frameworks of federated learning say of their privacy layers, or let out without a word."""
+"""Statements of federated-learning frameworks about their privacy layers, and what these release without one."""
 
 from __future__ import annotations
 

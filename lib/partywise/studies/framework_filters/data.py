@@ -1,4 +1,4 @@
-"""What a replicate of the study is, what everyone knows of it, and who holds what: sites of clients of equal size."""
+"""Replicate of the study, its public facts, and its division among owners: sites of clients of equal size."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FilterData:
 
     @cached_property
     def memo(self) -> dict[str, np.ndarray]:
-        """What the evaluator has computed already for this replicate."""
+        """Results that the evaluator has computed already for this replicate."""
         return {}
 
     def public(self) -> PublicFacts:
@@ -64,10 +64,10 @@ def split(data: FilterData, n_parties: int, spec: object, settings: object) -> l
     own_names = len(data.names) == n_parties
     names = data.names if own_names else tuple(f"site {number + 1}" for number in range(n_parties))
     for name, (clients, rows) in zip(names, sites, strict=True):
-        own = slice(first, first + clients * rows)
-        block = {"X": data.X[own], "y": data.y[own].astype(float), "clients": np.array(clients)}
+        span = slice(first, first + clients * rows)
+        block = {"X": data.X[span], "y": data.y[span].astype(float), "clients": np.array(clients)}
         if len(data.columns):
-            block["columns"] = data.columns[own]
+            block["columns"] = data.columns[span]
         parties.append(Party(name, "client", block))
         first += clients * rows
     return parties

@@ -1,4 +1,4 @@
-"""What the lines of the page come to: each is the exposure that the audit attacks, at the pair that is worst."""
+"""Judgements of the lines of the page: each is the exposure that the audit attacks, at the worst pair."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Judgement(NamedTuple):
     lower: float
 
     def status(self, claim: LayerClaim) -> Status:
-        """In words; a claim holds up to the digits with which a line says its epsilon."""
+        """Return the status in words; a claim holds up to the digits with which a line states its epsilon."""
         most = self.claim * (1 + 1e-6)
         if math.isnan(self.claim):
             return "no claim"
@@ -67,17 +67,19 @@ def judge(claim: LayerClaim, line: Line, delta: float) -> Judgement:
     if isinstance(payload, Release):
         certified = Ledger([payload.event]).total((), claim.unit, delta).epsilon_certified
     worst, by_zero = (pair.audit(rng_for("attack"), DRAWS, delta, CONFIDENCE) for pair in exposure.pairs)
-    held = certified if worst.exact is None else worst.exact
+    epsilon = certified if worst.exact is None else worst.exact
     if claim.relation != "replace_one":
         # The worlds are as far apart as by zero-out; another update moves a Gaussian twice as far.
-        zero_out = held
-        held = float(gaussian_epsilon(2 * gdp_mu(held, delta), delta)) if claim.relation == "zero_out" else held
+        zero_out = epsilon
+        epsilon = (
+            float(gaussian_epsilon(2 * gdp_mu(epsilon, delta), delta)) if claim.relation == "zero_out" else epsilon
+        )
     elif by_zero.exact is not None:
         zero_out = by_zero.exact
     else:
         zero_out = math.inf if math.isinf(certified) else math.nan
-    lower = held if worst.exact is not None else max(worst.lower or 0.0, 0.0)
-    return Judgement(math.nan if line.epsilon is None else line.epsilon, held, zero_out, lower)
+    lower = epsilon if worst.exact is not None else max(worst.lower or 0.0, 0.0)
+    return Judgement(math.nan if line.epsilon is None else line.epsilon, epsilon, zero_out, lower)
 
 
 def judgements(delta: float) -> list[Judgement]:

@@ -104,7 +104,7 @@ class ComputedPair:
     exact: bool = True
 
     def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
-        """What is known."""
+        """Return the verdict with the known epsilon."""
         kind = "no_distribution" if self.epsilon is None else "exact"
         return Verdict(self.epsilon, kind, None, self.epsilon if self.exact else None)
 
@@ -128,12 +128,12 @@ class ImpossiblePair:
 
 @dataclass(frozen=True)
 class UnboundedPair(GaussianPair):
-    """Of many pairs that lie ever farther apart: none is the worst, so that none has the exact epsilon."""
+    """Pair out of many that lie ever farther apart: none is the worst, so that none has the exact epsilon."""
 
     def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
-        """As of a Gaussian pair."""
-        found = super().audit(rng, draws, delta, confidence)
-        return Verdict(found.lower, found.kind, found.mu_lower, None, found.draws, found.at_limit)
+        """Return the verdict of a Gaussian pair without its exact epsilon."""
+        verdict = super().audit(rng, draws, delta, confidence)
+        return Verdict(verdict.lower, verdict.kind, verdict.mu_lower, None, verdict.draws, verdict.at_limit)
 
 
 def _several(
@@ -163,15 +163,15 @@ def local_noise(task: Task[LayerSettings]) -> Exposure:
 
 
 def float_noise(task: Task[LayerSettings]) -> Exposure:
-    """The same as floats have it: what no noise makes of the other update tells that it was this one."""
+    """The update with this noise in floating point: some of its outputs cannot come from the other update."""
     noise = _local_sd(task)
 
-    def pair_of(one: World, other: World) -> ImpossiblePair:
-        first, second = _first(one), _first(other)
+    def pair_of(data: World, neighbour: World) -> ImpossiblePair:
+        first, second = _first(data), _first(neighbour)
 
         def impossible(outputs: np.ndarray) -> np.ndarray:
-            found = [unreachable(entry, float(value)) for entry, value in zip(outputs.T, second, strict=True)]
-            return np.asarray(np.any(found, axis=0))
+            flags = [unreachable(entry, float(value)) for entry, value in zip(outputs.T, second, strict=True)]
+            return np.asarray(np.any(flags, axis=0))
 
         return ImpossiblePair(lambda rng, draws: first + rng.normal(0, noise, (draws, len(first))), impossible)
 
@@ -216,8 +216,8 @@ def adaptive_clip(task: Task[LayerSettings]) -> Exposure:
     """A mean with noise for the clip of the next round, beside the noisy count that sets it: all others are clipped."""
     release = unproved_release(_first(task.worst[0]), task.owner, "user", "adaptive_clip", task.noise())
 
-    def pair_of(one: World, other: World) -> ComputedPair:
-        moved = float(np.linalg.norm(_first(one) - _first(other))) / CLIP
+    def pair_of(data: World, neighbour: World) -> ComputedPair:
+        moved = float(np.linalg.norm(_first(data) - _first(neighbour))) / CLIP
         return ComputedPair(adaptive_epsilon(1 / task.mu, task.settings.n, task.delta, moved))
 
     return Exposure({0: release}, task.pairs(pair_of))
@@ -232,8 +232,8 @@ def sparse_vector(task: Task[LayerSettings]) -> Exposure:
     release = SparseVector(task.epsilon)(statistic, task.noise(), owner=task.owner)
     one_sent = svt_counts(entries, epsilon=task.epsilon)[0] == 1
 
-    def pair_of(one: World, other: World) -> ComputedPair:
-        largest = float(one.x[0].max())
+    def pair_of(data: World, neighbour: World) -> ComputedPair:
+        largest = float(data.x[0].max())
         return ComputedPair(svt_index_epsilon(entries, task.epsilon, largest) if one_sent else None, exact=False)
 
     return Exposure({0: release}, task.pairs(pair_of))
@@ -272,9 +272,9 @@ def noisy_extreme(task: Task[ColumnSettings]) -> Exposure:
     def outputs(world: World, rng: np.random.Generator, draws: int) -> np.ndarray:
         return np.asarray(world.x.max() * (1 + rng.uniform(*LEVELS, draws)))
 
-    def pair_of(one: World, other: World) -> ImpossiblePair:
-        low, high = (float(other.x.max()) * (1 + level) for level in LEVELS)
-        return ImpossiblePair(lambda rng, draws: outputs(one, rng, draws), lambda sent: (sent < low) | (sent > high))
+    def pair_of(data: World, neighbour: World) -> ImpossiblePair:
+        low, high = (float(neighbour.x.max()) * (1 + level) for level in LEVELS)
+        return ImpossiblePair(lambda rng, draws: outputs(data, rng, draws), lambda sent: (sent < low) | (sent > high))
 
     sent = outputs(task.worst[0], task.noise(), 1)
     return Exposure({0: unproved_release(sent, task.owner, "row", "min_max", task.noise())}, task.pairs(pair_of))
@@ -294,22 +294,24 @@ def certified_counts(task: Task[ColumnSettings]) -> Exposure:
     statistic = whole(_counts(task.worst[0]), 2, 1.0, "a record leaves one bin for another", unit="row")
     release = IntegerGaussian(mu=task.mu)(statistic, task.noise(), owner=task.owner)
     noise = float(np.sqrt(2)) / task.mu
-    return Exposure({0: release}, task.pairs(lambda one, other: GaussianPair(_counts(one), _counts(other), noise)))
+    return Exposure(
+        {0: release}, task.pairs(lambda data, neighbour: GaussianPair(_counts(data), _counts(neighbour), noise))
+    )
 
 
 def parameters_with_noise(task: Task[LayerSettings]) -> Exposure:
     """Parameters with noise, which nothing bounds: as far as the noise hides it, an update may be longer."""
     far = 1e6
 
-    def pair_of(one: World, other: World) -> UnboundedPair:
-        return UnboundedPair(far * one.x[0], far * other.x[0], CLIP)
+    def pair_of(data: World, neighbour: World) -> UnboundedPair:
+        return UnboundedPair(far * data.x[0], far * neighbour.x[0], CLIP)
 
     release = unproved_release(task.worst[0].x[0], task.owner, "user", "parameters_with_noise", task.noise())
     return Exposure({0: release}, task.pairs(pair_of))
 
 
 def noise_of_small_steps(task: Task[TrainingSettings]) -> Exposure:
-    """The same after steps down a convex loss, whose records stand in every batch: here linear, which moves most."""
+    """Parameters with noise after steps down a convex loss, all records in every batch: linear, which moves most."""
     settings = task.settings
     noise = settings.multiplier * CLIP
     mu = biomed_central_mu(settings.step, settings.steps, settings.batch, settings.multiplier)
@@ -326,8 +328,8 @@ def record_noise(task: Task[TrainingSettings]) -> Exposure:
     taken = task.rng_for("batches").random((steps, 1)) < rate
     release = Gaussian(sigma=noise)(Bounded(taken * _first(task.worst[0]), certificate), task.noise(), owner=task.owner)
 
-    def pair_of(one: World, other: World) -> ComputedPair:
-        moved = float(np.linalg.norm(_first(one) - _first(other)))
+    def pair_of(data: World, neighbour: World) -> ComputedPair:
+        moved = float(np.linalg.norm(_first(data) - _first(neighbour)))
         if not moved:
             return ComputedPair(0.0)
         return ComputedPair(biomed_local_epsilon(noise / moved, settings.batch, settings.n, steps, task.delta))
@@ -347,7 +349,7 @@ def certified_update(task: Task[LayerSettings]) -> Exposure:
     release = IntegerGaussian(mu=task.mu)(statistic, task.noise(), owner=task.owner)
     noise = 2 * CLIP / task.mu
 
-    def pair_of(one: World, other: World) -> GaussianPair:
-        return GaussianPair(steps(one) * step, steps(other) * step, noise)
+    def pair_of(data: World, neighbour: World) -> GaussianPair:
+        return GaussianPair(steps(data) * step, steps(neighbour) * step, noise)
 
     return Exposure({0: release}, task.pairs(pair_of))

@@ -1,4 +1,4 @@
-"""How good a model is, what its layer says and holds, and what attacks get out of what was sent."""
+"""Quality of a model, privacy that its layer states and has, and results of attacks on what was sent."""
 
 from __future__ import annotations
 

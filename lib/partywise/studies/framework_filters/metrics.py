@@ -54,21 +54,21 @@ def metrics(estimate: Estimate, data: FilterData, train: np.ndarray, spec: Filte
         return FilterMeasures(recovered_share=read, jobs_needed=jobs, extremes_jobs=extremes_jobs(estimate, data))
     if isinstance(options, MasksOptions):
         return _search_measures(estimate, data, options)
-    found = _quality(estimate, data, ~train)
+    measures = _quality(estimate, data, ~train)
     if len(estimate.clips):
-        found |= FilterMeasures(clip_last=float(estimate.clips[-1]))
+        measures |= FilterMeasures(clip_last=float(estimate.clips[-1]))
     if isinstance(options, FedavgOptions) and options.layer == "local_dp" and math.isfinite(estimate.epsilon_claimed):
         noise = local_sd(options.shift, estimate.epsilon_claimed, spec.study.delta)
         outputs = stream(data.key, "floats").normal(-options.bound, noise, FLOATS)
-        found |= FilterMeasures(impossible_share=float(unreachable(outputs, options.bound).mean()))
+        measures |= FilterMeasures(impossible_share=float(unreachable(outputs, options.bound).mean()))
     if is_attacked(data, options):
         share, left = identification(data, estimate.epsilon_claimed, spec, spec.study.targets)
-        found |= FilterMeasures(identified_share=float(share.mean()), candidates_left=float(left.mean()))
-    return found | FilterMeasures(n_train=data.n_train, n_protected=data.n_train)
+        measures |= FilterMeasures(identified_share=float(share.mean()), candidates_left=float(left.mean()))
+    return measures | FilterMeasures(n_train=data.n_train, n_protected=data.n_train)
 
 
 def ledger_measures(ledger: Ledger, names: tuple[str, ...], spec: FilterSpec) -> FilterMeasures:
-    """What holds against whom the layer protects from: everybody but a server that adds the noise, else anybody."""
+    """Return what holds against those from whom the layer protects: all but a server that adds noise, or anybody."""
     options, delta = spec.options, spec.study.delta
     if isinstance(options, StatisticsOptions):
         return FilterMeasures(certified_held=math.inf)
@@ -78,13 +78,13 @@ def ledger_measures(ledger: Ledger, names: tuple[str, ...], spec: FilterSpec) ->
         )
     unit = "row" if isinstance(options, RowGradientsOptions) else "user"
     if isinstance(options, FedavgOptions) and options.central:
-        held = ledger.worst_total([name for name in names if name != "server"], unit, delta).epsilon_certified
+        epsilon = ledger.worst_total([name for name in names if name != "server"], unit, delta).epsilon_certified
     else:
-        held = ledger.worst_total(names, unit, delta).epsilon_certified
+        epsilon = ledger.worst_total(names, unit, delta).epsilon_certified
     zero_out = None
-    if math.isfinite(held) and isinstance(options, FedavgOptions) and options.layer != "svt":
-        zero_out = float(gaussian_epsilon(float(gdp_mu(held, delta)) / 2, delta))
-    return FilterMeasures(certified_held=float(held), epsilon_zero_out=zero_out)
+    if math.isfinite(epsilon) and isinstance(options, FedavgOptions) and options.layer != "svt":
+        zero_out = float(gaussian_epsilon(float(gdp_mu(epsilon, delta)) / 2, delta))
+    return FilterMeasures(certified_held=float(epsilon), epsilon_zero_out=zero_out)
 
 
 def _quality(estimate: Estimate, data: FilterData, test: np.ndarray) -> FilterMeasures:
@@ -106,7 +106,7 @@ def is_attacked(data: FilterData, options: object) -> bool:
 def identification(
     data: FilterData, epsilon: float, spec: FilterSpec, targets: int, *, late: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of each hospital the share of unknown patients that are named from one update, and candidates left.
+    """Return the share of unknown patients that are named from one update, and the candidates left, per hospital.
 
     late : whether the coefficients of the round are those of training without a layer, or 0
     """
@@ -114,9 +114,9 @@ def identification(
     for hospital in range(len(data.names)):
         n, rng = int(np.count_nonzero(data.holder == hospital)), stream(data.key, "unknown patients", hospital)
         places = rng.choice(n, min(targets, n), replace=False).tolist()
-        found = [_identify_patient(data, hospital, place, epsilon, spec, rng, late) for place in places]
-        shares[hospital] = np.mean([one.named for one in found])
-        left[hospital] = np.mean([one.candidates for one in found])
+        outcomes = [_identify_patient(data, hospital, place, epsilon, spec, rng, late) for place in places]
+        shares[hospital] = np.mean([outcome.named for outcome in outcomes])
+        left[hospital] = np.mean([outcome.candidates for outcome in outcomes])
     return shares, left
 
 
@@ -155,7 +155,7 @@ def _search(words: tuple[int, ...], bits: int) -> Search:
 
 
 def _search_measures(estimate: Estimate, data: FilterData, options: MasksOptions) -> FilterMeasures:
-    """What a search of the planted range finds of the first client's update."""
+    """Return what a search of the planted range finds of the first client's update."""
     rows = int(data.client_rows[0])
     X, y = data.X[None, :rows], data.y[None, :rows].astype(float)
     (update,) = local_updates(np.zeros(X.shape[-1]), X, y, options.steps, options.step)
@@ -168,24 +168,24 @@ def _search_measures(estimate: Estimate, data: FilterData, options: MasksOptions
 
 
 def example_fits(estimate: Estimate, data: FilterData, train: np.ndarray, spec: FilterSpec) -> FilterExamples:
-    """Who is identified in the first and the last round; paths of clips; searches and lines of the case of masks."""
+    """Return shares of named patients in the first and the last round, paths of clips, and the arrays of masks."""
     options = spec.options
     if isinstance(options, MasksOptions):
-        claim, held, zero_out, lower = np.array(judgements(spec.study.delta)).T
+        claim, epsilon, zero_out, lower = np.array(judgements(spec.study.delta)).T
         return _searches(estimate, options) | FilterExamples(
-            line_claim=claim, line_epsilon=held, line_zero_out=zero_out, line_lower=lower
+            line_claim=claim, line_epsilon=epsilon, line_zero_out=zero_out, line_lower=lower
         )
-    found = FilterExamples()
+    examples = FilterExamples()
     if len(estimate.clips):
-        found |= FilterExamples(clip_path=estimate.clips, norm_path=estimate.norms)
+        examples |= FilterExamples(clip_path=estimate.clips, norm_path=estimate.norms)
     if isinstance(options, FedavgOptions | RowGradientsOptions) and is_attacked(data, options):
         targets = spec.study.example_targets
         pairs = [identification(data, estimate.epsilon_claimed, spec, targets, late=late) for late in (False, True)]
-        found |= FilterExamples(
+        examples |= FilterExamples(
             identified_shares=np.column_stack([pair[0] for pair in pairs]),
             left=np.column_stack([pair[1] for pair in pairs]),
         )
-    return found
+    return examples
 
 
 def _searches(estimate: Estimate, options: MasksOptions) -> FilterExamples:
@@ -201,6 +201,6 @@ def _searches(estimate: Estimate, options: MasksOptions) -> FilterExamples:
         searches.append(_search(tuple(words.tolist()), number))
     return FilterExamples(
         search_bits=bits.astype(float),
-        search_left=np.array([float(one.left) for one in searches]),
-        search_hits=np.array([float(len(one.hits)) for one in searches]),
+        search_left=np.array([float(search.left) for search in searches]),
+        search_hits=np.array([float(len(search.hits)) for search in searches]),
     )

@@ -77,10 +77,10 @@ def check(plan: Plan) -> None:
         for label in case.methods:
             options = plan.methods[label].options
             _check_count(f"{where}.methods lists {label}", options, settings)
-            for source, own in (STATISTICS, MASKS):
-                if type(settings) is source and not isinstance(options, own):
+            for source, options_class in (STATISTICS, MASKS):
+                if type(settings) is source and not isinstance(options, options_class):
                     raise ConfigError(f"{where}.methods lists {label}: the case is not one of training; leave it out.")
-                if isinstance(options, own) and not isinstance(settings, source | GeneratedSettings):
+                if isinstance(options, options_class) and not isinstance(settings, source | GeneratedSettings):
                     raise ConfigError(f"{where}.methods lists {label}: it needs another source; leave it out.")
 
 

@@ -26,31 +26,31 @@ def survival_curves(cube: xr.Dataset) -> Figure:
     plan = plan_behind(cube)
     cases = cases_of(cube, "half_width") if "curve_lower" in cube else []
     with_band = {case: targets for case in cases if (targets := targets_of(cube, case, "curve_lower", 1.0))}
-    bare = {case: own for case, own in with_band.items() if not plan.cases[case].settings.n_covariates}
-    shown = bare or with_band
-    if not shown:
+    bare = {case: targets for case, targets in with_band.items() if not plan.cases[case].settings.n_covariates}
+    targets_by_case = bare or with_band
+    if not targets_by_case:
         return empty(NONE)
-    columns = max(map(len, shown.values()))
-    figure, axes = panels(len(shown), columns, 4.2, 2.8, sharey="all")
+    columns = max(map(len, targets_by_case.values()))
+    figure, axes = panels(len(targets_by_case), columns, 4.2, 2.8, sharey="all")
     for ax in axes:
         ax.set_axis_off()
-    for row, (case, targets) in enumerate(shown.items()):
-        found, settings = example_fits_of(cube, case), plan.cases[case].settings
+    for row, (case, targets) in enumerate(targets_by_case.items()):
+        fits, settings = example_fits_of(cube, case), plan.cases[case].settings
         for column, (method, epsilon) in enumerate(targets):
             ax, style = axes[row * columns + column], look(cube, method)
             ax.set_axis_on()
-            times, own, low, high = (example_fit(found, name, method, epsilon) for name in ARRAYS)
+            times, survival, low, high = (example_fit(fits, name, method, epsilon) for name in ARRAYS)
             # Of parties that run apart nobody has it.
-            has_pooled = "curve_pooled" in found
-            for group in np.flatnonzero(np.isfinite(own).all(axis=1)).tolist():
+            has_pooled = "curve_pooled" in fits
+            for group in np.flatnonzero(np.isfinite(survival).all(axis=1)).tolist():
                 ax.fill_between(times, low[group], high[group], color=style.color, alpha=0.25, linewidth=0)
-                ax.plot(times, own[group], color=style.color, label=f"{style.label}, with 95 % band")
+                ax.plot(times, survival[group], color=style.color, label=f"{style.label}, with 95 % band")
                 if settings.groups:
                     by, name = getattr(settings, "group_by", ""), settings.groups[group]
                     words = f"{by}: {name}" if by else name
-                    ax.text(times[-1], float(own[group, -1]) + 0.01, words, ha="right", va="bottom", fontsize=8)
+                    ax.text(times[-1], float(survival[group, -1]) + 0.01, words, ha="right", va="bottom", fontsize=8)
                 if has_pooled:
-                    pooled = example_fit(found, "curve_pooled", method, epsilon)[group]
+                    pooled = example_fit(fits, "curve_pooled", method, epsilon)[group]
                     ax.step(times, pooled, color=BLACK, linewidth=0.9, where="post", label="pooled Kaplan-Meier")
                     for other, curve in _other_curves(cube, case, pooled, group):
                         ax.step(times, curve, "--", color=other.color, linewidth=0.9, where="post", label=other.label)
@@ -65,11 +65,11 @@ def survival_curves(cube: xr.Dataset) -> Figure:
 
 def _other_curves(cube: xr.Dataset, case: str, pooled: np.ndarray, group: int) -> list[tuple[Look, np.ndarray]]:
     """Curves of methods without a band that differ from the pooled one."""
-    found, curves = example_fits_of(cube, case), []
+    fits, curves = example_fits_of(cube, case), []
     for method in methods_of(cube, case):
-        targets = found["example_epsilon"].values[found["example_method"].values == method]
+        targets = fits["example_epsilon"].values[fits["example_method"].values == method]
         if len(targets) and not np.isfinite(targets).any():
-            curve = example_fit(found, "curve_survival", method, targets[0])[group]
+            curve = example_fit(fits, "curve_survival", method, targets[0])[group]
             if np.isfinite(curve).all() and np.abs(curve - pooled).max() > SAME:
                 curves.append((look(cube, method), curve))
     return curves
@@ -77,12 +77,12 @@ def _other_curves(cube: xr.Dataset, case: str, pooled: np.ndarray, group: int) -
 
 def targets_of(cube: xr.Dataset, case: str, array: str, wanted: float) -> list[tuple[str, float]]:
     """Methods of a case whose example fits have an array, each with its target nearest to the one that is wanted."""
-    found, kept = example_fits_of(cube, case), []
+    fits, pairs = example_fits_of(cube, case), []
     for method in methods_of(cube, case):
-        targets = found["example_epsilon"].values[found["example_method"].values == method]
+        targets = fits["example_epsilon"].values[fits["example_method"].values == method]
         finite = targets[np.isfinite(targets)].tolist()
         if finite:
             epsilon = min(finite, key=lambda e: abs(np.log(e / wanted)))
-            if np.isfinite(example_fit(found, array, method, epsilon)).any():
-                kept.append((method, epsilon))
-    return kept
+            if np.isfinite(example_fit(fits, array, method, epsilon)).any():
+                pairs.append((method, epsilon))
+    return pairs

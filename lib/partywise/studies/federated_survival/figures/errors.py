@@ -1,4 +1,4 @@
-"""What privacy costs, what intervals cover and what is read: figures over epsilon, and shares of records."""
+"""Figures of errors and of the coverage of intervals over epsilon, and of shares of records that are read."""
 
 from __future__ import annotations
 

@@ -21,15 +21,15 @@ FACTOR = 1.959963984540054
 
 def _draw(ax: Axes, cube: xr.Dataset, case: str) -> None:
     """One case: its methods with noise-aware standard errors beneath the pooled regression."""
-    found = example_fits_of(cube, case)
+    fits = example_fits_of(cube, case)
     rows: list[tuple[str, str, np.ndarray, np.ndarray]] = []
     settings = plan_behind(cube).cases[case].settings
     for label, target in targets_of(cube, case, "ratio", 2.0):
         style = look(cube, label)
-        known = np.isfinite(example_fit(found, "ratio", label, target))
-        if not rows and "ratio_pooled" in found:
-            rows.append(("pooled, no privacy", BLACK, *_pair(found, "ratio_pooled", label, target)))
-        rows.append((f"{style.label}, ε = {target:g}", style.color, *_pair(found, "ratio", label, target)))
+        known = np.isfinite(example_fit(fits, "ratio", label, target))
+        if not rows and "ratio_pooled" in fits:
+            rows.append(("pooled, no privacy", BLACK, *_pair(fits, "ratio_pooled", label, target)))
+        rows.append((f"{style.label}, ε = {target:g}", style.color, *_pair(fits, "ratio", label, target)))
     names, factor = units_of(settings, int(known.sum()))
     places = np.arange(known.sum())[::-1]
     for number, (words, color, ratio, error) in enumerate(rows):
@@ -41,9 +41,9 @@ def _draw(ax: Axes, cube: xr.Dataset, case: str) -> None:
     ax.set_xlabel("log hazard ratio")
 
 
-def _pair(found: xr.Dataset, name: str, method: str, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
+def _pair(fits: xr.Dataset, name: str, method: str, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
     """Log hazard ratios and their standard errors."""
-    return example_fit(found, name, method, epsilon), example_fit(found, f"{name}_error", method, epsilon)
+    return example_fit(fits, name, method, epsilon), example_fit(fits, f"{name}_error", method, epsilon)
 
 
 def units_of(settings: object, count: int) -> tuple[list[str], np.ndarray]:
@@ -58,8 +58,11 @@ def units_of(settings: object, count: int) -> tuple[list[str], np.ndarray]:
     if not dataset:
         return [f"x{j + 1}" for j in range(count)], np.ones(count)
     covariates = TABLES[dataset].covariates
-    names = [one.name if one.is_indicator else f"{one.name}, per {_unit(one)}" for one in covariates]
-    return names, np.array([1 / one.half_width if one.is_indicator else 1.0 for one in covariates])
+    names = [
+        covariate.name if covariate.is_indicator else f"{covariate.name}, per {_unit(covariate)}"
+        for covariate in covariates
+    ]
+    return names, np.array([1 / covariate.half_width if covariate.is_indicator else 1.0 for covariate in covariates])
 
 
 def _unit(covariate: Covariate) -> str:

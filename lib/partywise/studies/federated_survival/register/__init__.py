@@ -1,1 +1,1 @@
-"""What published systems of federated survival analysis print or say, and the facts that no fit reports."""
+"""Printed values and statements of published systems of survival analysis, and the facts that no fit reports."""

@@ -1,4 +1,4 @@
-"""What follows from the restated systems without a cube: accuracies, epsilons that are held, records that are read."""
+"""Facts of the restated systems that need no cube: accuracies, epsilons that hold, records that are read."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def _multiplier(n: int, epsilon: float, delta: float) -> float:
 def kept_epsilon(epsilon: float, delta: float, n: int = 100) -> float:
     """Epsilon of the steps that a client of n records makes with fresh noise, for a record added or removed."""
     plan = Training()
-    made = plan.rounds * plan.steps_of_round(n, "published")
-    return Exact(made * cost(mu=1 / _multiplier(n, epsilon, delta), rate=plan.sampled_rate(n))).epsilon(delta)
+    steps = plan.rounds * plan.steps_of_round(n, "published")
+    return Exact(steps * cost(mu=1 / _multiplier(n, epsilon, delta), rate=plan.sampled_rate(n))).epsilon(delta)
 
 
 def tie_error(days: float, quantity: str) -> float:
@@ -141,11 +141,11 @@ def weekly_error(against: str) -> float:
 
 def alone_share(who: str) -> float:
     """Share of records alone in a cell of the ``sum``, or of the others' as one of five ``client``s reads them."""
-    own = _weekly()
-    total = own.sum(axis=0)
+    counts = _weekly()
+    total = counts.sum(axis=0)
     if who == "sum":
         return float((total == 1).sum() / total.sum())
-    return float((alone(own) / (total.sum() - own.sum(axis=(1, 2)))).mean())
+    return float((alone(counts) / (total.sum() - counts.sum(axis=(1, 2)))).mean())
 
 
 def least_records() -> float:

@@ -1,4 +1,4 @@
-"""What attacks get out of what was sent: unknown patients, and seeds of a mask."""
+"""Figures of attacks on what was sent: unknown patients, and seeds of a mask."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def one_record(cube: xr.Dataset) -> Figure:
     if "identified_shares" not in cube:
         return empty("No layer whose updates are attacked in this configuration.")
     for case in cases_of(cube, "identified_share"):
-        found = example_fits_of(cube, case)
+        fits = example_fits_of(cube, case)
         rows = {}
         for method in methods_of(cube, case):
-            own = np.flatnonzero(found["example_method"].values == method)
-            own = own[np.isfinite(found["identified_shares"].values[own]).any(axis=(1, 2))]
-            if len(own):
-                place = own[np.argmax(found["example_epsilon"].values[own])]
-                epsilon = float(found["example_epsilon"].values[place])
+            places = np.flatnonzero(fits["example_method"].values == method)
+            places = places[np.isfinite(fits["identified_shares"].values[places]).any(axis=(1, 2))]
+            if len(places):
+                place = places[np.argmax(fits["example_epsilon"].values[places])]
+                epsilon = float(fits["example_epsilon"].values[place])
                 words = look(cube, method).label + (f", ε = {epsilon:g}" if np.isfinite(epsilon) else "")
-                rows[words] = found["identified_shares"].values[place]
+                rows[words] = fits["identified_shares"].values[place]
         if not rows:
             continue
         shares = np.stack(list(rows.values()))
@@ -73,7 +73,7 @@ def keys(cube: xr.Dataset) -> Figure:
     if not len(fits):
         return empty("No masks in this configuration.")
     known = np.isfinite(arrays[0][fits[0]])
-    bits, left, hits = (one[fits[0]][known] for one in arrays)
+    bits, left, hits = (array[fits[0]][known] for array in arrays)
     figure, (ax,) = panels(1, 1, 5.6, 3.8)
     lines = (
         ("seeds tried", 2.0**bits, RED, "o"),

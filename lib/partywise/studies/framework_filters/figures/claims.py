@@ -1,4 +1,4 @@
-"""What privacy layers say, and what holds in exact arithmetic: one line a layer with its parameters."""
+"""Figure of the epsilons that privacy layers state and those that hold: one line per layer with its parameters."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def claimed_and_held(cube: xr.Dataset) -> Figure:
     at the largest. Diamonds: methods with the certified filter, at their least target. Right panel: bits of secrecy of
     the mask of a pair of clients, and the range that was searched for a planted seed. First replicate.
     """
-    shown = [case for case in cases_of(cube, "secrecy_bits_held") if "line_epsilon" in cube]
-    if not shown:
+    cases = [case for case in cases_of(cube, "secrecy_bits_held") if "line_epsilon" in cube]
+    if not cases:
         return empty("No case of masks, with which the lines are judged, in this configuration.")
-    found = example_fits_of(cube, shown[0])
-    method = str(found["example_method"].values[0])
-    epsilons = [example_fit(found, f"line_{name}", method) for name in Judgement._fields]
+    fits = example_fits_of(cube, cases[0])
+    method = str(fits["example_method"].values[0])
+    epsilons = [example_fit(fits, f"line_{name}", method) for name in Judgement._fields]
     lines = list(all_lines())
     figure, (ax, beside) = panels(1, 2, 5.6, 0.3 * len(lines) + 2.2)
     grid = ax.get_gridspec()
@@ -61,7 +61,7 @@ def claimed_and_held(cube: xr.Dataset) -> Figure:
     grid.set_width_ratios([4.6, 1])
     names = []
     for place, (claim, line) in enumerate(lines):
-        judgement = Judgement(*(float(one[place]) for one in epsilons))
+        judgement = Judgement(*(float(values[place]) for values in epsilons))
         status = judgement.status(claim)
         _draw_line(ax, place, judgement, status)
         ax.text(INFINITE + 1.0, place, _line_shares(cube, line), va="center", fontsize=8)
@@ -69,16 +69,16 @@ def claimed_and_held(cube: xr.Dataset) -> Figure:
         names.append(f"{claim.title_for(claim.settings(**line.settings))}{words} - {claim.document.title}")
     ax.text(INFINITE + 1.0, -1.2, "identified", va="center", fontsize=8, weight="bold")
     certified = _certified(cube)
-    for place, (words, (epsilon, own, share)) in enumerate(certified.items(), len(lines)):
+    for place, (words, (epsilon, ledger_epsilon, share)) in enumerate(certified.items(), len(lines)):
         ax.plot(_place(epsilon), place, "o", markerfacecolor="white", markeredgecolor=BLACK, markersize=9)
-        ax.plot(_place(own), place, "D", label=CERTIFIED, color=BLUE, markersize=4.5)
+        ax.plot(_place(ledger_epsilon), place, "D", label=CERTIFIED, color=BLUE, markersize=4.5)
         ax.text(INFINITE + 1.0, place, share, va="center", fontsize=8)
         names.append(words)
     ax.set_yticks(range(len(names)), names, fontsize=8)
     ax.set(ylim=(len(names) - 0.4, -1.7), xlim=(NOTHING - 0.5, INFINITE + 4.0), xlabel="ε at the delta of the study")
     powers = range(-1, 11, 2)
     ax.set_xticks([NOTHING, *powers, INFINITE], ["none", *(f"$10^{{{power}}}$" for power in powers), "∞"])
-    _bits(beside, cube, shown[0], method)
+    _bits(beside, cube, cases[0], method)
     legend_of_signs(figure, [SAID, *OUTCOMES.values(), CERTIFIED, ZERO_OUT], 3)
     heading(figure, "What privacy layers say, and what holds for one client")
     return figure
@@ -104,15 +104,15 @@ def _draw_line(ax: Axes, place: int, line: Judgement, status: Status) -> None:
 
 
 def _certified(cube: xr.Dataset) -> dict[str, tuple[float, float, str]]:
-    """Of each method with the certified filter its least target, what the ledger says then, and who is identified."""
-    found = {}
+    """Return the least target of each certified method, the ledger's epsilon there, and shares of named patients."""
+    rows = {}
     methods = [*having(cube, "method", layer="certified"), *having(cube, "method", protocol="row_gradients")]
     for case in cases_of(cube, "certified_held"):
-        for method in (one for one in methods_of(cube, case) if one in methods):
-            held = series(cube, "certified_held", case, method, "epsilon")
+        for method in (label for label in methods_of(cube, case) if label in methods):
+            epsilons = series(cube, "certified_held", case, method, "epsilon")
             words = f"{title(cube, 'method', method)}, {title(cube, 'case', case)}"
-            found[words] = float(held.x[0]), float(held.mean[0]), _shares(cube, case, [method])
-    return found
+            rows[words] = float(epsilons.x[0]), float(epsilons.mean[0]), _shares(cube, case, [method])
+    return rows
 
 
 def _line_shares(cube: xr.Dataset, line: Line) -> str:
@@ -129,9 +129,9 @@ def _shares(cube: xr.Dataset, case: str, methods: list[str]) -> str:
     """Shares of patients that are named in the first round and at trained coefficients."""
     if "identified_shares" not in cube:
         return ""
-    shown = example_fits_of(cube, case)
-    fits = shown["identified_shares"].values
-    labels, epsilons = shown["example_method"].values, shown["example_epsilon"].values
+    examples = example_fits_of(cube, case)
+    fits = examples["identified_shares"].values
+    labels, epsilons = examples["example_method"].values, examples["example_epsilon"].values
     places = np.flatnonzero(np.isin(labels, methods) & np.isfinite(fits).all((1, 2)))
     if not len(places):
         return ""

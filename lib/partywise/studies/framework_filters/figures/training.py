@@ -1,4 +1,4 @@
-"""What privacy layers cost: accuracy against the epsilon that holds, and clips that follow the updates."""
+"""Figures of the cost of layers: accuracy against the epsilon that holds, and clips that follow the updates."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def _accuracies(ax: Axes, cube: xr.Dataset, case: str) -> None:
     points: dict[str, tuple[Series, np.ndarray, Series]] = {}
     ax.set_xscale("log")
     for method in methods_of(cube, case):
-        accuracy, held, said = (
+        accuracy, epsilons, claimed = (
             series(cube, name, case, method, "epsilon") for name in ("accuracy", "certified_held", "epsilon_claimed")
         )
-        points[method] = accuracy, held.mean if held else np.full(len(accuracy.x), np.inf), said
-    finite = [value for _, held, _ in points.values() for value in held.tolist() if np.isfinite(value)]
+        points[method] = accuracy, epsilons.mean if epsilons else np.full(len(accuracy.x), np.inf), claimed
+    finite = [value for _, epsilons, _ in points.values() for value in epsilons.tolist() if np.isfinite(value)]
     end = max(finite, default=1.0) * BEYOND
     beyond = 0
-    for method, (accuracy, certified, said) in points.items():
+    for method, (accuracy, certified, claimed) in points.items():
         style, known = look(cube, method), np.isfinite(certified)
         at = np.where(known, certified, end * 4.0**beyond)
         beyond += int(not known.all())
@@ -67,7 +67,7 @@ def _accuracies(ax: Axes, cube: xr.Dataset, case: str) -> None:
             linewidth=1.2,
             label=style.label,
         )
-        for x, y, start in zip(at.tolist(), accuracy.mean.tolist(), said.mean.tolist(), strict=False):
+        for x, y, start in zip(at.tolist(), accuracy.mean.tolist(), claimed.mean.tolist(), strict=False):
             if np.isfinite(start) and abs(np.log(x / start)) > 0.05:
                 ax.plot([start, x], [y, y], color=style.color, linewidth=0.6, linestyle=":")
     level = float(cube["majority"].sel(case=case).mean())
@@ -90,10 +90,10 @@ def clip_path(cube: xr.Dataset) -> Figure:
         return empty("No method with an adaptive clip in this configuration.")
     figure, axes = panels(1, len(cases), 4.8, 3.6, sharey="all")
     for ax, case in zip(axes, cases, strict=True):
-        found, end = example_fits_of(cube, case), 0
-        for place in np.flatnonzero(np.isfinite(found["clip_path"].values).any(axis=1)):
-            method = str(found["example_method"].values[place])
-            path, norms = (found[name].values[place] for name in ("clip_path", "norm_path"))
+        fits, end = example_fits_of(cube, case), 0
+        for place in np.flatnonzero(np.isfinite(fits["clip_path"].values).any(axis=1)):
+            method = str(fits["example_method"].values[place])
+            path, norms = (fits[name].values[place] for name in ("clip_path", "norm_path"))
             style, end = look(cube, method), len(path) - 1
             ax.plot(path, color=style.color, marker=style.marker, markevery=5, label=style.label)
             dots: Marks = {"label": "median length of an update", "linewidth": 0.6, "linestyle": ":"}

@@ -1,1 +1,1 @@
-"""What frameworks of federated learning print or say of their privacy layers, and the facts that no fit reports."""
+"""Printed values and statements of frameworks about their privacy layers, and the facts that no fit reports."""

@@ -1,4 +1,4 @@
-"""What follows from the restated layers without a cube: noise, accounts, epsilons, values that are read."""
+"""Facts of the restated layers that need no cube: noise, accounts, epsilons, values that are read."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def epsilon_held(
     claim: str, epsilon: float, delta: float = DELTA, relation: str = "replace_one", **settings: Scalar
 ) -> float:
     """Epsilon that holds of a claim of the audit where this one is said, by replacement or by ``zero_out``."""
-    (found,) = (one for one in CLAIMS if one.name == claim)
-    judgement = judge(found, Line(settings, epsilon), delta)
+    (layer_claim,) = (entry for entry in CLAIMS if entry.name == claim)
+    judgement = judge(layer_claim, Line(settings, epsilon), delta)
     return judgement.zero_out if relation == "zero_out" else judgement.epsilon
 
 
