@@ -1,4 +1,4 @@
-"""What a replicate of a functional study is, and its division: predictors among parties, records among folds.
+"""Replicate of a functional study, and its division: predictors among parties, records among folds.
 
 Apart from the cases, so that an edit of a loader reruns no fit of another case.
 """
@@ -102,8 +102,8 @@ def split(
     if data.has_truth:
         private |= {"operators": data.operators, "active": data.active}
     owners = [
-        Party(name, "passive", {"X": data.X[:, list(held)]}, columns=held)
-        for name, held in zip(names, columns, strict=True)
+        Party(name, "passive", {"X": data.X[:, list(indices)]}, columns=indices)
+        for name, indices in zip(names, columns, strict=True)
     ]
     return [Party("active", "active", private), *owners]
 

@@ -32,7 +32,7 @@ def antipodal_curves(settings: CurveSettings, spec: object, rng_for: Rng, resour
 
 
 def curves_of_predictors(settings: BudgetSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
-    """The same for every predictor of one record."""
+    """Curves of all predictors of one record along the first coordinate, and their opposites; ordinary curves."""
     white, other, extreme = _curves(settings, settings.n_predictors, rng_for)
     return _neighbours(white, other, extreme, -extreme)
 
@@ -78,7 +78,7 @@ def covariance_published(task: Task[SplineSettings]) -> Exposure:
 
 
 def covariance_corrected(task: Task[SplineSettings]) -> Exposure:
-    """The same with N(0, s^2 M^-1), the geometry of the clip."""
+    """Clipped coefficients plus N(0, s^2 M^-1), the geometry of the clip, at the analytic level."""
     return _coefficients(task, task.analytic, np.linalg.inv)
 
 
@@ -108,7 +108,7 @@ def orthonormal_published(task: Task[CurveSettings]) -> Exposure:
 
 
 def orthonormal_corrected(task: Task[CurveSettings]) -> Exposure:
-    """The same at the analytic level."""
+    """White noise on orthonormal coordinates at the analytic level."""
     return _orthonormal(task, task.analytic)
 
 
@@ -130,7 +130,7 @@ def radius_corrected(task: Task[CurveSettings]) -> Exposure:
     quantile = PrivateQuantile(task.epsilon, SHARE, domain)
     release = quantile(entries(_norms(task.worst[0]), unit="features"), task.noise(), owner=task.owner)
     pairs = task.pairs(
-        lambda one, other: DistributionPair(*_quantile_distributions(quantile, _norms(one), _norms(other)))
+        lambda data, neighbour: DistributionPair(*_quantile_distributions(quantile, _norms(data), _norms(neighbour)))
     )
     return Exposure({0: release}, pairs)
 
@@ -141,7 +141,7 @@ def budget_published(task: Task[BudgetSettings]) -> Exposure:
 
 
 def budget_corrected(task: Task[BudgetSettings]) -> Exposure:
-    """The same with sqrt(p) at the analytic level."""
+    """A budget kept by noise s sqrt(p) for p predictors, at the analytic level."""
     return _budget(task, task.analytic, task.settings.n_predictors)
 
 
@@ -156,8 +156,8 @@ def _budget(task: Task[BudgetSettings], multiplier: float, shares: int) -> Expos
         rng = task.rng_for("release", j)
         releases[j] = Gaussian(sigma=noise)(bounded, rng, owner=task.owner, release_id=f"curves {j}")
 
-    def pair_of(one: World, other: World) -> GaussianPair:
-        first, second = (_clipped_curves(world, settings.n_basis, settings.radius) for world in (one, other))
+    def pair_of(data: World, neighbour: World) -> GaussianPair:
+        first, second = (_clipped_curves(world, settings.n_basis, settings.radius) for world in (data, neighbour))
         return GaussianPair(first, second, noise)
 
     return Exposure(releases, task.pairs(pair_of))
@@ -179,7 +179,9 @@ def response(task: Task[CurveSettings]) -> Exposure:
 def _white(task: Task[CurveSettings], noise: float) -> tuple[AttackedPair, AttackedPair]:
     """Both pairs under white noise on orthonormal coordinates."""
     radius = task.settings.radius
-    return task.pairs(lambda one, other: GaussianPair(_record(one, None, radius), _record(other, None, radius), noise))
+    return task.pairs(
+        lambda data, neighbour: GaussianPair(_record(data, None, radius), _record(neighbour, None, radius), noise)
+    )
 
 
 def _record(world: World, gram: np.ndarray | None, radius: float) -> np.ndarray:
@@ -198,7 +200,7 @@ def _norms(world: World) -> np.ndarray:
 
 def _quantile_distributions(quantile: PrivateQuantile, *values: np.ndarray) -> list[np.ndarray]:
     """Probabilities of a private quantile in both worlds, on the common refinement of their pieces."""
-    distributions = [quantile.distribution(one) for one in values]
+    distributions = [quantile.distribution(norms) for norms in values]
     cuts = np.unique(np.concatenate([points for points, _ in distributions]))
     refined = []
     for points, shares in distributions:

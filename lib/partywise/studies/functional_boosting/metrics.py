@@ -38,9 +38,9 @@ def metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: o
 
 
 def estimate_measures(estimate: Estimate, train: np.ndarray, spec: object) -> FunctionalMeasures:
-    """What follows from the estimate and public facts, without a record."""
-    found = FunctionalMeasures(n_protected=int(train.sum()), n_selected=int(estimate.selected_predictors.sum()))
-    return FunctionalMeasures.of(estimate.numbers) | found
+    """Return the measures that follow from the estimate and public facts, without a record."""
+    counts = FunctionalMeasures(n_protected=int(train.sum()), n_selected=int(estimate.selected_predictors.sum()))
+    return FunctionalMeasures.of(estimate.numbers) | counts
 
 
 def _metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray) -> FunctionalMeasures:
@@ -49,7 +49,7 @@ def _metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray) -> Fun
     predicted = estimate.predict(X, data.basis_x)
     risk = _risk(Y, predicted)
     risk_mean, energy = _risk(Y, np.broadcast_to(data.Y[train].mean(0), Y.shape)), _risk(Y, np.zeros_like(Y))
-    found = FunctionalMeasures(
+    measures = FunctionalMeasures(
         il2=risk,
         ril2=_ratio(risk, energy),
         relative_error=_ratio(risk, risk_mean),
@@ -58,18 +58,18 @@ def _metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray) -> Fun
     )
     if estimate.received_curves is not None:
         released = _risk(Y, estimate.predict(estimate.received_curves[test]))
-        found |= FunctionalMeasures(ril2_released=_ratio(released, energy))
+        measures |= FunctionalMeasures(ril2_released=_ratio(released, energy))
     if data.has_truth:
         truth = Y - (X.reshape(len(X), -1) @ data.operators.reshape(-1, Y.shape[1]))
         risk_truth = float(np.mean(np.sum(truth**2, axis=1)))
         excess = (risk - risk_truth) / (risk_mean - risk_truth) if risk_mean > risk_truth else None
-        found |= FunctionalMeasures(excess=excess) | selection(estimate, data)
-    found |= grid_errors(Y, predicted, data)
+        measures |= FunctionalMeasures(excess=excess) | selection(estimate, data)
+    measures |= grid_errors(Y, predicted, data)
     if len(data.reference_X):
         references = zip(data.reference_X, data.reference_Y, strict=True)
         attacks = attack_metrics(estimate.predict, (data.X, data.Y), train, references, reference_model)
-        found |= FunctionalMeasures.of(attacks)
-    return found
+        measures |= FunctionalMeasures.of(attacks)
+    return measures
 
 
 def reference_model(X: np.ndarray, Y: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -141,13 +141,13 @@ def example_fits(estimate: Estimate, data: FunctionalData, train: np.ndarray, sp
     test = np.flatnonzero(~train) if not train.all() else np.arange(len(train))
     records = test[np.linspace(0, len(test) - 1, SHOWN + 2).astype(int)[1:-1]]
     predicted = estimate.predict(data.X[records])
-    own = getattr(getattr(spec, "source", None), "owner_outputs", None) is not None
-    found = kernels(estimate, _predictors(data), data.basis_x, data.basis_y) | FunctionalExamples(
+    has_ids = getattr(getattr(spec, "source", None), "owner_outputs", None) is not None
+    examples = kernels(estimate, _predictors(data), data.basis_x, data.basis_y) | FunctionalExamples(
         curve_observed=data.y_offset + data.y_scale * data.Y[records] @ curves.T,
         curve_predicted=data.y_offset + data.y_scale * predicted @ curves.T,
         record_label=np.array([_label(data.record_names[i], i) for i in records]),
     )
-    return found | FunctionalExamples(record_id=characters(data.ids[records].tolist())) if own else found
+    return examples | FunctionalExamples(record_id=characters(data.ids[records].tolist())) if has_ids else examples
 
 
 def estimate_examples(
@@ -158,12 +158,14 @@ def estimate_examples(
     return kernels(estimate, _even_choice(len(estimate.operators)), spec.public.basis_x, spec.public.basis_y)
 
 
-def kernels(estimate: Estimate, shown: np.ndarray, basis_x: BasisSpec, basis_y: BasisSpec) -> FunctionalExamples:
+def kernels(estimate: Estimate, predictors: np.ndarray, basis_x: BasisSpec, basis_y: BasisSpec) -> FunctionalExamples:
     """Kernels of some predictors on a regular grid."""
     bx, by = basis_x.build(), basis_y.build()
     s = bx.evaluate(np.linspace(*basis_x.domain, OPERATOR_GRID)) @ bx.inverse_root
     t = by.evaluate(np.linspace(*basis_y.domain, OPERATOR_GRID)) @ by.inverse_root
-    return FunctionalExamples(operator=s @ estimate.operators[shown] @ t.T, predictor_shown_index=shown.astype(float))
+    return FunctionalExamples(
+        operator=s @ estimate.operators[predictors] @ t.T, predictor_shown_index=predictors.astype(float)
+    )
 
 
 def _predictors(data: FunctionalData) -> np.ndarray:
@@ -187,8 +189,8 @@ def _label(name: str, index: int) -> float:
 
 def characters(names: list[str]) -> np.ndarray:
     """(n, 24) names as the numbers of their characters, since example fits are arrays of numbers."""
-    found = np.full((len(names), CHARACTERS), np.nan)
-    for row, name in zip(found, names, strict=True):
-        shown = name if len(name) <= CHARACTERS else f"{name[: CHARACTERS - 1]}…"
-        row[: len(shown)] = [ord(one) for one in shown]
-    return found
+    codes = np.full((len(names), CHARACTERS), np.nan)
+    for row, name in zip(codes, names, strict=True):
+        text = name if len(name) <= CHARACTERS else f"{name[: CHARACTERS - 1]}…"
+        row[: len(text)] = [ord(character) for character in text]
+    return codes

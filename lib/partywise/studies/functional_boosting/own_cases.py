@@ -28,7 +28,7 @@ Basis = BSplineBasis | FourierBasis
 def draw(
     settings: TableSettings, spec: object, rng_for: Callable[..., np.random.Generator], resources: Path
 ) -> dict[str, np.ndarray]:
-    """What a replicate differs in: it deals the records (or their groups) to the folds anew."""
+    """Draw the groups of a replicate, which deals the records (or their groups) to the folds anew."""
     groups = _common_data(settings, contents(settings.files.values())).block
     return {"block": rng_for("blocks").permutation(int(groups.max()) + 1)[groups]}
 
@@ -40,19 +40,19 @@ def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> Functiona
 
 @cached_reader
 def _common_data(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> FunctionalData:
-    """What all replicates share, with groups of records in the order of their names."""
+    """Return the data that all replicates share, with groups of records in the order of their names."""
     for file, content in files:
         LOG.info("%s: sha256 %s", file, hashlib.sha256(content).hexdigest())
     read = load(settings, dict(files))
     domain_y, n = settings.domain_of(settings.response), len(read.ids)
     bx = make_basis(settings.basis, settings.domain, settings.n_basis_x)
     by = make_basis(settings.basis, domain_y, settings.n_basis_y)
-    radii = [settings.radius if one.radius is None else one.radius for one in settings.predictors]
-    X = np.stack([smooth(one, bx, n, settings.smoothing, read.ids) for one in read.predictors], axis=1)
+    radii = [settings.radius if predictor.radius is None else predictor.radius for predictor in settings.predictors]
+    X = np.stack([smooth(predictor, bx, n, settings.smoothing, read.ids) for predictor in read.predictors], axis=1)
     Y = smooth(read.response, by, n, settings.smoothing, read.ids)
     lengths = np.sqrt(settings.domain[1] - settings.domain[0]), np.sqrt(domain_y[1] - domain_y[0])
-    for j, one in enumerate(read.predictors):
-        _check_size(one.name, X[:, j] / lengths[0], radii[j], f"predictors[{j}].radius")
+    for j, predictor in enumerate(read.predictors):
+        _check_size(predictor.name, X[:, j] / lengths[0], radii[j], f"predictors[{j}].radius")
     _check_size(read.response.name, Y / lengths[1], settings.response_radius, "response_radius")
     return FunctionalData(
         X=X,
@@ -65,8 +65,8 @@ def _common_data(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) 
         block=read.block,
         operators=np.zeros((0, bx.n_basis, by.n_basis)),
         active=np.zeros(0, dtype=bool),
-        predictor_names=np.array([one.name for one in settings.predictors]),
-        natural_party=np.array([one.party for one in settings.predictors]),
+        predictor_names=np.array([predictor.name for predictor in settings.predictors]),
+        natural_party=np.array([predictor.party for predictor in settings.predictors]),
         record_names=read.ids,
         y_offset=settings.response.centre,
         y_scale=settings.response.scale,
@@ -82,12 +82,12 @@ def smooth(curve: OwnCurve, basis: Basis, n: int, weight: float, ids: np.ndarray
     that maps values to fitted values, go to the log of the job.
     """
     length = basis.domain[1] - basis.domain[0]
-    found, df, points = np.zeros((n, basis.n_basis)), np.zeros(n), np.zeros(n)
+    coefficients, df, points = np.zeros((n, basis.n_basis)), np.zeros(n), np.zeros(n)
     for group in curve.groups:
         design = basis.evaluate(group.times)
         penalty = weight * len(group.times) * length**3
         try:
-            found[group.records] = smooth_curves(group.values, design, basis.penalty, penalty)
+            coefficients[group.records] = smooth_curves(group.values, design, basis.penalty, penalty)
         except ValueError:
             raise DataMissing(
                 f"{curve.name} has {len(group.times)} values in record {str(ids[group.records[0]])!r}, which do not "
@@ -103,7 +103,7 @@ def smooth(curve: OwnCurve, basis: Basis, n: int, weight: float, ids: np.ndarray
         "freedom a curve: least %s, median %s, most %s",
         *(curve.name, weight, basis.n_basis, *numbers),
     )
-    coordinates = found @ basis.root
+    coordinates = coefficients @ basis.root
     if np.ptp(coordinates, axis=0).max() <= SAME * np.abs(coordinates).max():
         raise DataMissing(
             f"{curve.name} is the same curve in all {n} records: it predicts nothing and cannot be predicted; take it "

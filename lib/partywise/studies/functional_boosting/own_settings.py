@@ -57,17 +57,17 @@ class TableSettings(OwnFiles, CurveSettings):
             raise ValueError("predictors is empty: list at least one.")
         super().__post_init__()
         check_holders(self.response, self.predictors)
-        for (key, one), (other, two) in combinations(self.curves.items(), 2):
-            if self._same(one, two):
+        for (key, first), (other, second) in combinations(self.curves.items(), 2):
+            if self._same(first, second):
                 raise ValueError(
-                    f"{other} is the same curve as {key} ({one.file}, {_content(one)}): "
+                    f"{other} is the same curve as {key} ({first.file}, {_content(first)}): "
                     + ("the response cannot predict itself; take it out." if key == "response" else "list it once.")
                 )
 
-    def _same(self, one: CurveFile, two: CurveFile) -> bool:
+    def _same(self, first: CurveFile, second: CurveFile) -> bool:
         """Whether two blocks read the same values of a file over times that overlap."""
-        (a, b), (c, d) = self.domain_of(one), self.domain_of(two)
-        return (one.file, _content(one)) == (two.file, _content(two)) and max(a, c) < min(b, d)
+        (a, b), (c, d) = self.domain_of(first), self.domain_of(second)
+        return (first.file, _content(first)) == (second.file, _content(second)) and max(a, c) < min(b, d)
 
     def domain_of(self, curve: CurveFile) -> tuple[float, float]:
         """Domain of a curve in the unit of time of its file."""
@@ -97,7 +97,9 @@ class TableSettings(OwnFiles, CurveSettings):
                 f"split is {self.split!r}: where parties run apart, each holds the curves of its own files; leave it "
                 "out."
             )
-        names = {"response": RESERVED[0]} | {f"predictors[{j}]": one.party for j, one in enumerate(self.predictors)}
+        names = {"response": RESERVED[0]} | {
+            f"predictors[{j}]": predictor.party for j, predictor in enumerate(self.predictors)
+        }
         check_apart(self.match)
         if self.missing != "refuse":
             raise ValueError(
@@ -110,17 +112,19 @@ class TableSettings(OwnFiles, CurveSettings):
     @property
     def response_axis(self) -> tuple[tuple[float, float], str, None]:
         """Start and end of a response, and its name with the unit; ticks are chosen by the figure."""
-        one, transform = self.response, self.response.transform
-        label = f"{one.value or 'response'}{f' ({one.unit})' if one.unit else ''}"
-        return self.domain_of(one), label if transform == "none" else f"{transform} of {label}", None
+        response, transform = self.response, self.response.transform
+        label = f"{response.value or 'response'}{f' ({response.unit})' if response.unit else ''}"
+        return self.domain_of(response), label if transform == "none" else f"{transform} of {label}", None
 
     @property
     def response_time(self) -> str:
-        """What the time of the response is called."""
-        one = self.response
-        if one.format == "long" and (self.text_of(one).time_format or self.id_of(one) == one.time):
-            return {"hour": "minute of the hour", "day": "hour of the day"}.get(one.period, f"day of the {one.period}")
-        return one.time or "time"
+        """Name of the time of the response."""
+        response = self.response
+        if response.format == "long" and (self.text_of(response).time_format or self.id_of(response) == response.time):
+            return {"hour": "minute of the hour", "day": "hour of the day"}.get(
+                response.period, f"day of the {response.period}"
+            )
+        return response.time or "time"
 
     @property
     def n_predictors(self) -> int:
@@ -157,5 +161,5 @@ def check_holders(response: ResponseFile, predictors: tuple[PredictorFile, ...])
 
 
 def _content(curve: CurveFile) -> str:
-    """What is read from a file, for a message."""
+    """Return the part of a file that is read, for a message."""
     return f"value {curve.value}" if curve.value is not None else f"columns {' '.join(curve.patterns)}"

@@ -1,4 +1,4 @@
-"""What the owner of curves takes home: predicted curves on a public grid, and operators with their bases."""
+"""Report for the owner of curves: predicted curves on a public grid, and operators with their bases."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SCALE = (
 def owner_outputs(
     estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: MethodSpec[object, object, TableSettings]
 ) -> OwnerReport:
-    """Of all records: smoothed and predicted curves, in the unit of the transformed response."""
+    """Return the smoothed and predicted curves of all records, in the unit of the transformed response."""
     by = data.basis_y.build()
     times = np.linspace(*data.basis_y.domain, GRID)
     curves = (by.evaluate(times) @ by.inverse_root).T
@@ -46,8 +46,8 @@ def model(estimate: Estimate, spec: MethodSpec[object, object, TableSettings]) -
     assert isinstance(public, PublicFacts)
     wx, wy = public.basis_x.build().inverse_root, public.basis_y.build().inverse_root
     predictors = [
-        _curve(one, settings) | {"selected": bool(chosen), "mean": wx @ mean, "operator": wx @ operator @ wy}
-        for one, chosen, mean, operator in zip(
+        _curve(predictor, settings) | {"selected": bool(chosen), "mean": wx @ mean, "operator": wx @ operator @ wy}
+        for predictor, chosen, mean, operator in zip(
             settings.predictors, estimate.selected_predictors, estimate.mean_x, estimate.operators, strict=True
         )
     ]
@@ -61,14 +61,14 @@ def model(estimate: Estimate, spec: MethodSpec[object, object, TableSettings]) -
     }
 
 
-def _curve(one: CurveFile, settings: TableSettings) -> dict[str, object]:
+def _curve(curve: CurveFile, settings: TableSettings) -> dict[str, object]:
     names = ("file", "transform", "centre", "scale")
-    named: dict[str, object] = {"name": one.name} if isinstance(one, PredictorFile) else {}
-    return named | {name: getattr(one, name) for name in names} | {"domain": settings.domain_of(one)}
+    named: dict[str, object] = {"name": curve.name} if isinstance(curve, PredictorFile) else {}
+    return named | {name: getattr(curve, name) for name in names} | {"domain": settings.domain_of(curve)}
 
 
 def _basis(spec: BasisSpec) -> dict[str, object]:
     """Kind, domain, size, and the knots of splines."""
     built = spec.build()
-    found: dict[str, object] = {"kind": spec.kind, "domain": spec.domain, "n_basis": spec.n_basis}
-    return found | ({"degree": built.degree, "knots": built.knots} if isinstance(built, BSplineBasis) else {})
+    fields: dict[str, object] = {"kind": spec.kind, "domain": spec.domain, "n_basis": spec.n_basis}
+    return fields | ({"degree": built.degree, "knots": built.knots} if isinstance(built, BSplineBasis) else {})

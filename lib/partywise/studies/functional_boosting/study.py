@@ -63,7 +63,7 @@ def check(plan: Plan) -> None:
 
 
 def _to_hold_out(settings: SimulatedSettings | TableSettings) -> str:
-    """How many units folds can count on, and the remedy."""
+    """Return the number of units that folds can count on and the remedy, for a message."""
     if isinstance(settings, TableSettings):
         key, what = ("min_records", "records") if settings.fold_block is None else ("min_blocks", "groups of records")
         return (

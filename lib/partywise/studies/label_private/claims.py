@@ -1,4 +1,4 @@
-"""What seed 002 claims about privacy: one noisy sum of features weighted by labels."""
+"""Privacy claim of seed 002: one noisy sum of features weighted by labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a replicate of the label-private study is, who holds what of it, and which rows test."""
+"""Replicate of the label-private study, its division among parties, and the rows that test."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class LabelData:
         return {}
 
     def n_protected(self, unit: str) -> int:
-        """How many of what the unit protects train: rows, or persons."""
+        """Number of protected units that train: rows, or persons."""
         return len(np.unique(self.person[self.train])) if unit == "user_label" else int(self.train.sum())
 
     def public(self) -> Public:

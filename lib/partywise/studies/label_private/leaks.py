@@ -34,7 +34,7 @@ def label_sum_published(task: Task[SumSettings]) -> Exposure:
 
 
 def label_sum_corrected(task: Task[SumSettings]) -> Exposure:
-    """The same at the analytic level."""
+    """X'y / N plus N(0, sigma^2 I), sigma at the analytic level."""
     return _label_sum_exposure(task, task.analytic)
 
 

@@ -42,12 +42,12 @@ def metrics(
     X, y = data.testing
     theta, link = estimate.theta, estimate.link
     protected = LabelPrivateMeasures(n_protected=data.n_protected(spec.study.unit))
-    found = estimate_measures(estimate, train, spec) | protected
+    measures = estimate_measures(estimate, train, spec) | protected
     if not np.all(np.isfinite(theta)):
-        return found
+        return measures
     p, loss = predict(X, theta, link), log_loss(X, y, theta, link)
     slope, intercept, error = calibration(p, y)
-    found |= LabelPrivateMeasures(
+    measures |= LabelPrivateMeasures(
         auc=finite_or_none(auc(X @ theta, y)),
         log_loss=loss,
         uninformative=loss > log(2),
@@ -58,32 +58,32 @@ def metrics(
     )
     if estimate.intervals.bounds() is not None:
         covered = estimate.intervals.coverage(data.theta) if len(data.theta) else None
-        found |= LabelPrivateMeasures(interval_coverage=covered)
+        measures |= LabelPrivateMeasures(interval_coverage=covered)
     options = spec.options
     if estimate.plan is not None and estimate.noisy_dot is not None and isinstance(options, WalrOptions):
-        return found | release_measures(estimate.theta, estimate.noisy_dot, estimate.plan, data, options)
+        return measures | release_measures(estimate.theta, estimate.noisy_dot, estimate.plan, data, options)
     if isinstance(options, ReferenceOptions):
-        found |= LabelPrivateMeasures(objective_gap=reference_gap(theta, data, options.ridge, link))
-    return found
+        measures |= LabelPrivateMeasures(objective_gap=reference_gap(theta, data, options.ridge, link))
+    return measures
 
 
 def estimate_measures(
     estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, Spec, object]
 ) -> LabelPrivateMeasures:
-    """What follows from the estimate and public facts, without a record: how many persons there are is not public."""
-    theta, n, found = estimate.theta, int(train.sum()), LabelPrivateMeasures()
+    """Return the measures of estimate and public facts, without a record: the number of persons is not public."""
+    theta, n, measures = estimate.theta, int(train.sum()), LabelPrivateMeasures()
     if spec.study.unit != "user_label":
-        found |= LabelPrivateMeasures(n_protected=n)
+        measures |= LabelPrivateMeasures(n_protected=n)
     if not np.all(np.isfinite(theta)):
-        return found | LabelPrivateMeasures(diverged=True) | LabelPrivateMeasures.of(estimate.numbers)
+        return measures | LabelPrivateMeasures(diverged=True) | LabelPrivateMeasures.of(estimate.numbers)
     norm = float(np.linalg.norm(theta))
-    found |= LabelPrivateMeasures(norm_theta=norm, n_train=n, n_coefficients=len(theta))
+    measures |= LabelPrivateMeasures(norm_theta=norm, n_train=n, n_coefficients=len(theta))
     if (bounds := estimate.intervals.bounds()) is not None:
-        found |= LabelPrivateMeasures(interval_width=float(np.mean(bounds[:, 1] - bounds[:, 0])))
+        measures |= LabelPrivateMeasures(interval_width=float(np.mean(bounds[:, 1] - bounds[:, 0])))
     plan, released = estimate.plan, estimate.noisy_dot is not None
     if plan is not None and released and isinstance(spec.options, WalrOptions) and spec.options.sigma == "classic":
-        found |= LabelPrivateMeasures(classic_limit=classic_limit(plan.delta))
-    return found | LabelPrivateMeasures.of(estimate.numbers)
+        measures |= LabelPrivateMeasures(classic_limit=classic_limit(plan.delta))
+    return measures | LabelPrivateMeasures.of(estimate.numbers)
 
 
 def finite_or_none(value: float) -> float | None:
@@ -105,7 +105,7 @@ def excess(theta: np.ndarray, data: LabelData, link: Link) -> float:
 
 
 def reference_gap(theta: np.ndarray, data: LabelData, ridge: float, link: Link) -> float:
-    """How far a trainer without noise stays above the least penalised objective."""
+    """Excess of the penalised objective of a trainer without noise over its least value."""
     X, y = data.training
     objective = Objective(X, y @ X / len(X), ridge_vector(ridge, X.shape[1]), link)
     return objective.at(theta).value - objective.at(penalised_optimum(X, y, ridge, link)).value
@@ -114,20 +114,22 @@ def reference_gap(theta: np.ndarray, data: LabelData, ridge: float, link: Link) 
 def release_measures(
     theta: np.ndarray, noisy_dot: np.ndarray, plan: Plan, data: LabelData, options: WalrOptions
 ) -> LabelPrivateMeasures:
-    """How near the trainer came to the optimum of its release, and what other draws of the plan would have given."""
+    """Return the trainer's gap to the optimum of its release, and the results of other draws of the plan."""
     X = data.training[0]
-    found = LabelPrivateMeasures()
+    measures = LabelPrivateMeasures()
     if options.trainer != "newton" and np.any(plan.ridge):
         objective = planned_objective(X, noisy_dot, plan)
         gap = objective.at(theta).value - fit_walr(X, noisy_dot, plan).objective
-        found |= LabelPrivateMeasures(objective_gap=gap)
+        measures |= LabelPrivateMeasures(objective_gap=gap)
     if options.noise_draws:
-        found |= noise_measures(data, plan, options.noise_draws, theta, lambda one: excess(one, data, plan.link))
+        measures |= noise_measures(
+            data, plan, options.noise_draws, theta, lambda coefficients: excess(coefficients, data, plan.link)
+        )
     if options.bounded_draws:
-        found |= share_unbounded(data, plan, options.bounded_draws)
+        measures |= share_unbounded(data, plan, options.bounded_draws)
     if options.audit_draws:
-        found |= audit_measures(data, plan, options.audit_draws, delta=plan.delta)
-    return found
+        measures |= audit_measures(data, plan, options.audit_draws, delta=plan.delta)
+    return measures
 
 
 def example_fits(
@@ -144,9 +146,9 @@ def example_fits(
     path = np.full((len(PATH), len(STEPS)), np.nan)
     if isinstance(spec.options, WalrOptions | ReferenceOptions) and spec.options.trace_steps:
         path = walk(estimate, data, spec.options)
-    found = LabelPrivateExamples(calibration_predicted=predicted, calibration_observed=observed)
-    found |= LabelPrivateExamples(path_steps=STEPS.astype(float))
-    return found | LabelPrivateExamples.of(dict(zip(PATH, path, strict=True)))
+    examples = LabelPrivateExamples(calibration_predicted=predicted, calibration_observed=observed)
+    examples |= LabelPrivateExamples(path_steps=STEPS.astype(float))
+    return examples | LabelPrivateExamples.of(dict(zip(PATH, path, strict=True)))
 
 
 def curve(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

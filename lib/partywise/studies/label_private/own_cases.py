@@ -29,7 +29,7 @@ LOG = logging.getLogger("partywise")
 
 
 class Read(NamedTuple):
-    """What all replicates share: X (N, k) with the intercept, labels, names of records, and persons (None: unknown)."""
+    """Data of all replicates: X (N, k) with the intercept, labels, names of records, and persons (None: unknown)."""
 
     X: np.ndarray
     y: np.ndarray
@@ -38,14 +38,14 @@ class Read(NamedTuple):
 
 
 class Split(TypedDict):
-    """Which records train, and the root of the evaluator's randomness."""
+    """Mask of the records that train, and the root of the evaluator's randomness."""
 
     train: np.ndarray
     key: int
 
 
 def draw(settings: OwnSettings, spec: object, rng_for: Callable[..., np.random.Generator], resources: Path) -> Split:
-    """What a replicate differs in: it splits the records anew, with all rows of a person on one side."""
+    """Draw the split of a replicate, which divides the records anew, with all rows of a person on one side."""
     read = _read(settings, contents(settings.files.values()))
     if read.persons is None:
         train = training_rows(len(read.y), settings.test_share, rng_for("split"))
@@ -67,36 +67,37 @@ def table(settings: OwnSettings, drawn: Split) -> LabelData:
 
 @cached_reader
 def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> Read:
-    held, labels = _one_file(settings, dict(files)) if settings.file is not None else _two_files(settings, dict(files))
-    check_count(len(held.rows), settings)
-    X = features([held], settings.columns, 0.0, clip=True)
+    table, labels = _one_file(settings, dict(files)) if settings.file is not None else _two_files(settings, dict(files))
+    check_count(len(table.rows), settings)
+    X = features([table], settings.columns, 0.0, clip=True)
     y = class_labels(labels, settings.response, settings.positive)
-    ids = record_names(held, settings.features_id, several=False)
+    ids = record_names(table, settings.features_id, several=False)
     LOG.info("records: %d, of which %d are of class 1", len(y), int(y.sum()))
-    persons = None if settings.user is None else tuple(held.column(settings.user))
+    persons = None if settings.user is None else tuple(table.column(settings.user))
     return Read(np.column_stack([np.ones(len(X)), X]), y, tuple(ids), persons)
 
 
 def _one_file(settings: OwnSettings, texts: dict[str, bytes]) -> tuple[TextTable, TextTable]:
     whole = open_table(settings, None, texts, settings.file)
-    kept = bounded(complete(whole, [*_feature_columns(settings, settings.id), settings.response], settings), settings)
-    return kept, kept
+    table = bounded(complete(whole, [*_feature_columns(settings, settings.id), settings.response], settings), settings)
+    return table, table
 
 
 def _two_files(settings: OwnSettings, texts: dict[str, bytes]) -> tuple[TextTable, TextTable]:
     """Features and labels, row by row of the same record, in the order of the features' file."""
-    held = settings.roles
-    tables, keys = [open_table(settings, one, texts) for one in held], [settings.id_of(one) or "" for one in held]
+    blocks = settings.roles
+    tables = [open_table(settings, block, texts) for block in blocks]
+    keys = [settings.id_of(block) or "" for block in blocks]
     rows: dict[str, Rows] = {
-        one.party: Rows(f"{one.party} ({one.file})", record_names(t, key, several=True))
-        for one, t, key in zip(held, tables, keys, strict=True)
+        block.party: Rows(f"{block.party} ({block.file})", record_names(t, key, several=True))
+        for block, t, key in zip(blocks, tables, keys, strict=True)
     }
     common = set(match_ids(rows, settings.match, keys[0]))
     wanted = (_feature_columns(settings, keys[0]), [keys[1], settings.response])
     features, labels = (complete(t, names, settings) for t, names in zip(tables, wanted, strict=True))
     place = {name: i for i, name in enumerate(labels.ids(keys[1]))}
-    kept = [i for i, name in enumerate(features.ids(keys[0])) if name in place and name in common]
-    known = bounded(select_rows(features, kept), settings)
+    positions = [i for i, name in enumerate(features.ids(keys[0])) if name in place and name in common]
+    known = bounded(select_rows(features, positions), settings)
     return known, select_rows(labels, [place[name] for name in known.ids(keys[0])])
 
 

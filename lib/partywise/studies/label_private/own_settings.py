@@ -33,13 +33,13 @@ class OwnSettings(OwnRecords, CaseSettings):
         if self.file is not None:
             check_unread_options(self, ("match", "response_party"), "two tables")
             return
-        names = [one.party for one in self.tables]
+        names = [table.party for table in self.tables]
         if len(names) != 2:
             raise ValueError(f"tables has {len(names)} entries: give two, one with features and one with the labels.")
         check_party_names("tables", tuple(names), ())
         if self.response_party not in names:
             raise ValueError(f"response_party is {self.response_party!r}: the tables are of {' and '.join(names)}.")
-        if any(self.id_of(one) is None for one in self.tables):
+        if any(self.id_of(table) is None for table in self.tables):
             raise ValueError("id is None: two tables are matched by ids; name their column.")
 
     @property
@@ -50,7 +50,7 @@ class OwnSettings(OwnRecords, CaseSettings):
     @property
     def roles(self) -> tuple[FileBlock, ...]:
         """The table that has the features, and the one that has the labels."""
-        return tuple(sorted(self.tables, key=lambda one: one.party == self.response_party))
+        return tuple(sorted(self.tables, key=lambda table: table.party == self.response_party))
 
     @property
     def features_id(self) -> str | None:
@@ -59,7 +59,7 @@ class OwnSettings(OwnRecords, CaseSettings):
 
     @property
     def party_names(self) -> tuple[str, str]:
-        """Who holds the features, and who the labels."""
+        """Names of the party with the features and of the party with the labels."""
         return (self.roles[0].party, self.roles[1].party) if self.tables else ("trainer", "measurer")
 
     def by_party(self, n_parties: int) -> dict[str, tuple[str, ...]]:
@@ -75,5 +75,5 @@ class OwnSettings(OwnRecords, CaseSettings):
                 f"missing is {self.missing!r}: where parties run apart, none knows which rows the other drops; leave "
                 "them out of both files, and missing too."
             )
-        keys = {one.party: (f"tables[{k}].file",) for k, one in enumerate(self.tables)}
+        keys = {table.party: (f"tables[{k}].file",) for k, table in enumerate(self.tables)}
         return {name: keys[name] for name in self.party_names}

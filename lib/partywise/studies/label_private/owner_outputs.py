@@ -1,4 +1,4 @@
-"""What the owner of a table takes home: probabilities of the records, and coefficients in the units of the files."""
+"""Report for the owner of a table: probabilities of the records, and coefficients in the units of the files."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ SCALE = (
 def owner_outputs(
     estimate: Estimate, data: LabelData, train: np.ndarray, spec: MethodSpec[object, object, OwnSettings]
 ) -> OwnerReport:
-    """Of all records, in the order of the file."""
-    told = model(estimate, spec)
+    """Return the report on all records, in the order of the file."""
+    model_fields = model(estimate, spec)
     finite = bool(np.all(np.isfinite(estimate.theta)))
     predicted = predict(data.X, estimate.theta) if finite else np.full(len(data.y), np.nan)
-    return OwnerReport(data.ids, ~train, {"observed": data.labels, "predicted": predicted}, told)
+    return OwnerReport(data.ids, ~train, {"observed": data.labels, "predicted": predicted}, model_fields)
 
 
 def own_predictions(estimate: Estimate, block: Mapping[str, np.ndarray], fold: Fold, spec: object) -> np.ndarray:
@@ -47,11 +47,11 @@ def model(estimate: Estimate, spec: MethodSpec[object, object, OwnSettings]) -> 
     theta, columns = estimate.theta, spec.settings.columns
     scale = scale_of(columns, 0.0)
     coefficients, gain = scale.coefficients(theta[1:])
-    told = [{**one, "coefficient": value} for one, value in zip(feature_rows(columns), coefficients, strict=True)]
+    rows = [{**row, "coefficient": value} for row, value in zip(feature_rows(columns), coefficients, strict=True)]
     if estimate.noise_errors is not None:
-        for one, value in zip(told, scale.slope * estimate.noise_errors[1:], strict=True):
-            one["noise_sd"] = value
+        for row, value in zip(rows, scale.slope * estimate.noise_errors[1:], strict=True):
+            row["noise_sd"] = value
     if (bounds := estimate.intervals.bounds()) is not None:
-        for one, ends in zip(told, np.transpose([scale.coefficients(end[1:])[0] for end in bounds.T]), strict=True):
-            one["interval"] = sorted(ends.tolist())
-    return {"kind": "logistic regression", "scale": SCALE, "intercept": theta[0] + gain, "coefficients": told}
+        for row, ends in zip(rows, np.transpose([scale.coefficients(end[1:])[0] for end in bounds.T]), strict=True):
+            row["interval"] = sorted(ends.tolist())
+    return {"kind": "logistic regression", "scale": SCALE, "intercept": theta[0] + gain, "coefficients": rows}

@@ -58,9 +58,9 @@ def share_unbounded(data: LabelData, plan: Plan, count: int) -> LabelPrivateMeas
     With many rows only the coordinate test is made: the share is then a lower bound.
     """
     X = data.training[0]
-    found = [minimiser_status(X, v, plan.link) for v in draws(data, plan, count, "bounded")]
-    without = sum(status in ("unbounded", "boundary") for status in found)
-    return LabelPrivateMeasures(share_unbounded=without / count, share_unknown=found.count("unknown") / count)
+    statuses = [minimiser_status(X, v, plan.link) for v in draws(data, plan, count, "bounded")]
+    without = sum(status in ("unbounded", "boundary") for status in statuses)
+    return LabelPrivateMeasures(share_unbounded=without / count, share_unknown=statuses.count("unknown") / count)
 
 
 def audit_measures(data: LabelData, plan: Plan, count: int, delta: float) -> LabelPrivateMeasures:

@@ -15,7 +15,7 @@ PATH_RUNS = 5
 
 @dataclass(frozen=True)
 class CaseSettings(CheckedFields):
-    """What every case may set.
+    """Settings that every case may have.
 
     test_share : share of the rows that are held out
     delta : delta of this case instead of the study's, for data so small that 1e-5 is below any use

@@ -42,8 +42,8 @@ class Spec(CheckedFields):
 
 def check(plan: Plan) -> None:
     """Contradictions between keys that only this study can see."""
-    own = all(isinstance(case.settings, OwnSettings) for case in plan.cases.values())
-    if own and "figures" in plan.block and "excess_by_size" in plan.figures:
+    all_own = all(isinstance(case.settings, OwnSettings) for case in plan.cases.values())
+    if all_own and "figures" in plan.block and "excess_by_size" in plan.figures:
         raise ConfigError(
             "studies.label_private.figures lists 'excess_by_size': it shows a sweep of generated data, and all cases "
             "here are own data; take utility_by_epsilon."

@@ -29,9 +29,9 @@ def real_curves(cube: xr.Dataset) -> Figure:
     if case is None:
         return empty("No real day curves in this configuration.")
     drawn, (hours, unit, ticks) = example_fits_of(cube, case), cases[case].settings.response_axis
-    own = methods_of(cube, case)
-    floor = next((m for m in having(cube, "method", protocol="boosting", noise="none") if m in own), None)
-    private = [m for m in own if np.isfinite(_epsilons(drawn, m)).any()]
+    methods = methods_of(cube, case)
+    floor = next((m for m in having(cube, "method", protocol="boosting", noise="none") if m in methods), None)
+    private = [m for m in methods if np.isfinite(_epsilons(drawn, m)).any()]
     if not private or floor is None:
         return empty("Real day curves need a method without noise (protocol boosting, noise none) and a private one.")
     labels, observed = example_fit(drawn, "record_label", floor), example_fit(drawn, "curve_observed", floor)
@@ -63,7 +63,7 @@ def _epsilons(drawn: xr.Dataset, method: str) -> np.ndarray:
 def _record(name: np.ndarray, label: int) -> str:
     """The id of the record out of its characters; without one a date out of eight digits, or a number."""
     if np.isfinite(name).any():
-        return "".join(chr(int(one)) for one in name[np.isfinite(name)])
+        return "".join(chr(int(code)) for code in name[np.isfinite(name)])
     digits = f"{label:08d}"
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}" if label >= 10_000_000 else f"record {label}"
 
@@ -101,10 +101,10 @@ def operators(cube: xr.Dataset) -> Figure:
         return empty(
             "No simulated case with the true operators (protocol baseline, kind oracle) in this configuration."
         )
-    drawn, own = example_fits_of(cube, case), methods_of(cube, case)
-    truth_of = next(m for m in truths if m in own)
+    drawn, methods = example_fits_of(cube, case), methods_of(cube, case)
+    truth_of = next(m for m in truths if m in methods)
     scaled = having(cube, "method", s_mode="sqrt_j") + having(cube, "method", s_mode="calibrated")
-    rows = [truth_of, *(m for m in having(cube, "method", protocol="boosting") if m in own and m not in scaled)]
+    rows = [truth_of, *(m for m in having(cube, "method", protocol="boosting") if m in methods and m not in scaled)]
     truth, names = example_fit(drawn, "operator", truth_of), example_fit(drawn, "predictor_shown_index", truth_of)
     count, limit = len(names), float(np.quantile(np.abs(truth), 0.98))
     figure, axes = panels(len(rows), count, 1.7, 1.45, sharex=True, sharey=True)

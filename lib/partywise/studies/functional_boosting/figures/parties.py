@@ -53,8 +53,8 @@ def busiest_case(cube: xr.Dataset) -> str | None:
 
 def learners(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
     """Methods of a case on released curves with the certified protocol, by what one base learner stands for."""
-    own = methods_of(cube, case)
-    boosting = [method for method in having(cube, "method", protocol="boosting") if method in own]
+    case_methods = methods_of(cube, case)
+    boosting = [method for method in having(cube, "method", protocol="boosting") if method in case_methods]
     party = having(cube, "method", learner="party")
     kinds = {"predictor": [m for m in boosting if m not in party], "party": [m for m in boosting if m in party]}
     return {kind: methods for kind, methods in kinds.items() if methods}
@@ -67,12 +67,12 @@ def _busiest(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
 
 def _by_learner(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
     """Methods on released curves by learner, and those as published, each beside the baselines without the truth."""
-    own, truths = methods_of(cube, case), having(cube, "method", protocol="baseline", kind="oracle")
+    case_methods, truths = methods_of(cube, case), having(cube, "method", protocol="baseline", kind="oracle")
     groups = {LEARNERS[kind]: methods for kind, methods in learners(cube, case).items()}
     groups["as published (no finite certificate)"] = [
-        m for m in having(cube, "method", protocol="published") if m in own
+        m for m in having(cube, "method", protocol="published") if m in case_methods
     ]
-    floors = [m for m in having(cube, "method", protocol="baseline") if m in own and m not in truths]
+    floors = [m for m in having(cube, "method", protocol="baseline") if m in case_methods and m not in truths]
     return {words: [*floors, *methods] for words, methods in groups.items() if methods}
 
 
@@ -104,11 +104,11 @@ def _modes(cube: xr.Dataset, case: str) -> dict[str, dict[str, str]]:
     """The first method of each learner with noise of a fixed level, and with one that grows as sqrt(J)."""
     quiet = having(cube, "method", noise="none") + having(cube, "method", s_mode="calibrated")
     growing = having(cube, "method", s_mode="sqrt_j")
-    found: dict[str, dict[str, str]] = {"fixed": {}, "sqrt_j": {}}
+    by_noise: dict[str, dict[str, str]] = {"fixed": {}, "sqrt_j": {}}
     for learner, methods in learners(cube, case).items():
         for method in (m for m in methods if m not in quiet):
-            found["sqrt_j" if method in growing else "fixed"].setdefault(learner, method)
-    return found
+            by_noise["sqrt_j" if method in growing else "fixed"].setdefault(learner, method)
+    return by_noise
 
 
 def claims_about_parties(cube: xr.Dataset) -> Figure:

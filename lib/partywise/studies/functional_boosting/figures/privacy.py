@@ -48,7 +48,7 @@ error_by_epsilon = Lines(
 
 
 def claimed_and_certified(cube: xr.Dataset) -> Figure:
-    """What the published noise proves, against the basis size Q, for several units of time, at one claim.
+    """Certified epsilon of the published noise against the basis size Q, for several units of time, at one claim.
 
     The curves are the same; only their basis and the unit in which time is measured differ. A line above the dotted
     claim means that the claim is exceeded; one below it, that more noise is added than the claim needs. Certificates

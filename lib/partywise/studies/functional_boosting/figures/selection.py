@@ -1,4 +1,4 @@
-"""Which predictors a fit touches, as a table: most shares are 0 or 1, which a picture of points does not tell."""
+"""Table of the predictors that a fit touches: most shares are 0 or 1, which a picture of points does not show."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def selection_quality(cube: xr.Dataset) -> Figure:
     groups = learners(cube, case)
     if not groups:
         return empty("No method with released curves in this configuration.")
-    counts = sorted({int(x) for own in groups.values() for m in own for x in _shares(cube, case, m, "sensitivity").x})
+    counts = sorted(
+        {int(x) for group in groups.values() for m in group for x in _shares(cube, case, m, "sensitivity").x}
+    )
     rows = sum(map(len, groups.values())) + 1.3 * len(groups)
     width = NAMES + (len(counts) * SHARE + 0.2) * len(KINDS)
     figure, (ax,) = panels(1, 1, width, ROW * (rows + 3.6) + 0.3)

@@ -31,14 +31,14 @@ def calibration_curves(cube: xr.Dataset) -> Figure:
         return empty("No case with ridge none and noise auto in this configuration.")
     figure, axes = panels(len(cases), len(targets), 3.1, 2.9, sharex=True, sharey=True)
     for row, case in enumerate(cases):
-        shown = example_fits_of(cube, case)
+        examples = example_fits_of(cube, case)
         for column, epsilon in enumerate(targets):
             ax = axes[row * len(targets) + column]
             ax.plot([0, 1], [0, 1], color=GREY, linewidth=1.0, linestyle=":", label="perfect calibration")
             free = [m for m in having(cube, "method", protocol="non_private") if m in methods_of(cube, case)]
             fits = [(method, np.inf) for method in free] + [(method, epsilon) for method in compared[case]]
             for number, fit in enumerate(fits):
-                _curve(ax, shown, look(cube, fit[0]), fit, number)
+                _curve(ax, examples, look(cube, fit[0]), fit, number)
             ax.set_title(f"{title(cube, 'case', case)}, ε = {epsilon:g}")
             ax.set(aspect="equal", xlabel="mean prediction" if row == len(cases) - 1 else "")
         axes[row * len(targets)].set_ylabel("share of positive labels")
@@ -49,13 +49,13 @@ def calibration_curves(cube: xr.Dataset) -> Figure:
 
 def _shown_targets(cube: xr.Dataset, cases: list[str]) -> list[float]:
     """The targets 0.1 and 1 where they were run, else the least and the largest of all cases."""
-    kept = [
+    targets = [
         e for e in cube["epsilon"].values.tolist() if np.isfinite(e) and all(computed_at(cube, c, e) for c in cases)
     ]
-    wanted = [e for e in kept if e in (0.1, 1.0)]
-    return wanted or sorted({*kept[:1], *kept[-1:]})
+    wanted = [e for e in targets if e in (0.1, 1.0)]
+    return wanted or sorted({*targets[:1], *targets[-1:]})
 
 
-def _curve(ax: Axes, shown: xr.Dataset, style: Look, fit: tuple[str, float], number: int) -> None:
-    x, y = (example_fit(shown, f"calibration_{name}", *fit) for name in ("predicted", "observed"))
+def _curve(ax: Axes, examples: xr.Dataset, style: Look, fit: tuple[str, float], number: int) -> None:
+    x, y = (example_fit(examples, f"calibration_{name}", *fit) for name in ("predicted", "observed"))
     ax.plot(x, y, **style.marks | overlay_marks(number))

@@ -143,8 +143,8 @@ def _plot_shares(
 def _draws(cube: xr.Dataset, cases: list[str]) -> str:
     """Number of draws that a share is of, in words."""
     methods = plan_behind(cube).methods
-    own = {getattr(methods[m].options, "bounded_draws", 0) for case in cases for m in methods_of(cube, case)} - {0}
-    return f"{' or '.join(map(str, sorted(own)))} draws of the noise each"
+    counts = {getattr(methods[m].options, "bounded_draws", 0) for case in cases for m in methods_of(cube, case)} - {0}
+    return f"{' or '.join(map(str, sorted(counts)))} draws of the noise each"
 
 
 def _plot_line(ax: Axes, x: np.ndarray, y: np.ndarray, index: int, label: str, /, **options: Unpack[Marks]) -> None:
@@ -168,8 +168,8 @@ def _targets(cube: xr.Dataset, cases: list[tuple[str, float]]) -> list[float]:
     """Targets at which every one of the cases has shares."""
     if len(cases) < 2:
         return []
-    found = [set(_shares(cube, case).x[np.isfinite(_shares(cube, case).x)]) for case, _ in cases]
-    return sorted(set.intersection(*found))
+    targets = [set(_shares(cube, case).x[np.isfinite(_shares(cube, case).x)]) for case, _ in cases]
+    return sorted(set.intersection(*targets))
 
 
 def _share_at(cube: xr.Dataset, case: str, epsilon: float) -> float:
@@ -208,9 +208,9 @@ running_away = Lines(
 
 def _fits_with_path(cube: xr.Dataset, case: str, name: str) -> list[tuple[str, float]]:
     """Method and epsilon of the example fits of a case that hold a path."""
-    shown = example_fits_of(cube, case)
-    known = np.isfinite(shown[name].values).any(axis=1)
-    pairs = zip(shown["example_method"].values[known], shown["example_epsilon"].values[known], strict=True)
+    examples = example_fits_of(cube, case)
+    known = np.isfinite(examples[name].values).any(axis=1)
+    pairs = zip(examples["example_method"].values[known], examples["example_epsilon"].values[known], strict=True)
     return [(str(method), float(epsilon)) for method, epsilon in pairs]
 
 
@@ -221,10 +221,10 @@ def _unprivate(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
 
 def _gaps(ax: Axes, cube: xr.Dataset, case: str) -> None:
     """Paths of the trainers without privacy, and where the exact solver has ended."""
-    shown = example_fits_of(cube, case)
+    examples = example_fits_of(cube, case)
     free = [method for method, epsilon in _fits_with_path(cube, case, "path_gap") if np.isinf(epsilon)]
     for index, method in enumerate(free):
-        passes, gap = (example_fit(shown, name, method, np.inf) for name in ("path_passes", "path_gap"))
+        passes, gap = (example_fit(examples, name, method, np.inf) for name in ("path_passes", "path_gap"))
         _plot_line(ax, passes, np.maximum(gap, SMALLEST_GAP), index, look(cube, method).label, markersize=4)
     exact, words = having(cube, "method", protocol="non_private", trainer="newton"), size_of(cube, case)
     for method in (m for m in exact if m in methods_of(cube, case)):
@@ -260,7 +260,7 @@ gap_by_passes = Panels(
 
 
 def classic_noise(cube: xr.Dataset) -> Figure:
-    """What the classic noise formula claims, what it certifies, and what an attack on it proves, for one label.
+    """Claim of the classic noise formula, its certificate, and the bound that an attack on it proves, for one label.
 
     Left: epsilon against the claim; right: the difference to the claim, above 0 where the claim is broken. Means over
     {replicates}; the certificate is a number of the formula alone and has no spread. The attack gives a lower bound,
@@ -302,8 +302,8 @@ def classic_noise(cube: xr.Dataset) -> Figure:
     right.set(xlabel="claimed ε", ylabel="ε minus claim", xscale="log")
     for ax in (left, right):
         # On a logarithmic axis neighbours below a ratio of 1.3 would touch.
-        shown = [x for k, x in enumerate(claimed.mean) if k == 0 or x > 1.3 * claimed.mean[k - 1]]
-        ax.set_xticks(shown, [f"{target:g}" for target in shown])
+        ticks = [x for k, x in enumerate(claimed.mean) if k == 0 or x > 1.3 * claimed.mean[k - 1]]
+        ax.set_xticks(ticks, [f"{target:g}" for target in ticks])
         ax.xaxis.set_minor_locator(NullLocator())
     legend_below(figure, [left, right], 2)
     whose = "" if protected_unit(cube) == "one label" else f"; certified for {protected_unit(cube)}"

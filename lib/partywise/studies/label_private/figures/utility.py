@@ -23,12 +23,12 @@ AXES = {"n": "training rows N", "k": "features k with the intercept", "dependenc
 def data_cases(cube: xr.Dataset, variable: str) -> list[str]:
     """Cases with the variable at two targets of epsilon or more, where methods are compared and nothing is swept."""
     sized = {case for axis in AXES for case, _ in sized_cases(cube, axis)}
-    kept = [case for case in cases_of(cube, variable) if case not in sized and len(methods_of(cube, case)) > 1]
-    return [case for case in kept if len(_targets(cube, variable, case)) > 1]
+    candidates = [case for case in cases_of(cube, variable) if case not in sized and len(methods_of(cube, case)) > 1]
+    return [case for case in candidates if len(_targets(cube, variable, case)) > 1]
 
 
 def protected_unit(cube: xr.Dataset) -> str:
-    """What an epsilon is of, in words: a label, or all labels of a person where the study protects persons."""
+    """Return what an epsilon protects, in words: a label, or all labels of a person if the study protects persons."""
     return "all labels of a person" if plan_behind(cube).spec.unit == "user_label" else "one label"
 
 
@@ -45,8 +45,8 @@ def size_of(cube: xr.Dataset, case: str) -> str:
 
 def _targets(cube: xr.Dataset, variable: str, case: str) -> list[float]:
     """Targets at which a case has the variable."""
-    shown = cube[variable].sel(case=case).notnull()
-    known = shown.any([d for d in shown.dims if d != "epsilon"]).values & np.isfinite(cube["epsilon"].values)
+    has_value = cube[variable].sel(case=case).notnull()
+    known = has_value.any([d for d in has_value.dims if d != "epsilon"]).values & np.isfinite(cube["epsilon"].values)
     return list(cube["epsilon"].values[known].tolist())
 
 
