@@ -213,7 +213,7 @@ def test_null_columns_have_the_means_that_screening_saw(model):
     chosen = np.array([0, 4, 5, 17, 18, 59])
     X, y = client.records(chosen)
     assert np.array_equal(X[:, :2], client.support_records[0][:, [0, 4]])
-    for slices in (client.own, data.public_slices):
+    for slices in (client.quantile_slices, data.public_slices):
         means, counts = client.profile(slices)
         codes = slices.codes(y)
         assert np.array_equal(counts, np.bincount(codes, minlength=8))

@@ -1,4 +1,4 @@
-"""Who holds the data of an audit: every owner holds the four worlds of the experimenter."""
+"""Division of the data of an audit: every owner holds the four worlds of the experimenter."""
 
 from __future__ import annotations
 

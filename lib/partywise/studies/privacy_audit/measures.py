@@ -1,4 +1,4 @@
-"""What attacks show of the mechanism of a claim, and what the ledger certifies for it."""
+"""Results of attacks on the mechanism of a claim, and what the ledger certifies for it."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def metrics(
 
 
 def certified(ledger: Ledger, names: Sequence[str], spec: MethodSpec[object, Spec, ClaimSettings]) -> AuditMeasures:
-    """What is proved of the mechanism, for the unit and at the delta of the claim."""
+    """Return the epsilon that is certified for the mechanism, for the unit and at the delta of the claim."""
     claim = spec.source
     assert isinstance(claim, Claim)
     delta = claim.delta(spec.settings, spec.study.delta)

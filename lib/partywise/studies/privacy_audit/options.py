@@ -11,7 +11,7 @@ from ...core.checks import CheckedFields, Count, Range, Share
 @final
 @dataclass(frozen=True)
 class AuditOptions(CheckedFields):
-    """How a mechanism is built and how hard it is attacked.
+    """Variant of a mechanism, and effort of the attacks on it.
 
     variant : ``published`` (formula for formula) or ``corrected``
     draws : releases a world and pair of neighbours; confidence : of each lower bound

@@ -29,7 +29,7 @@ ROUNDING = 1e-9
 
 
 class TaskFacts(TypedDict):
-    """What is public of the task of every owner."""
+    """Public facts of the task of every owner."""
 
     epsilon: float
     delta: float
@@ -39,7 +39,7 @@ class TaskFacts(TypedDict):
 
 
 def local_exposure(party: Party, mechanism: Mechanism, settings: ClaimSettings, public: TaskFacts) -> Exposure:
-    """What a party makes of the first of its data sets, and how it is attacked by who knows all four."""
+    """Return what a party releases of the first of its data sets, and the attacks of a reader who knows all four."""
     worlds = [World(x, y) for x, y in zip(party.block["x"], party.block["y"], strict=True)]
     worst, ordinary = (worlds[0], worlds[1]), (worlds[2], worlds[3])
     exposure: Exposure = mechanism.expose(Task(settings, worst=worst, ordinary=ordinary, owner=party.name, **public))
@@ -59,7 +59,7 @@ def local_audit(
     options: AuditOptions,
     rng_for: Callable[..., np.random.Generator],
 ) -> AuditEstimate:
-    """What attacks show; the experimenter sits with this party."""
+    """Return the results of the attacks; the experimenter sits with this party."""
     worst, ordinary = (
         pair.audit(rng_for("audit", name), options.draws, delta, options.confidence)
         for name, pair in zip(("worst", "ordinary"), exposure.pairs, strict=True)
@@ -70,7 +70,7 @@ def local_audit(
 
 
 def bounds(worst: Verdict, ordinary: Verdict, claim: float, delta: float) -> dict[str, Scalar]:
-    """What the two attacks prove; a claim is refuted by a bound above it, or by the exact epsilon of one pair."""
+    """Return the bounds of both attacks; a claim is refuted by one above it, or by the exact epsilon of one pair."""
     from_mu = None if worst.mu_lower is None else float(gaussian_epsilon(worst.mu_lower, delta))
     proved = [bound for bound in (worst.lower, from_mu, worst.exact) if bound is not None]
     return {

@@ -28,7 +28,7 @@ KEYS = 2**62
 
 
 class ModelDraw(TypedDict):
-    """What a replicate of a model is made of."""
+    """Draw of a replicate of a model."""
 
     beta: np.ndarray
     edges: np.ndarray
@@ -48,7 +48,7 @@ class ClientStatistics(TypedDict):
 
 
 def draw_simulated(settings: SimulatedSettings, spec: object, rng_for: Rng, resources: Path) -> ModelDraw:
-    """What a replicate of a model is made of: directions, public edges, and the root of the clients' addresses."""
+    """Draw a replicate of a model: directions, public edges, and the root of the clients' addresses."""
     directions = models.directions(
         settings.model, settings.p, rng_for("directions"), active=settings.active, support=settings.support
     )
@@ -88,20 +88,20 @@ def model_edges(settings: SimulatedSettings, key: int) -> np.ndarray:
 def client_statistics(
     clients: Iterable[tuple[np.ndarray, np.ndarray]], largest: int, fixed: Slices, p: int, radius: float
 ) -> ClientStatistics:
-    """What clients keep of their records, one client in memory at a time; the largest of them sets the steps."""
+    """Return the statistics that clients keep, one client in memory at a time; the largest of them sets the steps."""
     parts: list[tuple[Moments, Moments]] = []
     moments_of = partial(client_moments, clip=case_clip(radius), bits=step_bits(largest))
     for X, y in clients:
-        own = own_slices(y, fixed)
+        slices = own_slices(y, fixed)
         by_fixed = moments_of(X, y, fixed)
-        parts.append((by_fixed if own is fixed else moments_of(X, y, own), by_fixed))
+        parts.append((by_fixed if slices is fixed else moments_of(X, y, slices), by_fixed))
     H = fixed.n_slices
-    separate = any(own is not by_fixed for own, by_fixed in parts)
+    separate = any(by_own is not by_fixed for by_own, by_fixed in parts)
     return {
-        "sums_own": stack([own.sums for own, _ in parts if separate], (p, H)),
+        "sums_own": stack([by_own.sums for by_own, _ in parts if separate], (p, H)),
         "sums_fixed": stack([moments.sums for _, moments in parts], (p, H)),
         "gram": stack([moments.gram for _, moments in parts], (p * (p + 1) // 2,)),
-        "counts_own": stack([own.counts for own, _ in parts if separate], (H,)).astype(int),
+        "counts_own": stack([by_own.counts for by_own, _ in parts if separate], (H,)).astype(int),
         "counts_fixed": stack([moments.counts for _, moments in parts], (H,)).astype(int),
         "norms": stack([moments.largest_norm for _, moments in parts], ()),
         "clip_share": stack([moments.clip_share for _, moments in parts], ()),
@@ -117,13 +117,13 @@ def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resource
     """Rows of a shipped table, drawn for clients anew for each replicate."""
     table = read_table(settings.dataset, settings.response, Path(resources))
     dealt = deal_rows(table, settings, rng_for)
-    rows, sizes = np.concatenate(dealt), np.array([len(own) for own in dealt])
+    rows, sizes = np.concatenate(dealt), np.array([len(block) for block in dealt])
     shared = of_records(table.symmetric_interval()[rows], table.y[rows], sizes, table.names, settings)
     rng, y = rng_for("shown"), shared.y
     groups = [np.flatnonzero(y == c) for c in shared.labels] or [np.arange(len(y))]
-    shown = [rng.choice(group, min(settings.n_shown, len(group)), replace=False) for group in groups]
+    samples = [rng.choice(group, min(settings.n_shown, len(group)), replace=False) for group in groups]
     key = int(rng_for("clients").integers(KEYS))
-    return replace(shared, key=key, shown_rows=np.sort(np.concatenate(shown)))
+    return replace(shared, key=key, shown_rows=np.sort(np.concatenate(samples)))
 
 
 def of_records(

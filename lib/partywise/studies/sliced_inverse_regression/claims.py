@@ -1,4 +1,4 @@
-"""What seed 001 claims about privacy: slice means, vectorised noise, the covariance of Lemma 1, screening, tracing."""
+"""Privacy claims of seed 001: slice means, vectorised noise, the covariance of Lemma 1, screening, tracing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a replicate of the study is, what everyone knows of it, and who holds what: a prefix of its list of clients."""
+"""Replicate of the study, its public facts, and its division among owners: a prefix of its list of clients."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class SlicingData:
 
     @cached_property
     def facts(self) -> PublicFacts:
-        """What everyone knows of the data set."""
+        """Public facts of the data set."""
         names, sizes = tuple(client.name for client in self.clients), tuple(int(size) for size in self.sizes)
         records = ArrayRecords if len(self.X) else SimulatedRecords
         return PublicFacts(
@@ -92,9 +92,7 @@ class SlicingData:
         return tuple(parties)
 
     def n_protected(self, unit: str, clients: int, together: bool = False) -> int:
-        """How many of what the unit protects are at the largest of the first clients, or at all of them: records, or
-        persons.
-        """
+        """Number of protected units at the largest of the first clients, or at all of them: records, or persons."""
         numbers = [int(size) for size in self.sizes[:clients]]
         if unit == "user" and len(self.person):
             parts = np.split(self.person, np.cumsum(self.sizes))[:clients]

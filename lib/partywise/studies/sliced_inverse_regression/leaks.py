@@ -44,7 +44,7 @@ def public_slices_published(task: Task[SliceSettings]) -> Exposure:
 
 
 def public_slices_corrected(task: Task[SliceSettings]) -> Exposure:
-    """The same at the analytic level."""
+    """Proposition 2 at the analytic level: iid noise for the sensitivity 2 R sqrt(p) / n, with public slices."""
     return _proposition(task, public_edges(task.settings), task.analytic)
 
 
@@ -76,8 +76,8 @@ def near_tie(task: Task[ClassSettings]) -> Exposure:
     settings, floor = task.settings, floor_variance(task)
     edges = public_edges(settings)
 
-    def pair_of(one: World, other: World) -> GaussianPair:
-        first, second = (np.asarray(means(settings, world, edges).value) for world in (one, other))
+    def pair_of(data: World, neighbour: World) -> GaussianPair:
+        first, second = (np.asarray(means(settings, world, edges).value) for world in (data, neighbour))
         return GaussianPair(first, second, vectorised_covariance(first, floor), vectorised_covariance(second, floor))
 
     bounded = means(settings, task.worst[0], edges)
@@ -125,7 +125,7 @@ def symmetric_published(task: Task[RecordSettings]) -> Exposure:
 
 
 def symmetric_corrected(task: Task[RecordSettings]) -> Exposure:
-    """The same at the analytic level."""
+    """Lemma 1 at the analytic level: symmetric noise on X X' / n of records of norm at most 1."""
     return _moments(task, _of_norm_one)
 
 
@@ -135,7 +135,7 @@ def scale_published(task: Task[ScaleSettings]) -> Exposure:
 
 
 def scale_corrected(task: Task[ScaleSettings]) -> Exposure:
-    """The same with a public bound, as the truncation box gives one; longer records are clipped."""
+    """Symmetric noise on X divided by a public bound, as the truncation box gives one; longer records are clipped."""
     return _moments(task, lambda world: public_settings(task.settings, "ratio"))
 
 
@@ -175,7 +175,7 @@ def noisy_votes(task: Task[ScreeningSettings]) -> Exposure:
     first = vote(task.worst[0])
     release = IntegerGaussian(mu=task.mu)(first, task.noise(), owner=task.owner)
     noise = first.certificate.value / task.mu
-    pairs = task.pairs(lambda one, other: GaussianPair(vote(one).value, vote(other).value, noise))
+    pairs = task.pairs(lambda data, neighbour: GaussianPair(vote(data).value, vote(neighbour).value, noise))
     return Exposure({0: release}, pairs)
 
 
@@ -201,6 +201,6 @@ def _longest(world: World) -> float:
 def _moment(world: World, scale_of: Callable[[World], AccountedValue]) -> Bounded:
     """X X' / n of X divided by a scale, not centred, as in Lemma 1."""
     scale = scale_of(world)
-    one = Public(1.0, because="longest record of Lemma 1, in units of the scale")
-    bounded = covariance(world.x / scale.value, one, unit="row", depends_on=("features",), centered=False)
+    longest = Public(1.0, because="longest record of Lemma 1, in units of the scale")
+    bounded = covariance(world.x / scale.value, longest, unit="row", depends_on=("features",), centered=False)
     return resting_on(bounded, scale)

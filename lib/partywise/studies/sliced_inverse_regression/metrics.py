@@ -36,40 +36,40 @@ def metrics(
     """Scalars of one fit; a basis that is not finite has no loss, and the cell says ``diverged``."""
     basis, beta = estimate.basis, data.beta
     protected = data.n_protected(spec.study.unit, estimate.clients, _shares_noise(spec))
-    found = estimate_measures(estimate, train, spec) | source_numbers(estimate, spec)
-    found |= SlicingMeasures(n_protected=protected)
+    measures = estimate_measures(estimate, train, spec) | source_numbers(estimate, spec)
+    measures |= SlicingMeasures(n_protected=protected)
     if not np.all(np.isfinite(basis)):
-        return found
+        return measures
     if beta.shape[1]:
         loss = projection_loss(basis, beta)
         worse = loss > random_loss(*beta.shape)
-        found |= SlicingMeasures(loss=loss, worse_than_random=worse, n_records=getattr(spec.settings, "n", None))
+        measures |= SlicingMeasures(loss=loss, worse_than_random=worse, n_records=getattr(spec.settings, "n", None))
         if basis.shape == beta.shape:
-            found |= SlicingMeasures(angle=angle(basis, beta))
+            measures |= SlicingMeasures(angle=angle(basis, beta))
     else:
         between = separation(data.X, data.public_slices.codes(data.y), basis)
-        found |= SlicingMeasures(separation=between, in_sample=True)
+        measures |= SlicingMeasures(separation=between, in_sample=True)
     if estimate.columns is not None and beta.shape[1]:
-        kept = screening_metrics(estimate.columns, np.flatnonzero(np.any(beta != 0, axis=1)))
-        support, others = kept["support_kept"], kept["false_positives"]
-        found |= SlicingMeasures(support_kept=support, false_positives=others)
-    return found
+        screening = screening_metrics(estimate.columns, np.flatnonzero(np.any(beta != 0, axis=1)))
+        support, others = screening["support_kept"], screening["false_positives"]
+        measures |= SlicingMeasures(support_kept=support, false_positives=others)
+    return measures
 
 
 def estimate_measures(estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, Spec, object]) -> SlicingMeasures:
-    """What follows from the estimate and public facts, without a record: how many persons there are is not public."""
+    """Return the measures of estimate and public facts, without a record: the number of persons is not public."""
     assert isinstance(spec.public, PublicFacts)
-    found = SlicingMeasures.of(estimate.numbers) | SlicingMeasures(n_columns=len(estimate.basis))
+    measures = SlicingMeasures.of(estimate.numbers) | SlicingMeasures(n_columns=len(estimate.basis))
     if spec.study.unit != "user":
         sizes = spec.public.sizes[: estimate.clients]
-        found |= SlicingMeasures(n_protected=sum(sizes) if _shares_noise(spec) else max(sizes))
+        measures |= SlicingMeasures(n_protected=sum(sizes) if _shares_noise(spec) else max(sizes))
     if not np.all(np.isfinite(estimate.basis)):
-        return found | SlicingMeasures(diverged=True)
+        return measures | SlicingMeasures(diverged=True)
     if estimate.moments is not None:
-        found |= SlicingMeasures(loss_bound=loss_bound(estimate.moments, estimate.basis.shape[1]))
+        measures |= SlicingMeasures(loss_bound=loss_bound(estimate.moments, estimate.basis.shape[1]))
     if estimate.columns is not None:
-        found |= SlicingMeasures(selected_columns=len(estimate.columns))
-    return found
+        measures |= SlicingMeasures(selected_columns=len(estimate.columns))
+    return measures
 
 
 def _shares_noise(spec: MethodSpec[object, Spec, object]) -> bool:

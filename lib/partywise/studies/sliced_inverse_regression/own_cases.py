@@ -44,10 +44,10 @@ class OwnDraw(TypedDict):
 
 
 def draw(settings: OwnSettings, spec: object, rng_for: Callable[..., np.random.Generator], resources: Path) -> OwnDraw:
-    """What a replicate differs in: its noise, and the records that figures draw."""
+    """Draw what replicates differ in: the noise, and the records that figures show."""
     n = len(_read(settings, contents(settings.files.values())).y)
-    shown = np.sort(rng_for("shown").choice(n, min(settings.n_shown, n), replace=False))
-    return {"key": int(rng_for("clients").integers(KEYS)), "shown_rows": shown}
+    rows = np.sort(rng_for("shown").choice(n, min(settings.n_shown, n), replace=False))
+    return {"key": int(rng_for("clients").integers(KEYS)), "shown_rows": rows}
 
 
 def table(settings: OwnSettings, drawn: OwnDraw) -> SlicingData:
@@ -58,11 +58,11 @@ def table(settings: OwnSettings, drawn: OwnDraw) -> SlicingData:
 
 @cached_reader
 def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> SlicingData:
-    """What all replicates share, without addresses and shown records of one."""
+    """Return the data that all replicates share, without addresses and shown records of one."""
     clients = _clients(settings, dict(files))
-    sizes = np.array([len(one.rows) for one in clients])
+    sizes = np.array([len(client.rows) for client in clients])
     X, y = features(clients, settings.columns, -1.0, clip=False), _response(clients, settings)
-    persons = [] if settings.user is None else [text for one in clients for text in one.column(settings.user)]
+    persons = [] if settings.user is None else [text for client in clients for text in client.column(settings.user)]
     shared = of_records(X, y, sizes, np.array(feature_names(settings.columns)), settings)
     if len(np.unique(shared.public_slices.codes(y))) < 2:
         raise DataMissing(
@@ -80,10 +80,10 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> Slicin
 def _clients(settings: OwnSettings, texts: dict[str, bytes]) -> list[TextTable]:
     """Complete rows of every client, at most so many a person."""
     clients = client_rows(settings, texts)
-    for name, one in zip(settings.party_names, clients, strict=True):
-        if len(one.rows) < settings.least:
+    for name, client in zip(settings.party_names, clients, strict=True):
+        if len(client.rows) < settings.least:
             raise DataMissing(
-                f"{one.file}: client {name!r} has {len(one.rows)} records where least is {settings.least}: lower "
+                f"{client.file}: client {name!r} has {len(client.rows)} records where least is {settings.least}: lower "
                 "least, which sets delta, or leave the client out."
             )
     count_rows(clients, settings)
@@ -94,8 +94,8 @@ def _response(clients: Sequence[TextTable], settings: OwnSettings) -> np.ndarray
     """Responses (N,) of all clients: numbers, or numbers of the levels."""
     if settings.levels:
         block = ColumnBlock(name=settings.response, levels=settings.levels)
-        return np.concatenate([values(one, block) for one in clients])
-    raw = [numbers_of(one, settings.response) for one in clients]
+        return np.concatenate([values(client, block) for client in clients])
+    raw = [numbers_of(client, settings.response) for client in clients]
     if settings.response_bounds is None:
         return np.concatenate(raw)
     return clip_to_bounds(raw, settings.response_bounds, clients, settings.response, "response_bounds")
@@ -104,7 +104,7 @@ def _response(clients: Sequence[TextTable], settings: OwnSettings) -> np.ndarray
 def owner_outputs(
     estimate: Estimate, data: SlicingData, train: np.ndarray, spec: MethodSpec[object, object, OwnSettings]
 ) -> OwnerReport:
-    """What the owner takes home: projections of all records, of clients that took no part too, and directions."""
+    """Return the owner's report: projections of all records, of clients that took no part too, and directions."""
     used = int(np.sum(data.sizes[: estimate.clients]))
     with np.errstate(invalid="ignore"):
         projected = data.X @ estimate.basis
@@ -120,19 +120,19 @@ def model(estimate: Estimate, spec: MethodSpec[object, object, OwnSettings]) -> 
         coefficients, constants = scale.coefficients(basis)
     directions = []
     for k, name in enumerate(_names(estimate)):
-        told = [
-            {**one, "coefficient": value} for one, value in zip(feature_rows(columns), coefficients[:, k], strict=True)
+        rows = [
+            {**row, "coefficient": value} for row, value in zip(feature_rows(columns), coefficients[:, k], strict=True)
         ]
         if estimate.noise_errors is not None:
-            for one, value in zip(told, scale.slope * estimate.noise_errors[:, k], strict=True):
-                one["noise_sd"] = value
-        directions.append({"name": name, "constant": constants[k], "coefficients": told})
-    found: dict[str, object] = {"kind": "sliced inverse regression", "scale": SCALE, "directions": directions}
+            for row, value in zip(rows, scale.slope * estimate.noise_errors[:, k], strict=True):
+                row["noise_sd"] = value
+        directions.append({"name": name, "constant": constants[k], "coefficients": rows})
+    fields: dict[str, object] = {"kind": "sliced inverse regression", "scale": SCALE, "directions": directions}
     if estimate.moments is not None:
-        found["loss_bound"] = loss_bound(estimate.moments, basis.shape[1])
+        fields["loss_bound"] = loss_bound(estimate.moments, basis.shape[1])
     if spec.settings.levels:
-        found["levels"] = list(spec.settings.levels)
-    return found
+        fields["levels"] = list(spec.settings.levels)
+    return fields
 
 
 def _names(estimate: Estimate) -> list[str]:

@@ -98,5 +98,5 @@ class OwnSettings(OwnClients, CaseSettings):
 
     @property
     def screened(self) -> bool:
-        """As the settings say."""
+        """Whether columns are screened before anything else is released."""
         return self.screen

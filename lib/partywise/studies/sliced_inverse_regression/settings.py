@@ -12,7 +12,7 @@ from ...data.clients.settings import ClientRows
 
 @dataclass(frozen=True)
 class CaseSettings(CheckedFields):
-    """What all cases share: everything here is public and fixed before data are seen.
+    """Settings that all cases share: all are public and fixed before data are seen.
 
     radius : R, every entry is clipped to [-R, R]
     delta_power : delta = n^(-delta_power), n the public least size of a client: of all releases of a client together
@@ -52,7 +52,7 @@ class CaseSettings(CheckedFields):
         return float(float(self.least_size) ** -self.delta_power)
 
     def of_all(self, clients: int) -> Self:
-        """The same for releases about all records of so many clients: delta = (clients least_size)^(-delta_power)."""
+        """Return the settings of releases about all records of clients: delta = (clients least_size)^(-delta_power)."""
         power = self.delta_power * (1 + math.log(clients) / math.log(self.least_size))
         return replace(self, delta_power=power) if clients > 1 else self
 
@@ -137,8 +137,8 @@ class DatasetSettings(ClientRows, CaseSettings):
         super().__post_init__()
         classes = self.response_facts.n_classes
         for key in ("edges", "n_slices"):
-            if classes and (given := getattr(self, key)):
-                raise ValueError(f"{key} is {given}: dataset {self.dataset!r} has {classes} classes; leave it out.")
+            if classes and (value := getattr(self, key)):
+                raise ValueError(f"{key} is {value}: dataset {self.dataset!r} has {classes} classes; leave it out.")
         if self.edges and self.n_slices is not None:
             raise ValueError(f"n_slices is {self.n_slices} and edges is {list(self.edges)}: give one of them.")
         if list(self.edges) != sorted(set(self.edges)):
@@ -154,7 +154,7 @@ class DatasetSettings(ClientRows, CaseSettings):
 
     @property
     def screened(self) -> bool:
-        """As the settings say."""
+        """Whether columns are screened before anything else is released."""
         return self.screen
 
     @property

@@ -60,13 +60,13 @@ def check(plan: Plan) -> None:
 
 def _check_figures(plan: Plan) -> None:
     """Figures that a configuration lists have something to show."""
-    own = {isinstance(case.settings, OwnSettings) for case in plan.cases.values()}
+    kinds = {isinstance(case.settings, OwnSettings) for case in plan.cases.values()}
     for figure in plan.figures if "figures" in plan.block else ():
         lists = f"studies.sliced_inverse_regression.figures lists {figure!r}"
-        if own == {True} and figure not in OWN_FIGURES:
+        if kinds == {True} and figure not in OWN_FIGURES:
             wanted = " or ".join(OWN_FIGURES)
             raise ConfigError(f"{lists}: it shows cases of the source, and all cases here are own data; take {wanted}.")
-        if own == {False} and figure in OWN_FIGURES:
+        if kinds == {False} and figure in OWN_FIGURES:
             raise ConfigError(f"{lists}: it shows own data, and no case here has source table; take it out.")
 
 
@@ -82,9 +82,9 @@ def _check_method(options: object, lists: str, settings: SlicingSettings) -> Non
     if size is not None and not settings.screened:
         raise ConfigError(f"{lists} with max_size {size}: the case has no columns to screen.")
     for name, default in (("screening", "signs"), ("rounds", 2), ("screening_share", 1 / 3)):
-        given = getattr(options, name, default)
-        if given != default and not settings.screened:
-            raise ConfigError(f"{lists} with {name} {given}: the case has no columns to screen.")
+        value = getattr(options, name, default)
+        if value != default and not settings.screened:
+            raise ConfigError(f"{lists} with {name} {value}: the case has no columns to screen.")
     if size is not None and size < settings.n_directions:
         raise ConfigError(f"{lists} with max_size {size}: there are {settings.n_directions} directions.")
     if settings.screened and active is None:

@@ -23,7 +23,7 @@ def direction_published(task: Task[BodyFatSettings | BoxSettings]) -> Exposure:
 
 
 def direction_corrected(task: Task[BodyFatSettings | BoxSettings]) -> Exposure:
-    """The same with independent noise for the target."""
+    """The mean of signed records with independent noise for the target."""
     return _direction(task, task.analytic)
 
 

@@ -19,12 +19,12 @@ def as_table(data: SlicingData, settings: SimulatedSettings) -> SlicingData:
     """Simulated clients as if their records were a table, which a neighbour can then change."""
     columns = np.arange(len(data.beta)) if settings.screened else None
     records = [data.facts.records(client.block, data.facts, settings, "signs") for client in data.clients]
-    X, y = (np.concatenate(part) for part in zip(*(one.records(columns) for one in records), strict=True))
+    X, y = (np.concatenate(part) for part in zip(*(client.records(columns) for client in records), strict=True))
     return with_statistics(replace(data, X=X, y=y), settings)
 
 
 def with_statistics(data: SlicingData, settings: SimulatedSettings) -> SlicingData:
-    """The same table with the moments that its clients keep of it."""
+    """Return the data with the moments that clients keep of their records."""
     ends = np.cumsum(data.sizes)[:-1]
     blocks = [] if settings.screened else zip(np.split(data.X, ends), np.split(data.y, ends), strict=True)
     most = int(data.sizes.max())
@@ -44,7 +44,7 @@ def neighbours(
 
 
 def deal_to_clients(data: SlicingData, settings: SimulatedSettings, parties: int) -> SlicingData:
-    """The same records at that many clients."""
+    """Divide the records among that many clients."""
     sizes = np.full(parties, len(data.X) // parties)
     sizes[0] += len(data.X) - sizes.sum()
     return with_statistics(replace(data, sizes=sizes), settings)

@@ -99,5 +99,5 @@ def select_rows(
     X: np.ndarray, y: np.ndarray, drawn: Mapping[str, np.ndarray], ids: np.ndarray | None = None
 ) -> SelectedRows:
     """The rows that a replicate has, as fields of its data."""
-    kept, own = drawn["kept"], None if ids is None else ids[drawn["kept"]]
-    return {"X": X[kept], "y": y[kept], "ids": own, "train": drawn["train"], "order": drawn["order"]}
+    rows, row_ids = drawn["kept"], None if ids is None else ids[drawn["kept"]]
+    return {"X": X[rows], "y": y[rows], "ids": row_ids, "train": drawn["train"], "order": drawn["order"]}

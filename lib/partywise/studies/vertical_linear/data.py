@@ -1,4 +1,4 @@
-"""What a replicate of the vertical linear study is, who holds what of it, and which rows test."""
+"""Replicate of the vertical linear study, its division among parties, and the rows that test."""
 
 from __future__ import annotations
 

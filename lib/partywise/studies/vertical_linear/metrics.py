@@ -34,25 +34,25 @@ def metrics(
     estimate: Estimate, data: LinearData, train: np.ndarray, spec: MethodSpec[object, object, object]
 ) -> LinearMeasures:
     """All scalars of one cell; the test rows are those outside ``train``."""
-    found = estimate_measures(estimate, train, spec)
+    measures = estimate_measures(estimate, train, spec)
     if not np.all(np.isfinite(estimate.coefficients)):
-        return found
+        return measures
     least = exact_loss(data, train, spec.options)
     model = model_of(spec.options)
     excess = training_loss(estimate.scores(data.X[train]), data, train, model) - least
-    found |= LinearMeasures(excess_loss=excess) | prediction_measures(estimate, data, ~train, model)
-    return found | pooled_measures(estimate, data, train, spec, least)
+    measures |= LinearMeasures(excess_loss=excess) | prediction_measures(estimate, data, ~train, model)
+    return measures | pooled_measures(estimate, data, train, spec, least)
 
 
 def estimate_measures(
     estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, object, object]
 ) -> LinearMeasures:
-    """What follows from the estimate, or from the part of it that one party has, and public facts."""
+    """Return the measures of the estimate, or of the part of it that one party has, and of public facts."""
     n, known = int(train.sum()), estimate.coefficients
-    found = LinearMeasures(n_train=n, n_features=len(known) - 1, n_protected=n) | LinearMeasures.of(estimate.numbers)
+    measures = LinearMeasures(n_train=n, n_features=len(known) - 1, n_protected=n) | LinearMeasures.of(estimate.numbers)
     if not np.all(np.isfinite(known if estimate.part is None else known[list(estimate.part)])):
-        return found | LinearMeasures(diverged=True)
-    return found
+        return measures | LinearMeasures(diverged=True)
+    return measures
 
 
 def prediction_measures(estimate: Estimate, data: LinearData, test: np.ndarray, model: str) -> LinearMeasures:
@@ -63,16 +63,16 @@ def prediction_measures(estimate: Estimate, data: LinearData, test: np.ndarray, 
     if model == "linear":
         squared = float(np.mean((scores - y) ** 2))
         worse = squared > float(np.mean((data.y[~test].mean() - y) ** 2))
-        found = LinearMeasures(mse=squared * data.label_scale**2, worse_than_mean=worse)
+        measures = LinearMeasures(mse=squared * data.label_scale**2, worse_than_mean=worse)
     else:
         surprise = loss(scores, 2 * y - 1, "logistic")
         worse = surprise > base_loss(float(data.y[~test].mean()), y)
-        found = LinearMeasures(log_loss=surprise, worse_than_mean=worse)
+        measures = LinearMeasures(log_loss=surprise, worse_than_mean=worse)
     if data.criterion == CLASSES:
         half = 0.5 if model == "linear" else 0.0
         accuracy = float(np.mean((scores > half) == (y == 1)))
-        found |= LinearMeasures(auc=rank_auc(scores[y == 1], scores[y == 0]), accuracy=accuracy)
-    return found
+        measures |= LinearMeasures(auc=rank_auc(scores[y == 1], scores[y == 0]), accuracy=accuracy)
+    return measures
 
 
 def base_loss(p: float, y: np.ndarray) -> float:
@@ -107,7 +107,7 @@ def model_of(options: object) -> str:
 def pooled_measures(
     estimate: Estimate, data: LinearData, train: np.ndarray, spec: MethodSpec[object, object, object], least: float
 ) -> LinearMeasures:
-    """The same steps on pooled columns, where they lead, and the rows of the first batch that the key holder sees.
+    """Return measures of the same steps on pooled columns, of their limit, and of the rows that the key holder sees.
 
     least : training loss of the exact fit
     """
@@ -117,27 +117,27 @@ def pooled_measures(
     response = responses(data.y[train], options.model)
     b, _ = descend(X, response, estimate.batches, options)
     end = minimiser(X, response, options.model, options.ridge, options.intercept)
-    found = LinearMeasures(
+    measures = LinearMeasures(
         limit_excess=training_loss(X @ end[1:] + end[0], data, train, options.model) - least,
         max_coefficient_difference=float(np.abs(b - estimate.coefficients).max()),
     )
     if estimate.key_holder_view is not None:
         rows = X[estimate.batches[0]]
         recovered = int(directions_seen(estimate.key_holder_view, rows).sum())
-        found |= LinearMeasures(rows_recovered=recovered, rows_attacked=len(rows))
-    return found
+        measures |= LinearMeasures(rows_recovered=recovered, rows_attacked=len(rows))
+    return measures
 
 
 def pooled_options(options: object) -> PooledOptions:
     """Options of pooled steps that are those of a method; the published one has no intercept, ridge or other model."""
-    given = {
+    values = {
         entry.name: getattr(options, entry.name) for entry in fields(PooledOptions) if hasattr(options, entry.name)
     }
-    return replace(PooledOptions(model="logistic", ridge=0.0, intercept=False), **given)
+    return replace(PooledOptions(model="logistic", ridge=0.0, intercept=False), **values)
 
 
 def server_epsilon(ledger: Ledger, names: Sequence[str], spec: MethodSpec[object, Spec, object]) -> LinearMeasures:
-    """What the ledger certifies for the key holder's view alone, where there is one."""
+    """Return the epsilon that the ledger certifies for the key holder's view alone, if there is one."""
     if KEY_HOLDER not in names:
         return LinearMeasures()
     group = getattr(spec.settings, "rows_per_user", None)
@@ -156,7 +156,7 @@ def example_fits(
         return LinearExamples()
     scores = estimate.path.coefficients[:, 1:] @ data.X[train].T + estimate.path.coefficients[:, :1]
     with np.errstate(over="ignore"):
-        losses = np.array([training_loss(one, data, train, model_of(spec.options)) for one in scores])
+        losses = np.array([training_loss(step_scores, data, train, model_of(spec.options)) for step_scores in scores])
     finite = np.where(np.isfinite(losses), losses, math.nan)
     excess = finite - exact_loss(data, train, spec.options)
     rounds = estimate.path.rounds.astype(float)

@@ -1,4 +1,4 @@
-"""What the owners of tables take home: predictions of the records, and coefficients in the units of the files."""
+"""Report for the owners of tables: predictions of the records, and coefficients in the units of the files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCALE = (
 def owner_outputs(
     estimate: Estimate, data: LinearData, train: np.ndarray, spec: MethodSpec[object, object, TableSettings]
 ) -> OwnerReport:
-    """Of all records, in the order of the first file."""
+    """Return the report on all records, in the order of the first file."""
     centre, half = _response_scale(spec.settings)
     scores = centre + half * estimate.scores(data.X)
     predicted = LOGIT.mean(scores) if model_of(spec.options) == "logistic" else scores
@@ -43,13 +43,13 @@ def model(estimate: Estimate, spec: MethodSpec[object, object, TableSettings]) -
     coefficients, gain = scale_of(columns, -1.0).coefficients(fitted[1:])
     intercept = {"intercept": fitted[0] + gain + centre}
     if part is not None:
-        own = np.zeros(len(fitted))
-        own[list(part)] = fitted[list(part)]
-        _, gain = scale_of(columns, -1.0).coefficients(own[1:])
-        intercept = {"part_of_intercept": own[0] + gain + centre * (0 in part)}
-    told = [{**one, "coefficient": value} for one, value in zip(feature_rows(columns), coefficients, strict=True)]
+        part_coefficients = np.zeros(len(fitted))
+        part_coefficients[list(part)] = fitted[list(part)]
+        _, gain = scale_of(columns, -1.0).coefficients(part_coefficients[1:])
+        intercept = {"part_of_intercept": part_coefficients[0] + gain + centre * (0 in part)}
+    rows = [{**row, "coefficient": value} for row, value in zip(feature_rows(columns), coefficients, strict=True)]
     what = "log odds of label 1" if kind == "logistic" else "prediction of the label"
-    return {"kind": f"{kind} model", "scale": f"{what} = {SCALE}", **intercept, "coefficients": told}
+    return {"kind": f"{kind} model", "scale": f"{what} = {SCALE}", **intercept, "coefficients": rows}
 
 
 def _response_scale(settings: TableSettings) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What the sources claim about privacy, and what holds: one line a mechanism, drawn from the cube alone."""
+"""Claims of the sources about privacy, and what holds: one line per mechanism, drawn from the cube alone."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def claims(cube: xr.Dataset) -> Figure:
             va="center",
             weight="bold",
         )
-        for line in (one for one in lines if one.document == document):
+        for line in (entry for entry in lines if entry.document == document):
             place += 1.0
             ticks.append((place, line))
             draw_line(ax, place, line)
@@ -147,8 +147,8 @@ def published_lines(cube: xr.Dataset) -> list[Line]:
     for case in map(str, cube["case"].values):
         here = cube.sel(case=case)
         done = (here["status"].sel(method_label=published[0]) > 0).any(["replicate", "fold"])
-        held = np.argwhere(done.transpose("parties", "epsilon").values)
-        slots = [(int(cube["parties"].values[a]), float(cube["epsilon"].values[b])) for a, b in held]
+        cells = np.argwhere(done.transpose("parties", "epsilon").values)
+        slots = [(int(cube["parties"].values[a]), float(cube["epsilon"].values[b])) for a, b in cells]
         for j, e in slots:
             line = _line(here, forms, j, e, slots)
             if line is not None:
@@ -283,7 +283,7 @@ def _confidence(cube: xr.Dataset) -> str:
 
 
 def _shares(published: float, corrected: float) -> str:
-    """What an attack recovers of the secret entries, and what is left of it when corrected."""
+    """Return the share of secret entries that an attack recovers, and the share when corrected, in words."""
     if np.isnan(published):
         return ""
     return f"{published:.0%}" + ("" if np.isnan(corrected) else f" → {corrected:.0%}")

@@ -27,13 +27,13 @@ def tracing_roc(cube: xr.Dataset) -> Figure:
     """
     if "roc_true" not in cube:
         return empty("No tracing attack in this configuration.")
-    shown = cube[["roc_false", "roc_true"]].isel(
+    examples = cube[["roc_false", "roc_true"]].isel(
         example_fit=np.flatnonzero(cube["roc_true"].notnull().all("rate").values)
     )
-    cases = list(dict.fromkeys(map(str, shown["example_case"].values)))
+    cases = list(dict.fromkeys(map(str, examples["example_case"].values)))
     figure, axes = panels(1, len(cases), 4.0, 4.0)
     for ax, case in zip(axes, cases, strict=True):
-        curves = list(_curves(cube, shown, case))
+        curves = list(_curves(cube, examples, case))
         bounds = {label: cost(mu=mu) for label, _, _, mu in curves if np.isfinite(mu)}
         thin: dict[str, Marks] = {
             label: style | {"linewidth": 0.8, "label": ""} for label, style, _, _ in curves if label in bounds
@@ -51,14 +51,14 @@ def tracing_roc(cube: xr.Dataset) -> Figure:
 
 
 def _curves(
-    cube: xr.Dataset, shown: xr.Dataset, case: str
+    cube: xr.Dataset, examples: xr.Dataset, case: str
 ) -> Iterator[tuple[str, Marks, tuple[np.ndarray, np.ndarray], float]]:
     """Label, line style, rates and certified mu: the raw direction once, then private ones from large to small epsilon.
 
     mu is infinite where nothing is certified.
     """
-    place = np.flatnonzero(shown["example_case"].values == case)
-    keys = [(str(shown["example_method"].values[i]), float(shown["example_epsilon"].values[i]), i) for i in place]
+    place = np.flatnonzero(examples["example_case"].values == case)
+    keys = [(str(examples["example_method"].values[i]), float(examples["example_epsilon"].values[i]), i) for i in place]
     corrected = having(cube, "method", variant="corrected")
     raw = [key for key in keys if key[0] not in corrected][:1]
     private = sorted((key for key in keys if key[0] in corrected), key=lambda key: -key[1])
@@ -71,7 +71,7 @@ def _curves(
         label = f"{name}: {area.mean[at]:.3f}"
         if len(error.mean) > at:
             label += f" ± {error.mean[at]:.3f}"
-        rates = (shown["roc_false"].values[i], shown["roc_true"].values[i])
+        rates = (examples["roc_false"].values[i], examples["roc_true"].values[i])
         known = series(cube, "mu_upper", case, method, "epsilon")
         bounds = known.mean[known.x == epsilon] if method in corrected else []
         yield label, {"color": color, "linestyle": line}, rates, float(max(bounds, default=np.inf))

@@ -23,7 +23,7 @@ def simulated_settings(cube: xr.Dataset) -> dict[str, SimulatedSettings]:
 
 
 def party_counts(cube: xr.Dataset, case: str) -> int:
-    """How many numbers of clients a case has."""
+    """Count the numbers of clients that a case has."""
     done = (cube["status"].sel(case=case) > 0).any(["method_label", "replicate", "fold", "epsilon"])
     return int(done.sum())
 
@@ -31,15 +31,15 @@ def party_counts(cube: xr.Dataset, case: str) -> int:
 def methods_by_calibration(cube: xr.Dataset, case: str) -> tuple[list[str], list[str]]:
     """Methods of a case at their own claims, and those whose releases cost one total; no privacy is in both."""
     total, free = having(cube, "method", calibrate="claims"), having(cube, "method", protocol="reference")
-    total, own = [*total, *having(cube, "method", noise="shared")], methods_of(cube, case)
-    return [m for m in own if m not in total], [m for m in own if m in (*total, *free)]
+    total, methods = [*total, *having(cube, "method", noise="shared")], methods_of(cube, case)
+    return [m for m in methods if m not in total], [m for m in methods if m in (*total, *free)]
 
 
 def published_methods(cube: xr.Dataset, case: str) -> list[str]:
     """The published method whose claim is shown beside methods that keep theirs: algorithm 2, if the case has it."""
     others = having(cube, "method", mechanism="iid") + having(cube, "method", estimator="lda")
-    own = methods_of(cube, case)
-    return [m for m in having(cube, "method", protocol="published") if m in own and m not in others][:1]
+    methods = methods_of(cube, case)
+    return [m for m in having(cube, "method", protocol="published") if m in methods and m not in others][:1]
 
 
 def claim_label(cube: xr.Dataset, case: str, method: str) -> str:
@@ -56,29 +56,29 @@ def price(cube: xr.Dataset, case: str, method: str, name: str) -> float:
 
 def _budgets(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
     """Methods at their own claims; certified ones at one total, beside the published one that keeps no such claim."""
-    (own, equal), total = methods_by_calibration(cube, case), having(cube, "method", calibrate="claims")
+    (by_claim, equal), total = methods_by_calibration(cube, case), having(cube, "method", calibrate="claims")
     certified = [price(cube, case, method, "epsilon_certified") for method in equal if method in total]
     words = f"certified methods at ε = {upward(certified[0])}" if certified else "without privacy"
-    return {"each method at its own claim": own, words: [*equal, *published_methods(cube, case)]}
+    return {"each method at its own claim": by_claim, words: [*equal, *published_methods(cube, case)]}
 
 
 def _claim(cube: xr.Dataset, case: str, method: str) -> str:
-    """What is claimed by a method of which nothing is certified."""
-    certified, said = (price(cube, case, method, f"epsilon_{name}") for name in ("certified", "claimed"))
-    return f": ε = ∞, claimed {said:.3g}" if np.isinf(certified) and np.isfinite(said) else ""
+    """Return the claim of a method of which nothing is certified, in words."""
+    certified, claimed = (price(cube, case, method, f"epsilon_{name}") for name in ("certified", "claimed"))
+    return f": ε = ∞, claimed {claimed:.3g}" if np.isinf(certified) and np.isfinite(claimed) else ""
 
 
 def _of_one_client(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
     """Simulated cases with one number of clients that are no rows of tables."""
-    kept = simulated_settings(cube)
-    return [c for c in cases if c in kept and kept[c].row is None and party_counts(cube, c) == 1]
+    settings = simulated_settings(cube)
+    return [c for c in cases if c in settings and settings[c].row is None and party_counts(cube, c) == 1]
 
 
 def _of_many_clients(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
     """Simulated cases with several numbers of clients that are no rows of tables, by model and size."""
-    kept = simulated_settings(cube)
-    chosen = [c for c in cases if c in kept and kept[c].row is None and party_counts(cube, c) > 1]
-    return sorted(chosen, key=lambda case: (kept[case].model, kept[case].n))
+    settings = simulated_settings(cube)
+    chosen = [c for c in cases if c in settings and settings[c].row is None and party_counts(cube, c) > 1]
+    return sorted(chosen, key=lambda case: (settings[case].model, settings[case].n))
 
 
 def _model(cube: xr.Dataset, case: str) -> str:

@@ -62,8 +62,8 @@ class Entry:
     @property
     def error(self) -> float:
         """Standard error of the difference: ours and theirs, and what rounding leaves open."""
-        own = self.se if self.replicates >= FEWEST else (self.bracket + HALF_DIGIT) / np.sqrt(self.replicates)
-        return float(np.sqrt(own**2 + self.bracket**2 / PRINTED_REPLICATES + ROUNDING**2))
+        se = self.se if self.replicates >= FEWEST else (self.bracket + HALF_DIGIT) / np.sqrt(self.replicates)
+        return float(np.sqrt(se**2 + self.bracket**2 / PRINTED_REPLICATES + ROUNDING**2))
 
     @property
     def z(self) -> float:
@@ -101,15 +101,15 @@ def entries(cube: xr.Dataset, epsilon: float, high: bool) -> list[Entry]:
         return []
     part = cube[[name for name in SHOWN if name in cube]].sel(epsilon=epsilon).isel(fold=0)
     values = {str(name): part[name].transpose("case", "method_label", "parties", "replicate").values for name in part}
-    cases, found = cube["case"].values.tolist(), []
+    cases, cells = cube["case"].values.tolist(), []
     for case, settings in table_cases(cube, high):
         for j, method in enumerate(cube["method_label"].values.tolist()):
             for k, clients in enumerate(cube["parties"].values.tolist()):
                 cell = {name: array[cases.index(case), j, k] for name, array in values.items()}
                 losses = cell["loss"][np.isfinite(cell["loss"])]
                 if len(losses):
-                    found.append(_entry(cell, case, settings, method, clients, losses))
-    return found
+                    cells.append(_entry(cell, case, settings, method, clients, losses))
+    return cells
 
 
 def _entry(
@@ -143,12 +143,12 @@ def _entry(
     )
 
 
-def counts(found: Iterable[Entry]) -> dict[str, int]:
+def counts(cells: Iterable[Entry]) -> dict[str, int]:
     """Number of cells of each verdict."""
-    number = Counter(entry.verdict for entry in found)
+    number = Counter(entry.verdict for entry in cells)
     return {verdict: number[verdict] for verdict in VERDICTS}
 
 
-def source_methods(found: Iterable[Entry]) -> list[str]:
+def source_methods(cells: Iterable[Entry]) -> list[str]:
     """Methods that stand for a column of the source, in the order of the cube."""
-    return list(dict.fromkeys(entry.method for entry in found if np.isfinite(entry.paper)))
+    return list(dict.fromkeys(entry.method for entry in cells if np.isfinite(entry.paper)))

@@ -100,14 +100,14 @@ def _cases(cube: xr.Dataset) -> dict[int, tuple[str, SimulatedSettings]]:
     """One case for each n among those that differ in nothing else the noise depends on."""
     if EPSILON not in cube["epsilon"].values:
         return {}
-    found: dict[int, tuple[str, SimulatedSettings]] = {}
+    cases: dict[int, tuple[str, SimulatedSettings]] = {}
     alike = None
     for name, settings in simulated_settings(cube).items():
         key = (settings.p, settings.radius, settings.delta_power)
         alike = alike or key
         if not settings.screened and key == alike:
-            found.setdefault(settings.n, (name, settings))
-    return found
+            cases.setdefault(settings.n, (name, settings))
+    return cases
 
 
 def _methods(cube: xr.Dataset) -> list[str]:

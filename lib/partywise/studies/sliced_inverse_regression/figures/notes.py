@@ -22,21 +22,21 @@ RULE = (
 )
 
 
-def remarks(cube: xr.Dataset, found: Sequence[Entry], high: bool) -> list[str]:
+def remarks(cube: xr.Dataset, cells: Sequence[Entry], high: bool) -> list[str]:
     """Lines under a table."""
     lines = [RULE]
-    for method in source_methods(found):
-        for title, part in _parts([entry for entry in found if entry.method == method], high):
+    for method in source_methods(cells):
+        for title, part in _parts([entry for entry in cells if entry.method == method], high):
             number_of = counts(part)
             text = ", ".join(f"{value} {verdict}" for verdict, value in number_of.items())
             lines.append(f"{look(cube, method).label}{title}: {text}, of {sum(number_of.values())} cells.")
-    if sizes := sorted({entry.n for entry in found if entry.delta_at_least_1_over_n}):
+    if sizes := sorted({entry.n for entry in cells if entry.delta_at_least_1_over_n}):
         lines.append(
             f"Claimed δ of at least 1/n: the deltas of all releases of a client add up to it (n = "
             f"{', '.join(map(str, sizes))}). Publishing a random record meets that, so that this ε promises nothing."
         )
-    lines.append(fitted_options(cube, found, high))
-    lines += screening_notes(cube, found)
+    lines.append(fitted_options(cube, cells, high))
+    lines += screening_notes(cube, cells)
     lines.append(
         "The published methods have no finite certified ε: slice edges, c_R, singular vectors behind the noise"
         + (" and index sets" if high else "")
@@ -45,42 +45,42 @@ def remarks(cube: xr.Dataset, found: Sequence[Entry], high: bool) -> list[str]:
     return lines
 
 
-def screening_notes(cube: xr.Dataset, found: Sequence[Entry]) -> list[str]:
-    """What screening with a proof keeps, at most clients; nothing for tables without screening."""
+def screening_notes(cube: xr.Dataset, cells: Sequence[Entry]) -> list[str]:
+    """Return what screening with a proof keeps, at most clients; nothing for tables without screening."""
     if "support_kept" not in cube:
         return []
-    most = max(entry.clients for entry in found)
-    cases = sorted({entry.case for entry in found})
-    told = []
-    for method in dict.fromkeys(entry.method for entry in found):
+    most = max(entry.clients for entry in cells)
+    cases = sorted({entry.case for entry in cells})
+    shares = []
+    for method in dict.fromkeys(entry.method for entry in cells):
         share = float(cube["support_kept"].sel(case=cases, method_label=method, parties=most).mean())
         if np.isfinite(share):
-            told.append(f"{look(cube, method).label} {100 * share:.0f} %")
-    return [f"Share of the true support that screening keeps at K = {most}: {', '.join(told)}."] if told else []
+            shares.append(f"{look(cube, method).label} {100 * share:.0f} %")
+    return [f"Share of the true support that screening keeps at K = {most}: {', '.join(shares)}."] if shares else []
 
 
-def _parts(own: Sequence[Entry], high: bool) -> list[tuple[str, list[Entry]]]:
+def _parts(cells: Sequence[Entry], high: bool) -> list[tuple[str, list[Entry]]]:
     """The row that has two readings is counted once in each."""
-    readings = {(e.model, e.row) for e in own if e.n != e.row and not high}
+    readings = {(e.model, e.row) for e in cells if e.n != e.row and not high}
     if not readings:
-        return [("", list(own))]
-    plain = [e for e in own if e.n == e.row]
-    other = [e for e in own if e.n != e.row or (e.model, e.row) not in readings]
-    sizes = sorted({(e.row, e.n) for e in own if e.n != e.row})
-    said = ", ".join(f"row {row} read as n = {n}" for row, n in sizes)
-    return [(", rows as printed", plain), (f", {said}", other)]
+        return [("", list(cells))]
+    plain = [e for e in cells if e.n == e.row]
+    other = [e for e in cells if e.n != e.row or (e.model, e.row) not in readings]
+    sizes = sorted({(e.row, e.n) for e in cells if e.n != e.row})
+    words = ", ".join(f"row {row} read as n = {n}" for row, n in sizes)
+    return [(", rows as printed", plain), (f", {words}", other)]
 
 
-def fitted_options(cube: xr.Dataset, found: Sequence[Entry], high: bool) -> str:
+def fitted_options(cube: xr.Dataset, cells: Sequence[Entry], high: bool) -> str:
     """The options in force that were fitted to the tables."""
     parts = []
-    for method in source_methods(found):
+    for method in source_methods(cells):
         options = plan_behind(cube).methods[method].options
         parts.append(f"{look(cube, method).label}: aggregation {options.chosen_aggregation}")
         if options.mechanism == "iid" and options.iid_variance == "fitted":
             parts[-1] += f", variance {FITTED_FACTOR:g} log(1.25/δ)/(nε) in place of proposition 2"
         parts[-1] += f", covariance noise {options.cov_scale:g} × lemma 1 on clipped records"
     screen = " Screening keeps the best s columns of each slice: the source states no threshold." if high else ""
-    others = sorted({(entry.row, entry.n) for entry in found if not high and entry.row != entry.n})
+    others = sorted({(entry.row, entry.n) for entry in cells if not high and entry.row != entry.n})
     origin = "".join(f"; the row {row} read as n = {n} is an inference, too" for row, n in others)
     return f"Fitted to these cells: {'; '.join(parts)}{origin}.{screen}"

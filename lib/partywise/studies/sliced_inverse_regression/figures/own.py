@@ -29,8 +29,8 @@ def own_cases(cube: xr.Dataset) -> dict[str, OwnSettings]:
 
 def _own(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
     """Those of own data."""
-    own = own_cases(cube)
-    return [case for case in cases if case in own]
+    own_data = own_cases(cube)
+    return [case for case in cases if case in own_data]
 
 
 separation_by_epsilon = Lines(
@@ -51,13 +51,13 @@ def projected_records(cube: xr.Dataset) -> Figure:
     cases = own_cases(cube)
     if not cases or "record_coordinates" not in cube:
         return empty("No record is shown." if cases else NONE)
-    shown = {case: methods_of(cube, case) for case in cases}
-    columns = max(map(len, shown.values()))
+    methods_by_case = {case: methods_of(cube, case) for case in cases}
+    columns = max(map(len, methods_by_case.values()))
     figure, axes = panels(len(cases), columns, 3.1, 3.2)
     for ax in axes:
         ax.set_axis_off()
     for row, (case, settings) in enumerate(cases.items()):
-        for column, method in enumerate(shown[case]):
+        for column, method in enumerate(methods_by_case[case]):
             ax, style = axes[row * columns + column], look(cube, method)
             epsilon = _least(cube, case, method)
             ax.set_axis_on()
@@ -71,10 +71,10 @@ def projected_records(cube: xr.Dataset) -> Figure:
     return figure
 
 
-def _panel(ax: Axes, shown: xr.Dataset, fit: tuple[str, float], settings: OwnSettings, color: str) -> None:
-    points, response = (example_fit(shown, name, *fit) for name in ("record_coordinates", "shown_response"))
-    kept = np.isfinite(response)
-    points, response = points[kept][:, np.isfinite(points[kept]).any(axis=0)], response[kept]
+def _panel(ax: Axes, examples: xr.Dataset, fit: tuple[str, float], settings: OwnSettings, color: str) -> None:
+    points, response = (example_fit(examples, name, *fit) for name in ("record_coordinates", "shown_response"))
+    finite = np.isfinite(response)
+    points, response = points[finite][:, np.isfinite(points[finite]).any(axis=0)], response[finite]
     ax.set_axisbelow(True)
     ax.set_xlabel(f"first {DIRECTION}")
     if not points.shape[1]:
@@ -83,11 +83,17 @@ def _panel(ax: Axes, shown: xr.Dataset, fit: tuple[str, float], settings: OwnSet
         ax.scatter(points[:, 0], response, color=color, s=6, linewidths=0)
     else:
         for number, level in enumerate(settings.levels):
-            own = response == number
-            height = points[own, 1] if points.shape[1] > 1 else response[own]
+            rows = response == number
+            height = points[rows, 1] if points.shape[1] > 1 else response[rows]
             ink, sign = INKS[number % len(INKS)], SIGNS[number % len(SIGNS)]
             ax.scatter(
-                points[own, 0], height, label=f"{settings.response}: {level}", color=ink, marker=sign, s=6, linewidths=0
+                points[rows, 0],
+                height,
+                label=f"{settings.response}: {level}",
+                color=ink,
+                marker=sign,
+                s=6,
+                linewidths=0,
             )
         if points.shape[1] == 1:
             ax.set_yticks(range(len(settings.levels)), settings.levels)
@@ -103,15 +109,15 @@ def _vertical(settings: OwnSettings) -> str:
 
 def _least(cube: xr.Dataset, case: str, method: str) -> float:
     """The smallest target of a method among the fits that are shown."""
-    found = example_fits_of(cube, case)
-    return float(min(found["example_epsilon"].values[found["example_method"].values == method]))
+    fits = example_fits_of(cube, case)
+    return float(min(fits["example_epsilon"].values[fits["example_method"].values == method]))
 
 
 def _price(cube: xr.Dataset, case: str, method: str, epsilon: float) -> str:
-    """What is claimed and certified at a target."""
-    told = []
+    """Return the certified and the claimed epsilon at a target, in words."""
+    parts = []
     for name, word in (("epsilon_certified", "certified"), ("epsilon_claimed", "claimed")):
         line = series(cube, name, case, method, "epsilon")
         value = line.mean[line.x == epsilon]
-        told.append(f"{word} {value[0]:.3g}" if len(value) else f"{word} ∞")
-    return "no privacy" if told[1] == "claimed ∞" else f"ε: {', '.join(told)}"
+        parts.append(f"{word} {value[0]:.3g}" if len(value) else f"{word} ∞")
+    return "no privacy" if parts[1] == "claimed ∞" else f"ε: {', '.join(parts)}"

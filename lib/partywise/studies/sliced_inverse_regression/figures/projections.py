@@ -45,11 +45,11 @@ def activity(cube: xr.Dataset) -> Figure:
     for ax, method in zip(axes, methods, strict=True):
         points, response = _record_points(cube, case, method)
         for number, name in enumerate(exercises):
-            kept = response == number
+            rows = response == number
             color, marker = INKS[number], SIGNS[number]
-            if kept.any():
+            if rows.any():
                 marks: Marks = {"color": color, "marker": marker, "markersize": 6**0.5, "markeredgewidth": 0}
-                ax.plot(points[kept, 0], points[kept, 1], label=name, linestyle="none", **marks)
+                ax.plot(points[rows, 0], points[rows, 1], label=name, linestyle="none", **marks)
         ax.set_axisbelow(True)
         _title(ax, cube, case, method)
         ax.set(xlabel="first direction, standard deviation 1", xlim=(-4, 4), ylim=(-4, 4))
@@ -64,9 +64,9 @@ def flights(cube: xr.Dataset) -> Figure:
     case, methods = _first_case(cube, dataset="flights")
     if not methods:
         return empty("No case of dataset flights in this configuration.")
-    own, total = methods_by_calibration(cube, case)
+    by_claim, total = methods_by_calibration(cube, case)
     # Above each at its own claim; below those of one total, without the reference that stands above.
-    rows = [row for row in (own, [m for m in total if m not in own]) if row]
+    rows = [row for row in (by_claim, [m for m in total if m not in by_claim]) if row]
     columns = max(map(len, rows))
     figure, axes = panels(len(rows), columns, 3.3, 2.7, sharex=True, sharey=True)
     for ax in axes:
@@ -104,12 +104,12 @@ def _first_case(cube: xr.Dataset, dataset: str) -> tuple[str, list[str]]:
 
 def _record_points(cube: xr.Dataset, case: str, method: str) -> tuple[np.ndarray, np.ndarray]:
     """Coordinates (m, d) and responses (m,) of the records that are shown."""
-    found = example_fits_of(cube, case)
-    epsilon = float(found["example_epsilon"].values[found["example_method"].values == method][0])
-    points, response = (example_fit(found, name, method, epsilon) for name in ("record_coordinates", "shown_response"))
-    kept = np.isfinite(response)
-    points = points[kept]
-    return points[:, np.isfinite(points).any(axis=0)], response[kept]
+    fits = example_fits_of(cube, case)
+    epsilon = float(fits["example_epsilon"].values[fits["example_method"].values == method][0])
+    points, response = (example_fit(fits, name, method, epsilon) for name in ("record_coordinates", "shown_response"))
+    finite = np.isfinite(response)
+    points = points[finite]
+    return points[:, np.isfinite(points).any(axis=0)], response[finite]
 
 
 def _trend(ax: Axes, x: np.ndarray, y: np.ndarray, label: str, color: str, linestyle: str = "-") -> None:

@@ -33,14 +33,14 @@ def table_4(cube: xr.Dataset) -> Table:
 
 def table(cube: xr.Dataset, number: int, epsilon: float, *, high: bool) -> Table:
     """One table: a row per model, size, method and number of clients; printed cells first, then our own methods."""
-    found = entries(cube, epsilon, high)
-    known = source_methods(found)
+    cells = entries(cube, epsilon, high)
+    known = source_methods(cells)
     if not known:
         return Table(f"Table {number}", (), (f"No case of table {number} in this configuration.",))
-    order = sorted(found, key=lambda entry: (entry.method not in known, entry.model, entry.row, entry.n))
+    order = sorted(cells, key=lambda entry: (entry.method not in known, entry.model, entry.row, entry.n))
     rows = [_row(cube, entry, "p" if high else "n") for entry in order]
     heading = f"Table {number}: projection loss at ε = {epsilon:g} for each of the two releases"
-    return Table(heading, rows, remarks(cube, found, high))
+    return Table(heading, rows, remarks(cube, cells, high))
 
 
 def _row(cube: xr.Dataset, entry: Entry, label: str) -> dict[str, object]:

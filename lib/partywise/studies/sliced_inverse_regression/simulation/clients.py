@@ -41,7 +41,7 @@ class SimulatedRecords(ArrayRecords):
 
     @property
     def responses(self) -> np.ndarray:
-        """As in `ArrayRecords`."""
+        """Responses (n,)."""
         return self.support_records[1]
 
     @property
@@ -69,14 +69,14 @@ class SimulatedRecords(ArrayRecords):
         return np.array(self.block["beta"][: self.settings.active])
 
     @cached_property
-    def own(self) -> Slices:
+    def quantile_slices(self) -> Slices:
         """The client's own quantile slices; two classes are public."""
         return self.slices(self.support_records[1], own=True)
 
     @cached_property
     def refined_slices(self) -> Slices:
         """Slices at the edges of both kinds."""
-        edges = np.union1d(self.own.edges, self.facts.public_slices.edges)
+        edges = np.union1d(self.quantile_slices.edges, self.facts.public_slices.edges)
         return Slices(len(edges) + 1, edges, "quantile")
 
     @cached_property
@@ -102,7 +102,7 @@ class SimulatedRecords(ArrayRecords):
         return self.support_records[0][:, -1] if models.settings(self.settings.model).autoregressive else None
 
     def records(self, columns: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """As in `Records`; null columns are drawn where they are asked for, after slice means in one draw a call."""
+        """Return columns and responses; null columns are drawn on demand, after slice means in one draw per call."""
         X, y = self.support_records
         if columns is None:
             if not self.nulls:
@@ -123,16 +123,16 @@ class SimulatedRecords(ArrayRecords):
 
     def _signed_records(self, null: np.ndarray) -> np.ndarray:
         """Null columns (n, q) after screening by signs: functions of their number, which may be kept one by one."""
-        kept = self._columns
-        missing = np.array([j for j in null.tolist() if j not in kept], dtype=int)
-        if not len(null) or self.settings.n * (len(kept) + len(missing)) > self.room:
+        cache = self._columns
+        missing = np.array([j for j in null.tolist() if j not in cache], dtype=int)
+        if not len(null) or self.settings.n * (len(cache) + len(missing)) > self.room:
             return self.sign_columns.records(null)
-        kept |= zip(missing.tolist(), np.array(self.sign_columns.records(missing).T), strict=True)
-        return np.stack([kept[j] for j in null.tolist()]).T
+        cache |= zip(missing.tolist(), np.array(self.sign_columns.records(missing).T), strict=True)
+        return np.stack([cache[j] for j in null.tolist()]).T
 
     def differences(self, *, own: bool) -> np.ndarray:
-        """As in `Records`."""
-        return mean_differences(*self.profile(self.own if own else self.facts.public_slices))
+        """Distances (p, H) of the slice means of unclipped records from their mean."""
+        return mean_differences(*self.profile(self.quantile_slices if own else self.facts.public_slices))
 
     def profile(self, slices: Slices) -> tuple[np.ndarray, np.ndarray]:
         """Unclipped means (p, H) of every slice and its counts (H,), for the own slices or the public ones."""
@@ -144,7 +144,7 @@ class SimulatedRecords(ArrayRecords):
         return np.concatenate([means, sums / np.maximum(counts, 1)]), counts
 
     def sign_sums(self) -> np.ndarray:
-        """As in `Records`; whole numbers."""
+        """Sums (H, p) of the signs of all columns over the public slices, as whole numbers."""
         (X, y), H = self.support_records, self.facts.n_slices
         codes = self.facts.public_slices.codes(y)
         return np.concatenate([sign_sums(X, codes, H), self.sign_columns.sums(codes, H)], axis=1).astype(np.float32)

@@ -99,8 +99,8 @@ class AutoregressiveColumns:
         """Records (n, len(chosen)) of some columns."""
         of = chosen // BLOCK
         wanted = np.unique(of)
-        found = [block[chosen[of == b] % BLOCK] for b, block in zip(wanted, self.blocks(wanted), strict=True)]
-        return np.concatenate(found).T if found else np.empty((len(self.before), 0))
+        parts = [block[chosen[of == b] % BLOCK] for b, block in zip(wanted, self.blocks(wanted), strict=True)]
+        return np.concatenate(parts).T if parts else np.empty((len(self.before), 0))
 
 
 SignedColumns = IndependentColumns | AutoregressiveColumns

@@ -11,7 +11,7 @@ from ....experiment.plotting.shade import shade
 
 
 def _rows(cube: xr.Dataset, case: str, method: str, value: float) -> str:
-    """How many rows of how many are seen."""
+    """Return the number of rows that are seen, of all, in words."""
     rows = float(cube["rows_attacked"].sel(case=case, method_label=method).max())
     return f"{value * rows:g} of {rows:g}"
 
