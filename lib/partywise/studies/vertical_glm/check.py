@@ -1,4 +1,4 @@
-"""What a configuration of vertical GLM contradicts by itself, before any job: parties, folds, families, constants."""
+"""Contradictions of a configuration of vertical GLM, before any job: parties, folds, families, constants."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def check(plan: Plan) -> None:
 
 
 def _check_method(case: CasePlan, method: MethodPlan, where: str) -> None:
-    """What a method asks of a case."""
-    said, family = f"{where} with method {method.label}", case.settings.model
+    """Check what a method asks of a case."""
+    place, family = f"{where} with method {method.label}", case.settings.model
     if isinstance(method.options, NoisyPredictorOptions) and family not in RELEASED:
         raise ConfigError(
-            f"{said}: it releases linear predictors of the families {', '.join(RELEASED)}, and the response is "
+            f"{place}: it releases linear predictors of the families {', '.join(RELEASED)}, and the response is "
             f"{family}; choose another private method."
         )
     if method.uses_epsilon and case.settings.lacking_constants:
         raise ConfigError(
-            f"{said}: a private method scales columns by public constants, never by data, "
+            f"{place}: a private method scales columns by public constants, never by data, "
             f"and {case.settings.lacking_constants}."
         )

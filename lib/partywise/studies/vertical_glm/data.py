@@ -1,4 +1,4 @@
-"""What a replicate of the vertical GLM study is, who holds what of it, in which order, and which rows test."""
+"""Replicate of the vertical GLM study: its division among parties, the order of records, and the rows that test."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Constants:
-    """What is public of the columns and the response by their meaning; `PublicFacts` tells what each is.
+    """Public facts of the columns and the response by their meaning; `PublicFacts` states what each is.
 
     because : where all of them come from
     """
@@ -40,7 +40,7 @@ class Constants:
 
 @dataclass
 class Memo:
-    """What an evaluator computes once for all cells of a replicate.
+    """Results that an evaluator computes once for all cells of a replicate.
 
     exact_fits : by the persons and the ridge; nested_fits : deviances and likelihoods by the persons
     dictionary_shares : of identifiers that are found, by the number of parties and how they align records
@@ -96,7 +96,7 @@ class GlmData:
 
     @cached_property
     def memo(self) -> Memo:
-        """What the evaluator has computed already for this replicate."""
+        """Results that the evaluator has computed already for this replicate."""
         return Memo()
 
     @property
@@ -147,15 +147,15 @@ def absent(draws: np.ndarray, overlap: float, n_parties: int) -> np.ndarray:
 
 def split(data: GlmData, n_parties: int, spec: object, settings: CaseSettings) -> list[Party]:
     """The parties in the order of their columns; the active one has y, and weights and offset if there are any."""
-    given = {"y": data.y, "weights": data.weights, "offset": data.offset}
-    labels = {key: values for key, values in given.items() if values is not None}
+    columns = {"y": data.y, "weights": data.weights, "offset": data.offset}
+    labels = {key: values for key, values in columns.items() if values is not None}
     parties = split_columns(data.X, labels, n_parties, settings)
     if data.identifiers is None:
         return parties
-    held = zip(parties, data.persons_of_parties(n_parties), strict=True)
+    pairs = zip(parties, data.persons_of_parties(n_parties), strict=True)
     return [
-        replace(one, block={key: values[rows] for key, values in {**one.block, "ids": data.identifiers}.items()})
-        for one, rows in held
+        replace(party, block={key: values[rows] for key, values in {**party.block, "ids": data.identifiers}.items()})
+        for party, rows in pairs
     ]
 
 

@@ -1,4 +1,4 @@
-"""What the first fit of every cell shows: its path, its matrix, its coefficients, and what leaked on the way."""
+"""Example arrays of the first fit of every cell: its path, its matrix, its coefficients, and what leaked."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEPT = 60
 def example_fits(
     estimate: GlmEstimate | PcaEstimate, data: GlmData, train: np.ndarray, spec: GlmMethodSpec
 ) -> GlmExamples:
-    """What a fit is, its path, and what leaked of it.
+    """Return the arrays of a fit, its path, and what leaked of it.
 
     path_iteration, path_excess : (path_point,), objective above the least deviance, in what all columns explain
     coefficients, interval_centres, coefficient_errors, pooled_coefficients, pooled_errors : (coefficient,), the
@@ -37,38 +37,38 @@ def example_fits(
     matrix, pooled_matrix : (matrix_row, matrix_column)
     leaked_messages, leaked_share : (leaked_message,)
     """
-    persons, found = used_persons(estimate, data, train, spec), GlmExamples()
+    persons, examples = used_persons(estimate, data, train, spec), GlmExamples()
     if isinstance(estimate, GlmEstimate):
-        found |= _coefficients(estimate, data, persons, spec) | _path(estimate, data, persons, spec)
+        examples |= _coefficients(estimate, data, persons, spec) | _path(estimate, data, persons, spec)
         if estimate.standard_errors is not None:
             deviance, likelihood = nested_fits(data, persons)
-            found |= GlmExamples(nested_deviance=deviance, nested_likelihood=likelihood)
+            examples |= GlmExamples(nested_deviance=deviance, nested_likelihood=likelihood)
     matrix, kind = matrix_of(estimate, spec.options)
     if matrix is not None:
-        found |= GlmExamples(matrix=matrix, pooled_matrix=truth_of(data.X[persons], kind))
+        examples |= GlmExamples(matrix=matrix, pooled_matrix=truth_of(data.X[persons], kind))
     share = space_by_message(estimate, data, persons, spec)
     counted = np.arange(1, MESSAGES + 1, dtype=float)
-    return found | GlmExamples(leaked_messages=counted, leaked_share=share)
+    return examples | GlmExamples(leaked_messages=counted, leaked_share=share)
 
 
 def estimate_examples(
     estimate: GlmEstimate | PcaEstimate, train: np.ndarray, spec: MethodSpec[object, object, object]
 ) -> GlmExamples:
-    """What a fit is, without a record."""
-    found = _own_coefficients(estimate) if isinstance(estimate, GlmEstimate) else GlmExamples()
+    """Return the example arrays that follow from the estimate alone."""
+    examples = _own_coefficients(estimate) if isinstance(estimate, GlmEstimate) else GlmExamples()
     matrix, _ = matrix_of(estimate, spec.options)
-    return found if matrix is None else found | GlmExamples(matrix=matrix)
+    return examples if matrix is None else examples | GlmExamples(matrix=matrix)
 
 
 def _coefficients(estimate: GlmEstimate, data: GlmData, persons: np.ndarray, spec: GlmMethodSpec) -> GlmExamples:
     """Coefficients and standard errors beside those of the pooled fit; NaN where there are none."""
     exact = exact_fit(data, persons, ridge_of(spec.options))
     undefined = np.full(len(estimate.coefficients), np.nan)
-    found = _own_coefficients(estimate) | GlmExamples(pooled_coefficients=undefined, pooled_errors=undefined)
+    examples = _own_coefficients(estimate) | GlmExamples(pooled_coefficients=undefined, pooled_errors=undefined)
     pooled_errors = exact.errors(getattr(spec.options, "dispersion", "family"))
     if exact.fit is None or pooled_errors is None:
-        return found
-    return found | GlmExamples(
+        return examples
+    return examples | GlmExamples(
         pooled_coefficients=_finite(exact.fit.coefficients), pooled_errors=_finite(pooled_errors)
     )
 

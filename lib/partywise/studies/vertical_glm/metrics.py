@@ -1,6 +1,6 @@
-"""How far a fit is from the pooled one, what it explains, and what was seen on the way.
+"""Distances of a fit from the pooled one, measures of what it explains, and of what was seen on the way.
 
-The evaluator stands outside the federation and knows all columns and responses; undefined values are None, never zero.
+The evaluator is outside the federation and knows all columns and responses; undefined values are None, never zero.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ def metrics(estimate: GlmEstimate | PcaEstimate, data: GlmData, train: np.ndarra
     """All scalars of one cell; persons outside ``train`` test where records are aligned."""
     persons = used_persons(estimate, data, train, spec)
     n = len(persons)
-    found = fit_measures(estimate) | GlmMeasures(n_train=n, n_protected=n, rank=rank(data.X[persons]))
-    found |= alignment_measures(estimate, data, spec)
+    measures = fit_measures(estimate) | GlmMeasures(n_train=n, n_protected=n, rank=rank(data.X[persons]))
+    measures |= alignment_measures(estimate, data, spec)
     if isinstance(estimate, GlmEstimate):
-        found |= regression(estimate, data, persons, train, spec)
+        measures |= regression(estimate, data, persons, train, spec)
     matrix, kind = matrix_of(estimate, spec.options)
     if matrix is not None:
-        found |= matrix_measures(matrix, truth_of(data.X[persons], kind))
-    return found | reconstruction_shares(estimate, data, persons, spec) | GlmMeasures.of(estimate.numbers)
+        measures |= matrix_measures(matrix, truth_of(data.X[persons], kind))
+    return measures | reconstruction_shares(estimate, data, persons, spec) | GlmMeasures.of(estimate.numbers)
 
 
 def estimate_measures(
     estimate: GlmEstimate | PcaEstimate, train: np.ndarray, spec: MethodSpec[object, object, object]
 ) -> GlmMeasures:
-    """What follows from the estimate and public facts, without a record."""
+    """Return the measures that follow from the estimate and public facts, without a record."""
     assert isinstance(spec.public, PublicFacts)
-    found, n = fit_measures(estimate), int(train.sum())
+    measures, n = fit_measures(estimate), int(train.sum())
     if spec.public.aligned:
-        found |= GlmMeasures(n_train=n, n_protected=n)
+        measures |= GlmMeasures(n_train=n, n_protected=n)
     if isinstance(estimate, GlmEstimate) and np.all(np.isfinite(estimate.coefficients)):
-        found |= explanation_measures(estimate, FAMILIES[spec.public.family])
-    return found | GlmMeasures.of(estimate.numbers)
+        measures |= explanation_measures(estimate, FAMILIES[spec.public.family])
+    return measures | GlmMeasures.of(estimate.numbers)
 
 
 def fit_measures(estimate: GlmEstimate | PcaEstimate) -> GlmMeasures:
@@ -63,8 +63,8 @@ def fit_measures(estimate: GlmEstimate | PcaEstimate) -> GlmMeasures:
     if not isinstance(estimate, GlmEstimate):
         return GlmMeasures(n_features=len(estimate.matrix))
     diverged = estimate.status == "ok" and not np.all(np.isfinite(estimate.coefficients))
-    found = GlmMeasures(status="diverged") if diverged else GlmMeasures()
-    return found | GlmMeasures(
+    measures = GlmMeasures(status="diverged") if diverged else GlmMeasures()
+    return measures | GlmMeasures(
         n_features=len(estimate.coefficients) - 1,
         iterations=estimate.iterations,
         reason=estimate.reason,
@@ -96,27 +96,27 @@ def regression(
     estimate: GlmEstimate, data: GlmData, persons: np.ndarray, train: np.ndarray, spec: GlmMethodSpec
 ) -> GlmMeasures:
     """Fit, diagnostics and distance to the pooled fit of the same persons."""
-    found = GlmMeasures()
+    measures = GlmMeasures()
     if not np.all(np.isfinite(estimate.coefficients)):
-        return found
+        return measures
     exact = exact_fit(data, persons, ridge_of(spec.options))
     if exact.null is None:
-        return found
+        return measures
     with np.errstate(over="ignore"):
         sums = sums_of(exact.response, exact.eta(estimate.coefficients))
-        found |= explanation_measures(estimate, exact.response.family, sums)
+        measures |= explanation_measures(estimate, exact.response.family, sums)
         if exact.fit is None:
-            return found
-        found |= distance(estimate, exact, spec.options)
+            return measures
+        measures |= distance(estimate, exact, spec.options)
         value = excess(exact, estimate.coefficients, data, persons)
-        found |= GlmMeasures(excess_deviance=value)
+        measures |= GlmMeasures(excess_deviance=value)
         test = np.flatnonzero(~train)
         held_out = data.aligned and len(test) > 0
         if held_out:
             value = excess(exact, estimate.coefficients, data, test)
-            found |= GlmMeasures(excess_deviance_test=value)
+            measures |= GlmMeasures(excess_deviance_test=value)
         worse = None if value is None else value > 1
-        return found | GlmMeasures(in_sample=not held_out, worse_than_null=worse)
+        return measures | GlmMeasures(in_sample=not held_out, worse_than_null=worse)
 
 
 def ridge_of(options: object) -> float:
@@ -125,7 +125,7 @@ def ridge_of(options: object) -> float:
 
 
 def rises(objective: np.ndarray) -> int | None:
-    """How often an objective rose; None where none was kept."""
+    """Count the rises of an objective; None if none was kept."""
     if not len(objective):
         return None
     before, after = objective[:-1], objective[1:]
@@ -161,15 +161,15 @@ def distance(estimate: GlmEstimate, exact: ExactFit, options: object) -> GlmMeas
     """Largest difference of a coefficient, in the largest one of the pooled fit and in standard errors."""
     assert exact.fit is not None
     apart = np.abs(exact.fit.scaling.to_standardised(estimate.coefficients) - exact.fit.beta)
-    found = GlmMeasures(coefficient_error=finite(np.max(apart) / np.max(np.abs(exact.fit.beta))))
+    measures = GlmMeasures(coefficient_error=finite(np.max(apart) / np.max(np.abs(exact.fit.beta))))
     errors = exact.errors(getattr(options, "dispersion", "family"))
     if errors is None:
-        return found
+        return measures
     units = np.max(np.abs(estimate.coefficients - exact.fit.coefficients) / errors)
-    found |= GlmMeasures(se_units=finite(units))
+    measures |= GlmMeasures(se_units=finite(units))
     if estimate.standard_errors is not None:
-        found |= GlmMeasures(se_error=finite(np.max(np.abs(estimate.standard_errors / errors - 1))))
-    return found
+        measures |= GlmMeasures(se_error=finite(np.max(np.abs(estimate.standard_errors / errors - 1))))
+    return measures
 
 
 def excess(exact: ExactFit, coefficients: np.ndarray, data: GlmData, persons: np.ndarray) -> float | None:

@@ -34,7 +34,7 @@ from .own_settings import TableSettings
 
 
 def draw(settings: TableSettings, spec: object, rng_for: Rng, resources: Path) -> dict[str, np.ndarray]:
-    """What a replicate differs in: it deals the folds anew."""
+    """Draw what replicates differ in: the order in which folds divide the records."""
     read = _read(settings, read_contents(settings))
     return {"order": fold_order(len(read.X), read.person, rng_for("folds"))}
 
@@ -59,15 +59,15 @@ def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> GlmData:
 
 @cached_reader
 def _read(settings: TableSettings, contents: tuple[tuple[str, bytes], ...]) -> Records:
-    """What all replicates share: the records of all files, or of any where a protocol aligns them."""
+    """Return the data that all replicates share: the records of all files, or of any where a protocol aligns them."""
     files = read_files(settings, dict(contents), None if settings.aligned else partial(_identify, settings))
     _check_labels(settings, files[settings.response_holder])
     if settings.aligned:
         return match_records(settings, files)
-    ids = [one.ids for one in files]
-    found = len(common(ids))
-    check_count(settings, found, f", write ids alike in all files{_hint(ids, found)}")
-    return merge_records(list(dict.fromkeys(name for own in ids for name in own)), files, {})
+    ids = [file.ids for file in files]
+    n_common = len(common(ids))
+    check_count(settings, n_common, f", write ids alike in all files{_hint(ids, n_common)}")
+    return merge_records(list(dict.fromkeys(name for names in ids for name in names)), files, {})
 
 
 def _check_labels(settings: TableSettings, active: FileRecords) -> None:
@@ -90,27 +90,27 @@ def _check_labels(settings: TableSettings, active: FileRecords) -> None:
         raise DataMissing(f"{file}: {name} is 0 in all rows: some weights must be above 0.")
 
 
-def _hint(ids: Sequence[list[str]], found: int) -> str:
-    """Which rule for identifiers would make more of them agree; empty if none does."""
-    folded = [[IdentifierRules(normalise=True).canonical_form(text) for text in own] for own in ids]
-    whole = [[str(int(text)) for text in own if text.strip().isdecimal()] for own in ids]
-    longest = max(len(text.strip()) for own in ids for text in own)
-    if len(common(whole)) > max(found, len(common(folded))):
+def _hint(ids: Sequence[list[str]], n_common: int) -> str:
+    """Return the rule for identifiers that would make more of them agree; empty if none does."""
+    folded = [[IdentifierRules(normalise=True).canonical_form(text) for text in names] for names in ids]
+    whole = [[str(int(text)) for text in names if text.strip().isdecimal()] for names in ids]
+    longest = max(len(text.strip()) for names in ids for text in names)
+    if len(common(whole)) > max(n_common, len(common(folded))):
         return f" (identifiers: {{as_text: 0{longest}d}} makes numbers of {longest} digits of them)"
-    return " (identifiers: {normalise: true} leaves out blanks and case)" if len(common(folded)) > found else ""
+    return " (identifiers: {normalise: true} leaves out blanks and case)" if len(common(folded)) > n_common else ""
 
 
-def _identify(settings: TableSettings, table: TextTable, one: TableFile) -> tuple[list[str], np.ndarray]:
+def _identify(settings: TableSettings, table: TextTable, file: TableFile) -> tuple[list[str], np.ndarray]:
     """Identifiers of the rows as the parties compare them, and which rows have one."""
     rules = settings.identifiers
-    written = table.ids(settings.id_of(one) or "", stripped=False)
+    written = table.ids(settings.id_of(file) or "", stripped=False)
     texts: Sequence[str | int] = written
     if rules.as_text is not None:
         texts = [int(text) if text.strip().isdecimal() else text for text in written]
     try:
-        return prepare_identifiers(texts, rules, one.party, "under identifiers")
+        return prepare_identifiers(texts, rules, file.party, "under identifiers")
     except ValueError as error:
-        raise DataMissing(f"{one.file}: {error}") from None
+        raise DataMissing(f"{file.file}: {error}") from None
 
 
 def constants(settings: TableSettings) -> Constants:
@@ -130,6 +130,6 @@ def constants(settings: TableSettings) -> Constants:
         middle = settings.eta_start
     elif settings.family in ("binomial", "poisson"):
         middle = float(FAMILIES[settings.family].link(np.array(middle)))
-    radii = {one.party: one.radius for one in settings.tables if one.radius is not None}
+    radii = {table.party: table.radius for table in settings.tables if table.radius is not None}
     because = "declared in the configuration: bounds, levels and radii of the columns, range of the label"
     return Constants(location, scale, (statistic[0], statistic[1]), middle, because, radii)

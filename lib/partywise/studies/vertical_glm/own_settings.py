@@ -36,8 +36,8 @@ class GlmFile(TableFile):
     @property
     def label_columns(self) -> dict[str, str]:
         """Columns of weights and of an offset."""
-        given = {"weights": self.weights, "offset": self.offset}
-        return {key: name for key, name in given.items() if name is not None}
+        columns = {"weights": self.weights, "offset": self.offset}
+        return {key: name for key, name in columns.items() if name is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,12 +86,12 @@ class TableSettings(CaseSettings, OwnTables):
 
     def _check_weights(self) -> None:
         """Raise a named error for weights or an offset that another party has, or that is another column."""
-        for place, one in enumerate(self.tables):
-            for key, name in one.label_columns.items():
+        for place, table in enumerate(self.tables):
+            for key, name in table.label_columns.items():
                 where = f"tables[{place}].{key} is {name!r}"
-                if self.response_of(one) is None:
+                if self.response_of(table) is None:
                     raise ValueError(f"{where}: only the party with the response has some; leave it out.")
-                if name in (self.response, *(column.name for column in one.columns)):
+                if name in (self.response, *(column.name for column in table.columns)):
                     raise ValueError(f"{where}: that column is used already; give another one.")
 
     @property
@@ -101,5 +101,5 @@ class TableSettings(CaseSettings, OwnTables):
             return f"column {self.column_names[lacking[0]]!r} has no bounds; declare them, or levels"
         if self.response_bounds is None and not self.binary_labels:
             return "response_bounds is missing; declare the range of the response"
-        given = list(self.tables[self.response_holder].label_columns.values())
-        return f"counts records alike, but there is the column {given[0]!r}; leave it out" if given else ""
+        columns = list(self.tables[self.response_holder].label_columns.values())
+        return f"counts records alike, but there is the column {columns[0]!r}; leave it out" if columns else ""

@@ -1,4 +1,4 @@
-"""What the owners of tables take home: fitted means of the records, and coefficients or matrices by column names."""
+"""Report for the owners of tables: fitted means of the records, and coefficients or matrices by column names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def owner_outputs(
     train: np.ndarray,
     spec: MethodSpec[GlmOptions, object, TableSettings],
 ) -> OwnerReport:
-    """Of the records that all files have; protocols that fit no regression predict nothing."""
+    """Return the report on the records that all files have; protocols that fit no regression predict nothing."""
     if data.ids is None:
         raise ValueError("ids are unknown: own tables name their records.")
     whole = np.isfinite(data.X).all(axis=1) & np.isfinite(data.y)
@@ -54,12 +54,12 @@ def model(
     estimate: GlmEstimate | PcaEstimate, spec: MethodSpec[GlmOptions, object, TableSettings]
 ) -> dict[str, object]:
     """Coefficients or matrices by column names."""
-    found = regression(estimate, spec.settings) if isinstance(estimate, GlmEstimate) else {}
+    fields = regression(estimate, spec.settings) if isinstance(estimate, GlmEstimate) else {}
     matrix, kind = matrix_of(estimate, spec.options)
     if matrix is None:
-        return found
+        return fields
     assert isinstance(spec.public, GlmFacts | PcaFacts)
-    return found | {"columns": list(spec.public.names), kind: matrix}
+    return fields | {"columns": list(spec.public.names), kind: matrix}
 
 
 def regression(estimate: GlmEstimate, settings: TableSettings) -> dict[str, object]:
@@ -67,24 +67,24 @@ def regression(estimate: GlmEstimate, settings: TableSettings) -> dict[str, obje
     why it has none.
     """
     b, errors = estimate.coefficients, estimate.standard_errors
-    told = [{**one, "coefficient": value} for one, value in zip(feature_rows(settings.columns), b[1:], strict=True)]
+    rows = [{**row, "coefficient": value} for row, value in zip(feature_rows(settings.columns), b[1:], strict=True)]
     link = FACTS[settings.family].link
     about = {"kind": f"generalised linear model, {settings.family}", "link": link, "scale": SCALE}
-    found = about | {"intercept": b[0], "coefficients": told}
+    fields = about | {"intercept": b[0], "coefficients": rows}
     if (noise := estimate.noise_errors) is not None:
-        found["intercept_noise_sd"] = noise[0]
-        for entry, value in zip(told, noise[1:], strict=True):
+        fields["intercept_noise_sd"] = noise[0]
+        for entry, value in zip(rows, noise[1:], strict=True):
             entry["noise_sd"] = value
     elif estimate.noise_errors_reason:
-        found["no_noise_sd"] = estimate.noise_errors_reason
+        fields["no_noise_sd"] = estimate.noise_errors_reason
     if errors is not None:
-        found["intercept_standard_error"] = errors[0]
-        for entry, value in zip(told, errors[1:], strict=True):
+        fields["intercept_standard_error"] = errors[0]
+        for entry, value in zip(rows, errors[1:], strict=True):
             entry["standard_error"] = value
     if (bounds := estimate.intervals.bounds()) is not None:
-        found["intercept_interval"] = bounds[0]
-        for entry, ends in zip(told, bounds[1:], strict=True):
+        fields["intercept_interval"] = bounds[0]
+        for entry, ends in zip(rows, bounds[1:], strict=True):
             entry["interval"] = ends
     elif estimate.intervals.reason and errors is None:
-        found[NO_INTERVALS] = estimate.intervals.reason
-    return found
+        fields[NO_INTERVALS] = estimate.intervals.reason
+    return fields

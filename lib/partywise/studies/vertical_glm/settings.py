@@ -17,7 +17,7 @@ WITH_MEAN = tuple(name for name, facts in FACTS.items() if facts.link == "log")
 
 @dataclass(frozen=True, kw_only=True)
 class CaseSettings(ColumnSettings):
-    """What every case has.
+    """Settings that every case has.
 
     family : of the response
     records : ``aligned`` (row i is the same record at all parties), or ``unaligned``: every party has its own records

@@ -44,7 +44,7 @@ def answer(estimate: GlmEstimate | PcaEstimate) -> np.ndarray:
 
 
 def within(data: GlmData, settings: object) -> GlmData:
-    """The same replicate with columns that no party clips, so that without noise any split gives the same answer."""
+    """Return the replicate with columns that no party clips: without noise any split gives the same answer."""
     return replace(data, X=data.X / np.max(np.abs(data.X)))
 
 

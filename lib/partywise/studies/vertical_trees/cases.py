@@ -79,13 +79,13 @@ def replicate_of(table: Table, settings: RowSettings, rng_for: Rng) -> TreeData:
 
 def select_rows(table: Table, settings: RowSettings, drawn: Mapping[str, np.ndarray]) -> TreeData:
     """The replicate of a table that has these rows."""
-    kept = drawn["kept"]
+    rows = drawn["kept"]
     return TreeData(
-        y=table.y[kept],
-        X=table.X[kept],
+        y=table.y[rows],
+        X=table.X[rows],
         train=drawn["train"],
         order=drawn["order"],
-        ids=None if table.ids is None else table.ids[kept],
+        ids=None if table.ids is None else table.ids[rows],
         names=table.names,
         column_facts=table.column_facts,
         criterion=settings.loss_in_force,

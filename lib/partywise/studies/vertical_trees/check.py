@@ -1,4 +1,4 @@
-"""What a configuration of vertical trees contradicts by itself, before any job: dims, labels, edges, bounds."""
+"""Contradictions of a configuration of vertical trees, before any job: dims, labels, edges, bounds."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _check_declared(settings: RowSettings, counts: tuple[int, ...], options: obj
 
 
 def _requirement(options: object) -> tuple[str, str, bool]:
-    """What the passive columns must declare, why, and whether a certificate rests on it."""
+    """Return what the passive columns must declare, why, and whether a certificate rests on it."""
     if isinstance(options, TableOptions):
         return "edges", "the tables are made of", True
     certified = isinstance(options, GatheringOptions)

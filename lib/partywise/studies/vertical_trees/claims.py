@@ -1,4 +1,4 @@
-"""What seed 003 claims about privacy: randomised bins, order-preserving noise, affine maps, encryption in name."""
+"""Privacy claims of seed 003: randomised bins, order-preserving noise, affine maps, encryption in name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a replicate of vertical trees is, who holds what of it, and which rows test."""
+"""Replicate of vertical trees, its division among parties, and the rows that test."""
 
 from __future__ import annotations
 

@@ -61,10 +61,10 @@ def choose_trees(
     if not len(counts):
         return ensemble, 0
     if options.as_published and criterion == CLASSES:
-        found = [published_loss(path[count], y, options) for count in counts]
+        losses = [published_loss(path[count], y, options) for count in counts]
     else:
-        found = [loss(path[count], y, options, criterion) for count in counts]
-    best = int(counts[int(np.argmin(found))])
+        losses = [loss(path[count], y, options, criterion) for count in counts]
+    best = int(counts[int(np.argmin(losses))])
     return ensemble.first(best), best
 
 

@@ -27,31 +27,35 @@ def metrics(
 ) -> TreeMeasures:
     """All scalars of one cell, on the rows outside ``train``."""
     X, y, options = data.X[~train], data.y[~train], options_of(estimate, spec)
-    kept, selection = select_trees(estimate.ensemble, X, y, options, data.criterion)
-    found = estimate_measures(estimate, train, spec) | TreeMeasures(n_trees=len(kept.trees) // kept.outputs) | selection
-    scores, numbers = kept.scores(X), TreeMeasures.of(estimate.numbers)
+    ensemble, selection = select_trees(estimate.ensemble, X, y, options, data.criterion)
+    measures = (
+        estimate_measures(estimate, train, spec)
+        | TreeMeasures(n_trees=len(ensemble.trees) // ensemble.outputs)
+        | selection
+    )
+    scores, numbers = ensemble.scores(X), TreeMeasures.of(estimate.numbers)
     if not np.isfinite(scores).all():
-        return found | numbers | TreeMeasures(diverged=True)
+        return measures | numbers | TreeMeasures(diverged=True)
     # What clips reports its share among the numbers of the estimate.
-    found |= quality(scores, y, options, data.criterion) | TreeMeasures(residual_clip_share=None) | numbers
-    found |= TreeMeasures(worse_than_mean=worse_than_mean(scores, y, data.y[train], options, data.criterion))
+    measures |= quality(scores, y, options, data.criterion) | TreeMeasures(residual_clip_share=None) | numbers
+    measures |= TreeMeasures(worse_than_mean=worse_than_mean(scores, y, data.y[train], options, data.criterion))
     if estimate.scores is not None:
-        found |= _deployment_measures(estimate.scores, estimate.ensemble.scores(X), y, options, data.criterion)
-    return found
+        measures |= _deployment_measures(estimate.scores, estimate.ensemble.scores(X), y, options, data.criterion)
+    return measures
 
 
 def estimate_measures(estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, object, object]) -> TreeMeasures:
-    """What follows from the estimate and public facts, without a record."""
-    found = TreeMeasures(n_protected=int(train.sum())) | TreeMeasures.of(estimate.numbers)
+    """Return the measures that follow from the estimate and public facts, without a record."""
+    measures = TreeMeasures(n_protected=int(train.sum())) | TreeMeasures.of(estimate.numbers)
     if options_of(estimate, spec).select_by != "none" and not train.all():
-        return found
-    return found | TreeMeasures(
+        return measures
+    return measures | TreeMeasures(
         n_trees=int(steps(estimate.ensemble, options_of(estimate, spec))[-1]), best_trees=None, selected_on_test=False
     )
 
 
 def ledger(releases: Ledger, names: tuple[str, ...], spec: MethodSpec[object, Spec, RowSettings]) -> TreeMeasures:
-    """What the worst coalition learns of one label; the study's unit is the features.
+    """Return the epsilon of the worst coalition for one label; the study's unit is the features.
 
     Where the evaluator chose the trees by the loss on held-out rows, their number tells of the labels and columns of
     these rows, without noise: a row for every party.
@@ -64,7 +68,7 @@ def ledger(releases: Ledger, names: tuple[str, ...], spec: MethodSpec[object, Sp
 
 
 def options_of(estimate: Estimate, spec: MethodSpec[object, object, object]) -> TreeOptions:
-    """How trees were grown; of a method from elsewhere only whether they are a forest."""
+    """Return the options of the growth of trees; of a method from elsewhere only whether they are a forest."""
     if isinstance(spec.options, TreeOptions):
         return spec.options
     return TreeOptions(algo="rf" if estimate.ensemble.averaged else "xgb")
@@ -76,21 +80,21 @@ def quality(scores: np.ndarray, y: np.ndarray, options: TreeOptions, criterion: 
     ``published_loss`` is the source's key of selection. Of more than two classes, scores (n, k), the area is the mean
     over classes of that of a class against the rest.
     """
-    found = TreeMeasures(log_loss=None, auc=None, accuracy=None, mse=None, published_loss=None)
+    measures = TreeMeasures(log_loss=None, auc=None, accuracy=None, mse=None, published_loss=None)
     if not len(y):
-        return found
+        return measures
     if criterion != CLASSES:
-        return found | TreeMeasures(mse=loss(scores, y, options, criterion))
+        return measures | TreeMeasures(mse=loss(scores, y, options, criterion))
     if scores.ndim == 2:
         p = predictions(scores, options, criterion)
         areas = [rank_auc(p[y == j, j], p[y != j, j]) for j in range(p.shape[1])]
         known = [area for area in areas if area is not None]
-        return found | TreeMeasures(
+        return measures | TreeMeasures(
             log_loss=loss(scores, y, options, criterion),
             auc=float(np.mean(known)) if len(known) == len(areas) else None,
             accuracy=float(np.mean(p.argmax(axis=1) == y)),
         )
-    return found | TreeMeasures(
+    return measures | TreeMeasures(
         log_loss=loss(scores, y, options, criterion),
         auc=rank_auc(scores[y == 1], scores[y == 0]),
         accuracy=float(np.mean((predictions(scores, options, criterion) > 0.5) == (y == 1))),
@@ -124,8 +128,8 @@ def select_trees(
     """The trees up to the least loss on test rows where that is asked for, which is marked: it flatters the result."""
     if options.select_by == "none" or not len(y):
         return ensemble, TreeMeasures(best_trees=None, selected_on_test=False)
-    kept, count = choose_trees(ensemble, X, y, options, criterion)
-    return kept, TreeMeasures(best_trees=count, selected_on_test=True)
+    best, count = choose_trees(ensemble, X, y, options, criterion)
+    return best, TreeMeasures(best_trees=count, selected_on_test=True)
 
 
 def _deployment_measures(
@@ -133,13 +137,13 @@ def _deployment_measures(
 ) -> TreeMeasures:
     """Quality of the rows that were scored together, and how far their scores are from the evaluator's."""
     n = len(scores)
-    found = quality(scores, y[:n], options, criterion)
+    measures = quality(scores, y[:n], options, criterion)
     difference = float(np.max(np.abs(scores - expected[:n]), initial=0.0))
     return TreeMeasures(
-        scored_log_loss=found.log_loss,
-        scored_auc=found.auc,
-        scored_accuracy=found.accuracy,
-        scored_mse=found.mse,
+        scored_log_loss=measures.log_loss,
+        scored_auc=measures.auc,
+        scored_accuracy=measures.accuracy,
+        scored_mse=measures.mse,
         scored_rows=n,
         score_difference=difference,
     )
@@ -150,18 +154,18 @@ def example_fits(
 ) -> TreeExamples:
     """Loss along the trees on training and test rows, and what the fit itself shows (tables with bands)."""
     options, ensemble = options_of(estimate, spec), estimate.ensemble
-    shown = TreeExamples(
+    examples = TreeExamples(
         path_train_loss=along(ensemble, data.X[train], data.y[train], options, data.criterion),
         path_test_loss=along(ensemble, data.X[~train], data.y[~train], options, data.criterion),
     )
-    return shown | estimate_examples(estimate, train, spec)
+    return examples | estimate_examples(estimate, train, spec)
 
 
 def estimate_examples(estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, object, object]) -> TreeExamples:
-    """What the fit itself shows, without a record."""
+    """Return the example arrays that follow from the estimate alone."""
     counts = steps(estimate.ensemble, options_of(estimate, spec)).astype(float)
-    found = TreeExamples(path_trees=counts) | shown_tables(estimate.ensemble)
-    return found | TreeExamples.with_dims(estimate.arrays)
+    examples = TreeExamples(path_trees=counts) | shown_tables(estimate.ensemble)
+    return examples | TreeExamples.with_dims(estimate.arrays)
 
 
 def shown_tables(ensemble: Ensemble) -> TreeExamples:
@@ -180,7 +184,7 @@ def shown_tables(ensemble: Ensemble) -> TreeExamples:
         if table.noise is not None:
             noise[row, : len(table.noise)] = table.noise
     columns = np.array([table.feature for table in ensemble.tables], dtype=float)
-    found = TreeExamples(table_column=columns, table_edges=edges, table_values=values, table_noise=noise)
+    examples = TreeExamples(table_column=columns, table_edges=edges, table_values=values, table_noise=noise)
     if ensemble.outputs == 1:
-        return found
-    return found | TreeExamples(table_class=np.array([table.output for table in ensemble.tables], dtype=float))
+        return examples
+    return examples | TreeExamples(table_class=np.array([table.output for table in ensemble.tables], dtype=float))

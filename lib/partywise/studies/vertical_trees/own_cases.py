@@ -16,7 +16,7 @@ from .own_settings import TableSettings
 
 
 def draw(settings: TableSettings, spec: object, rng_for: Rng, resources: Path) -> dict[str, np.ndarray]:
-    """What a replicate differs in: it splits the records anew."""
+    """Draw what replicates differ in: the split of the records."""
     return deal_table(read_own_table(settings), settings, rng_for)
 
 

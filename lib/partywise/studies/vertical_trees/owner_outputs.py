@@ -1,4 +1,4 @@
-"""What the owners of tables take home: predictions of the records, and trees and tables by column names."""
+"""Report for the owners of tables: predictions of the records, and trees and tables by column names."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ SCALE = (
 def owner_outputs(
     estimate: Estimate, data: TreeData, train: np.ndarray, spec: MethodSpec[object, object, TableSettings]
 ) -> OwnerReport:
-    """Of all records, in the order of the first file, by the trees whose errors the cube has."""
+    """Return the report on all records, in the order of the first file, by the trees whose errors the cube has."""
     if data.ids is None:
         raise ValueError("ids are unknown: own tables name their records.")
     options = options_of(estimate, spec)
-    kept, _ = select_trees(estimate.ensemble, data.X[~train], data.y[~train], options, data.criterion)
-    scores = kept.scores(data.X)
+    ensemble, _ = select_trees(estimate.ensemble, data.X[~train], data.y[~train], options, data.criterion)
+    scores = ensemble.scores(data.X)
     with np.errstate(over="ignore", invalid="ignore"):
         predicted = predictions(scores, options, data.criterion)
     values = {"observed": data.y, "predicted": predicted if predicted.ndim == 1 else predicted.argmax(axis=1) * 1.0}
-    for level, own in zip(spec.settings.class_names, predicted.T if predicted.ndim > 1 else (), strict=True):
-        values[f"probability of {level}"] = own
-    return OwnerReport(data.ids, ~train, values, model(replace(estimate, ensemble=kept), spec))
+    for level, probabilities in zip(spec.settings.class_names, predicted.T if predicted.ndim > 1 else (), strict=True):
+        values[f"probability of {level}"] = probabilities
+    return OwnerReport(data.ids, ~train, values, model(replace(estimate, ensemble=ensemble), spec))
 
 
 def own_predictions(
     estimate: Estimate, block: Mapping[str, np.ndarray], fold: Fold, spec: MethodSpec[object, object, TableSettings]
 ) -> np.ndarray:
     """(n,) predictions of the held-out records that all parties scored together, nan of others."""
-    found, public = np.full(len(fold.of), np.nan), spec.public
+    predicted, public = np.full(len(fold.of), np.nan), spec.public
     assert isinstance(public, PublicFacts)
     if estimate.scores is not None:
         rows = np.flatnonzero(held_out(fold))[: len(estimate.scores)]
-        found[rows] = predictions(estimate.scores, options_of(estimate, spec), public.criterion)
-    return found
+        predicted[rows] = predictions(estimate.scores, options_of(estimate, spec), public.criterion)
+    return predicted
 
 
 def model(estimate: Estimate, spec: MethodSpec[object, object, TableSettings]) -> dict[str, object]:
@@ -66,7 +66,11 @@ def model(estimate: Estimate, spec: MethodSpec[object, object, TableSettings]) -
     if levels:
         what = f"{SCALE}; each class has a score, and probabilities are in proportion to e to the power of scores."
         models = zip(levels, estimate.ensemble.by_output(), strict=True)
-        return {"kind": "trees", "scale": what, "classes": [{"name": c} | tree_rows(one, columns) for c, one in models]}
+        return {
+            "kind": "trees",
+            "scale": what,
+            "classes": [{"name": c} | tree_rows(ensemble, columns) for c, ensemble in models],
+        }
     raw = predictions(np.ones(1), options, public.criterion)[0] == 1.0
     what = "the prediction is the score" if raw else "the score is the log odds of label 1"
     about = {"kind": "trees", "scale": f"{SCALE}; {what}."}
@@ -98,5 +102,5 @@ def _node(tree: Tree, at: int, columns: tuple[ColumnBlock, ...]) -> dict[str, ob
 
 
 def _table(table: Table, column: ColumnBlock) -> dict[str, object]:
-    found: dict[str, object] = {"column": column.name, "edges": table.edges, "values": table.values}
-    return found | ({} if column.levels is None else {"levels": column.levels})
+    fields: dict[str, object] = {"column": column.name, "edges": table.edges, "values": table.values}
+    return fields | ({} if column.levels is None else {"levels": column.levels})

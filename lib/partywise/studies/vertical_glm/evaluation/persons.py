@@ -1,4 +1,4 @@
-"""Which persons a fit used, what aligning them took, and what a dictionary finds behind a list of identifiers."""
+"""Persons that a fit used, the work of aligning them, and what a dictionary finds behind a list of identifiers."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ MOST = 200
 
 
 class GlmOptions(Protocol):
-    """What the options of every method of the study have."""
+    """Options that every method of the study has."""
 
     @property
     def alignment(self) -> Mode:
-        """How common records are found where they arrive unaligned."""
+        """Mode of finding common records where they arrive unaligned."""
 
     @property
     def uses_epsilon(self) -> bool:
@@ -51,13 +51,13 @@ def found_by_dictionary(data: GlmData, n_parties: int, mode: Mode) -> float:
     key = n_parties, mode
     if key not in data.memo.dictionary_shares:
         assert data.identifiers is not None
-        own = data.identifiers[data.persons_of_parties(n_parties)[0]].tolist()
-        own = own[:MOST] if mode == "psi" else own
-        seen = [row.tobytes() for row in received_identifiers(own, mode)]
-        shares = [attack_ids(seen, own, map(data.scheme.format, range(data.population)), digest)]
+        names = data.identifiers[data.persons_of_parties(n_parties)[0]].tolist()
+        names = names[:MOST] if mode == "psi" else names
+        seen = [row.tobytes() for row in received_identifiers(names, mode)]
+        shares = [attack_ids(seen, names, map(data.scheme.format, range(data.population)), digest)]
         if mode == "psi":
             # A dictionary of nothing but what is to be found.
-            shares.append(attack_ids(seen, own, own, point))
+            shares.append(attack_ids(seen, names, names, point))
         data.memo.dictionary_shares[key] = max(shares)
     return data.memo.dictionary_shares[key]
 
@@ -79,12 +79,12 @@ def secret(*address: str | int) -> SecureRandom:
 
 
 def digest(name: str) -> bytes:
-    """What anybody can hash."""
+    """Return the digest of an identifier, which anybody can compute."""
     return sha256(name.encode()).digest()
 
 
 def point(name: str) -> bytes:
-    """What anybody can map to the curve."""
+    """Return the point of an identifier on the curve, which anybody can compute."""
     return bytes(points_of([name])[0].tobytes())
 
 
@@ -100,18 +100,18 @@ def used_persons(
 def _persons(used: Mapping[str, np.ndarray], data: GlmData, spec: GlmMethodSpec) -> np.ndarray:
     """(parties, n) persons of the used records of each party."""
     named = zip(spec.settings.party_names(spec.n_parties), data.persons_of_parties(spec.n_parties), strict=True)
-    return np.stack([held[used[name]] for name, held in named])
+    return np.stack([party_persons[used[name]] for name, party_persons in named])
 
 
 def alignment_measures(estimate: GlmEstimate | PcaEstimate, data: GlmData, spec: GlmMethodSpec) -> GlmMeasures:
-    """Of records that arrived unaligned: how many were found in common, and what a dictionary finds of identifiers."""
+    """Return the number of common records that arrived unaligned, and what a dictionary finds of identifiers."""
     if data.identifiers is None:
         return GlmMeasures()
     assert estimate.rows is not None
     persons, mode = _persons(estimate.rows, data, spec), spec.options.alignment
     same = np.all(persons == persons[0], axis=0)
-    products = work(mode, [len(held) for held in data.persons_of_parties(spec.n_parties)])["exponentiations"]
-    found = GlmMeasures(common_records=int(np.sum(same)), exponentiations=products)
+    products = work(mode, [len(rows) for rows in data.persons_of_parties(spec.n_parties)])["exponentiations"]
+    measures = GlmMeasures(common_records=int(np.sum(same)), exponentiations=products)
     if data.population:
-        found |= GlmMeasures(attack_ids=found_by_dictionary(data, spec.n_parties, mode))
-    return found
+        measures |= GlmMeasures(attack_ids=found_by_dictionary(data, spec.n_parties, mode))
+    return measures

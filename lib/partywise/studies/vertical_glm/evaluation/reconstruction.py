@@ -51,17 +51,17 @@ def views(
     owned = dict(zip(spec.settings.party_names(spec.n_parties), spec.settings.groups(spec.n_parties), strict=True))
     for name, sent in estimate.views.items():
         owners = [owner for owner in name.partition(BETWEEN)[2].split(TOGETHER) if owner in owned]
-        columns, shown = [column for owner in owners for column in owned[owner]], sent[:, :MESSAGES]
-        if columns and shown.size and np.all(np.isfinite(shown)):
-            yield shown, data.X[np.ix_(persons, np.array(columns))]
+        columns, messages = [column for owner in owners for column in owned[owner]], sent[:, :MESSAGES]
+        if columns and messages.size and np.all(np.isfinite(messages)):
+            yield messages, data.X[np.ix_(persons, np.array(columns))]
 
 
 def space_by_message(
     estimate: GlmEstimate | PcaEstimate, data: GlmData, persons: np.ndarray, spec: GlmMethodSpec
 ) -> np.ndarray:
     """(MESSAGES,) largest share of a party's column space that was seen after so many messages of its records."""
-    found = np.zeros(MESSAGES)
+    shares = np.zeros(MESSAGES)
     for sent, X in views(estimate, data, persons, spec):
         path = space_by_iteration(sent, X)
-        found = np.maximum(found, np.concatenate([path, np.full(MESSAGES - len(path), path[-1])]))
-    return found
+        shares = np.maximum(shares, np.concatenate([path, np.full(MESSAGES - len(path), path[-1])]))
+    return shares

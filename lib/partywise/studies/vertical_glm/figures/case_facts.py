@@ -1,4 +1,4 @@
-"""What figures of vertical GLM share: columns of a case, a few cases of each sweep."""
+"""Facts that figures of vertical GLM share: columns of a case, a few cases of each sweep."""
 
 from __future__ import annotations
 

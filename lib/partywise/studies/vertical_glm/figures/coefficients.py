@@ -36,27 +36,27 @@ def _fits(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, np.ndarray
 
     Where no method of a case has standard errors, there is nothing to compare.
     """
-    shown, found, any_errors = example_fits_of(cube, case), [], False
+    examples, fits, any_errors = example_fits_of(cube, case), [], False
     for method in methods_of(cube, case):
         targets = _targets(cube, case, method)
         if not targets:
             continue
         values, errors, unit = (
-            example_fit(shown, name, method, max(targets))
+            example_fit(examples, name, method, max(targets))
             for name in ("interval_centres", "coefficient_errors", _unit(cube, case))
         )
-        kept = np.isfinite(unit)
-        kept[0] = False
-        if kept.any() and np.isfinite(values[kept]).all():
-            found.append((method, values[kept] / unit[kept], errors[kept] / unit[kept]))
-            any_errors |= bool(np.isfinite(errors[kept]).any())
-    return found if any_errors else []
+        finite = np.isfinite(unit)
+        finite[0] = False
+        if finite.any() and np.isfinite(values[finite]).all():
+            fits.append((method, values[finite] / unit[finite], errors[finite] / unit[finite]))
+            any_errors |= bool(np.isfinite(errors[finite]).any())
+    return fits if any_errors else []
 
 
 def _targets(cube: xr.Dataset, case: str, method: str) -> list[float]:
     """Targets of the example fits of a method."""
-    shown = example_fits_of(cube, case)
-    return list(map(float, shown["example_epsilon"].values[shown["example_method"].values == method]))
+    examples = example_fits_of(cube, case)
+    return list(map(float, examples["example_epsilon"].values[examples["example_method"].values == method]))
 
 
 def _unit(cube: xr.Dataset, case: str) -> str:
@@ -69,9 +69,9 @@ def _unit(cube: xr.Dataset, case: str) -> str:
 
 def _selection(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
     """Cases with standard errors: real columns before numbered ones, and one case of each sweep."""
-    kept = [case for case in cases if _fits(cube, case)]
-    groups = {coordinate_of(cube, "case", case, "group"): case for case in reversed(kept)}
-    return sorted((case for case in kept if case in groups.values()), key=lambda case: not has_names(cube, case))[
+    candidates = [case for case in cases if _fits(cube, case)]
+    groups = {coordinate_of(cube, "case", case, "group"): case for case in reversed(candidates)}
+    return sorted((case for case in candidates if case in groups.values()), key=lambda case: not has_names(cube, case))[
         :PANELS
     ]
 

@@ -21,8 +21,8 @@ IDENTIFIERS = {"attack_ids": "share of a party's identifiers that a dictionary f
 
 def _largest_share(cube: xr.Dataset, case: str, method: str, value: float) -> str:
     """The largest share, and after how many vectors it was first reached."""
-    shown = example_fits_of(cube, case)
-    sent, share = (example_fit(shown, f"leaked_{name}", method) for name in ("messages", "share"))
+    examples = example_fits_of(cube, case)
+    sent, share = (example_fit(examples, f"leaked_{name}", method) for name in ("messages", "share"))
     known = np.isfinite(sent) & np.isfinite(share)
     sent, share = sent[known], share[known]
     if value <= 0:

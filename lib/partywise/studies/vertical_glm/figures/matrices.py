@@ -29,11 +29,11 @@ def correlations(cube: xr.Dataset) -> Figure:
     figure, axes = panels(len(rows), columns, 3.3, 3.3)
     figure.set_layout_engine("constrained", w_pad=MARGIN)
     image = None
-    for number, (case, found) in enumerate(rows.items()):
+    for number, (case, matrices) in enumerate(rows.items()):
         line = axes[number * columns : (number + 1) * columns]
-        for ax in line[len(found) :]:
+        for ax in line[len(matrices) :]:
             ax.set_axis_off()
-        for place, (ax, (words, matrix, parties)) in enumerate(zip(line, found, strict=False)):
+        for place, (ax, (words, matrix, parties)) in enumerate(zip(line, matrices, strict=False)):
             image = _panel(ax, matrix, columns_of(cube, case, len(matrix)), place == 0)
             for border in borders_of(cube, case, parties):
                 ax.axhline(border - 0.5, color=BLACK, linewidth=1)
@@ -48,25 +48,27 @@ def correlations(cube: xr.Dataset) -> Figure:
 
 def _matrices(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, int]]:
     """Words, matrix and number of parties: the pooled matrix, then each method's at its largest target."""
-    shown, found = example_fits_of(cube, case), list[tuple[str, np.ndarray, int]]()
+    examples, matrices = example_fits_of(cube, case), list[tuple[str, np.ndarray, int]]()
     for method in map(str, cube["method_label"].values):
-        found_at = np.flatnonzero(shown["example_method"].values == method).tolist()
-        places = [at for at in found_at if np.isfinite(shown["matrix"].values[at]).any()]
+        found_at = np.flatnonzero(examples["example_method"].values == method).tolist()
+        places = [at for at in found_at if np.isfinite(examples["matrix"].values[at]).any()]
         if not places:
             continue
-        few = min(shown["example_parties"].values[at] for at in places)
-        at = max((at for at in places if shown["example_parties"].values[at] == few), key=lambda at: _target(shown, at))
-        pooled = _square(shown["pooled_matrix"].values[at])
-        if not found and len(pooled):
-            found.append(("pooled records", pooled, int(few)))
-        epsilon = _target(shown, at)
+        few = min(examples["example_parties"].values[at] for at in places)
+        at = max(
+            (at for at in places if examples["example_parties"].values[at] == few), key=lambda at: _target(examples, at)
+        )
+        pooled = _square(examples["pooled_matrix"].values[at])
+        if not matrices and len(pooled):
+            matrices.append(("pooled records", pooled, int(few)))
+        epsilon = _target(examples, at)
         words = title(cube, "method", method) + (f"\nε = {epsilon:g}" if np.isfinite(epsilon) else "")
-        found.append((words, _square(shown["matrix"].values[at]), int(few)))
-    return found
+        matrices.append((words, _square(examples["matrix"].values[at]), int(few)))
+    return matrices
 
 
-def _target(shown: xr.Dataset, at: int) -> float:
-    return float(shown["example_epsilon"].values[at])
+def _target(examples: xr.Dataset, at: int) -> float:
+    return float(examples["example_epsilon"].values[at])
 
 
 def _square(padded: np.ndarray) -> np.ndarray:

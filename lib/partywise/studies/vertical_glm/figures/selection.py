@@ -22,11 +22,13 @@ UNITS = np.geomspace(1e-3, 1e3, 61)
 def _nested_models(cube: xr.Dataset, case: str) -> tuple[float, np.ndarray, np.ndarray] | None:
     """Power of the unit, and deviance and log-likelihood of models with 0, 1, ... columns."""
     family = str(setting_of(cube, case, "model"))
-    shown = example_fits_of(cube, case)
-    for deviance, likelihood in zip(shown["nested_deviance"].values, shown["nested_likelihood"].values, strict=True):
-        kept = np.isfinite(deviance) & np.isfinite(likelihood)
-        if kept.sum() > 1 and family in FACTS and (power := FACTS[family].deviance_power) is not None:
-            return float(power), deviance[kept], likelihood[kept]
+    examples = example_fits_of(cube, case)
+    for deviance, likelihood in zip(
+        examples["nested_deviance"].values, examples["nested_likelihood"].values, strict=True
+    ):
+        finite = np.isfinite(deviance) & np.isfinite(likelihood)
+        if finite.sum() > 1 and family in FACTS and (power := FACTS[family].deviance_power) is not None:
+            return float(power), deviance[finite], likelihood[finite]
     return None
 
 

@@ -19,7 +19,7 @@ def _records(cube: xr.Dataset, case: str) -> str:
 
 
 def _trust(cube: xr.Dataset, case: str, method: str) -> str:
-    """What the epsilon of a method with a target rests on, as its ledger says."""
+    """Return what the epsilon of a method with a target rests on, as its ledger states."""
     if not bool(cube["method_claims"].sel(method_label=method)):
         return ""
     values = meanings(cube["trust"].sel(case=case, method_label=method)).values.ravel()

@@ -34,7 +34,7 @@ def hashes(task: Task[ExchangeSettings]) -> Exposure:
     recovered = dictionary_attack(sent, (f"PATIENT_{i:05d}" for i in range(task.settings.population)))
     right = sum(recovered.get(digest) == name for digest, name in zip(sent, names, strict=True))
     payload = Clear(sent, units=("row",), owner=task.owner)
-    pairs = task.pairs(lambda one, other: ClearPair(_hashes(one), _hashes(other)))
+    pairs = task.pairs(lambda data, neighbour: ClearPair(_hashes(data), _hashes(neighbour)))
     return Exposure({0: payload}, pairs, {"recovered_share": right / len(sent), "recovered_entries": right})
 
 
@@ -44,9 +44,9 @@ def intersection(task: Task[ExchangeSettings]) -> Exposure:
     That entries agree with those of the other party, who has all identifiers of the first world, stays disclosed.
     """
     names = identifiers(task.worst[0])
-    own, other = Party(task.owner, "active", {}), Party("other party", "passive", {})
-    points = local_points(own, names, local_order(own, names, task.rng_for))
-    closed = local_first(own, points, local_exponent(own, task.rng_for))
+    owner, other = Party(task.owner, "active", {}), Party("other party", "passive", {})
+    points = local_points(owner, names, local_order(owner, names, task.rng_for))
+    closed = local_first(owner, points, local_exponent(owner, task.rng_for))
     payload = local_last(other, closed, local_exponent(other, task.rng_for), task.owner)
     seen = [row.tobytes() for row in payload.value]
     # Whatever anybody can compute of an identifier without an exponent.
@@ -56,7 +56,7 @@ def intersection(task: Task[ExchangeSettings]) -> Exposure:
     def n_common(world: World) -> float:
         return float(len(common & set(identifiers(world))))
 
-    pairs = task.pairs(lambda one, other: ClearPair(n_common(one), n_common(other)))
+    pairs = task.pairs(lambda data, neighbour: ClearPair(n_common(data), n_common(neighbour)))
     numbers = {"recovered_share": max(tried), "recovered_entries": round(max(tried) * len(names))}
     return Exposure({0: payload}, pairs, numbers)
 

@@ -1,1 +1,1 @@
-"""What the source document prints, beside our numbers: entries of the claims register."""
+"""Printed values of the source document, next to our numbers: entries of the claims register."""

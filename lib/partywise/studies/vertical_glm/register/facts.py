@@ -73,7 +73,7 @@ def digest_length() -> float:
 def digest_agreement() -> float:
     """Leading characters that the printed digest shares with that of the printed identifier."""
     pairs = zip(sha256(IDENTIFIER.encode()).hexdigest(), PRINTED, strict=False)
-    return float(next((place for place, (one, other) in enumerate(pairs) if one != other), len(PRINTED)))
+    return float(next((place for place, (digit, other) in enumerate(pairs) if digit != other), len(PRINTED)))
 
 
 def score_columns(n: int = 200, p: int = 8) -> float:

@@ -36,8 +36,8 @@ def _rerouting(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
 def _bins(cube: xr.Dataset, case: str, method: str) -> str:
     """The number of bins, where the title of the method does not say it."""
     bins = coordinate_of(cube, "method", method, "n_bins")
-    told = not bins or f"{bins:g}" in title(cube, "method", method)
-    return "" if told else f", {bins:g} bins"
+    in_title = not bins or f"{bins:g}" in title(cube, "method", method)
+    return "" if in_title else f", {bins:g} bins"
 
 
 rows_rerouted = Lines(

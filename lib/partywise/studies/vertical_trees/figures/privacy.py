@@ -68,14 +68,14 @@ def _delta(cube: xr.Dataset) -> str:
 
 def _rows(cube: xr.Dataset) -> list[tuple[str, np.ndarray]]:
     """Case and method in words, and (targets, 2) claimed and certified epsilons."""
-    found = []
+    rows = []
     for case in map(str, cube["case"].values):
         # Where parties ran apart, no loss is known.
         loss = loss_of(cube, case) or "epsilon_claimed"
-        for method, one in costs_of(cube, case, loss).items():
-            kept = (one.epsilon_claimed > 0) & np.isfinite(one.epsilon_claimed)
-            if kept.any():
+        for method, costs in costs_of(cube, case, loss).items():
+            known = (costs.epsilon_claimed > 0) & np.isfinite(costs.epsilon_claimed)
+            if known.any():
                 words = f"{title(cube, 'case', case)}: {title(cube, 'method', method)}"
                 words += " (claims for one feature)" if by_feature(cube, method) else ""
-                found.append((words, np.stack([one.epsilon_claimed[kept], one.epsilon_certified[kept]], axis=1)))
-    return found
+                rows.append((words, np.stack([costs.epsilon_claimed[known], costs.epsilon_certified[known]], axis=1)))
+    return rows

@@ -20,7 +20,7 @@ COLORS = (SKY, GREEN, BLUE, PURPLE, ORANGE)
 
 
 def tables_by_epsilon(cube: xr.Dataset) -> Figure:
-    """What every bin of a column adds to the score, at each target: one case, first replicate, no mean.
+    """Contribution of every bin of a column to the score, at each target: one case, first replicate, no mean.
 
     The bins of a category are its levels.
     """
@@ -28,11 +28,11 @@ def tables_by_epsilon(cube: xr.Dataset) -> Figure:
     if chosen is None:
         return empty("No tables at several targets of epsilon in this configuration.")
     case, method, epsilons = chosen
-    shown = example_fits_of(cube, case)
+    examples = example_fits_of(cube, case)
     kinds = ("column", "edges", "values", "noise")
-    fits = {e: tuple(example_fit(shown, f"table_{kind}", method, e) for kind in kinds) for e in epsilons}
+    fits = {e: tuple(example_fit(examples, f"table_{kind}", method, e) for kind in kinds) for e in epsilons}
     columns, _, values, _ = fits[epsilons[-1]]
-    classes = example_fit(shown, "table_class", method, epsilons[-1]) if "table_class" in shown else None
+    classes = example_fit(examples, "table_class", method, epsilons[-1]) if "table_class" in examples else None
     if classes is not None and not np.isfinite(classes).any():
         classes = None
     spread = np.nan_to_num(np.nanmax(values, 1, initial=0) - np.nanmin(values, 1, initial=0))
@@ -50,7 +50,7 @@ def tables_by_epsilon(cube: xr.Dataset) -> Figure:
         ax.set_xlabel((names[number] if number < len(names) else f"column {number}") + of_class)
         bins = int(np.isfinite(fits[epsilons[-1]][2][row]).sum())
         name_levels(ax, settings.levels_of(number), bins)
-    highest = max(float(np.nanmax(np.abs(own[2][order]))) for own in fits.values())
+    highest = max(float(np.nanmax(np.abs(arrays[2][order]))) for arrays in fits.values())
     for ax in axes[: len(order) : abreast]:
         # Bands of bins that are nearly empty reach far beyond; they end at the frame.
         ax.set(ylabel="added to the score", ylim=(-1.4 * highest, 1.4 * highest))
@@ -90,15 +90,15 @@ def _case_with_tables(cube: xr.Dataset) -> tuple[str, str, list[float]] | None:
     if not targets:
         return None
     best = max(targets, key=lambda pair: (len(targets[pair]) > 1, pair[1] in sums, len(targets[pair])))
-    found = sorted(targets[best])
-    return (*best, found if len(found) <= 3 else [found[0], found[len(found) // 2], found[-1]])
+    epsilons = sorted(targets[best])
+    return (*best, epsilons if len(epsilons) <= 3 else [epsilons[0], epsilons[len(epsilons) // 2], epsilons[-1]])
 
 
 def _panel(ax: Axes, fits: dict[float, tuple[np.ndarray, ...]], row: int) -> None:
     """Steps over the bins of one column, a colour for each target."""
     for place, (epsilon, (_, edges, values, noise)) in enumerate(fits.items()):
-        kept = np.isfinite(values[row])
-        y, sd, cuts = values[row][kept], noise[row][kept], edges[row][kept][:-1]
+        finite = np.isfinite(values[row])
+        y, sd, cuts = values[row][finite], noise[row][finite], edges[row][finite][:-1]
         ends = _ends(cuts)
         color = BLACK if np.isinf(epsilon) else COLORS[place % len(COLORS)]
         label = "no noise" if np.isinf(epsilon) else f"ε = {epsilon:g}"

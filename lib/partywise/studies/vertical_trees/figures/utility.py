@@ -29,7 +29,7 @@ def _costs(cube: xr.Dataset, case: str) -> dict[str, Cost]:
 
 def _comparison_cases(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
     """Cases with something to compare: private methods, or epsilons of one."""
-    counts = {case: sum(len(one.error) for one in _costs(cube, case).values() if one.private) for case in cases}
+    counts = {case: sum(len(costs.error) for costs in _costs(cube, case).values() if costs.private) for case in cases}
     return [case for case, count in counts.items() if count > 1]
 
 
@@ -42,7 +42,7 @@ def _panel(ax: Axes, cube: xr.Dataset, case: str) -> list[str]:
 
 
 def _claim(cube: xr.Dataset, method: str) -> str:
-    """What the legend says of the claims of a method."""
+    """Return what the legend states of the claims of a method."""
     return "at its claim" + (" for one feature" if by_feature(cube, method) else "")
 
 

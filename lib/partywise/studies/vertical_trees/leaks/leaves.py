@@ -25,7 +25,7 @@ def zeros_published(task: Task[KeySettings]) -> Exposure:
 
 
 def zeros_corrected(task: Task[KeySettings]) -> Exposure:
-    """The same with every ciphertext re-randomised, so that the next party reads nothing."""
+    """Fed-EINI with every ciphertext re-randomised, so that the next party reads nothing."""
     private, sent = _leaf_vectors(task)
 
     def fresh_ciphertexts(world: World) -> Cipher:
@@ -35,7 +35,7 @@ def zeros_corrected(task: Task[KeySettings]) -> Exposure:
 
 
 def _leaf_vectors(task: Task[KeySettings]) -> tuple[PrivateKey, Callable[[World], Cipher]]:
-    """What an owner makes of encrypted weights of the leaves, in any world, and the key of whoever encrypted them."""
+    """Return the key of the party that encrypts the weights of leaves, and what an owner makes of them in any world."""
     private = generate_key(task.settings.key_size, task.rng_for("key"), kind="paillier")
     weights = np.tile(np.arange(1, 5), task.settings.n)
     received = encrypt(private, weights, task.rng_for("weights"), key_holder="active")
@@ -51,6 +51,6 @@ def _kept_leaves(world: World) -> np.ndarray:
 def _read(task: Task[KeySettings], sent: Callable[[World], Cipher], payload: Clear | Cipher) -> Exposure:
     """The next party looks for the constant 1."""
     zero = ~_kept_leaves(task.worst[0])
-    found = int(np.sum(ruled_out(sent(task.worst[0])) & zero))
-    pairs = task.pairs(lambda one, other: ClearPair(ruled_out(sent(one)), ruled_out(sent(other))))
-    return Exposure({0: payload}, pairs, {"recovered_share": found / int(zero.sum()), "recovered_entries": found})
+    n_read = int(np.sum(ruled_out(sent(task.worst[0])) & zero))
+    pairs = task.pairs(lambda data, neighbour: ClearPair(ruled_out(sent(data)), ruled_out(sent(neighbour))))
+    return Exposure({0: payload}, pairs, {"recovered_share": n_read / int(zero.sum()), "recovered_entries": n_read})

@@ -81,12 +81,12 @@ def split_indicators_published(task: Task[ClaimSettings]) -> Exposure:
 
 
 def split_indicators_corrected(task: Task[ClaimSettings]) -> Exposure:
-    """The same bits by randomised response, on a public cut."""
+    """Label scattering with the bits by randomised response, on a public cut."""
     mechanism = RandomizedResponse(task.epsilon, 2)
     release = mechanism(_sides(task.worst[0]), task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
 
-    def pair_of(one: World, other: World) -> ResponseDistributionPair:
-        first, second = (np.asarray(_sides(world).value).astype(int) for world in (one, other))
+    def pair_of(data: World, neighbour: World) -> ResponseDistributionPair:
+        first, second = (np.asarray(_sides(world).value).astype(int) for world in (data, neighbour))
         return ResponseDistributionPair(first, second, task.epsilon, 2)
 
     return Exposure({0: release}, task.pairs(pair_of), {"exact_pure": audit_exact(mechanism.matrix()).epsilon})

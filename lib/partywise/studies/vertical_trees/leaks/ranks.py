@@ -73,8 +73,8 @@ def _bins(task: Task[BinSettings | FeatureSettings], edges: AccountedValue | Qua
     # Public edges move one index a feature, which is enumerated; an attack on many is drawn.
     kind = ResponsePair if isinstance(edges, Quantiles) else ResponseDistributionPair
 
-    def pair_of(one: World, other: World) -> ResponsePair:
-        first, second = (np.ravel(_indices(world, edges).value).astype(int) for world in (one, other))
+    def pair_of(data: World, neighbour: World) -> ResponsePair:
+        first, second = (np.ravel(_indices(world, edges).value).astype(int) for world in (data, neighbour))
         return kind(first, second, epsilon, settings.n_bins)
 
     worst = pair_of(*task.worst)
@@ -95,7 +95,7 @@ def distance_published(task: Task[DomainSettings]) -> Exposure:
 
 
 def distance_corrected(task: Task[DomainSettings]) -> Exposure:
-    """The same with epsilon spread over the domain."""
+    """OpBoost, global, with epsilon spread over the domain."""
     settings = task.settings
     per_step = 2 * task.epsilon / (settings.high - settings.low)
     return _distances(task, DistanceExponential(per_step, public_settings(settings, "low", "high")))
@@ -115,7 +115,7 @@ def adjusting_published(task: Task[DomainSettings]) -> Exposure:
 
 
 def adjusting_corrected(task: Task[DomainSettings]) -> Exposure:
-    """The same with sums over the bins."""
+    """OpBoost, adjusting, with sums over the bins."""
     return _distances(task, _adjusted_mechanism(task))
 
 
@@ -133,9 +133,9 @@ def _distances(task: Task[DomainSettings], mechanism: DistanceExponential | Adju
     bounded = entries(_integers(settings, task.worst[0]), unit="features")
     release = mechanism(bounded, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
 
-    def pair_of(one: World, other: World) -> DistributionPair:
+    def pair_of(data: World, neighbour: World) -> DistributionPair:
         return DistributionPair(
-            *(distribution[int(_integers(settings, world)[0]) - settings.low] for world in (one, other))
+            *(distribution[int(_integers(settings, world)[0]) - settings.low] for world in (data, neighbour))
         )
 
     numbers = {"exact_pure": audit_exact(distribution).epsilon}

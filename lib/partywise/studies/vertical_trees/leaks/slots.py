@@ -78,7 +78,7 @@ def slots_published(task: Task[SlotSettings]) -> Exposure:
 
 
 def slots_corrected(task: Task[SlotSettings]) -> Exposure:
-    """The same with a mask on every gradient of a pair cell: what is left are tables with their noise."""
+    """The sums with a mask on every gradient of a pair cell: what is left are tables with their noise."""
     return _exposure(task, masked=True)
 
 
@@ -88,22 +88,28 @@ def _exposure(task: Task[SlotSettings], masked: bool) -> Exposure:
     units = share.cells.units(share.ratio)
 
     def integers(world: World) -> list[int]:
-        """What an owner adds up, without noise."""
+        """Return the sums of an owner, without noise."""
         return paillier.decrypt(private, _sums(task, plan, private, world)[0])
 
-    def pair_of(one: World, other: World) -> AttackedPair:
+    def pair_of(data: World, neighbour: World) -> AttackedPair:
         if not masked:
             # No noise is in these slots.
-            return ClearPair(*(np.array(open_slots(integers(w), share, plan), dtype=float) for w in (one, other)))
-        first, second = (read(integers(world), share, plan) * units for world in (one, other))
+            return ClearPair(*(np.array(open_slots(integers(w), share, plan), dtype=float) for w in (data, neighbour)))
+        first, second = (read(integers(world), share, plan) * units for world in (data, neighbour))
         # One entry stays where none moved, as in worlds that only look different.
         moved = (first != second) | (np.arange(len(first)) == 0)
         return TablesPair(first[moved], second[moved], plan.sigma, units=units[moved])
 
     sums = _sums(task, plan, private, task.worst[0])
     reply = local_histograms(owner, private.public, sums, plan, RECEIVER, masked, task.rng_for)
-    told = [abs(x) <= task.settings.n << 32 for x in open_slots(paillier.decrypt(private, reply.value), share, plan)]
-    numbers = {"noise_sd": plan.sigma, "recovered_share": float(np.mean(told)), "recovered_entries": int(np.sum(told))}
+    readable = [
+        abs(x) <= task.settings.n << 32 for x in open_slots(paillier.decrypt(private, reply.value), share, plan)
+    ]
+    numbers = {
+        "noise_sd": plan.sigma,
+        "recovered_share": float(np.mean(readable)),
+        "recovered_entries": int(np.sum(readable)),
+    }
     return Exposure({0: reply}, task.pairs(pair_of), numbers)
 
 
@@ -126,7 +132,7 @@ def _owner(task: Task[SlotSettings], world: World) -> Party:
 
 
 def _sums(task: Task[SlotSettings], plan: HistogramPlan, private: PrivateKey, world: World) -> tuple[Cipher, int]:
-    """What an owner makes of encrypted gradients, in any world."""
+    """Return the sums that an owner makes of encrypted gradients, in any world."""
     slots = merge_slots(integers_of(world.y, plan), plan.bits)
     records = paillier.encrypt(private, slots, task.rng_for("gradients"), key_holder=RECEIVER)
     train = np.ones(len(world.x), dtype=bool)
