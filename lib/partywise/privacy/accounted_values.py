@@ -173,11 +173,11 @@ class Clear(AccountedValue):
         unprotected = [part for part in self.made_of if isinstance(part, Clear)]
         if not unprotected:
             return {self.owner or sender: self.units}
-        found: dict[str, tuple[str, ...]] = {}
+        units_by_owner: dict[str, tuple[str, ...]] = {}
         for part in unprotected:
             for owner, units in part.charges(sender).items():
-                found[owner] = tuple(dict.fromkeys((*found.get(owner, ()), *units)))
-        return found
+                units_by_owner[owner] = tuple(dict.fromkeys((*units_by_owner.get(owner, ()), *units)))
+        return units_by_owner
 
 
 @lru_cache(maxsize=2)
@@ -191,7 +191,7 @@ def open_charges(value: AccountedValue, sender: str) -> Mapping[str, tuple[str, 
 
 
 def _open_charges(value: AccountedValue, sender: str) -> dict[str, tuple[str, ...]]:
-    """As `open_charges`, of a value and its parts."""
+    """Return the unprotected units of a value and its parts by their owner, as for `open_charges`."""
     charges = dict(value.charges(sender)) if isinstance(value, Clear) else {}
     for part in value.made_of:
         for owner, units in _open_charges(part, sender).items():
@@ -199,16 +199,16 @@ def _open_charges(value: AccountedValue, sender: str) -> dict[str, tuple[str, ..
     return charges
 
 
-def parameter(name: str, given: AccountedValue) -> Any:
+def parameter(name: str, value: AccountedValue) -> Any:
     """The value of a parameter that a certificate rests on."""
-    if not isinstance(given, AccountedValue):
+    if not isinstance(value, AccountedValue):
         raise TypeError(
-            f"{name}={given!r} of a certificate must say where it comes from: Public(value, because=...) if fixed "
+            f"{name}={value!r} of a certificate must say where it comes from: Public(value, because=...) if fixed "
             "before the data were seen, the Release it was drawn by, or Clear(value, units=...)."
         )
-    return given.value
+    return value.value
 
 
-def parents_of(*given: AccountedValue | None) -> tuple[str, ...]:
+def parents_of(*values: AccountedValue | None) -> tuple[str, ...]:
     """Ids of the releases that some parameters came from, each once; None, for a parameter not given, has none."""
-    return tuple(dict.fromkeys(name for one in given if one is not None for name in one.parents))
+    return tuple(dict.fromkeys(name for value in values if value is not None for name in value.parents))

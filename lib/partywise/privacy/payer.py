@@ -1,4 +1,4 @@
-"""Who pays for noise: a capability that the generator of a draw carries, in any thread and in one process.
+"""Payer of noise: a capability that the generator of a draw carries, in any thread and in one process.
 
 Whoever gives out the generators of a run says who pays (`Run.charge_to`; of a single generator
 `partywise.privacy.mechanisms.random.charge_to`). A mechanism asks the payer of the very generator that it draws from.
@@ -47,7 +47,7 @@ class PaidShares:
         self._payer, self._announced = payer, announced
 
     def charge(self, *events: Event) -> None:
-        """As the payer's; CertificationError for a share of a sum that was not announced."""
+        """Charge the payer; CertificationError for a share of a sum that was not announced."""
         for event in events:
             if event.owners and event not in self._announced:
                 raise CertificationError(

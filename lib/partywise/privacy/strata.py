@@ -1,4 +1,4 @@
-"""Which records a release is about: all of them, or one cell of a partition that public information makes.
+"""Records that a release is about: all of them, or one cell of a partition that public information makes.
 
 The cells of one partition are disjoint, so releases about two of them compose in parallel. Cells of two partitions
 share records (a client and a chunk), so releases about them add up.

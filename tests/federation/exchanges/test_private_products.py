@@ -270,8 +270,8 @@ def test_without_the_noise_of_one_party_the_other_opens_its_sums(monkeypatch):
     """The opener and one party know its noise: what is left is the noise of the other, or nothing."""
 
     class Silent(NoiseShares):
-        def draw(self, statistic, event, rng, held=None):
-            drawn = super().draw(statistic, event, rng, held)
+        def draw(self, statistic, event, rng, entries=None):
+            drawn = super().draw(statistic, event, rng, entries)
             return np.asarray(statistic.integers) if event.release_id.startswith("products") and self.skips else drawn
 
     X = extreme(5, 2)

@@ -133,8 +133,8 @@ def test_the_noise_of_every_entry_has_the_stated_deviation(monkeypatch):
     shares = dict(zip(("zz", "zy", "mean"), MOMENTS.shares, strict=True))
     draws, whole = [], NoiseShares.draw
 
-    def recorded(noise, statistic, event, rng, held=None):
-        drawn = whole(noise, statistic, event, rng, held)
+    def recorded(noise, statistic, event, rng, entries=None):
+        drawn = whole(noise, statistic, event, rng, entries)
         draws.append(
             drawn * statistic.units / statistic.certificate.value * np.sqrt(shares[event.release_id.split()[0]])
         )

@@ -17,8 +17,10 @@ def accountants() -> dict[str, type[Accountant]]:
     for file in sorted(file.name for file in iter_modules(__path__)):
         module = import_module(f"{__name__}.{file}")
         for kind in vars(module).values():
-            own = isinstance(kind, type) and issubclass(kind, Accountant) and kind.__module__ == module.__name__
-            if own and kind is not Accountant:
+            defined_here = (
+                isinstance(kind, type) and issubclass(kind, Accountant) and kind.__module__ == module.__name__
+            )
+            if defined_here and kind is not Accountant:
                 if kind.name in kinds or kind.variable in {other.variable for other in kinds.values()} - {""}:
                     raise ValueError(f"{kind} has the name or the variable of another accountant: rename it.")
                 kinds[kind.name] = kind

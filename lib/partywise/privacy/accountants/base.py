@@ -1,4 +1,4 @@
-"""What every accountant has: a name, what its epsilon is called and means, and the epsilon of a composition."""
+"""Interface of an accountant: a name, what its epsilon is called and means, and the epsilon of a composition."""
 
 import math
 from abc import ABC, abstractmethod

@@ -47,7 +47,7 @@ class DpAccounting(Accountant):
         return not composition.rho
 
     def bound(self, composition: Composition, delta: float) -> float:
-        """Of each profile a pessimistic distribution, composed in their order."""
+        """Return the epsilon of one pessimistic distribution per profile, composed in the order of the profiles."""
         pld = _library("dp_accounting.pld.privacy_loss_distribution")
         parts = [pld.from_gaussian_mechanism(1 / composition.mu)] if composition.mu_squared else []
         for epsilon, k, count in composition.finite:
@@ -57,7 +57,9 @@ class DpAccounting(Accountant):
         for mu, rate, count in composition.sampled_gaussians:
             parts.append(pld.from_gaussian_mechanism(1 / mu, sampling_prob=rate).self_compose(count))
         return (
-            float(reduce(lambda one, other: one.compose(other), parts).get_epsilon_for_delta(delta)) if parts else 0.0
+            float(reduce(lambda composed, other: composed.compose(other), parts).get_epsilon_for_delta(delta))
+            if parts
+            else 0.0
         )
 
 
@@ -130,8 +132,8 @@ def _sampled_profiles(event: Any) -> list[PrivacyProfile]:
         raise ValueError(f"sampling_probability={rate!r} of a PoissonSampledDpEvent must lie in [0, 1].")
     if rate == 0:
         return []
-    one = len(profiles) == 1 and profiles[0].count == 1
-    if one and profiles[0].mu is not None and profiles[0].rate == 1 and 0 < profiles[0].mu < math.inf:
+    single = len(profiles) == 1 and profiles[0].count == 1
+    if single and profiles[0].mu is not None and profiles[0].rate == 1 and 0 < profiles[0].mu < math.inf:
         return [replace(profiles[0], rate=float(rate))]
     # Of one sample for several releases, of samples of samples, and of other profiles no gain is proved here.
     return profiles
@@ -242,19 +244,19 @@ def _event(profile: PrivacyProfile) -> Any:
     if math.inf in (profile.mu, profile.rho, profile.epsilon):
         return dp.NonPrivateDpEvent()
     if profile.mu is not None:
-        made = dp.GaussianDpEvent(math.nextafter(1 / profile.mu, 0))
-        made = made if profile.rate == 1 else dp.PoissonSampledDpEvent(profile.rate, made)
+        event = dp.GaussianDpEvent(math.nextafter(1 / profile.mu, 0))
+        event = event if profile.rate == 1 else dp.PoissonSampledDpEvent(profile.rate, event)
     elif profile.rho is not None:
-        made = dp.ZCDpEvent(profile.rho)
+        event = dp.ZCDpEvent(profile.rho)
     elif profile.epsilon is not None:
         # Binary randomised response dominates every pure profile.
         k = profile.k or 2
         p = k * math.exp(-profile.epsilon) / (1 + (k - 1) * math.exp(-profile.epsilon))
-        made = dp.RandomizedResponseDpEvent(math.nextafter(p, 0), k)
+        event = dp.RandomizedResponseDpEvent(math.nextafter(p, 0), k)
         # Their accountant of losses counts a self-composed response once, whatever its count: written out it is right.
         if profile.count > WRITTEN_OUT:
             raise ValueError(
                 f"{profile} is applied {profile.count} times: at most {WRITTEN_OUT} are written out over there."
             )
-        return made if profile.count == 1 else dp.ComposedDpEvent([made] * profile.count)
-    return made if profile.count == 1 else dp.SelfComposedDpEvent(made, profile.count)
+        return event if profile.count == 1 else dp.ComposedDpEvent([event] * profile.count)
+    return event if profile.count == 1 else dp.SelfComposedDpEvent(event, profile.count)

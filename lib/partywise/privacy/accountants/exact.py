@@ -1,4 +1,4 @@
-"""What certifies: the privacy profile of the whole composition, as exact as floats allow."""
+"""Accountant that certifies: the privacy profile of the whole composition, as exact as floats allow."""
 
 from ..accounting.compose import Composition
 from .base import Accountant

@@ -24,9 +24,9 @@ class RDP(Accountant):
             return 0.0
         if delta == 0:
             return math.inf
-        found = divergences(composition)
+        divergence = divergences(composition)
         tail = np.log1p(-1 / ORDERS) - (math.log(delta) + np.log(ORDERS)) / (ORDERS - 1)
-        return max(0.0, float(np.min(found + tail + SLACK * (found + np.abs(tail)))))
+        return max(0.0, float(np.min(divergence + tail + SLACK * (divergence + np.abs(tail)))))
 
 
 def divergences(composition: Composition) -> np.ndarray:
@@ -35,16 +35,18 @@ def divergences(composition: Composition) -> np.ndarray:
     A pure profile counts as the binary randomised response that dominates it; at an order that is not whole a
     Poisson-sampled Gaussian counts as at the next whole one, which is no smaller.
     """
-    found = ORDERS * (composition.mu_squared / 2 + composition.rho)
+    divergence = ORDERS * (composition.mu_squared / 2 + composition.rho)
     for epsilon, k, count in composition.finite:
-        found = found + count * _response(epsilon, k or 2)
+        divergence = divergence + count * _response(epsilon, k or 2)
     for mu, rate, count in composition.sampled_gaussians:
-        found = found + count * np.array([_sampled_gaussian_order(mu, rate, math.ceil(order)) for order in ORDERS])
-    return found
+        divergence = divergence + count * np.array(
+            [_sampled_gaussian_order(mu, rate, math.ceil(order)) for order in ORDERS]
+        )
+    return divergence
 
 
 def _response(epsilon: float, k: int) -> np.ndarray:
-    """Of k-ary randomised response: two answers change places, k - 2 are as likely as before."""
+    """Divergences of k-ary randomised response: two answers change places, k - 2 are as likely as before."""
     other = -np.logaddexp(epsilon, math.log(k - 1))
     terms = [other + ORDERS * epsilon, other + (1 - ORDERS) * epsilon]
     terms += [np.full_like(ORDERS, other + math.log(k - 2))] if k > 2 else []
@@ -52,7 +54,7 @@ def _response(epsilon: float, k: int) -> np.ndarray:
 
 
 def _sampled_gaussian_order(mu: float, rate: float, order: int) -> float:
-    """Of a Poisson-sampled Gaussian at a whole order (Mironov, Talwar and Zhang 2019, section 3.3)."""
+    """Divergence of a Poisson-sampled Gaussian at a whole order (Mironov, Talwar and Zhang 2019, section 3.3)."""
     k = np.arange(order + 1.0)
     chosen = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
     with np.errstate(divide="ignore"):

@@ -49,14 +49,14 @@ FAR = 1e150
 
 
 def _remember_roots(conversion: Conversion) -> Conversion:
-    """The same, which looks for the root of two floats once: every fit of a case asks for those of its target."""
+    """Return a conversion that solves for two floats once: every fit of a case asks for those of its target."""
     known = lru_cache(maxsize=4096)(conversion)
 
     @wraps(conversion)
-    def convert(*given: Numbers, **named: Numbers) -> Numbers:
-        if not named and all(isinstance(value, float) for value in given):
-            return known(*given)
-        return conversion(*given, **named)
+    def convert(*numbers: Numbers, **named: Numbers) -> Numbers:
+        if not named and all(isinstance(value, float) for value in numbers):
+            return known(*numbers)
+        return conversion(*numbers, **named)
 
     return cast(Conversion, convert)
 
@@ -211,15 +211,15 @@ def gdp_mu(epsilon: ArrayLike, delta: ArrayLike) -> Numbers:
     high = 2 * low
     while np.any(short := above(high)[0] < 0):
         high[short] *= 2
-    found = solve_monotone(above, low, high, decreasing=False)
-    noise = LOG_MARGIN * np.abs(np.log(delta[inner])) / np.maximum(found * above(found)[1], LEAST_SLOPE)
-    found *= (1 - DOWN * np.maximum(MARGIN, noise)) / scale
-    few = found < NORMAL
-    found = np.where(few, np.nextafter(found, 0.0), found)
+    inner_mu = solve_monotone(above, low, high, decreasing=False)
+    noise = LOG_MARGIN * np.abs(np.log(delta[inner])) / np.maximum(inner_mu * above(inner_mu)[1], LEAST_SLOPE)
+    inner_mu *= (1 - DOWN * np.maximum(MARGIN, noise)) / scale
+    few = inner_mu < NORMAL
+    inner_mu = np.where(few, np.nextafter(inner_mu, 0.0), inner_mu)
     # Where a float has few digits, a step of epsilon can be wider than one of mu: more steps until the way back holds.
-    while np.any(few) and np.any(over := few & (np.asarray(gaussian_epsilon(found, delta[inner])) > epsilon[inner])):
-        found[over] = np.nextafter(found[over], 0.0)
-    mu[inner] = found
+    while np.any(few) and np.any(over := few & (np.asarray(gaussian_epsilon(inner_mu, delta[inner])) > epsilon[inner])):
+        inner_mu[over] = np.nextafter(inner_mu[over], 0.0)
+    mu[inner] = inner_mu
     return _plain(mu)
 
 

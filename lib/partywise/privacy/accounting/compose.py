@@ -155,7 +155,7 @@ class Composition:
 
 
 def cost(**profile: Unpack[ProfileFields]) -> Composition:
-    """What one profile costs, as a composition of its own, to be added and repeated.
+    """Return the cost of one profile as a composition of its own, to be added and repeated.
 
     Parameters
     ----------
@@ -183,15 +183,15 @@ def cost(**profile: Unpack[ProfileFields]) -> Composition:
     >>> round((1000 * pw.cost(mu=1.0)).epsilon(1e-5))  # the same steps on all records
     634
     """
-    made = PrivacyProfile(**profile)
-    if made.mu is made.rho is made.epsilon is None:
+    privacy_profile = PrivacyProfile(**profile)
+    if privacy_profile.mu is privacy_profile.rho is privacy_profile.epsilon is None:
         raise ValueError("cost() states no profile: give mu (Gaussian), rho (zCDP) or epsilon (pure).")
-    check_profile(made, "of a cost")
-    return compose([made])
+    check_profile(privacy_profile, "of a cost")
+    return compose([privacy_profile])
 
 
 def beside(tv: float, epsilon: float) -> float:
-    """What a distance in total variation adds to delta at epsilon: (1 + e^epsilon) tv, rounded up; at most 1."""
+    """Addition to delta at epsilon by a distance in total variation: (1 + e^epsilon) tv, rounded up; at most 1."""
     if tv == 0:
         return 0.0
     return 1.0 if epsilon > LARGEST_BESIDE else min(1.0, (1 + math.exp(epsilon)) * tv * (1 + SLACK))
@@ -215,17 +215,17 @@ def epsilon_beside(epsilon_of: Callable[[float], float], delta: float, tv: float
     """
     if delta < 0:
         return math.inf
-    found = epsilon_of(delta)
+    epsilon = epsilon_of(delta)
     if tv == 0:
-        return found
-    while found <= LARGEST_BESIDE:
-        left = delta - beside(tv, found)
+        return epsilon
+    while epsilon <= LARGEST_BESIDE:
+        left = delta - beside(tv, epsilon)
         if left <= 0:
             return math.inf
         further = epsilon_of(left)
-        if further - found <= 1e-13 * found:
+        if further - epsilon <= 1e-13 * epsilon:
             return further * (1 + 1e-12)
-        found = further
+        epsilon = further
     return math.inf
 
 
@@ -276,7 +276,7 @@ def _gaussian_epsilon(mu: float, delta: float) -> float:
 
 @functools.lru_cache(maxsize=16384)
 def _epsilon(composition: Composition, delta: float) -> float:
-    """Of profiles with nothing beside them."""
+    """Epsilon at ``delta`` of profiles alone, without ``delta_numeric`` and ``tv``."""
     if composition.gaussian:
         return _gaussian_epsilon(composition.mu, delta)
     if composition.infinite:
@@ -288,8 +288,8 @@ def _epsilon(composition: Composition, delta: float) -> float:
     if composition.rho:
         whole = float(zcdp_epsilon(composition.zcdp, delta))
         return whole if delta < DELTAS else min(whole, _split(composition, delta))
-    found = _loss_epsilon(composition, delta)
-    return min(found, composition.pure) if not (composition.mu_squared or composition.sampled_gaussians) else found
+    epsilon = _loss_epsilon(composition, delta)
+    return min(epsilon, composition.pure) if not (composition.mu_squared or composition.sampled_gaussians) else epsilon
 
 
 def _loss_epsilon(composition: Composition, delta: float) -> float:
@@ -321,7 +321,7 @@ def finite_atoms(composition: Composition) -> Atoms | None:
 
 
 def loss_parts(composition: Composition) -> list[Part]:
-    """What a grid is made of: every profile but those known by rho alone."""
+    """Parts of a loss grid: every profile except those known by rho alone."""
     parts = [Part(atoms=lattice(*part)) for part in composition.finite]
     parts += [Part(mu=mu, rate=rate, count=count) for mu, rate, count in composition.sampled_gaussians]
     return parts + ([Part(mu=composition.mu)] if composition.mu_squared else [])
@@ -350,26 +350,26 @@ def _split(composition: Composition, delta: float) -> float:
 
 @functools.lru_cache(maxsize=16384)
 def _delta(composition: Composition, epsilon: float) -> float:
-    """Of profiles with nothing beside them."""
+    """Delta at ``epsilon`` of profiles alone, without ``delta_numeric`` and ``tv``."""
     if composition == Composition() or epsilon == math.inf:
         return 0.0
     if epsilon >= composition.pure and not (composition.mu_squared or composition.rho or composition.sampled_gaussians):
         return 0.0
     if composition.infinite:
-        found = 1.0
+        delta = 1.0
     elif composition.gaussian:
-        found = float(gaussian_delta(composition.mu, epsilon)) * (1 + SLACK)
+        delta = float(gaussian_delta(composition.mu, epsilon)) * (1 + SLACK)
     elif composition.rho or not within_limits(composition):
-        found = _delta_by_bisection(composition, epsilon)
+        delta = _delta_by_bisection(composition, epsilon)
     else:
         atoms = finite_atoms(composition)
-        found = (
+        delta = (
             grid_delta(loss_parts(composition), epsilon)
             if atoms is None
             else atoms_delta(composition.mu, atoms, epsilon)
         )
     # A loss that can be larger than epsilon has a delta, even where no float is as small.
-    return min(1.0, max(found, LEAST))
+    return min(1.0, max(delta, LEAST))
 
 
 def _delta_by_bisection(composition: Composition, epsilon: float) -> float:

@@ -141,9 +141,9 @@ def _epsilon(parts: Sequence[Part], delta: float, removed: bool) -> float:
     reach = 1.0
     while True:
         distribution = _near(parts, rough, theta, log_delta, removed, reach)
-        found = distribution.epsilon(delta)
-        if found is not None:
-            return max(min(found, plain), 0.0)
+        epsilon = distribution.epsilon(delta)
+        if epsilon is not None:
+            return max(min(epsilon, plain), 0.0)
         if distribution.first <= 0:
             return 0.0
         reach *= 2

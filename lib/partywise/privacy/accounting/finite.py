@@ -42,9 +42,9 @@ def lattice(epsilon: float, k: int | None, count: int) -> Atoms:
     others = (k or 2) - 1
     stay = 1 / (1 + others * math.exp(-epsilon))
     move = math.exp(-epsilon) * stay
-    one = np.array([move, (others - 1) * move, stay])
+    response = np.array([move, (others - 1) * move, stay])
     first, mass, lost = 0, np.ones(1), 0.0
-    square, origin, gone = one, -1, 0.0
+    square, origin, gone = response, -1, 0.0
     bits = count
     while bits:
         if bits & 1:
@@ -65,9 +65,9 @@ def _trim(mass: np.ndarray, first: int) -> tuple[np.ndarray, int, float]:
         return mass, first, 0.0
     low = int(np.searchsorted(np.cumsum(mass), TAIL))
     high = len(mass) - int(np.searchsorted(np.cumsum(mass[::-1]), TAIL))
-    kept = mass[low:high].copy()
-    kept[0] += mass[:low].sum()
-    return kept, first + low, float(mass[high:].sum())
+    trimmed = mass[low:high].copy()
+    trimmed[0] += mass[:low].sum()
+    return trimmed, first + low, float(mass[high:].sum())
 
 
 def sum_atoms(parts: list[Atoms], limit: int) -> Atoms | None:
@@ -108,8 +108,8 @@ def atoms_epsilon(mu: float, atoms: Atoms, delta: float) -> float:
         return np.array([math.log(max(value, 1e-320)) - math.log(target)]), np.array([slope / max(value, 1e-320)])
 
     high = float(atoms.loss.max()) + float(gaussian_epsilon(mu, target))
-    found = float(solve_monotone(excess, np.zeros(1), np.array([high]), decreasing=True)[0])
-    return found + MARGIN * (found + mu)
+    epsilon = float(solve_monotone(excess, np.zeros(1), np.array([high]), decreasing=True)[0])
+    return epsilon + MARGIN * (epsilon + mu)
 
 
 def _slack(atoms: Atoms) -> float:
@@ -120,8 +120,8 @@ def _without_dust(atoms: Atoms, dust: float) -> Atoms:
     """Charge the smallest atoms, of no more than ``dust`` mass together, to infinity."""
     order = np.argsort(atoms.mass)
     cut = int(np.searchsorted(np.cumsum(atoms.mass[order]), dust))
-    kept = order[cut:]
-    return Atoms(atoms.loss[kept], atoms.mass[kept], atoms.infinity_mass + float(atoms.mass[order[:cut]].sum()))
+    large = order[cut:]
+    return Atoms(atoms.loss[large], atoms.mass[large], atoms.infinity_mass + float(atoms.mass[order[:cut]].sum()))
 
 
 def _profile(mu: float, atoms: Atoms, epsilon: float) -> tuple[float, float]:
@@ -165,5 +165,5 @@ def _finite_epsilon(atoms: Atoms, target: float) -> float:
     upper = slice(high, None)
     top = float(loss[high])
     share, weight = float(mass[upper].sum()), float(mass[upper] @ np.exp(top - loss[upper]))
-    found = top + math.log((share - target) / weight) if share > target else 0.0
-    return float(min(max(found, 0.0) * (1 + MARGIN), loss[-1]))
+    epsilon = top + math.log((share - target) / weight) if share > target else 0.0
+    return float(min(max(epsilon, 0.0) * (1 + MARGIN), loss[-1]))

@@ -64,7 +64,7 @@ def log_rest(mu: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def excess(mu: np.ndarray, x: np.ndarray, delta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """By how much the profile is above ``delta`` in (0, 1), and phi(x) over its smaller side.
+    """Excess of the profile over ``delta`` in (0, 1), and phi(x) over its smaller side.
 
     In log(delta) up to 1/2 and in -log(1 - delta) above, where x must not be positive.
     """

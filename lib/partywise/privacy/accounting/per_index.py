@@ -24,12 +24,14 @@ def index_epsilon(indices: Iterable[tuple[int | None, int]], epsilon: float, del
     grows with the epsilon of an index, since randomised response at a smaller one is a function of that at a larger
     one. Source: the indices of seed 003, section "Privacy protection algorithms"; the calibration is ours.
     """
-    found = tuple(sorted(((k, int(count)) for k, count in indices if count), key=lambda one: (one[0] or 0, one[1])))
-    if not found:
-        raise ValueError(f"indices={found}: a record must move at least one index, or there is nothing to divide.")
+    groups = tuple(
+        sorted(((k, int(count)) for k, count in indices if count), key=lambda group: (group[0] or 0, group[1]))
+    )
+    if not groups:
+        raise ValueError(f"indices={groups}: a record must move at least one index, or there is nothing to divide.")
     if not epsilon > 0:
         raise ValueError(f"epsilon={epsilon!r} of a record must be positive.")
-    return _largest(found, float(epsilon), check_delta(delta))
+    return _largest(groups, float(epsilon), check_delta(delta))
 
 
 def grouped_epsilon(indices: Iterable[tuple[int | None, int]], epsilon: float, delta: float, group: int) -> float:
@@ -48,8 +50,11 @@ def _largest(indices: tuple[tuple[int | None, int], ...], epsilon: float, delta:
     if math.isinf(epsilon):
         return math.inf
 
-    def fits(one: float) -> bool:
-        return compose(PrivacyProfile(epsilon=one, k=k, count=count) for k, count in indices).epsilon(delta) <= epsilon
+    def fits(candidate: float) -> bool:
+        return (
+            compose(PrivacyProfile(epsilon=candidate, k=k, count=count) for k, count in indices).epsilon(delta)
+            <= epsilon
+        )
 
     low = epsilon / sum(count for _, count in indices) * (1 - ROUNDING)
     high = 2 * low

@@ -118,7 +118,7 @@ def _loss(mu: float, rate: float, x: float) -> float:
 
 
 def _threshold(mu: float, rate: float, loss: np.ndarray) -> np.ndarray:
-    """Where the mixture has this loss; -inf below its infimum."""
+    """Value at which the mixture has this loss; -inf below its infimum."""
     if rate == 1:
         return loss / mu + mu / 2
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -28,7 +28,7 @@ class ProfileFields(Alphabet, total=False):
 
 
 class ProfileStatement(Protocol):
-    """What a profile and an event both state."""
+    """Fields that a profile and an event both state."""
 
     @property
     def mu(self) -> float | None: ...
@@ -110,12 +110,12 @@ class PrivacyProfile:
 
 def check_profile(fields: ProfileStatement, whose: str) -> None:
     """Raise `ValueError` unless the fields of a profile, or of an event with its ``delta_numeric``, fit."""
-    given = [name for name in PROFILES if getattr(fields, name) is not None]
-    if len(given) > 1:
+    names = [name for name in PROFILES if getattr(fields, name) is not None]
+    if len(names) > 1:
         raise ValueError(
-            f"{' and '.join(given)} {whose} both state a profile; give exactly one of mu, rho and epsilon."
+            f"{' and '.join(names)} {whose} both state a profile; give exactly one of mu, rho and epsilon."
         )
-    for name in (*given, *(["epsilon_distance"] if getattr(fields, "epsilon_distance", None) is not None else [])):
+    for name in (*names, *(["epsilon_distance"] if getattr(fields, "epsilon_distance", None) is not None else [])):
         if not getattr(fields, name) >= 0:
             raise ValueError(f"{name}={getattr(fields, name)!r} {whose} must be non-negative.")
     if fields.k is not None and (fields.epsilon is None or fields.k != _whole(fields.k) or fields.k < 2):

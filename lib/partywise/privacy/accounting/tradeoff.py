@@ -51,16 +51,16 @@ def _power(composition: Composition, fpr: float) -> float:
     if exact == Composition():
         return min(fpr + numeric, 1.0)
     if exact.gaussian:
-        found = gaussian_power(composition.mu, fpr)
+        tpr = gaussian_power(composition.mu, fpr)
     else:
-        found = min(zcdp_power(composition.zcdp, fpr), gaussian_power(mu_upper(exact), fpr))
+        tpr = min(zcdp_power(composition.zcdp, fpr), gaussian_power(mu_upper(exact), fpr))
         if not composition.rho and within_limits(composition):
             atoms = finite_atoms(composition)
             if atoms is None:
-                found = min(found, grid_power(loss_parts(composition), fpr))
+                tpr = min(tpr, grid_power(loss_parts(composition), fpr))
             else:
-                found = min(found, profile_power(functools.partial(atoms_delta, composition.mu, atoms), fpr))
-    return min(max(found * (1 + SLACK), fpr) + numeric, 1.0)
+                tpr = min(tpr, profile_power(functools.partial(atoms_delta, composition.mu, atoms), fpr))
+    return min(max(tpr * (1 + SLACK), fpr) + numeric, 1.0)
 
 
 def gaussian_power(mu: float, fpr: float) -> float:

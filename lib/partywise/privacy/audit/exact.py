@@ -87,28 +87,28 @@ def _distribution(matrix: ArrayLike) -> np.ndarray:
     sums = distribution.sum(axis=1)
     wrong = np.flatnonzero(np.abs(sums - 1) > ROW_SUM_TOLERANCE)
     if len(wrong):
-        shown = ", ".join(f"row {row}: {sums[row]:.6g}" for row in wrong[:5])
+        wrong_rows = ", ".join(f"row {row}: {sums[row]:.6g}" for row in wrong[:5])
         raise ValueError(
-            f"matrix is not a distribution: {len(wrong)} of {len(distribution)} row sums differ from 1 ({shown}, "
+            f"matrix is not a distribution: {len(wrong)} of {len(distribution)} row sums differ from 1 ({wrong_rows}, "
             f"range {sums.min():.6g} to {sums.max():.6g}); normalise each row over all outputs."
         )
     return distribution
 
 
 def _pairs(neighbours: ArrayLike | None, inputs: int) -> np.ndarray:
-    given = np.asarray(neighbours)
-    if given.dtype == bool:
-        if given.shape != (inputs, inputs):
-            raise ValueError(f"neighbours of shape {given.shape}: a boolean matrix must be {inputs} by {inputs}.")
-        given = np.argwhere(given)
-    if given.size == 0 or given.ndim != 2 or given.shape[1] != 2 or not np.issubdtype(given.dtype, np.integer):
+    pairs = np.asarray(neighbours)
+    if pairs.dtype == bool:
+        if pairs.shape != (inputs, inputs):
+            raise ValueError(f"neighbours of shape {pairs.shape}: a boolean matrix must be {inputs} by {inputs}.")
+        pairs = np.argwhere(pairs)
+    if pairs.size == 0 or pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):
         raise ValueError("neighbours names no pairs; give a boolean matrix or a list of pairs of row numbers.")
-    if given.min() < 0 or given.max() >= inputs:
-        raise ValueError(f"neighbours names rows {given.min()}..{given.max()}; the matrix has rows 0..{inputs - 1}.")
-    given = np.unique(np.sort(given[given[:, 0] != given[:, 1]], axis=1), axis=0)
-    if len(given) == 0:
+    if pairs.min() < 0 or pairs.max() >= inputs:
+        raise ValueError(f"neighbours names rows {pairs.min()}..{pairs.max()}; the matrix has rows 0..{inputs - 1}.")
+    pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
+    if len(pairs) == 0:
         raise ValueError("neighbours names only inputs paired with themselves; an input is not a neighbour of itself.")
-    return given
+    return pairs
 
 
 def _all_pairs(logs: np.ndarray) -> ExactAudit:

@@ -29,7 +29,7 @@ COMPARE = 0.1
 
 
 class SampledAudit(NamedTuple):
-    """What an attack has shown; all four bounds hold together with probability ``confidence``.
+    """Bounds that an attack has shown; all four hold together with probability ``confidence``.
 
     Parameters
     ----------
@@ -60,10 +60,10 @@ class SampledAudit(NamedTuple):
         """Whether a claimed epsilon (at ``delta``) or else mu is shown to be false."""
         if (epsilon is None) == (mu is None):
             raise ValueError(f"epsilon={epsilon!r} and mu={mu!r}: give the one that is claimed.")
-        claim, shown = (epsilon, self.epsilon_lower) if mu is None else (mu, self.mu_lower)
+        claim, bound = (epsilon, self.epsilon_lower) if mu is None else (mu, self.mu_lower)
         if claim is None or not claim >= 0:
             raise ValueError(f"the claim {claim!r} must be non-negative.")
-        return shown > claim
+        return bound > claim
 
 
 def audit(
@@ -122,8 +122,8 @@ def audit(
     >>> def forgotten_factor(data, rng):  # claims mu = 1 for a sum that moves by 2
     ...     return 2 * data.sum() + rng.normal()
     ...
-    >>> found = pw.audit(forgotten_factor, np.array([0.0, 1.0]), np.zeros(2), rng=7)
-    >>> found.refutes(mu=1.0), round(found.mu_lower, 1)
+    >>> bounds = pw.audit(forgotten_factor, np.array([0.0, 1.0]), np.zeros(2), rng=7)
+    >>> bounds.refutes(mu=1.0), round(bounds.mu_lower, 1)
     (True, 1.9)
     """
     if not callable(mechanism) or not (score is None or callable(score)):
@@ -143,9 +143,11 @@ def audit(
     ]
     first, second, attack = _score(outputs, delta, score)
     error = (1 - confidence) / (2 + len(RATES))
-    shown = audit_pair(first, second, delta, gaussian=False, confidence=1 - error)
-    one, tenth = (_true_positives(first, second, fpr, error) for fpr in RATES)
-    return SampledAudit(shown.eps_lower, shown.mu_lower, one, tenth, float(delta), float(confidence), count, attack)
+    bounds = audit_pair(first, second, delta, gaussian=False, confidence=1 - error)
+    at_percent, at_permille = (_true_positives(first, second, fpr, error) for fpr in RATES)
+    return SampledAudit(
+        bounds.eps_lower, bounds.mu_lower, at_percent, at_permille, float(delta), float(confidence), count, attack
+    )
 
 
 def _draw(
@@ -158,12 +160,12 @@ Score = Callable[[Sequence[object]], np.ndarray]
 
 
 def _score(
-    outputs: list[list[Output]], delta: float, own: Callable[[Output], float] | None
+    outputs: list[list[Output]], delta: float, score: Callable[[Output], float] | None
 ) -> tuple[np.ndarray, np.ndarray, str]:
     """Scores of the draws that certify, by the best attack that the first quarter of the draws can make."""
     quarter = len(outputs[0]) // 4
-    if own is not None:
-        first, second = (np.fromiter((float(own(one)) for one in part), dtype=float) for part in outputs)
+    if score is not None:
+        first, second = (np.fromiter((float(score(output)) for output in part), dtype=float) for part in outputs)
         return *_scores(first, second, quarter), "score"
     learn = [part[: quarter // 2] for part in outputs]
     compare = [part[quarter // 2 : quarter] for part in outputs]
@@ -171,8 +173,8 @@ def _score(
 
     def worth(name: str) -> tuple[float, float]:
         first, second = (attacks[name](part) for part in compare)
-        found = audit_pair(first, second, delta, gaussian=False, confidence=1 - COMPARE)
-        return found.eps_lower, found.mu_lower
+        bounds = audit_pair(first, second, delta, gaussian=False, confidence=1 - COMPARE)
+        return bounds.eps_lower, bounds.mu_lower
 
     best = max(attacks, key=worth)
     return attacks[best](outputs[0][quarter:]), attacks[best](outputs[1][quarter:]), best
@@ -183,15 +185,15 @@ def _attacks(learn: Sequence[Sequence[object]]) -> dict[str, Score]:
     keys = [Counter(map(_key, part)) for part in learn]
     if len(keys[0] | keys[1]) <= FINITE:
         ratio = {key: math.log((keys[0][key] + 1) / (keys[1][key] + 1)) for key in keys[0] | keys[1]}
-        return {"frequencies": lambda part: np.array([ratio.get(_key(one), 0.0) for one in part])}
+        return {"frequencies": lambda part: np.array([ratio.get(_key(output), 0.0) for output in part])}
     kinds = [Counter(map(_kind, part)) for part in learn]
     sides = {kind: math.log((kinds[0][kind] + 1) / (kinds[1][kind] + 1)) for kind in kinds[0] | kinds[1]}
     attacks: dict[str, Score] = {}
     if len(sides) > 1:
-        attacks["kinds of output"] = lambda part: np.array([sides.get(_kind(one), 0.0) for one in part])
+        attacks["kinds of output"] = lambda part: np.array([sides.get(_kind(output), 0.0) for output in part])
     usual = max((kind for kind in sides if kind.finite), key=lambda kind: kinds[0][kind] + kinds[1][kind], default=None)
     if usual is not None and min(kinds[0][usual], kinds[1][usual]) > 1:
-        first, second = (_matrix([one for one in part if _kind(one) == usual]) for part in learn)
+        first, second = (_matrix([output for output in part if _kind(output) == usual]) for part in learn)
         for name, make in (("linear", _linear), ("quadratic", _quadratic)):
             attacks[name] = _beside(make(first, second), usual, sides)
     if not attacks:
@@ -203,7 +205,7 @@ def _attacks(learn: Sequence[Sequence[object]]) -> dict[str, Score]:
 
 
 class Kind(NamedTuple):
-    """What an output is before its digits are looked at; ``marks`` says where it is NaN or infinite."""
+    """Kind of an output before its digits are looked at; ``marks`` states where it is NaN or infinite."""
 
     numeric: bool
     shape: tuple[int, ...]
@@ -229,11 +231,11 @@ def _beside(score: Score, usual: Kind, sides: Mapping[Kind, float]) -> Score:
     """A score of the usual kind of output, with all other kinds beyond it, on the side of their data set."""
 
     def beside(part: Sequence[object]) -> np.ndarray:
-        kinds = [_kind(one) for one in part]
+        kinds = [_kind(output) for output in part]
         scores = np.array([FAR * np.sign(sides.get(kind, 0.0)) for kind in kinds])
         here = np.array([kind == usual for kind in kinds])
         if np.any(here):
-            scores[here] = score([one for one, one_here in zip(part, here, strict=True) if one_here])
+            scores[here] = score([output for output, is_usual in zip(part, here, strict=True) if is_usual])
         return scores
 
     return beside
@@ -310,5 +312,7 @@ def _scores(first: np.ndarray, second: np.ndarray, quarter: int) -> tuple[np.nda
     """The scores that certify; one that is not finite lies beyond all others, NaN on the side that the rest showed."""
     more = float(np.isnan(first[:quarter]).sum()) - float(np.isnan(second[:quarter]).sum())
     nan = FAR * float(np.sign(more))
-    one, other = (np.nan_to_num(part[quarter:], nan=nan, posinf=FAR, neginf=-FAR) for part in (first, second))
-    return one, other
+    first_scores, second_scores = (
+        np.nan_to_num(part[quarter:], nan=nan, posinf=FAR, neginf=-FAR) for part in (first, second)
+    )
+    return first_scores, second_scores

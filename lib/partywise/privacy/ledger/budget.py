@@ -149,9 +149,9 @@ class PrivacyFilter:
         >>> budget.remaining  # 1 - 4 (1 / 2)^2
         0.0
         """
-        made = cls(math.inf, 0.0, unit=unit, name=name)
-        made.budget = float(mu) ** 2
-        return made
+        privacy_filter = cls(math.inf, 0.0, unit=unit, name=name)
+        privacy_filter.budget = float(mu) ** 2
+        return privacy_filter
 
     def pays_for(self, unit: str) -> bool:
         """Whether the row of this budget covers releases about a unit.
@@ -204,12 +204,12 @@ class PrivacyFilter:
 
     @property
     def amount_spent(self) -> float:
-        """What was drawn so far, in mu squared, rho or epsilon; infinite after a release without a proof (`carry`)."""
+        """Amount drawn so far, in mu squared, rho or epsilon; infinite after a release without a proof (`carry`)."""
         return math.inf if self._lost else float(self._spent)
 
     @property
     def remaining(self) -> float:
-        """What is left of the budget, in mu squared, rho or epsilon."""
+        """Remainder of the budget, in mu squared, rho or epsilon."""
         if self._lost:
             return 0.0
         return math.inf if math.isinf(self.budget) else max(float(as_decimal(self.budget) - self._spent), 0.0)
@@ -344,7 +344,7 @@ class PrivacyFilter:
         return self._has_room(0.0, 0.0)
 
     def coalitions(self) -> list[frozenset[str] | None]:
-        """Who may join what they know of the noise so far; None where each release counts as it is stated.
+        """List the coalitions that may join what they know of the noise; None where each release counts as stated.
 
         Returns
         -------
@@ -392,7 +392,7 @@ class PrivacyFilter:
 
     @property
     def numeric(self) -> float:
-        """What the events took of delta beside their profiles (``delta_numeric``)."""
+        """Part of delta that the events took in addition to their profiles (``delta_numeric``)."""
         return float(self._numeric)
 
     @property
@@ -401,7 +401,7 @@ class PrivacyFilter:
 
     @property
     def tails(self) -> float:
-        """What the events took, or would take, of the numeric reserve: all that lies beside their profiles.
+        """Part of the numeric reserve that the events took, or would take: all that their profiles do not cover.
 
         Examples
         --------
@@ -440,7 +440,7 @@ class PrivacyFilter:
         return self._spent + Fraction(cost) <= as_decimal(self.budget) * (1 + Fraction(ROUNDING[self.rule]))
 
     def _cost(self, event: Event) -> float | Fraction:
-        """What an event adds: of noise in shares, to the worst coalition."""
+        """Cost that an event adds; for noise in shares, to the worst coalition."""
         stated = self._stated_cost(event)
         if math.isinf(stated):
             return stated
@@ -450,7 +450,7 @@ class PrivacyFilter:
         return self._worst((*self._shared, (event, cost))) - self._worst(self._shared)
 
     def _worst(self, shared: tuple[tuple[Event, Fraction], ...]) -> Fraction:
-        """What releases with noise in shares cost together, for the same coalition: the worst of all."""
+        """Cost of releases with noise in shares together, to the coalition for which it is largest."""
         views = self._coalitions_of([event for event, _ in shared])
         sums = [
             sum((cost if view is None else cost / _honest(event, view) for event, cost in shared), Fraction(0))
@@ -478,7 +478,7 @@ class PrivacyFilter:
         return as_decimal(cost)
 
     def _stated_cost(self, event: Event) -> float:
-        """What an event costs as it is stated, by the rule."""
+        """Cost of an event as it is stated, by the rule."""
         profile = self._profile(event)
         if profile is None:
             raise CertificationError(

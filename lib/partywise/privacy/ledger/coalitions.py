@@ -75,7 +75,7 @@ class Coalitions:
 
     @property
     def colluders(self) -> int:
-        """How many parties with data may join what they know: the least of all rows, else all but one."""
+        """Number of parties with data that may join what they know: the least over the rows, else all but one."""
         return min((self._rows[k].colluders for k in self._shared), default=self.most_colluders)
 
     @property
@@ -120,7 +120,7 @@ class Coalitions:
             if key not in self._sums:
                 self._sums[key] = self._sum_groups(*key)
         sums = {seen[key]: self._sums[key] for key in most}
-        if all(found.gaussian for found in sums.values()):
+        if all(view_sum.gaussian for view_sum in sums.values()):
             view = max(sums, key=lambda view: (not sums[view].certified, sums[view].mu))
         else:
             view = max(sums, key=lambda view: (not sums[view].certified, sums[view].epsilon(delta), sums[view].rho))
@@ -138,26 +138,26 @@ class Coalitions:
 
     @property
     def trust(self) -> str:
-        """Who must do not collude, or with nobody who has what its key closes; ``"nobody"``."""
+        """Name the parties that must not collude, and the keys that must hold; ``"nobody"`` if there are none."""
         alone = {name for _, way in self._closed if not way.keys for name in way.audience}
         keyed = [way for _, way in self._closed if way.keys and way.keys <= set(self.names) - alone]
         shares = {" and ".join(sorted(way.keys)) for way in keyed if way.audience <= way.keys}
         keys = {"+".join(sorted(way.keys)) for way in keyed if not way.audience <= way.keys}
-        said = [f"{name} does not collude" for name in sorted(alone)]
+        assumptions = [f"{name} does not collude" for name in sorted(alone)]
         if self._shared:
             number = self.colluders + 1
-            said.append(f"no {'two' if number == 2 else number} parties join their knowledge")
-        said += [f"{name} (key) colludes with no receiver" for name in sorted(keys)]
-        said += [f"{names} do not collude" for names in sorted(shares)]
+            assumptions.append(f"no {'two' if number == 2 else number} parties join their knowledge")
+        assumptions += [f"{name} (key) colludes with no receiver" for name in sorted(keys)]
+        assumptions += [f"{names} do not collude" for names in sorted(shares)]
         if holders := sorted(self._encrypting & set(self.names)):
             owners = " and ".join(filter(None, (", ".join(holders[:-1]), holders[-1])))
             plural = "s" if len(holders) > 1 else ""
-            said.append(f"encryption under the key{plural} of {owners} holds (a computational assumption)")
-        return "; ".join(said) or "nobody"
+            assumptions.append(f"encryption under the key{plural} of {owners} holds (a computational assumption)")
+        return "; ".join(assumptions) or "nobody"
 
     @functools.cached_property
     def _sights(self) -> list[tuple[int, Sight, frozenset[str]]]:
-        """Of every coalition that opens nothing closed: how many have data, what it sees, itself."""
+        """Coalitions that open nothing closed: the number of members with data, what they see, the members."""
         views = filter(self._possible, self._subsets())
         return [(len(view & self._owners), (self._sees(view), self._shares_against(view)), view) for view in views]
 
@@ -173,27 +173,27 @@ class Coalitions:
 
     def _shares_against(self, view: frozenset[str]) -> tuple[PrivacyProfile | None, ...]:
         """The profiles of rows with shares of the noise, as a view pays them; None for what it does not see or owns."""
-        found = list[PrivacyProfile | None]()
+        profiles = list[PrivacyProfile | None]()
         # Rounds of one protocol are alike: each profile is worked out once.
         against = dict[tuple[PrivacyProfile, tuple[tuple[str, str], ...]], PrivacyProfile]()
         for k in self._shared:
             event, cost = self._rows[k], self._costs[k]
             if not isinstance(cost, PrivacyProfile) or view >= set(event.owners) or not self._is_seen(k, view):
-                found.append(None)
+                profiles.append(None)
                 continue
             alike = cost, event.shares
             if alike not in against:
                 against[alike] = event.profile_against(cost, view)
-            found.append(against[alike])
-        return tuple(found)
+            profiles.append(against[alike])
+        return tuple(profiles)
 
     def _is_seen(self, k: int, view: frozenset[str]) -> bool:
         return reveals(self._ways[self._classes[k]], view)
 
     def _sees(self, view: frozenset[str]) -> int:
-        shown = {number for number in {number for _, number in self._groups} if reveals(self._ways[number], view)}
+        visible = {number for number in {number for _, number in self._groups} if reveals(self._ways[number], view)}
         places = enumerate(self._groups)
-        return sum(1 << k for k, (owners, number) in places if number in shown and not view.issuperset(owners))
+        return sum(1 << k for k, (owners, number) in places if number in visible and not view.issuperset(owners))
 
     def _sum_groups(self, mask: int, shares: Sequence[PrivacyProfile | None]) -> ViewSum:
         """`partywise.privacy.ledger.total.sum_view` of some groups, without the rows themselves."""
@@ -209,21 +209,21 @@ class Coalitions:
         unproved = tallies.pop(UNPROVED, None)
         everywhere = tallies.pop(EVERYBODY, Tally()).composition
         cells = by_partition({name: tally.composition for name, tally in tallies.items()})
-        joint = {everywhere.merge(part) for part in joint_cells(own.values() for own in cells.values())}
+        joint = {everywhere.merge(part) for part in joint_cells(partition.values() for partition in cells.values())}
         return ViewSum(tuple(sorted(joint, key=repr)), unproved is None, ())
 
 
 def _closed_ways(rows: Sequence[Event], costs: Sequence[PrivacyProfile | float | None]) -> frozenset[tuple[str, Way]]:
     """Owner and way of everything that a coalition could open against an assumption."""
-    found = set[tuple[str, Way]]()
+    ways = set[tuple[str, Way]]()
     for event, cost in zip(rows, costs, strict=True):
         if cost != 0.0 and (event.knows or event.mechanism == CLOSED):
             if event.knows:
-                found.add((event.owner, Way(frozenset(event.knows))))
+                ways.add((event.owner, Way(frozenset(event.knows))))
             # A key that the owner holds too opens nothing of its own to others.
             if event.mechanism == CLOSED and event.owner not in event.key_holders:
-                found.add((event.owner, Way(frozenset(event.audience), keys=frozenset(event.key_holders))))
-    return frozenset(found)
+                ways.add((event.owner, Way(frozenset(event.audience), keys=frozenset(event.key_holders))))
+    return frozenset(ways)
 
 
 def _encryption_keys(rows: Sequence[Event], costs: Sequence[PrivacyProfile | float | None]) -> frozenset[str]:

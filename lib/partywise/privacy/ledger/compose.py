@@ -1,4 +1,4 @@
-"""What a set of releases costs together, and the noise that a number of sampled releases needs.
+"""Cost of a set of releases together, and the noise that a number of sampled releases needs.
 
 The profiles of the releases are composed in `multiset`; here are the questions about events and releases. All of it
 holds for releases that are chosen adaptively; for *parameters* that are chosen adaptively use `PrivacyFilter`.
@@ -39,17 +39,17 @@ def epsilon(events: Iterable[object], delta: float) -> float:
     ValueError
         If units or relations differ, or ``delta`` is out of range.
     """
-    found = _compose(events)
+    composition = _compose(events)
     check_delta(delta)
-    return math.inf if found is None else found.epsilon(delta)
+    return math.inf if composition is None else composition.epsilon(delta)
 
 
 def delta(events: Iterable[object], epsilon: float) -> float:
     """Delta of releases made one after another at ``epsilon`` >= 0; parameters as in `epsilon`, 1 if uncertified."""
-    found = _compose(events)
+    composition = _compose(events)
     if not epsilon >= 0:
         raise ValueError(f"epsilon={epsilon!r} must be non-negative.")
-    return 1.0 if found is None else found.delta(epsilon)
+    return 1.0 if composition is None else composition.delta(epsilon)
 
 
 @functools.lru_cache(maxsize=256)
@@ -65,9 +65,9 @@ def subsampled_sigma(epsilon: float, delta: float, rate: float, steps: int) -> f
 
     def excess(log_sigma: float) -> float:
         profile = PrivacyProfile(mu=math.exp(-log_sigma), rate=float(rate), count=int(steps))
-        found = max(compose([profile]).epsilon(delta), min(1e-12, epsilon / 2))
+        composed_epsilon = max(compose([profile]).epsilon(delta), min(1e-12, epsilon / 2))
         # Quotients without a float: far above the target.
-        return math.log(found / epsilon) if found / epsilon < math.inf else 700.0
+        return math.log(composed_epsilon / epsilon) if composed_epsilon / epsilon < math.inf else 700.0
 
     low = high = 0.0
     at_low = at_high = excess(0.0)

@@ -1,4 +1,4 @@
-"""What one release costs, and for whom: the event a mechanism writes and the table that turns it into a cost."""
+"""Cost of one release, and for whom: the event a mechanism writes and the table that turns it into a cost."""
 
 import json
 import math
@@ -242,9 +242,9 @@ class Event:
 
     @property
     def beside(self) -> tuple[float, float]:
-        """What is taken off delta once, and what is (1 + e^epsilon) times.
+        """Amounts that are taken off delta once, and (1 + e^epsilon) times.
 
-        A uniform mask on the same sums of two neighbours gives the same words with the same probability, but for the
+        A uniform mask on the same sums of two neighbours gives the same words with the same probability, except for the
         few masks at its ends: what these show adds to delta and is multiplied by nothing.
         """
         return (self.delta_numeric + self.tv, 0.0) if self.owners and not self.shares else (self.delta_numeric, self.tv)
@@ -297,7 +297,7 @@ class Event:
 
     @cached_property
     def without_proof(self) -> "Event":
-        """The same row marked as not certified."""
+        """Copy of the row, marked as not certified."""
         return replace(self, certified=False)
 
     @cached_property
@@ -457,10 +457,10 @@ def _over_root(mu: float, honest: Fraction) -> float:
         return mu
     if honest == 0:
         return math.inf
-    found, target = mu / math.sqrt(honest), Fraction(mu) ** 2
-    while Fraction(found) ** 2 * honest < target:
-        found = math.nextafter(found, math.inf)
-    return found
+    quotient, target = mu / math.sqrt(honest), Fraction(mu) ** 2
+    while Fraction(quotient) ** 2 * honest < target:
+        quotient = math.nextafter(quotient, math.inf)
+    return quotient
 
 
 # Profiles are few and events many: equal ones share an object.

@@ -44,7 +44,7 @@ Seen = list[tuple[int, PrivacyProfile | float | None]]
 
 
 class _Answers(TypedDict, total=False):
-    """What stands in a `Total` beside what was composed."""
+    """Fields of a `Total` in addition to what was composed."""
 
     trust: str
     colluders: int
@@ -205,10 +205,10 @@ class Ledger:
         >>> [row.release_id for row in ledger.of_owner("north").rows]
         ['sum of north']
         """
-        kept = [row for row in self._rows if row.mechanism == POST_PROCESSING or {owner, UNNAMED} & set(row.held_by)]
-        left_out = self._position.keys() - {row.release_id for row in kept}
-        parents = [tuple(name for name in row.data_dependent_parameters if name not in left_out) for row in kept]
-        return Ledger(replace(row, data_dependent_parameters=names) for row, names in zip(kept, parents, strict=True))
+        rows = [row for row in self._rows if row.mechanism == POST_PROCESSING or {owner, UNNAMED} & set(row.held_by)]
+        left_out = self._position.keys() - {row.release_id for row in rows}
+        parents = [tuple(name for name in row.data_dependent_parameters if name not in left_out) for row in rows]
+        return Ledger(replace(row, data_dependent_parameters=names) for row, names in zip(rows, parents, strict=True))
 
     def _require_rows(self, event: Event) -> None:
         missing = [name for name in event.data_dependent_parameters if name not in self._position]
@@ -322,7 +322,7 @@ class Ledger:
         delta: float,
         against: str,
     ) -> Total:
-        """As `worst_total`, of a record that the rows cost so much."""
+        """Return `worst_total` for a record to which the rows have these costs."""
         coalitions = Coalitions(self._rows, costs, *self._classes(), parties)
         if against == "any":
             name, reached = self._against_any(coalitions, costs, delta)
@@ -333,14 +333,15 @@ class Ledger:
         total = self._total(name, reached, unit, delta)
 
         def epsilon(seen: Seen) -> float:
-            """Of other rows; those of the total are not composed again."""
+            """Epsilon of the rows that a view sees; those of the total are not composed again."""
             if seen == reached:
                 return total.epsilon_certified
-            found = sum_view((self._rows[k], cost) for k, cost in seen)
-            return found.epsilon(delta) if found.certified else math.inf
+            view_sum = sum_view((self._rows[k], cost) for k, cost in seen)
+            return view_sum.epsilon(delta) if view_sum.certified else math.inf
 
         public = frozenset[str]()
-        seen = self._rows_seen(public, costs) if any(reveals(one, public) for one in self._classes()[1]) else []
+        is_seen = any(reveals(class_ways, public) for class_ways in self._classes()[1])
+        seen = self._rows_seen(public, costs) if is_seen else []
         asked["epsilon_public"] = epsilon(seen)
         if against == "any" or not coalitions.weaker:
             asked["epsilon_any"] = total.epsilon_certified
@@ -362,7 +363,7 @@ class Ledger:
     def _against_any(
         self, coalitions: Coalitions, costs: Sequence[PrivacyProfile | float | None], delta: float
     ) -> tuple[str, Seen]:
-        """As `_worst_rows`, of any colluders; unproved where some open what crossed closed."""
+        """Return `_worst_rows` for any colluders; unproved where some open what crossed closed."""
         name, reached = self._worst_rows(coalitions, costs, delta, len(coalitions.names))
         if coalitions.breakable:
             reached = [(k, None if cost != 0.0 else cost) for k, cost in reached] or [(0, None)]
@@ -379,7 +380,7 @@ class Ledger:
     def odometer(
         self, view: Iterable[str], unit: str, delta: float, *, rows_per_user: int | None = None
     ) -> list[OdometerReading]:
-        """What one view has learnt after each release that it counts, in the order of the ledger.
+        """List what one view has learnt after each release that it counts, in the order of the ledger.
 
         Parameters
         ----------
@@ -420,7 +421,7 @@ class Ledger:
     def _paid_by_cell(
         self, costs: Sequence[PrivacyProfile | float | None], unit: str
     ) -> list[Sequence[PrivacyProfile | float | None]]:
-        """What the rows cost a record of each cell that some row names: of two disjoint sets it pays one.
+        """Costs of the rows to a record of each cell that some row names: of two disjoint sets it pays one.
 
         Replacing a record of cell c leaves a release as it was, law and all, that read other cells alone. So the
         releases that read c compose to what the record pays, and the largest such composition holds for every record;
@@ -459,15 +460,16 @@ class Ledger:
     def _rows_seen(self, view: frozenset[str], costs: Sequence[PrivacyProfile | float | None]) -> Seen:
         """Positions and costs of the rows that a view sees and does not own, the parameters of each included."""
         classes, ways = self._classes()
-        shown, found = [reveals(one, view) for one in ways], list[tuple[int, PrivacyProfile | float | None]]()
+        visible = [reveals(class_ways, view) for class_ways in ways]
+        seen = list[tuple[int, PrivacyProfile | float | None]]()
         for k, (event, number) in enumerate(zip(self._rows, classes, strict=True)):
             if view.issuperset(event.held_by):
                 continue
             if event.knows and costs[k] != 0.0 and not view.isdisjoint(event.knows):
-                found.append((k, None))
-            elif shown[number]:
+                seen.append((k, None))
+            elif visible[number]:
                 cost = costs[k]
-                found.append(
+                seen.append(
                     (
                         k,
                         event.profile_against(cost, view)
@@ -475,7 +477,7 @@ class Ledger:
                         else cost,
                     )
                 )
-        return found
+        return seen
 
     @property
     def digest(self) -> str:
@@ -529,7 +531,7 @@ class Ledger:
         >>> pw.Ledger([release.event]).to_frame()[["release_id", "owner", "mu"]].to_dict("records")
         [{'release_id': 'sum', 'owner': 'hospital', 'mu': 0.5}]
         """
-        return frame_of(self.to_rows(), ["step", *(one.name for one in fields(Event)), "prev_hash", "hash"])
+        return frame_of(self.to_rows(), ["step", *(column.name for column in fields(Event)), "prev_hash", "hash"])
 
     @classmethod
     def from_rows(cls, rows: Iterable[Mapping[str, object]]) -> Ledger:
@@ -561,8 +563,8 @@ class Ledger:
         """
         rows = [dict(row) for row in rows]
         ledger = cls(Event.from_row(row) for row in rows)
-        for k, (given, own) in enumerate(zip(rows, ledger.to_rows(), strict=False)):
-            if (given["prev_hash"], given["hash"]) != (own["prev_hash"], own["hash"]):
+        for k, (stored, computed) in enumerate(zip(rows, ledger.to_rows(), strict=False)):
+            if (stored["prev_hash"], stored["hash"]) != (computed["prev_hash"], computed["hash"]):
                 raise CertificationError(f"row {k} of the ledger does not continue its hash chain: it was altered.")
         if len(ledger) != len(rows):
             raise CertificationError("the rows of the ledger repeat a release; each release is one row.")

@@ -1,4 +1,4 @@
-"""What a view has learnt after each release: the running total of a ledger."""
+"""Running total of a ledger: what a view has learnt after each release."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -47,18 +47,20 @@ def odometer(
     partitions = defaultdict[str, dict[str, Composition]](dict)
     for step, event, cost in rows:
         if cost is None:
-            certified, epsilon, told = False, float("inf"), "not proved"
+            certified, epsilon, cost_text = False, float("inf"), "not proved"
         elif isinstance(cost, PrivacyProfile):
-            name, more, told = event.stratum, compose([cost], *event.beside), str(cost)
+            name, more, cost_text = event.stratum, compose([cost], *event.beside), str(cost)
             if name == EVERYBODY:
                 everywhere += more
             else:
-                own = partitions[partition_of(name)]
-                own[name] = own.get(name, Composition()) + more
+                cells = partitions[partition_of(name)]
+                cells[name] = cells.get(name, Composition()) + more
             if certified:
                 # Of a partition whose cell has a release more, the other cells cost what they did.
-                joint = joint_cells([own[name]] if name in own else own.values() for own in partitions.values())
+                joint = joint_cells([cells[name]] if name in cells else cells.values() for cells in partitions.values())
                 epsilon = max(epsilon, *((everywhere + part).epsilon(delta) for part in joint))
         else:
-            told = "0"
-        yield OdometerReading(step, event.release_id, event.owner, event.mechanism, event.stratum, told, epsilon, delta)
+            cost_text = "0"
+        yield OdometerReading(
+            step, event.release_id, event.owner, event.mechanism, event.stratum, cost_text, epsilon, delta
+        )

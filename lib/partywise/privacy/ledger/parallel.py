@@ -1,4 +1,4 @@
-"""What one record can have cost that lies in one cell of every partition: cells compose in parallel, partitions add up.
+"""Cost of one record that lies in one cell of every partition: cells compose in parallel, partitions add up.
 
 Which cells of two partitions have records in common is not asked: a record may lie in any one of each.
 """
@@ -19,11 +19,11 @@ CHOICES = 1024
 
 def by_partition(strata: Mapping[str, T]) -> dict[str, dict[str, T]]:
     """Strata but ``"*"`` by the partition that they are cells of."""
-    found = defaultdict[str, dict[str, T]](dict)
+    partitions = defaultdict[str, dict[str, T]](dict)
     for name, part in strata.items():
         if name != EVERYBODY:
-            found[partition_of(name)][name] = part
-    return dict(found)
+            partitions[partition_of(name)][name] = part
+    return dict(partitions)
 
 
 def joint_cells(partitions: Iterable[Collection[Composition]]) -> frozenset[Composition]:
@@ -33,15 +33,15 @@ def joint_cells(partitions: Iterable[Collection[Composition]]) -> frozenset[Comp
         return cells[0] if cells else frozenset([Composition()])
     joint = frozenset([Composition()])
     for part in cells:
-        kept = _largest_cells(part)
-        if len(joint) * len(kept) > CHOICES:
-            kept = frozenset([_dominating(kept)])
-        joint = frozenset(one.merge(other) for one in joint for other in kept)
+        largest = _largest_cells(part)
+        if len(joint) * len(largest) > CHOICES:
+            largest = frozenset([_dominating(largest)])
+        joint = frozenset(composition.merge(other) for composition in joint for other in largest)
     return joint
 
 
 def _largest_cells(cells: frozenset[Composition]) -> frozenset[Composition]:
-    """Of cells with Gaussians alone the largest, and all others."""
+    """Return the largest of the cells with Gaussians alone, and all other cells."""
     gaussians = [cell for cell in cells if cell.gaussian]
     largest = {max(gaussians, key=lambda cell: cell.mu_squared)} if gaussians else set[Composition]()
     return frozenset(largest | (cells - frozenset(gaussians)))

@@ -1,4 +1,4 @@
-"""Who sees which row: by its audience, through every row whose parameters it is, and by the keys of what is closed.
+"""Visibility of a row: by its audience, through every row whose parameters it is, and by the keys of what is closed.
 
 A view sees a row of somebody else that is for everybody or for one of its members.  Of such a row it sees the
 parameters as well, so that a row reaches a view through its children, past the owners on the way.  The row of a cipher
@@ -33,12 +33,12 @@ Ways = frozenset[Way]
 
 def classes_of(rows: Sequence[Event], position: Mapping[str, int]) -> tuple[list[int], list[Ways]]:
     """The class of every row, and the ways of each class."""
-    made, numbers = list[Ways](), dict[Ways, int]()
+    class_ways, numbers = list[Ways](), dict[Ways, int]()
 
     def number(ways: Ways) -> int:
         if ways not in numbers:
-            numbers[ways] = len(made)
-            made.append(ways)
+            numbers[ways] = len(class_ways)
+            class_ways.append(ways)
         return numbers[ways]
 
     # An audience of many names is one object in many rows: its names are read once.
@@ -46,11 +46,11 @@ def classes_of(rows: Sequence[Event], position: Mapping[str, int]) -> tuple[list
     classes = list[int]()
     for event in rows:
         key = id(event.audience), event.key_holders
-        found = known.get(key)
-        if found is None:
+        index = known.get(key)
+        if index is None:
             way = Way(frozenset(event.audience), keys=frozenset(event.key_holders))
-            found = known[key] = number(frozenset([way]))
-        classes.append(found)
+            index = known[key] = number(frozenset([way]))
+        classes.append(index)
     # Rows are many and classes few: what a child adds to a parent is worked out once for each pair.
     wider = dict[tuple[int, int, str], int]()
     queue = [k for k, event in enumerate(rows) if event.data_dependent_parameters]
@@ -62,27 +62,27 @@ def classes_of(rows: Sequence[Event], position: Mapping[str, int]) -> tuple[list
                 continue
             pair = classes[parent], classes[k], rows[k].owner
             if pair not in wider:
-                wider[pair] = number(_widen(made[pair[0]], made[pair[1]], pair[2]))
+                wider[pair] = number(_widen(class_ways[pair[0]], class_ways[pair[1]], pair[2]))
             if wider[pair] != classes[parent]:
                 classes[parent] = wider[pair]
                 if rows[parent].data_dependent_parameters:
                     queue.append(parent)
-    return classes, made
+    return classes, class_ways
 
 
-def _widen(own: Ways, child: Ways, owner: str) -> Ways:
+def _widen(ways: Ways, child: Ways, owner: str) -> Ways:
     """Ways to a row with those through a child of an owner; the same object where they add nothing."""
     for audience, past, keys in child:
         way = Way(audience, past | {owner}, keys)
-        if not any(_covers(other, way) for other in own):
-            own = frozenset([*(other for other in own if not _covers(way, other)), way])
-    return own
+        if not any(_covers(other, way) for other in ways):
+            ways = frozenset([*(other for other in ways if not _covers(way, other)), way])
+    return ways
 
 
 def _covers(wide: Way, narrow: Way) -> bool:
     """Whether every view that sees a row the narrow way sees it the wide way too."""
-    one, other = wide.audience, narrow.audience
-    names = one is other or "*" in one or ("*" not in other and one >= other)
+    wide_names, narrow_names = wide.audience, narrow.audience
+    names = wide_names is narrow_names or "*" in wide_names or ("*" not in narrow_names and wide_names >= narrow_names)
     return names and wide.past <= narrow.past and wide.keys <= narrow.keys
 
 

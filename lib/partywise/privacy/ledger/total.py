@@ -1,4 +1,4 @@
-"""What one view has learnt about one unit: profiles by stratum in, an epsilon with what is proved of it out.
+"""Total of one view about one unit: profiles by stratum in, an epsilon with what is proved of it out.
 
 Sampling gains nothing where nothing is proved, which is said, because the difference is a factor of hundreds.
 """
@@ -44,7 +44,7 @@ def _number(meaning: str, **more: Any) -> Any:
 
 @dataclass(frozen=True)
 class Total:
-    """What one view has learnt about one unit: an epsilon by each accountant, and what stands beside them.
+    """Total of what one view has learnt about one unit: an epsilon by each accountant, and the numbers next to it.
 
     `MEANINGS` says what each number means, by its name in cubes and tables. Where a row that counts is not proved they
     are infinite, and the true-positive rates 1. ``epsilon_public`` and ``epsilon_any`` stand beside the total of a
@@ -129,7 +129,7 @@ class Total:
 
     @property
     def search(self) -> str:
-        """What the fits of a shared budget cost together, as a part of a sentence."""
+        """Cost of the fits of a shared budget together, as a part of a sentence."""
         together = f"the {self.fits} fits of its budget cost epsilon {upward(self.epsilon_of_fits)} together"
         return f"{together}, and a choice among them by exact scores epsilon {upward(self.epsilon_of_choice)}"
 
@@ -160,7 +160,7 @@ MEANINGS = _meanings()
 
 @dataclass(frozen=True)
 class ViewSum:
-    """What one view has learnt of a record before it is turned into an epsilon: one `Composition` a choice of cells."""
+    """Sum of what one view has learnt of a record, before it is an epsilon: one `Composition` per choice of cells."""
 
     strata: tuple[Composition, ...]
     certified: bool
@@ -222,15 +222,15 @@ def sum_view(rows: Iterable[tuple[Event, PrivacyProfile | float | None]]) -> Vie
             certified = False
         elif isinstance(cost, PrivacyProfile):
             profiles.setdefault(event.stratum, []).append(cost)
-            for found, part in zip((numeric, distances), event.beside, strict=True):
+            for terms, part in zip((numeric, distances), event.beside, strict=True):
                 if part:
-                    found.setdefault(event.stratum, []).append(part)
+                    terms.setdefault(event.stratum, []).append(part)
         else:
             continue
         counted.append(event)
     parts = {
-        name: compose(found, math.fsum(numeric.get(name, ())), math.fsum(distances.get(name, ())))
-        for name, found in profiles.items()
+        name: compose(stratum_profiles, math.fsum(numeric.get(name, ())), math.fsum(distances.get(name, ())))
+        for name, stratum_profiles in profiles.items()
     }
     everywhere = parts["*"]
     joint = joint_cells(cells.values() for cells in by_partition(parts).values())
@@ -238,28 +238,28 @@ def sum_view(rows: Iterable[tuple[Event, PrivacyProfile | float | None]]) -> Vie
     return ViewSum(tuple(sorted(strata, key=repr)), certified, tuple(counted))
 
 
-def total_of(name: str, found: ViewSum, unit: str, delta: float) -> Total:
+def total_of(name: str, view_sum: ViewSum, unit: str, delta: float) -> Total:
     """The `Total` of a view."""
-    part, proved = found.epsilon(delta), found.certified
+    part, proved = view_sum.epsilon(delta), view_sum.certified
     others = {name: accountant for name, accountant in REPORTED.items() if accountant is not Exact}
-    epsilons = {Exact.name: part, **{name: found.epsilon(delta, accountant) for name, accountant in others.items()}}
+    epsilons = {Exact.name: part, **{name: view_sum.epsilon(delta, accountant) for name, accountant in others.items()}}
     return Total(
         epsilons=epsilons if proved else dict.fromkeys(epsilons, math.inf),
         epsilon_certified_part=part,
-        mu_total=found.mu if proved else math.inf,
-        mu_upper=found.mu_upper if proved else math.inf,
-        tpr_at_1_percent=found.power(0.01) if proved else 1.0,
-        tpr_at_0_1_percent=found.power(0.001) if proved else 1.0,
-        rho_total=found.rho if proved else math.inf,
+        mu_total=view_sum.mu if proved else math.inf,
+        mu_upper=view_sum.mu_upper if proved else math.inf,
+        tpr_at_1_percent=view_sum.power(0.01) if proved else 1.0,
+        tpr_at_0_1_percent=view_sum.power(0.001) if proved else 1.0,
+        rho_total=view_sum.rho if proved else math.inf,
         delta=float(delta),
-        n_releases=len(found.counted_rows),
+        n_releases=len(view_sum.counted_rows),
         certified=proved,
         view_worst=name,
         unit=unit,
         relation="label_flip" if unit in ("label", "user_label") else "replace_one",
-        trust_model=";".join(sorted({event.trust_model for event in found.counted_rows})) or "none",
-        sampler=";".join(sorted({event.sampler for event in found.counted_rows})) or "none",
-        compositions=found.strata,
+        trust_model=";".join(sorted({event.trust_model for event in view_sum.counted_rows})) or "none",
+        sampler=";".join(sorted({event.sampler for event in view_sum.counted_rows})) or "none",
+        compositions=view_sum.strata,
     )
 
 

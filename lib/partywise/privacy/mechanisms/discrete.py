@@ -84,9 +84,9 @@ class DiscreteGaussian:
     distribution: str = "rounded"
 
     def __post_init__(self) -> None:
-        given = [name for name in ("mu", "sigma", "covariance") if getattr(self, name) is not None]
-        if given not in (["mu"], ["sigma"], ["covariance"], ["mu", "covariance"]):
-            raise ValueError(f"DiscreteGaussian got {given}: give mu, sigma, covariance, or mu with covariance.")
+        names = [name for name in ("mu", "sigma", "covariance") if getattr(self, name) is not None]
+        if names not in (["mu"], ["sigma"], ["covariance"], ["mu", "covariance"]):
+            raise ValueError(f"DiscreteGaussian got {names}: give mu, sigma, covariance, or mu with covariance.")
         if self.mu is not None and not 0 < self.mu < math.inf:
             raise ValueError(f"mu={self.mu!r} must be positive and finite.")
         if self.sigma is not None and not 0 < self.sigma < math.inf:
@@ -292,7 +292,7 @@ class DiscreteGaussian:
 
 @dataclass(frozen=True, eq=False)
 class _Lengths:
-    """How far a value can move, and how it is rounded: in units in which the noise has one deviation."""
+    """Lengths by which a value can move, and how it is rounded: in units in which the noise has one deviation."""
 
     sensitivity: float
     entries: int

@@ -65,9 +65,9 @@ class Gaussian:
     covariance: AccountedValue | None = None
 
     def __post_init__(self) -> None:
-        given = [name for name in ("mu", "sigma", "covariance") if getattr(self, name) is not None]
-        if given not in (["mu"], ["sigma"], ["covariance"], ["mu", "covariance"]):
-            raise ValueError(f"Gaussian got {given}: give mu, sigma, covariance, or mu with covariance.")
+        names = [name for name in ("mu", "sigma", "covariance") if getattr(self, name) is not None]
+        if names not in (["mu"], ["sigma"], ["covariance"], ["mu", "covariance"]):
+            raise ValueError(f"Gaussian got {names}: give mu, sigma, covariance, or mu with covariance.")
         if self.mu is not None and not self.mu > 0:
             raise ValueError(f"mu={self.mu!r} must be positive: no finite noise gives mu = 0.")
         if self.sigma is not None and not 0 <= self.sigma < math.inf:
@@ -143,7 +143,7 @@ class Gaussian:
         return self._profile(self._unit_sensitivity(certificate))
 
     def _unit_sensitivity(self, certificate: SensitivityCertificate) -> float:
-        """That length for noise of the stated shape, before it is scaled to ``mu`` or ``sigma``."""
+        """Sensitivity for noise of the stated shape, before it is scaled to ``mu`` or ``sigma``."""
         ball = Ball(certificate.value, certificate.metric)
         if self.covariance is not None:
             return mahalanobis(ball, self.covariance.value)

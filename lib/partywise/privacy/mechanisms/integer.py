@@ -105,7 +105,7 @@ class IntegerGaussian:
         )
 
     def draw(self, statistic: Whole, rng: RandomSource) -> np.ndarray:
-        """What is released, without its event: for mechanisms of which this noise is a part; errors as of a call."""
+        """Draw the value without its event: for mechanisms of which this noise is a part; errors as of a call."""
         self._refuse_silence(statistic, rng)
         deviations = self.deviations(statistic)
         fine = statistic.finer(finer_bits(deviations.values()))
@@ -168,10 +168,10 @@ def _distinct(weights: bytes) -> tuple[int, ...]:
 @lru_cache(maxsize=256)
 def _scales(weights: bytes, deviations: tuple[tuple[int, float], ...]) -> np.ndarray:
     """Deviation of every entry."""
-    given = np.frombuffer(weights, dtype=np.int64)
-    scales = np.empty(len(given))
+    entry_weights = np.frombuffer(weights, dtype=np.int64)
+    scales = np.empty(len(entry_weights))
     for weight, deviation in deviations:
-        scales[given == weight] = deviation
+        scales[entry_weights == weight] = deviation
     return scales
 
 
@@ -181,7 +181,7 @@ def _deviations(squares: Fraction, weights: tuple[int, ...], mu: float, honest: 
 
 
 def finer_bits(deviations: Iterable[float]) -> int:
-    """By how many bits steps are made finer, so that no deviation is below `NARROWEST` of them; public."""
+    """Number of bits by which steps are made finer, so that no deviation is below `NARROWEST` of them; public."""
     least = min(deviations, default=NARROWEST)
     return max(0, math.ceil(math.log2(NARROWEST / least)))
 

@@ -239,8 +239,8 @@ def draw_geometric(rng: RandomSource, gamma: Fraction, shape: tuple[int, ...]) -
         below = Fraction(math.floor(gamma * 2**40), 2**40)
         return np.array([_exact(rng, below) for _ in range(size)], dtype=float).reshape(shape)
     success = -math.expm1(-float(gamma))
-    one, other = rng.geometric(success, (2, size)).astype(float)
-    return (one - other).reshape(shape)
+    first, second = rng.geometric(success, (2, size)).astype(float)
+    return (first - second).reshape(shape)
 
 
 def _exact(rng: SecureRandom, gamma: Fraction) -> int:

@@ -102,13 +102,15 @@ class MixedResponse:
         other = (indices + 1 + numbers.integers(0, self.alphabets - 1)) % self.alphabets
         moved = indices.copy()
         for k, response in self._responses.items():
-            own = self.alphabets == k
-            moved[own] = np.where(rare(numbers, uniform[own], *response.flip()), other[own], indices[own])
+            entries = self.alphabets == k
+            moved[entries] = np.where(
+                rare(numbers, uniform[entries], *response.flip()), other[entries], indices[entries]
+            )
         return moved
 
     def _secure(self, indices: np.ndarray, rng: SecureRandom) -> np.ndarray:
         moved = indices.copy()
         for k, response in self._responses.items():
-            own = self.alphabets == k
-            moved[own] = response.secure(indices[own], rng)
+            entries = self.alphabets == k
+            moved[entries] = response.secure(indices[entries], rng)
         return moved

@@ -44,7 +44,7 @@ class NoiseKey:
 
 @dataclass(frozen=True)
 class SharedSum:
-    """What the shares of a statistic add up to.
+    """Sum of the shares of a statistic.
 
     total : (d,) integers with the noise, Python integers in an array of objects
     name : of the release; parts : who drew noise for it
@@ -96,7 +96,7 @@ class NoiseShares:
 
     @cached_property
     def bits(self) -> int:
-        """By how many bits steps are made finer, the same for all owners."""
+        """Number of bits by which steps are made finer, the same for all owners."""
         return finer_bits(self._coarse.values())
 
     @property
@@ -114,7 +114,7 @@ class NoiseShares:
         return 64 if (largest << self.bits) + noise < 1 << 62 else 128
 
     def event(self, name: str, audience: tuple[str, ...], sampler: str, digest: str) -> Event:
-        """What the sum costs: public before anything is drawn; ``digest`` tells this draw from others."""
+        """Event of the sum with its cost: public before anything is drawn; ``digest`` tells this draw from others."""
         certificate, free = self.total.certificate, not self.total.squares
         if sampler == "secure" and not free and (math.isinf(self.mu) or (self.colluders == 0 < len(self.owners) - 1)):
             raise CertificationError(
@@ -145,10 +145,10 @@ class NoiseShares:
             exact=True,
         )
 
-    def draw(self, statistic: Whole, event: Event, rng: RandomSource, held: np.ndarray | None = None) -> np.ndarray:
+    def draw(self, statistic: Whole, event: Event, rng: RandomSource, entries: np.ndarray | None = None) -> np.ndarray:
         """An owner's integers with its share, in the finer steps; its payer must have paid for the event before.
 
-        ``held`` are the entries that it has a part of, by default all: it adds nothing to others.
+        ``entries`` marks those that the owner has a part of, by default all: it adds nothing to others.
         """
         alike = (statistic.squares, statistic.integers.shape, statistic.parents, statistic.bits)
         if alike != (self.total.squares, self.total.integers.shape, self.total.parents, self.total.bits):
@@ -166,11 +166,11 @@ class NoiseShares:
             raise ValueError(f"shares of {min(deviations.values())} steps are not Gaussian enough: take {NARROWEST:g}.")
         fine = statistic.finer(self.bits)
         noise = draw_noise(rng, self.total, deviations)
-        if held is not None:
-            noise = np.where(held, noise, 0)
+        if entries is not None:
+            noise = np.where(entries, noise, 0)
         observer = OBSERVER.get()
         if observer is not None:
-            observer.add_key(NoiseKey(event.release_id, noise, held))
+            observer.add_key(NoiseKey(event.release_id, noise, entries))
         return np.asarray(fine.integers).astype(object if noise.dtype == object else np.int64) + noise
 
     def release(self, integers: np.ndarray, event: Event) -> Release:
@@ -190,6 +190,6 @@ class NoiseShares:
 def without_noise(content: SharedSum | np.ndarray, keys: Sequence[object]) -> np.ndarray:
     """The integers of a statistic; of what was released, with its noise."""
     if isinstance(content, SharedSum):
-        own = [key.integers for key in keys if isinstance(key, NoiseKey) and key.name == content.name]
-        return content.total - sum(own[-content.parts :])
+        noises = [key.integers for key in keys if isinstance(key, NoiseKey) and key.name == content.name]
+        return content.total - sum(noises[-content.parts :])
     return content

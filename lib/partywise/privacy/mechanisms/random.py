@@ -140,9 +140,9 @@ class SecureRandom:
         last = np.uint64((1 << 64) // n * n - 1)
         while filled < flat.size:
             words = self._words(flat.size - filled)
-            kept = words[words <= last] % np.uint64(n)
-            flat[filled : filled + kept.size] = kept
-            filled += kept.size
+            accepted = words[words <= last] % np.uint64(n)
+            flat[filled : filled + accepted.size] = accepted
+            filled += accepted.size
         return drawn
 
     def discrete_gaussian(self, sigma: float, size: int | tuple[int, ...], distribution: str = "rounded") -> np.ndarray:
@@ -221,8 +221,8 @@ class RunRandom(SecureRandom):
         return self._expand(KEY_BYTES)
 
     def _expand(self, size: int) -> bytes:
-        told = self._key + next(self._calls).to_bytes(8, "big")
-        return hashlib.shake_256(told).digest(size)
+        seed = self._key + next(self._calls).to_bytes(8, "big")
+        return hashlib.shake_256(seed).digest(size)
 
 
 class PayingGenerator(np.random.Generator):
@@ -233,7 +233,7 @@ class PayingGenerator(np.random.Generator):
 
 @dataclass(frozen=True)
 class SpentGenerator:
-    """What stands for the generator of noise that was drawn elsewhere, where it was paid for."""
+    """Stand-in for the generator of noise that was drawn elsewhere, where it was paid for."""
 
     sampler: str
     payer: Payer = PAID
@@ -243,14 +243,14 @@ RandomSource = np.random.Generator | SecureRandom
 
 
 def charge_to(source: RandomSource, payer: Payer) -> RandomSource:
-    """The same source of draws, going on where ``source`` is, with releases that are charged to a payer."""
+    """Return a source of draws that goes on where ``source`` is, with releases that are charged to a payer."""
     if isinstance(source, np.random.Generator):
-        made: PayingGenerator | SecureRandom = PayingGenerator(source.bit_generator)
+        paying_source: PayingGenerator | SecureRandom = PayingGenerator(source.bit_generator)
     else:
         sampler_of(source)
-        made = copy.copy(source)
-    made.payer = payer
-    return made
+        paying_source = copy.copy(source)
+    paying_source.payer = payer
+    return paying_source
 
 
 def sampler_of(rng: RandomSource | SpentGenerator) -> str:
@@ -318,7 +318,7 @@ def salt_of(rng: RandomSource | SpentGenerator) -> bytes:
 
 
 class HasEvent(Protocol):
-    """What says by an event what it cost."""
+    """Object that states by an event what it cost."""
 
     @property
     def event(self) -> Event: ...

@@ -255,8 +255,8 @@ class RandomizedResponse:
         >>> (np.bincount(told) / 10_000).round(2), respond.frequencies(told).round(2)  # .5, .3 and .2 are true
         (array([0.39, 0.32, 0.29]), array([0.48, 0.31, 0.21]))
         """
-        found = np.bincount(np.asarray(indices, dtype=np.int64).ravel(), minlength=self.k)
-        return self.debias_sums(found / found.sum())
+        counts = np.bincount(np.asarray(indices, dtype=np.int64).ravel(), minlength=self.k)
+        return self.debias_sums(counts / counts.sum())
 
     def debias_sums(self, sums: np.ndarray, axis: int = -1) -> np.ndarray:
         """Sums over true indices, without bias, from sums over released ones: the inverse of the distribution.
@@ -381,5 +381,5 @@ class RandomizedResponse:
         """Loss of the distribution that moves an index with probability flips / 2^64, rounded up."""
         if flips == 0:
             return math.inf
-        kept = (2**64 - flips) * (self.k - 1)
-        return abs(math.log1p((kept - flips) / flips)) * ROUNDED_UP
+        stays = (2**64 - flips) * (self.k - 1)
+        return abs(math.log1p((stays - flips) / flips)) * ROUNDED_UP

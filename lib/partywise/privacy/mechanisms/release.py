@@ -1,4 +1,4 @@
-"""What leaves a mechanism: a value and the event it cost, charged to a budget before any noise is drawn."""
+"""Release of a mechanism: a value and the event it cost, charged to a budget before any noise is drawn."""
 
 import hashlib
 import math
@@ -62,7 +62,7 @@ class Observer(Protocol):
         draw: Callable[[], Any],
         rng: object = None,
     ) -> Any:
-        """What is released; ``draw`` gives the value of the mechanism, from ``rng`` if one source draws all of it."""
+        """Return the value to release; ``draw`` gives that of the mechanism, from ``rng`` if one source draws all."""
 
     def add_key(self, key: object) -> None:
         """A private key that was made, or what somebody opened with one: what is closed to the parties is open to
@@ -75,7 +75,7 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class OpenedIntegers:
-    """What the holder of a key found in the ciphertexts of a release: name, and integers (d,) with their noise."""
+    """Integers (d,) with their noise that the holder of a key found in the ciphertexts of a release, and its name."""
 
     name: str
     integers: np.ndarray
@@ -120,7 +120,7 @@ class Release(AccountedValue):
         return (self.event.release_id,)
 
     def post_process(self, function: Callable[[Any], Any]) -> "Release":
-        """The same release seen through a function that reads no other private data; same event, no further cost."""
+        """Return the release seen through a function that reads no other private data; same event, no further cost."""
         return replace(self, value=function(self.value))
 
 
@@ -176,15 +176,15 @@ def derived_event(
 
 def released_parts(parts: Sequence[AccountedValue]) -> list[Release]:
     """The releases nearest to a value: those that it is a function of without another release between."""
-    found: dict[str, Release] = {}
+    releases: dict[str, Release] = {}
     for part in parts:
         for release in [part] if isinstance(part, Release) else released_parts(part.made_of):
-            found[release.event.release_id] = release
-    return list(found.values())
+            releases[release.event.release_id] = release
+    return list(releases.values())
 
 
 class Terms(TypedDict, total=False):
-    """What is stated about a release besides its noise; keywords of every mechanism.
+    """Statements about a release in addition to its noise; keywords of every mechanism.
 
     release_id : str
         Its name; by default derived from the released value.
@@ -239,10 +239,10 @@ def charge_and_draw(
     is charged as unproved.
     """
     certificate = bounded.certificate
-    given = terms.get("data_dependent_parameters", ())
-    if isinstance(given, str):
-        raise TypeError(f"data_dependent_parameters={given!r} must be a tuple of releases or release ids.")
-    named = (name for p in given for name in (p.parents if isinstance(p, AccountedValue) else (p,)))
+    parameters = terms.get("data_dependent_parameters", ())
+    if isinstance(parameters, str):
+        raise TypeError(f"data_dependent_parameters={parameters!r} must be a tuple of releases or release ids.")
+    named = (name for p in parameters for name in (p.parents if isinstance(p, AccountedValue) else (p,)))
     parents = tuple(dict.fromkeys((*named, *bounded.parents)))
     stated = dict[str, Any](
         owner=owner,
@@ -303,7 +303,7 @@ def announcement(
     trust_model: str,
     knows: tuple[str, ...] = (),
 ) -> Event:
-    """What noise on the data of several parties will cost each of them: public before it is drawn.
+    """Return the event of noise on the data of several parties, which each of them pays: public before it is drawn.
 
     ``knows`` are places that know the noise, or the records.
     """
@@ -364,9 +364,9 @@ def product_profile(epsilon: float, certificate: SensitivityCertificate, **field
     return profile | {"count": math.ceil(certificate.value), **fields}
 
 
-def resting_on(bounded: Statistic, *given: AccountedValue | None) -> Statistic:
-    """The same statistic, with what the domain or the edges of its mechanism came from among its parents."""
-    parents = (*bounded.parents, *parents_of(*given))
+def resting_on(bounded: Statistic, *parameters: AccountedValue | None) -> Statistic:
+    """Return the statistic with the origins of the domain or the edges of its mechanism among its parents."""
+    parents = (*bounded.parents, *parents_of(*parameters))
     return bounded if parents == bounded.parents else replace(bounded, parents=parents)
 
 
@@ -404,10 +404,10 @@ def digest_of(value: object, salt: bytes = b"") -> str:
     With a salt nobody finds a value of few bits from it by trying all.
     """
     array = np.ascontiguousarray(value)
-    found = hashlib.sha256(salt + repr(array.shape).encode())
+    digest = hashlib.sha256(salt + repr(array.shape).encode())
     # Without a copy: an audit draws and names hundreds of megabytes.
-    found.update(array.tobytes() if array.dtype.hasobject else array.reshape(-1).view(np.uint8).data)
-    return found.hexdigest()[:16]
+    digest.update(array.tobytes() if array.dtype.hasobject else array.reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()[:16]
 
 
 def _audience(value: str | tuple[str, ...]) -> tuple[str, ...]:

@@ -71,9 +71,9 @@ def _resolve(numbers: np.random.Generator, uniform: float, logs: np.ndarray) -> 
             sums = list(accumulate((decimal.Decimal(float(log)) - top).exp() for log in logs))
             bounds = [partial / sums[-1] * 2**bits for partial in sums[:-1]]
         # U lies in [u, u + 1), and every bound within a unit of what was computed.
-        found = bisect_right(bounds, decimal.Decimal(u - 1))
-        if found == bisect_right(bounds, decimal.Decimal(u + 2)):
-            return found
+        outcome = bisect_right(bounds, decimal.Decimal(u - 1))
+        if outcome == bisect_right(bounds, decimal.Decimal(u + 2)):
+            return outcome
 
 
 def largest(numbers: np.random.Generator, scores: np.ndarray, scale: float, winners: int) -> np.ndarray:

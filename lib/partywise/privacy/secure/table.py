@@ -92,16 +92,16 @@ def brackets(weights: Sequence[int], bits: int) -> list[int]:
 
 
 def _resolve(words: Words, high: int, bounds: Bounds) -> tuple[int, int]:
-    """How many probabilities a draw passed whose first 64 bits do not decide it, and the bits that it took to know."""
+    """Number of probabilities passed by a draw that its first 64 bits do not decide, and the bits that decide it."""
     u, bits, wanted = high, 64, TABLE_BITS
     while True:
         for word in words((wanted - bits) // 64):
             u = (u << 64) | int(word)
         bits = wanted
         # U lies in [u, u + 1) and the k-th probability strictly within (bounds[k] - 1, bounds[k] + 2), in 2^-bits.
-        found = bounds(bits)
-        count = bisect_right(found, u - 2)
-        if count == bisect_right(found, u + 1):
+        limits = bounds(bits)
+        count = bisect_right(limits, u - 2)
+        if count == bisect_right(limits, u + 1):
             return count, bits
         wanted = 2 * bits
 
@@ -132,7 +132,7 @@ def _table(sigma: float, distribution: str) -> _Table:
 
 
 def _high_words(bounds: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Of every bracket: from which high word on it is passed, and before which it is not; the last is never passed."""
+    """High words from which each bracket is passed, and before which it is not; the last is never passed."""
     low = TABLE_BITS - 64
     passed = (-((-bound - 2) >> low) for bound in bounds)
     sure = np.array([word for word in passed if word < 1 << 64], dtype=np.uint64)

@@ -68,7 +68,7 @@ def _nearest(cells: np.ndarray, places: np.ndarray, sigma: float | np.ndarray) -
 
 
 def _places(words: Words, cells: np.ndarray) -> tuple[np.ndarray, dict[int, tuple[int, int]]]:
-    """Where in its cell each number lies, in 2^-64 of the cell; of the few in doubt more digits and their number."""
+    """Place of each number in its cell, in 2^-64 of the cell; of the few in doubt more digits and their number."""
     further = dict[int, tuple[int, int]]()
     places, tests = words(2 * cells.size).reshape(2, -1)
     # Most are kept wherever they lie: of cell j no more than a share of |j| 2^-20 is lost.
@@ -76,17 +76,17 @@ def _places(words: Words, cells: np.ndarray) -> tuple[np.ndarray, dict[int, tupl
     if not near.size:
         return places, further
     gap = tests[near] * 2.0**-64 + np.expm1(-_exponent(cells[near], places[near] * 2.0**-64))
-    kept = gap >= 0
+    accepted = gap >= 0
     for place in np.flatnonzero(np.abs(gap) < DOUBT).tolist():
         i = int(near[place])
-        kept[place], *found = _settle(words, int(cells[i]), int(places[i]), int(tests[i]))
-        further[i] = (found[0], found[1])
-    again = near[~kept]
+        accepted[place], *digits = _settle(words, int(cells[i]), int(places[i]), int(tests[i]))
+        further[i] = (digits[0], digits[1])
+    again = near[~accepted]
     if again.size:
         places = places.copy()
         places[again], more = _places(words, cells[again])
-        further = {i: found for i, found in further.items() if i not in again} | {
-            int(again[i]): found for i, found in more.items()
+        further = {i: digits for i, digits in further.items() if i not in again} | {
+            int(again[i]): digits for i, digits in more.items()
         }
     return places, further
 
@@ -121,11 +121,11 @@ def _settle(words: Words, cell: int, place: int, test: int) -> tuple[bool, int, 
 
 def _square(cell: int, place: int, bits: int) -> int:
     """y^2 - m^2 at a place, in 2^-2bits."""
-    one = 1 << bits
+    unit = 1 << bits
     if cell == 0:
-        return (place - one // 2) ** 2
-    inward = one - place if cell < 0 else place
-    return inward * ((2 * abs(cell) - 1) * one + inward)
+        return (place - unit // 2) ** 2
+    inward = unit - place if cell < 0 else place
+    return inward * ((2 * abs(cell) - 1) * unit + inward)
 
 
 def _round(words: Words, cell: int, place: int, bits: int, ratio: tuple[int, int]) -> int:

@@ -18,7 +18,7 @@ FIELDS = ("label", "features")
 
 @dataclass(frozen=True, eq=False)
 class SensitivityCertificate:
-    """How far a statistic can move between neighbours.
+    """Bound on how far a statistic can move between neighbours.
 
     Parameters
     ----------
@@ -184,14 +184,14 @@ def product(radius: float, other: float, name: str = "radius") -> float:
     try:
         with np.errstate(over="ignore", under="ignore"):
             # A power may differ from a product in the last digit.
-            found = float(radius**2 if other is radius else radius * other)
+            value = float(radius**2 if other is radius else radius * other)
     except OverflowError:
         return np.inf
-    if found < 1e-280:
+    if value < 1e-280:
         raise ValueError(
             f"{name}={radius!r} is so small that the product {radius!r} x {other!r} has no float; rescale."
         )
-    return found
+    return value
 
 
 def record_matrix(name: str, value: ArrayLike) -> np.ndarray:
@@ -219,7 +219,7 @@ def sum_certificate(
 
 
 def repeat(bounded: Bounded, times: int) -> Bounded:
-    """The same entries (norm ``"hamming"``) so often along a new first axis, for as many draws."""
+    """Repeat the entries (norm ``"hamming"``) ``times`` times along a new first axis, for as many draws."""
     certificate = bounded.certificate
     if certificate.norm != "hamming" or times != int(times) or times < 1:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""What records go through before a statistic is computed of them: a clip knows its bound and its share.
+"""Clips of records, before a statistic is computed from them: a clip knows its bound and its share.
 
 A new clip is a class with `length` and `squares`, on which every certificate of clipped records rests, and with `of`
 and `steps`, which clip.  Steps are whole numbers: of 2^-b times the size of the clip, or of any public length.
@@ -74,7 +74,7 @@ class WholeClip(Clip):
     """One whose records can be whole numbers of steps: of orthonormal coordinates."""
 
     def step(self, bits: int) -> float:
-        """What one of the 2^bits steps to the size of the clip is worth."""
+        """Length of one of the 2^bits steps to the size of the clip."""
         return self.size / 2.0**bits
 
     @abstractmethod
@@ -95,20 +95,22 @@ class BoxClip(WholeClip):
         return self.size * math.sqrt(p)
 
     def of(self, records: np.ndarray) -> ClipResult:
-        """As of `Clip`, counted in entries."""
-        kept = np.clip(records, -self.size, self.size)
-        return ClipResult(kept, int(np.count_nonzero(kept != records)), records.size)
+        """Clip the records, counted in entries."""
+        clipped = np.clip(records, -self.size, self.size)
+        return ClipResult(clipped, int(np.count_nonzero(clipped != records)), records.size)
 
     def squares(self, p: int, bits: int) -> int:
         """p 4^bits."""
         return p << (2 * bits)
 
     def steps(self, records: np.ndarray, bits: int) -> ClipResult:
-        """As of `Clip`, counted in entries."""
-        given, most = bounded_entries(records), 2.0**bits
-        nearest = np.rint(np.clip(given, -self.size, self.size) * (most / self.size))
+        """Clip the records as whole steps, counted in entries."""
+        entries, most = bounded_entries(records), 2.0**bits
+        nearest = np.rint(np.clip(entries, -self.size, self.size) * (most / self.size))
         # A product may exceed the bound by a rounding.
-        return ClipResult(np.clip(nearest, -most, most), int(np.count_nonzero(np.abs(given) > self.size)), given.size)
+        return ClipResult(
+            np.clip(nearest, -most, most), int(np.count_nonzero(np.abs(entries) > self.size)), entries.size
+        )
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class BallClip(WholeClip):
         return self.size
 
     def of(self, records: np.ndarray) -> ClipResult:
-        """As of `Clip`, counted in records."""
+        """Clip the records, counted in records."""
         if records.itemsize not in records.strides:  # sums depend on it: every other column of a table, as a copy
             records = records.copy(order="K")
         norms = np.sqrt(np.einsum("ij,ij->i", records, records))
@@ -133,7 +135,7 @@ class BallClip(WholeClip):
         return 1 << (2 * bits)
 
     def steps(self, records: np.ndarray, bits: int) -> ClipResult:
-        """As of `Clip`, counted in records."""
+        """Clip the records as whole steps, counted in records."""
         return ball_steps(records, self.size, self.step(bits))
 
 
@@ -164,10 +166,10 @@ class NormClip(Clip):
         return self.size
 
     def of(self, records: np.ndarray) -> ClipResult:
-        """As of `Clip`, counted in curves."""
-        kept, share = clip_curves(records, self.metric, self.radius.value)
-        units = int(np.prod(kept.shape[:-1]))
-        return ClipResult(kept, round(share * units), units)
+        """Clip the records, counted in curves."""
+        clipped, share = clip_curves(records, self.metric, self.radius.value)
+        units = int(np.prod(clipped.shape[:-1]))
+        return ClipResult(clipped, round(share * units), units)
 
 
 def ball_squares(radius: float, step: float) -> int:
@@ -178,10 +180,10 @@ def ball_squares(radius: float, step: float) -> int:
     ValueError
         If it exceeds 2^52, beyond which squares of floats are not exact; choose a larger step.
     """
-    found = math.floor((Fraction(radius) / Fraction(step)) ** 2)
-    if found > 1 << (2 * LONGEST_BITS):
+    squares = math.floor((Fraction(radius) / Fraction(step)) ** 2)
+    if squares > 1 << (2 * LONGEST_BITS):
         raise ValueError(f"radius={radius!r} is more than 2^{LONGEST_BITS} steps of {step!r}: choose a larger step.")
-    return found
+    return squares
 
 
 def ball_steps(records: np.ndarray, radius: float, step: float) -> ClipResult:
@@ -200,15 +202,15 @@ def ball_steps(records: np.ndarray, radius: float, step: float) -> ClipResult:
         Whole numbers in floats, with squares that sum to at most `ball_squares` in every record; counted in records.
         A record that rounding would take beyond that is rounded towards 0, and if it is still too long, it is 0.
     """
-    most, given = ball_squares(radius, step), bounded_entries(np.asarray(records, dtype=float))
-    norms = np.sqrt(np.einsum("ij,ij->i", given, given))
+    most, entries = ball_squares(radius, step), bounded_entries(np.asarray(records, dtype=float))
+    norms = np.sqrt(np.einsum("ij,ij->i", entries, entries))
     long = norms > radius
     shrink = np.divide(radius, norms, out=np.ones_like(norms), where=long)
-    scaled = given * (shrink / step)[:, None]
+    scaled = entries * (shrink / step)[:, None]
     nearest = np.rint(scaled)
     for rounded in (np.trunc, np.zeros_like):
         beyond = np.einsum("ij,ij->i", nearest, nearest) > most
         if not beyond.any():
             break
         nearest[beyond] = rounded(scaled[beyond])
-    return ClipResult(nearest, int(np.count_nonzero(long)), len(given))
+    return ClipResult(nearest, int(np.count_nonzero(long)), len(entries))

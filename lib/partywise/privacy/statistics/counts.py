@@ -56,10 +56,10 @@ def counts(
     >>> pw.Geometric(epsilon=1.0)(asked, pw.stream(4, "noise"), owner="hospital", release_id="answers").value
     array([121.,  39.,   8.])
     """
-    given, size = np.asarray(indices), parameter("n_bins", n_bins)
-    whole = given.astype(np.int64)
-    if given.ndim != 1 or np.any(whole != given) or np.any((whole < 0) | (whole >= size)):
-        raise ValueError(f"indices of shape {given.shape} must be one whole number of 0..{size - 1} a record.")
+    index_array, size = np.asarray(indices), parameter("n_bins", n_bins)
+    whole = index_array.astype(np.int64)
+    if index_array.ndim != 1 or np.any(whole != index_array) or np.any((whole < 0) | (whole >= size)):
+        raise ValueError(f"indices of shape {index_array.shape} must be one whole number of 0..{size - 1} a record.")
     if relation not in ("replace_one", "add_remove"):
         raise ValueError(f"relation={relation!r} of a count must be replace_one or add_remove.")
     if norm not in ("l2", "l1"):

@@ -69,11 +69,11 @@ class EncryptedIntegers:
         parts = getattr(self.content, "made_of", ()) or (Clear(None, ("row",), owner=holder),)
         units = dict[str, tuple[str, ...]]()
         for part in parts:
-            for name, own in open_charges(part, holder).items():
-                units[name] = tuple(dict.fromkeys((*units.get(name, ()), *own)))
-        return tuple(Clear(None, own, owner=name) for name, own in units.items() if name != owner)
+            for name, owner_units in open_charges(part, holder).items():
+                units[name] = tuple(dict.fromkeys((*units.get(name, ()), *owner_units)))
+        return tuple(Clear(None, owner_units, owner=name) for name, owner_units in units.items() if name != owner)
 
     def decrypt(self, content: object, keys: Sequence[object]) -> Bounded:
-        """What some ciphertexts hold, in the units of the certificate: for whoever checks a simulation."""
+        """Decrypt ciphertexts, in the units of the certificate: for checks of a simulation."""
         value = np.asarray(self.integers(content, keys), dtype=float) * self.units
         return Bounded(value, self.certificate, self.stratum, parents=self.parents)

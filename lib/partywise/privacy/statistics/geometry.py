@@ -28,11 +28,11 @@ def mahalanobis(differences: "Ball | ArrayLike", covariance: ArrayLike) -> float
     sigma = np.asarray(covariance, dtype=float)
     eigenvalues, vectors = _spectrum(sigma)
     cut = RANK_TOLERANCE * max(eigenvalues[-1], 0.0)
-    kept = eigenvalues > cut
+    positive = eigenvalues > cut
     if isinstance(differences, Ball):
         if differences.radius == 0:
             return 0.0
-        if not np.all(kept):
+        if not np.all(positive):
             return float("inf")
         if differences.metric is None:
             return _quotient(differences.radius, float(np.sqrt(eigenvalues[0])))
@@ -42,14 +42,14 @@ def mahalanobis(differences: "Ball | ArrayLike", covariance: ArrayLike) -> float
         smallest = np.linalg.svd(lower.T @ root, compute_uv=False)[-1]
         return _quotient(differences.radius, float(smallest))
     rotated = np.atleast_2d(np.asarray(differences, dtype=float)) @ vectors
-    flat = np.abs(rotated[..., ~kept])
+    flat = np.abs(rotated[..., ~positive])
     if flat.size and np.any(flat > 1e-12 * np.max(np.abs(rotated), axis=-1, keepdims=True)):
         return float("inf")
     # Powers of two change no digit, and keep squares and quotients where they have all of theirs.
     _, exponent = np.frexp(np.max(np.abs(rotated), initial=0.0))
     _, scale = np.frexp(eigenvalues[-1])
     scale -= scale % 2
-    squares = np.ldexp(rotated[..., kept], -exponent) ** 2 / np.ldexp(eigenvalues[kept], -scale)
+    squares = np.ldexp(rotated[..., positive], -exponent) ** 2 / np.ldexp(eigenvalues[positive], -scale)
     longest = float(np.sqrt(np.max(np.sum(squares, axis=-1), initial=0.0)))
     with np.errstate(over="ignore"):
         return round_up(float(np.ldexp(longest, exponent - scale // 2)), longest)

@@ -46,7 +46,7 @@ def _triangle(size: int) -> tuple[np.ndarray, np.ndarray]:
 
 @cache
 def _places(size: int) -> np.ndarray:
-    """Where the entries of a matrix stand in its triangle."""
+    """Places of the entries of a matrix in its triangle, shape (size, size)."""
     places, (rows, columns) = np.empty((size, size), dtype=np.intp), _triangle(size)
     places[rows, columns] = places[columns, rows] = np.arange(len(rows))
     return _read_only(places)

@@ -102,7 +102,7 @@ def bin_index(
 
 
 def _cuts(edges: AccountedValue | Quantiles) -> AccountedValue | None:
-    """What edges come from; quantiles come from nothing that was released, and their certificate pays for them."""
+    """Origin of the edges; quantiles come from nothing that was released, and their certificate pays for them."""
     return None if isinstance(edges, Quantiles) else edges
 
 

@@ -122,7 +122,7 @@ class Whole:
 
     @cached_property
     def units(self) -> np.ndarray:
-        """What one step of every entry is worth in ``value``: ``step sqrt(weight)``."""
+        """Size of one step of every entry, in the units of ``value``: ``step sqrt(weight)``."""
         weights = np.ones(self.integers.shape) if self.weights is None else self.weights
         return self.step * np.sqrt(weights)
 
@@ -132,7 +132,7 @@ class Whole:
         return np.asarray(self.integers, dtype=float) * self.units
 
     def finer(self, bits: int) -> Whole:
-        """The same statistic in steps of 2^-bits of these: nothing else changes."""
+        """Return the statistic in steps of 2^-bits of these: nothing else changes."""
         if bits == 0:
             return self
         factor = 1 << bits
@@ -201,11 +201,11 @@ def gram_squares(length: int) -> int:
 def root_up(squares: Fraction, step: float = 1.0) -> float:
     """The least float that is not below ``sqrt(squares) step``, or its neighbour above."""
     target = squares * Fraction(step) ** 2
-    found = math.sqrt(float(squares)) * step
-    if math.isfinite(found):
-        while Fraction(found) ** 2 < target:
-            found = math.nextafter(found, math.inf)
-    return found
+    root = math.sqrt(float(squares)) * step
+    if math.isfinite(root):
+        while Fraction(root) ** 2 < target:
+            root = math.nextafter(root, math.inf)
+    return root
 
 
 @lru_cache(maxsize=1024)
@@ -228,13 +228,13 @@ def least_deviation(squares: Fraction, mu: float, honest: Fraction = Fraction(1)
     """
     target = squares / (Fraction(mu) ** 2 * honest)
     try:
-        found = math.sqrt(float(target))
+        deviation = math.sqrt(float(target))
     except OverflowError:
-        found = math.inf
-    if math.isinf(found):
+        deviation = math.inf
+    if math.isinf(deviation):
         raise CertificationError(f"mu={mu!r} needs noise of a deviation that no float holds; ask for a larger mu.")
-    while found > 0 and Fraction(math.nextafter(found, 0.0)) ** 2 >= target:
-        found = math.nextafter(found, 0.0)
-    while Fraction(found) ** 2 < target:
-        found = math.nextafter(found, math.inf)
-    return found
+    while deviation > 0 and Fraction(math.nextafter(deviation, 0.0)) ** 2 >= target:
+        deviation = math.nextafter(deviation, 0.0)
+    while Fraction(deviation) ** 2 < target:
+        deviation = math.nextafter(deviation, math.inf)
+    return deviation

@@ -119,12 +119,12 @@ class AdjustedDistanceExponential(DistanceMechanism):
         """The weight of a bucket, divided among its integers by theirs."""
         size, m = self.hi - self.lo + 1, (x - self.lo) // self.theta
         outer, inner = (powers(e, size, precision) for e in (self.epsilon_prt, self.epsilon_ner))
-        found = list[int]()
+        bucket_weights = list[int]()
         for i, start in enumerate(range(0, size, self.theta)):
             away = [abs(x - self.lo - j) for j in range(start, min(start + self.theta, size))]
-            own = [inner[d - min(away)] for d in away]
-            found += [outer[abs(m - i)] * one // sum(own) for one in own]
-        return found
+            inner_weights = [inner[d - min(away)] for d in away]
+            bucket_weights += [outer[abs(m - i)] * weight // sum(inner_weights) for weight in inner_weights]
+        return bucket_weights
 
     @cached_property
     def _log_matrix(self) -> np.ndarray:

@@ -207,10 +207,10 @@ class DistanceExponential(DistanceMechanism):
 def powers(epsilon: float, most: int, precision: int) -> list[int]:
     """exp(-k epsilon / 2), k = 0..most, in 2^-precision, each within 2^12 + k of its units; shared between calls."""
     top, bottom = float(epsilon).as_integer_ratio()
-    ratio, found = exp_minus(top, 2 * bottom, precision), [1 << precision]
+    ratio, terms = exp_minus(top, 2 * bottom, precision), [1 << precision]
     for _ in range(most):
-        found.append((found[-1] * ratio) >> precision)
-    return found
+        terms.append((terms[-1] * ratio) >> precision)
+    return terms
 
 
 def check_positive(name: str, value: float) -> None:
