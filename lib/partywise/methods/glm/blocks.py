@@ -42,14 +42,14 @@ PUBLISHED: Mapping[str, tuple[Callable, Callable, Callable]] = ByFamily(
 
 @dataclass(frozen=True)
 class Block:
-    """What a party fits.
+    """Block of columns that a party fits.
 
     columns : (n, q) of the party, that of the intercept first where it has one
     penalty : (q,) ridge of every coefficient
     b : (q,) coefficients
-    shift : (n,) what its predictor has beside them, the offset; 0 where there is none
+    shift : (n,) further part of its predictor, the offset; 0 where there is none
     weight : largest weight of a record at the start
-    unit : what changes are measured in (`partywise.methods.glm.solvers.unit_of`); 1 of the published variant
+    unit : unit of changes (`partywise.methods.glm.solvers.unit_of`); 1 of the published variant
     change : length of the last change of the coefficients
     path : at the beginning of every sweep, the penalty of the coefficients; where the party is the first to move, with
         the deviance of all predictors together
@@ -75,7 +75,7 @@ class Block:
         return self.columns @ self.b + self.shift
 
     def with_coefficients(self, b: np.ndarray, objective: float) -> Block:
-        """With new coefficients; ``objective`` is what the path keeps of the old ones."""
+        """Return a copy with new coefficients; ``objective`` is the entry of the old ones in the path."""
         change = float(np.linalg.norm(b - self.b)) / self.unit
         return replace(self, b=b, change=change, path=(*self.path, objective))
 
@@ -86,13 +86,13 @@ def published_step(block: Block, b: np.ndarray, others: np.ndarray, response: Re
     b : (q,) coefficients now; others : (n,) all of the linear predictor but columns @ b
     """
     mean, weight, working = PUBLISHED[response.family.name]
-    own = block.columns @ b
-    mu = mean(others + own)
+    fitted = block.columns @ b
+    mu = mean(others + fitted)
     w = response.weigh(weight(mu))
     weighed = block.columns * w[:, None]
     try:
         return np.linalg.solve(
-            weighed.T @ block.columns + np.diag(block.penalty), weighed.T @ (own + working(response.y, mu))
+            weighed.T @ block.columns + np.diag(block.penalty), weighed.T @ (fitted + working(response.y, mu))
         )
     except np.linalg.LinAlgError:
         return np.full(len(b), np.nan)

@@ -1,4 +1,4 @@
-"""What is reported of a fit: deviances, both AICs, dispersion, standard errors, Wald tests, intervals, deviance table.
+"""Reported statistics of a fit: deviances, both AICs, dispersion, standard errors, Wald tests, deviance table.
 
 The holder of the response forms `Sums`; whoever has the matrix X'WX of expected weights does the rest. Source: seed
 004, "Diagnostics", for ``aic_published`` and the pseudo-R2, which it calls McFadden's; what is wrong with them stands
@@ -25,7 +25,7 @@ from .records import Response
 
 
 class Sums(NamedTuple):
-    """What the holder of the response sums over records at linear predictors.
+    """Sums over records at linear predictors, which the holder of the response computes.
 
     deviance, null_deviance : weighted, of the fit and of the intercept alone with the same weights and offset
     pearson : sum of w (y - mu)^2 / V(mu); n_observations : of positive weight
@@ -44,8 +44,8 @@ def sums_of(response: Response, eta: np.ndarray) -> Sums:
     family, y, weights = response.family, response.y, response.weights
     deviance, null = response.deviance(eta), response.null()[1]
     if weights is not None:  # predictors of records without weight may be anything
-        kept = weights > 0
-        y, eta, weights = y[kept], eta[kept], weights[kept]
+        positive = weights > 0
+        y, eta, weights = y[positive], eta[positive], weights[positive]
     # (y - mu)^2 / V is w (z - eta)^2.
     pearson = total(family.score(y, eta) * family.working(y, eta), weights)
     dispersion = deviance / len(y) if family.facts.estimates_dispersion else 1.0
@@ -55,7 +55,7 @@ def sums_of(response: Response, eta: np.ndarray) -> Sums:
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """What is reported of a fit at its optimum.
+    """Reported statistics of a fit at its optimum.
 
     standard_errors, covariance : (q,), (q, q) on the scale of the given columns; None where the dispersion is undefined
     dispersion : 1, or Pearson's statistic over ``df_residual``; None without residual degrees of freedom
@@ -76,11 +76,11 @@ class Diagnostics:
     penalised: bool
 
     def fields(self) -> dict[str, Any]:
-        """Fields of `partywise.methods.glm.model.Estimate`; what it has no field for stands under ``numbers``."""
+        """Fields of `partywise.methods.glm.model.Estimate`; values without a field are under ``numbers``."""
         shared = ("standard_errors", "covariance", "dispersion", "deviance", "null_deviance", "log_likelihood")
         rest = ("deviance_r2", "aic", "aic_published", "df_residual", "penalised")
-        found: dict[str, Any] = {name: getattr(self, name) for name in shared}
-        return found | {"numbers": {name: getattr(self, name) for name in rest}}
+        reported: dict[str, Any] = {name: getattr(self, name) for name in shared}
+        return reported | {"numbers": {name: getattr(self, name) for name in rest}}
 
 
 def diagnose(
@@ -135,8 +135,8 @@ def _unscaled_covariance(information: np.ndarray, ridge: float) -> np.ndarray:
     H = information + np.diag(penalties(len(information), ridge))
     scale = 1 / np.sqrt(np.diag(H))
     inverse = np.linalg.inv(H * np.outer(scale, scale)) * np.outer(scale, scale)
-    found = inverse @ information @ inverse if ridge else inverse
-    return (found + found.T) / 2
+    covariance = inverse @ information @ inverse if ridge else inverse
+    return (covariance + covariance.T) / 2
 
 
 def deviance_r2(deviance: float, null_deviance: float) -> float:

@@ -236,25 +236,25 @@ class VerticalGLM(Results):
             if ids is not None or names is not None:
                 raise ValueError("formula names the columns of one frame: leave ids and names out.")
             X, held_by, names = self._design.columns(X), self._design.groups, self._design.names
-        blocks, groups, shown = blocks_of(X, held_by, ids, names, bare=not self._options().uses_epsilon)
+        blocks, groups, column_names = blocks_of(X, held_by, ids, names, bare=not self._options().uses_epsilon)
         # As they were given: an array would make text of the numbers among them.
         owners = ["active", *(f"passive {place}" for place in range(1, len(groups)))]
         texts = (
             None
             if ids is None
-            else [prepare_identifiers(*one)[0] for one in zip(ids, [RULES] * len(ids), owners, strict=True)]
+            else [prepare_identifiers(*arguments)[0] for arguments in zip(ids, [RULES] * len(ids), owners, strict=True)]
         )
-        given = {"y": vector("y", y, len(blocks[0])), "weights": sample_weight, "offset": offset, "trials": trials}
-        held = holders(blocks, groups, given, texts)
-        public = self._public(shown, owners, ids is None)
+        vectors = {"y": vector("y", y, len(blocks[0])), "weights": sample_weight, "offset": offset, "trials": trials}
+        participants = holders(blocks, groups, vectors, texts)
+        public = self._public(column_names, owners, ids is None)
         settings = SimpleNamespace(delta=self.delta, unit=self.unit)
-        found = self._simulate(held, len(held[0].block["y"]), rng, public=public, settings=settings)
+        estimate = self._simulate(participants, len(participants[0].block["y"]), rng, public=public, settings=settings)
         self._keep_names(X, names)
-        first = held[0]
-        rows = np.arange(len(first.block["y"])) if found.rows is None else found.rows[first.name]
+        first = participants[0]
+        rows = np.arange(len(first.block["y"])) if estimate.rows is None else estimate.rows[first.name]
         private = self._options().uses_epsilon
         response = response_of(first.block, rows, self.family, first.name, nearest=private)
-        self.names_, self.n_features_in_, self.n_records_ = shown, len(shown), response.n_observations
+        self.names_, self.n_features_in_, self.n_records_ = column_names, len(column_names), response.n_observations
         self._derive()
         # Not saved: they are of the records.
         self.n_absent_ = len(response.absent)
@@ -263,16 +263,16 @@ class VerticalGLM(Results):
             self._offset_of_fit = known, np.array(offset, dtype=float)
         elif hasattr(self, "_offset_of_fit"):
             del self._offset_of_fit
-        self._judge(response_verdict("y", np.asarray(given["y"])))
+        self._judge(response_verdict("y", np.asarray(vectors["y"])))
         if (self.protocol, self.family) == ("moments", "poisson"):
             warnings.warn(POISSON, UserWarning, stacklevel=2)
         return self
 
     def _public(self, names: tuple[str, ...], parties: Sequence[str], aligned: bool) -> PublicFacts:
-        """What everyone may know; constants that nothing reads are refused."""
-        given = {name: getattr(self, name) for name in CONSTANTS}
+        """Return the public facts; constants that nothing reads are refused."""
+        values = {name: getattr(self, name) for name in CONSTANTS}
         if not self._options().uses_epsilon:
-            for name, value in given.items():
+            for name, value in values.items():
                 if value is not None:
                     raise ValueError(f"{name}={value!r} is read by private protocols only: leave it out.")
         radii = [] if self.radii is None else list(self.radii)
@@ -288,9 +288,9 @@ class VerticalGLM(Results):
             )
         constants: dict[str, AccountedValue] = {}
         for name in CONSTANTS:
-            if given[name] is None or name == "radii":
+            if values[name] is None or name == "radii":
                 continue
-            value = np.asarray(given[name], dtype=float)
+            value = np.asarray(values[name], dtype=float)
             if name in ("location", "scale") and not value.shape:
                 value = np.full(len(names), float(value))
             constants[name] = Public(value if value.shape else float(value), because=DECLARED)

@@ -93,8 +93,8 @@ class _Data:
 
     def search(self, point: Point, direction: np.ndarray, eta: np.ndarray) -> float | None:
         line, slope = Line.along(point, direction, self.ridge), self.X @ direction
-        found = line_search(line, lambda step: self.family.deviance(self.y, eta + step * slope, self.weights))
-        return None if found is None else found[0]
+        trial = line_search(line, lambda step: self.family.deviance(self.y, eta + step * slope, self.weights))
+        return None if trial is None else trial[0]
 
     def _times(self, w: np.ndarray) -> np.ndarray:
         return w if self.weights is None else w * self.weights
@@ -136,15 +136,15 @@ def intercept_only(
 ) -> tuple[float, float]:
     """Intercept and deviance of the fit without columns, with the same weights and offset: the null deviance."""
     used = y if weights is None else y[weights > 0]
-    found = family.start(y, weights, offset)
+    intercept = family.start(y, weights, offset)
     if offset is None:
         if np.ptp(used) == 0:
             raise ValueError(f"y is {used[0]:g} in all records: the null deviance is 0, give responses that differ.")
-        return found, family.deviance(y, np.full(len(y), found), weights)
-    deviance = family.deviance(y, found + offset, weights)
+        return intercept, family.deviance(y, np.full(len(y), intercept), weights)
+    deviance = family.deviance(y, intercept + offset, weights)
     if deviance == 0:
         raise ValueError("y is all but the offset in all records: the null deviance is 0, give responses that differ.")
-    return found, deviance
+    return intercept, deviance
 
 
 def separating_column(matrix: np.ndarray, first: np.ndarray, ridge: float) -> int | None:

@@ -41,24 +41,28 @@ class Design:
             raise ValueError(f"formula={formula!r} has a response: give its right-hand side, and y to fit.")
         matrix = formulaic.model_matrix(formula, frame, na_action="ignore")
         self.spec: Any = matrix.model_spec
-        shown = {str(name) for name in frame.columns}
-        self.used = sorted({str(name) for names in self.spec.factor_variables.values() for name in names} & shown)
+        frame_columns = {str(name) for name in frame.columns}
+        self.used = sorted(
+            {str(name) for names in self.spec.factor_variables.values() for name in names} & frame_columns
+        )
         # Levels of the columns of which factors are made, as they are in the frame.
         self.levels: dict[str, set[Any]] = {
             name: set(frame[name].dropna())
             for factor, names in self.spec.factor_variables.items()
             if str(self.spec.encoder_state.get(str(factor), ("", {}))[0]).endswith("CATEGORICAL")
-            for name in sorted({str(one) for one in names} & shown)
+            for name in sorted({str(column) for column in names} & frame_columns)
         }
         self._check(frame)
         names = list(self.spec.column_names)
         if names[:1] != ["Intercept"]:
             raise ValueError(f"formula={formula!r} has no intercept, which the model always has: leave '0 +' out.")
-        known = [[one if isinstance(one, str) else str(frame.columns[one]) for one in group] for group in parties]
+        known = [
+            [column if isinstance(column, str) else str(frame.columns[column]) for column in group] for group in parties
+        ]
         owner = {name: place for place, group in enumerate(known) for name in group}
         self.names, self.groups = names[1:], [list[int]() for _ in known]
         for term, places in self.spec.term_indices.items():
-            used = sorted(str(one) for one in self.spec.term_variables[term] if str(one) in set(frame.columns))
+            used = sorted(str(column) for column in self.spec.term_variables[term] if str(column) in set(frame.columns))
             holders = {owner.get(name) for name in used}
             if len(holders) > 1 or None in holders:
                 raise ValueError(

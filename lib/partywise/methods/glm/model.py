@@ -1,4 +1,4 @@
-"""What everyone may know before a model is fitted, and what a fit returns."""
+"""Public facts before a model is fitted, and the estimate that a fit returns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Status = Literal["ok", "not_converged", "diverged", "not_estimable", "singular"]
 
 @dataclass(frozen=True)
 class PublicFacts:
-    """What everyone may know before any data are seen.
+    """Facts that everyone may know before any data are seen.
 
     family : of the response
     names : of the columns of all parties, by their global numbers
@@ -48,7 +48,7 @@ class PublicFacts:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What every protocol of vertical generalised linear models returns.
+    """Result of every protocol of vertical generalised linear models.
 
     coefficients : (1 + p,) on the scale of the columns as they were given, the intercept first, by the global numbers
         of the columns, as only an evaluator sees them

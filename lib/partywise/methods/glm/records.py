@@ -85,40 +85,40 @@ def response_of(
     that it has, since an error would tell all others of it.
     """
     known = ("y", "weights", "offset", "trials")
-    found = {name: vector_of(block, rows, name, party) for name in known if name in block}
+    vectors = {name: vector_of(block, rows, name, party) for name in known if name in block}
     for name in ("weights", "offset"):
-        wrong = np.flatnonzero(~np.isfinite(found.get(name, np.empty(0))))
+        wrong = np.flatnonzero(~np.isfinite(vectors.get(name, np.empty(0))))
         if len(wrong):
-            value = found[name][wrong[0]]
+            value = vectors[name][wrong[0]]
             raise ValueError(f"{name} of {party!r} has the value {value}: fill or drop incomplete records first.")
-    if "y" not in found:
+    if "y" not in vectors:
         raise ValueError(f"{party!r} is the active party and holds no y: give it the response.")
-    counts, given = found["y"], found.get("trials")
-    if given is not None:
-        found["y"] = shares_of(counts, given, family, party)
+    counts, trials = vectors["y"], vectors.get("trials")
+    if trials is not None:
+        vectors["y"] = shares_of(counts, trials, family, party)
     else:
-        (FAMILIES["gaussian"] if nearest else FAMILIES[family]).check(found["y"], f"y of {party!r}")
+        (FAMILIES["gaussian"] if nearest else FAMILIES[family]).check(vectors["y"], f"y of {party!r}")
     if nearest:
-        found["y"] = FAMILIES[family].nearest(found["y"])
-    weights = found.get("weights")
+        vectors["y"] = FAMILIES[family].nearest(vectors["y"])
+    weights = vectors.get("weights")
     if weights is not None and (np.any(weights < 0) or not np.any(weights > 0)):
         raise ValueError(
             f"weights of {party!r} lie between {weights.min():g} and {weights.max():g}: give numbers of at least zero, "
             "some of them positive."
         )
-    offset = found.get("offset")
+    offset = vectors.get("offset")
     if offset is not None and isinstance(FAMILIES[family], LogLink) and np.ptp(offset) > WIDEST:
         raise ValueError(
             f"offset of {party!r} lies between {offset.min():g} and {offset.max():g}: means would differ "
             f"{np.exp(min(np.ptp(offset), 700)):.0e}-fold; of family {family!r} it is the logarithm of an exposure."
         )
-    if given is None:
-        return Response(found["y"], FAMILIES[family], weights, offset)
-    times = np.ones(len(given)) if weights is None else weights
-    if not np.any(given * times > 0):
+    if trials is None:
+        return Response(vectors["y"], FAMILIES[family], weights, offset)
+    times = np.ones(len(trials)) if weights is None else weights
+    if not np.any(trials * times > 0):
         raise ValueError(f"trials of {party!r} are 0 in all records that have a weight: give at least one trial.")
-    orders = gammaln(given + 1) - gammaln(counts + 1) - gammaln(given - counts + 1)
-    return Response(found["y"], SHARES, given * times, offset, float(times @ orders))
+    orders = gammaln(trials + 1) - gammaln(counts + 1) - gammaln(trials - counts + 1)
+    return Response(vectors["y"], SHARES, trials * times, offset, float(times @ orders))
 
 
 def shares_of(successes: np.ndarray, trials: np.ndarray, family: str, party: str) -> np.ndarray:
@@ -170,6 +170,6 @@ def local_standardised(party: Party, columns: np.ndarray, scaling: Scaling, abse
 
 def local_response(active: Party, rows: np.ndarray, public: PublicFacts, ridge: float) -> Response:
     """The response at the used records with its weights and offset, after a look at them."""
-    found = response_of(active.block, rows, public.family, active.name)
-    check_size(found.n_observations, 1 + len(public.names), ridge)
-    return found
+    response = response_of(active.block, rows, public.family, active.name)
+    check_size(response.n_observations, 1 + len(public.names), ridge)
+    return response

@@ -1,4 +1,4 @@
-"""What an estimator of generalised linear models has after a fit: coefficients and tests, deviances, predictions."""
+"""Results of generalised linear models after a fit: coefficients and tests, deviances, predictions."""
 
 from __future__ import annotations
 
@@ -65,29 +65,29 @@ class Results(Estimator):
         return super()._holder()
 
     def _check_model(self) -> None:
-        found, p = self._fitted_estimate(), self.n_features_in_
+        estimate, p = self._fitted_estimate(), self.n_features_in_
         self._family()
-        if found.coefficients.shape != (1 + p,) or (
-            found.status == "ok" and not np.all(np.isfinite(found.coefficients))
+        if estimate.coefficients.shape != (1 + p,) or (
+            estimate.status == "ok" and not np.all(np.isfinite(estimate.coefficients))
         ):
             raise ValueError(f"coefficients must be {1 + p} finite numbers")
         for name, shape in SHAPES.items():
-            array = getattr(found, name)
+            array = getattr(estimate, name)
             if array is not None and array.shape != (1 + p,) * shape:
                 raise ValueError(f"{name} has shape {array.shape} for {p} columns")
         if len(self.names_) != p:
             raise ValueError(f"names_ has {len(self.names_)} entries for {p} columns")
 
     def _derive(self) -> None:
-        found = self._fitted_estimate()
-        self.intercept_, self.coef_ = float(found.coefficients[0]), found.coefficients[1:]
-        self.n_iter_, self.rows_ = found.iterations, found.rows
-        self.deviance_, self.null_deviance_ = found.deviance, found.null_deviance
-        self.dispersion_ = found.dispersion
-        self.noise_errors_, self.noise_errors_reason_ = found.noise_errors, found.noise_errors_reason
-        self.intervals_ = found.intervals
-        both = None not in (found.deviance, found.null_deviance)
-        self.deviance_r2_ = deviance_r2(found.deviance, found.null_deviance) if both else None
+        estimate = self._fitted_estimate()
+        self.intercept_, self.coef_ = float(estimate.coefficients[0]), estimate.coefficients[1:]
+        self.n_iter_, self.rows_ = estimate.iterations, estimate.rows
+        self.deviance_, self.null_deviance_ = estimate.deviance, estimate.null_deviance
+        self.dispersion_ = estimate.dispersion
+        self.noise_errors_, self.noise_errors_reason_ = estimate.noise_errors, estimate.noise_errors_reason
+        self.intervals_ = estimate.intervals
+        both = None not in (estimate.deviance, estimate.null_deviance)
+        self.deviance_r2_ = deviance_r2(estimate.deviance, estimate.null_deviance) if both else None
 
     def _by_name(self, values: np.ndarray | None) -> Named | None:
         """Values (1 + p,) or pairs (1 + p, 2) by the names of the coefficients; None where there are none."""
@@ -125,8 +125,8 @@ class Results(Estimator):
     @property
     def llf(self) -> float | None:
         """Log-likelihood, of families that estimate their dispersion at deviance / n (R's); None like ``aic``."""
-        found: float | None = self._fitted_estimate().log_likelihood
-        return found
+        log_likelihood: float | None = self._fitted_estimate().log_likelihood
+        return log_likelihood
 
     @property
     def aic(self) -> float | None:
@@ -143,12 +143,12 @@ class Results(Estimator):
 
     def _tests(self, level: float) -> Wald | None:
         """Wald tests; None without standard errors."""
-        found = self._fitted_estimate()
-        if found.standard_errors is None:
+        estimate = self._fitted_estimate()
+        if estimate.standard_errors is None:
             return None
         robust = getattr(self._options(), "cov_type", "nonrobust") != "nonrobust"
         df = self.df_resid if self._estimates_dispersion and not robust else None
-        return wald(found.coefficients, found.standard_errors, df, level)
+        return wald(estimate.coefficients, estimate.standard_errors, df, level)
 
     @property
     def _estimates_dispersion(self) -> bool:
@@ -285,16 +285,16 @@ class Results(Estimator):
 
     def _require(self, name: str) -> float:
         """A number of the fit; ValueError where it reports none."""
-        found: float | None = getattr(self, name)
-        if found is None:
+        value: float | None = getattr(self, name)
+        if value is None:
             raise ValueError(
                 f"the fit by protocol={self.protocol!r} reports no {name}: private fits, quasi-likelihoods and fits "
                 "short of their optimum have no such test."
             )
-        return found
+        return value
 
     def _columns_less(self, restricted: Results) -> int:
-        """How many columns the other fit has less."""
+        """Return the number of columns that the other fit leaves out; ValueError if fits cannot be compared."""
         same = (self.family, self.n_records_) == (restricted.family, restricted.n_records_)
         if not same or not math.isclose(
             self._require("null_deviance_"), restricted._require("null_deviance_"), rel_tol=1e-9
@@ -305,7 +305,7 @@ class Results(Estimator):
             raise ValueError(
                 f"restricted has the columns {list(restricted.names_)}: give a fit by some of {list(self.names_)}."
             )
-        if any(one._fitted_estimate().numbers.get("penalised") for one in (self, restricted)):
+        if any(fit._fitted_estimate().numbers.get("penalised") for fit in (self, restricted)):
             raise ValueError("a ridge shrinks these coefficients: the tests are of fits without one.")
         return len(self.names_) - len(restricted.names_)
 
@@ -327,13 +327,13 @@ class Results(Estimator):
                     "the fit has an offset, and these are other records: give their offset, zeros if they have none."
                 )
             eta = eta + offset
-        given = {"y": vector("y", y, len(eta)), "weights": sample_weight, "offset": offset, "trials": trials}
-        block = {name: np.asarray(value, dtype=float) for name, value in given.items() if value is not None}
+        vectors = {"y": vector("y", y, len(eta)), "weights": sample_weight, "offset": offset, "trials": trials}
+        block = {name: np.asarray(value, dtype=float) for name, value in vectors.items() if value is not None}
         return response_of(block, np.arange(len(eta)), self.family, "caller"), eta
 
     @staticmethod
     def _digest(eta: np.ndarray) -> str:
-        """What tells the records of the fit from others."""
+        """Return a digest that identifies the records of the fit."""
         return hashlib.sha256(np.ascontiguousarray(eta).tobytes()).hexdigest()
 
     def resid_response(

@@ -29,7 +29,7 @@ LAST_BITS = 2.0**-51
 
 
 def unit_of(family: Family, deviance: float, weight: float) -> float:
-    """What steps of linear predictors are measured in: of the identity link the spread of the response, else 1.
+    """Return the unit of steps of linear predictors: for the identity link the spread of the response, else 1.
 
     deviance : of the intercept alone; weight : sum of the weights there
     """
@@ -51,7 +51,7 @@ def has_converged(direction: np.ndarray, beta: np.ndarray, tolerance: float, uni
 
 @dataclass(frozen=True)
 class Memory:
-    """What L-BFGS remembers: its start matrix and at most ten pairs of steps and changes of the gradient.
+    """Memory of L-BFGS: its start matrix and at most ten pairs of steps and changes of the gradient.
 
     start : (q, q) positive definite, near the matrix of Newton
     """
@@ -69,22 +69,22 @@ class Memory:
         for s, y in reversed(self.pairs):
             shares.append(float(s @ left) / float(s @ y))
             left = left - shares[-1] * y
-        found = self._solve(left)
+        product = self._solve(left)
         if self.pairs:
             s, y = self.pairs[-1]
-            found = found * (float(s @ y) / float(y @ self._solve(y)))
+            product = product * (float(s @ y) / float(y @ self._solve(y)))
         for (s, y), share in zip(self.pairs, reversed(shares), strict=True):
-            found = found + (share - float(y @ found) / float(s @ y)) * s
-        return found
+            product = product + (share - float(y @ product) / float(s @ y)) * s
+        return product
 
     def _solve(self, vector: np.ndarray) -> np.ndarray:
-        found = newton_direction(vector, self.start)
-        if found is None:
+        solution = newton_direction(vector, self.start)
+        if solution is None:
             raise dependent(self.start)
-        return found
+        return solution
 
     def after(self, old: Point, new: Point) -> Memory:
-        """With the step from one point to another, if the objective bends upwards along it."""
+        """Return the memory with the step from one point to another, if the objective bends upwards along it."""
         s, y = new.beta - old.beta, old.gradient - new.gradient
         if float(s @ y) <= 1e-12 * float(np.linalg.norm(s) * np.linalg.norm(y)):
             return self

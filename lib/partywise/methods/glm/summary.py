@@ -44,30 +44,30 @@ def summary_of(fitted: Any, estimate: Estimate, tests: Wald | None) -> str:
 
 
 def _approximations(fitted: Any, estimate: Estimate) -> list[str]:
-    """What the coefficients are not, beside those of the exact fit."""
-    found = []
+    """Return the lines on approximations, and on the noise of privacy."""
+    lines = []
     if estimate.numbers.get("approximate"):
-        found.append("approximate: a polynomial or a formula for normal columns stands in for the link")
+        lines.append("approximate: a polynomial or a formula for normal columns stands in for the link")
     if not fitted._options().uses_epsilon or np.isinf(estimate.epsilon_claimed):
-        return found
-    found.append(noise_line(estimate.noise_errors_reason))
+        return lines
+    lines.append(noise_line(estimate.noise_errors_reason))
     reason = fitted.intervals_.reason
     some = f"intervals: over records and noise, shrinkage taken off, {CONDITION}"
-    found.append(f"no intervals: {reason}" if reason else some)
-    return found
+    lines.append(f"no intervals: {reason}" if reason else some)
+    return lines
 
 
 def _table(fitted: Any, estimate: Estimate, tests: Wald | None) -> list[str]:
     names = ("intercept", *fitted.names_)
     width = max(map(len, names))
     if tests is None or estimate.standard_errors is None:
-        given = {"coef": estimate.coefficients}
+        entries = {"coef": estimate.coefficients}
         if estimate.noise_errors is not None:
-            given["noise sd"] = estimate.noise_errors
+            entries["noise sd"] = estimate.noise_errors
         if (bounds := fitted.intervals_.bounds()) is not None:
-            given |= {"2.5 %": bounds[:, 0], "97.5 %": bounds[:, 1]}
-        head = f"{'':{width}}  " + " ".join(f"{title:>11}" for title in given)
-        values = zip(names, zip(*given.values(), strict=True), strict=True)
+            entries |= {"2.5 %": bounds[:, 0], "97.5 %": bounds[:, 1]}
+        head = f"{'':{width}}  " + " ".join(f"{title:>11}" for title in entries)
+        values = zip(names, zip(*entries.values(), strict=True), strict=True)
         return [head, *(f"{name:{width}}  " + " ".join(f"{b:11.4g}" for b in row) for name, row in values)]
     known = ("coef", "std err", "z or t", "p", "2.5 %", "97.5 %")
     columns = np.column_stack(

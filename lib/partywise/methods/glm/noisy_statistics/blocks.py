@@ -1,4 +1,4 @@
-"""What a block releases by itself: its second moments, its products with residuals, its linear predictors.
+"""Releases of one block: its second moments, its products with residuals, its linear predictors.
 
 A record of party k's scaled block is no longer than c_k, and residuals are clipped to R. Replacing one record moves
 X_k'X_k by sqrt(2) c_k^2, X_k'r by 2 c_k R and one entry of X_k b by 2 c_k ||b||, each reached. The active party's block

@@ -77,7 +77,7 @@ class Cumulants:
         return slopes
 
     def _rise(self, slopes: np.ndarray, step: np.ndarray, target: np.ndarray, value: float) -> float:
-        """By how much a step raises target'b - K(b)."""
+        """Return the rise of target'b - K(b) along a step."""
         return float(target @ step) - self.parts(slopes + step)[0] + value
 
 

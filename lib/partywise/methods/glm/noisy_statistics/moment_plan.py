@@ -1,4 +1,4 @@
-"""What everyone knows of released second moments before a fit: which sums, in which steps, with how much noise."""
+"""Public plan of released second moments before a fit: which sums, in which steps, with how much noise."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BOUND = "sqrt(2) r^2 / n of the mean of v v', v of length r at most, in whole st
 
 @dataclass(frozen=True)
 class Plan:
-    """What everyone knows before a fit.
+    """Public facts of a run before its fit.
 
     groups : columns of each party; active : place of the active party, whose last column is the response statistic
     radii : of the parties' blocks; mu : Gaussian-DP parameter of the release, infinite for none
@@ -54,7 +54,7 @@ class Plan:
         parties, public = run.parties, run.spec.public
         active, _ = roles(parties)
         radii, total = [radius_of(public, party) for party in parties], total_radius(public, parties)
-        numbers = tuple(float(one.value) for one in radii)
+        numbers = tuple(float(radius.value) for radius in radii)
         step = max(*numbers, float(total.value) / 2) / LARGEST
         ends = statistic_range(public)
         return cls(
@@ -97,10 +97,10 @@ class Plan:
     def total(self) -> Whole:
         """The vector in whole steps, as everybody knows it: lengths of blocks, of the response and of the constant."""
         size, constant = self.scale.columns + 1, round(self.scale.constant / self.step)
-        lengths = [Fraction(one) / Fraction(self.step) for one in (*self.radii, self.scale.radius / 2)]
+        lengths = [Fraction(radius) / Fraction(self.step) for radius in (*self.radii, self.scale.radius / 2)]
         pairs = np.full(size * (size - 1) // 2, 2)
         weights = np.concatenate([np.ones(size, dtype=int), pairs, np.full(size, 2 * constant**2)])
-        longest = constant**2 + sum(math.floor(one**2) for one in lengths)
+        longest = constant**2 + sum(math.floor(length**2) for length in lengths)
         step = self.step**2 / self.n
         return whole(np.zeros_like(weights), gram_squares(longest), step, BOUND, weights=weights, parents=self.parents)
 
@@ -117,4 +117,4 @@ class Plan:
 
     def widths(self) -> list[int]:
         """Columns of every party, the response statistic among those of the active one."""
-        return [len(own) for own in self.layout.columns]
+        return [len(columns) for columns in self.layout.columns]

@@ -20,7 +20,7 @@ from ....privacy.statistics.isometry import nearest_semidefinite, to_matrix
 
 @dataclass(frozen=True)
 class Scale:
-    """What everyone knows of the records besides their number.
+    """Public facts of the records besides their number.
 
     radius : S, length of the scaled columns of a record; columns : p
     center, half_width : t_0 and B of the response statistic
@@ -87,7 +87,7 @@ class Moments:
         location: np.ndarray,
         scale: np.ndarray,
     ) -> Moments:
-        """From the released isometric vector (d,)."""
+        """Return the moments that a released isometric vector (d,) holds."""
         size = public.columns + 1
         mean = vector[-size:] / (np.sqrt(2) * public.constant)
         return cls(mean, to_matrix(vector[:-size], size), n, sd, copies, public, location, scale)
@@ -111,11 +111,11 @@ class Moments:
     @cached_property
     def variances(self) -> np.ndarray:
         """(p + 2, p + 2) variance of the noise in each entry of `with_constant`."""
-        found = np.full((self.public.columns + 2,) * 2, self.sd**2 / 2)
-        np.fill_diagonal(found, self.sd**2)
-        found[1:, 1:] *= self.copies
-        found[0, 0] = 0.0
-        return found
+        matrix = np.full((self.public.columns + 2,) * 2, self.sd**2 / 2)
+        np.fill_diagonal(matrix, self.sd**2)
+        matrix[1:, 1:] *= self.copies
+        matrix[0, 0] = 0.0
+        return matrix
 
     @property
     def response(self) -> float:
@@ -153,6 +153,6 @@ class Moments:
         root = np.sqrt(np.diagonal(matrix))
         # A column without spread, which only a release without noise can show, correlates with nothing.
         root[root == 0] = np.inf
-        found = matrix / np.outer(root, root)
-        np.fill_diagonal(found, 1.0)
-        return found
+        correlations = matrix / np.outer(root, root)
+        np.fill_diagonal(correlations, 1.0)
+        return correlations

@@ -57,11 +57,11 @@ def of_moments(moments: Moments, family: FamilyName) -> tuple[np.ndarray | None,
     link = _LinkChange.of(moments, family, slopes)
     if link is None:
         return None, AT_AN_END
-    weight, own = moments.public.weight, np.append(slopes, 0.0)
+    weight, padded = moments.public.weight, np.append(slopes, 0.0)
     # The noise of c - G b, below it that of the residual variance with b fixed.
     residuals = _noise_times(moments, np.append(-slopes, 1 / weight))
     change = (vectors * weights) @ (vectors.T @ residuals[:-1])
-    variance = 2 * (moments.block(columns) @ slopes) @ change + own @ _noise_times(moments, own)
+    variance = 2 * (moments.block(columns) @ slopes) @ change + padded @ _noise_times(moments, padded)
     residual = residuals[-1] / weight - moments.covariance[:-1, -1] @ change
     means = _noise_of_means(moments)
     causes = np.array([variance, means[-1] / weight, residual])
@@ -73,7 +73,7 @@ def of_moments(moments: Moments, family: FamilyName) -> tuple[np.ndarray | None,
 
 @dataclass(frozen=True)
 class _LinkChange:
-    """How a link's intercept and the factor of its slopes change with three released numbers.
+    """Change of a link's intercept and of the factor of its slopes with three released numbers.
 
     by_level, by_factor : (3,) derivatives by the variance of the linear predictor b'Gb, by the mean of the response
         statistic, and by the residual variance

@@ -47,9 +47,9 @@ def default_radius(columns: int) -> float:
 def radius_of(public: PublicFacts, party: Participant) -> AccountedValue:
     """Radius c_k to which a record of the party's scaled block is clipped; it rests on location and scale as well."""
     default = Public(default_radius(len(party.columns)), because=BECAUSE_RADIUS)
-    given = public.radii.get(party.name, default)
-    parts = (given, *(one for one in (public.location, public.scale) if one is not None))
-    return Public(float(parameter("radii", given)), because=BECAUSE_SCALED, made_of=parts)
+    radius = public.radii.get(party.name, default)
+    parts = (radius, *(fact for fact in (public.location, public.scale) if fact is not None))
+    return Public(float(parameter("radii", radius)), because=BECAUSE_SCALED, made_of=parts)
 
 
 def total_radius(public: PublicFacts, parties: Sequence[Participant]) -> AccountedValue:
@@ -74,9 +74,9 @@ def local_clipped(party: Party, rows: np.ndarray, public: PublicFacts) -> np.nda
 
 def local_scaled_columns(party: Party, rows: np.ndarray, public: PublicFacts) -> np.ndarray:
     """(n, p_k) the party's block, centred and scaled."""
-    own = list(party.columns)
-    location, scale = (constant(public, name)[own] for name in ("location", "scale"))
-    X = columns_of(party.block, rows, [public.names[column] for column in own], party.name)
+    columns = list(party.columns)
+    location, scale = (constant(public, name)[columns] for name in ("location", "scale"))
+    X = columns_of(party.block, rows, [public.names[column] for column in columns], party.name)
     with np.errstate(over="ignore"):
         z = (X - location) / scale
     return bounded_entries(z)
@@ -84,10 +84,10 @@ def local_scaled_columns(party: Party, rows: np.ndarray, public: PublicFacts) ->
 
 def local_response(active: Party, rows: np.ndarray, public: PublicFacts) -> np.ndarray:
     """The response (n,) of some records, values outside the family's domain as the nearest ones inside."""
-    given = sorted({"weights", "offset", "trials"} & set(active.block))
-    if given:
+    extras = sorted({"weights", "offset", "trials"} & set(active.block))
+    if extras:
         raise ValueError(
-            f"{' and '.join(given)} of party {active.name!r}: private protocols take records without them; leave the "
+            f"{' and '.join(extras)} of party {active.name!r}: private protocols take records without them; leave the "
             "columns out, or use a protocol that is not private."
         )
     return bounded_entries(response_of(active.block, rows, public.family, active.name, nearest=True).y)
@@ -148,13 +148,13 @@ def unscale_coefficients(beta: np.ndarray, public: PublicFacts) -> np.ndarray:
 
 def constant(public: PublicFacts, name: str) -> np.ndarray:
     """The numbers of a public constant; ValueError if it was not given, TypeError if it does not say its origin."""
-    given = getattr(public, name)
-    if given is None:
+    value = getattr(public, name)
+    if value is None:
         raise ValueError(
             f"{name}=None of the public facts: a private protocol takes its scales from public constants, never from "
             f"the data; give {NEEDED[name]}."
         )
-    return np.asarray(parameter(name, given), dtype=float)
+    return np.asarray(parameter(name, value), dtype=float)
 
 
 def split_budget(epsilon: float, delta: float, shares: Sequence[float], group: int = 1) -> tuple[float, ...]:

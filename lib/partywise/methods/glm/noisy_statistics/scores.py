@@ -29,7 +29,7 @@ BOTH = ("label", "features")
 
 @dataclass(frozen=True)
 class ScoreClip(BallClip):
-    """How far one record can move a score.
+    """Clipping that bounds how far one record can move a score.
 
     radius : C, to which x r is clipped; residual : to which r is clipped before, infinite where it is not
     """
@@ -74,10 +74,10 @@ def clip_of(clip: str | None, bound: float | None, public: PublicFacts, radius: 
     size = residual_bound(public) if bound is None else bound
     if how == "record":
         length = size if bound is not None else size * sqrt(len(public.names) + 1)
-        facts = [one for one in (public.statistic, public.eta_start) if one is not None]
+        facts = [fact for fact in (public.statistic, public.eta_start) if fact is not None]
         because = "bound of the method, an option" if bound is not None else "the family's, from public constants"
         return ScoreClip(Public(length, because=because, made_of=(radius, *facts)))
-    facts = [one for one in (public.statistic, public.eta_start) if one is not None]
+    facts = [fact for fact in (public.statistic, public.eta_start) if fact is not None]
     because = "bound of the residual times that of a record"
     longest = Public(sqrt(1 + radius.value**2) * size, because=because, made_of=(radius, *facts))
     return ScoreClip(longest, residual=size)
@@ -132,7 +132,7 @@ def whole_moments(entries: np.ndarray, radius: AccountedValue, p: int, n: int, c
 
 
 def moments_certificate(radius: AccountedValue, p: int, n: int) -> SensitivityCertificate:
-    """That of `second_moments` of n records of p columns, public."""
+    """Return the public certificate of `second_moments` of n records of p columns."""
     return whole_moments(np.zeros(p), radius, p, n).certificate
 
 
@@ -162,7 +162,7 @@ class Matrix:
 
     @classmethod
     def of(cls, vector: np.ndarray, constant: float, sigma: float, weight: float, p: int) -> Matrix:
-        """From what was released of `second_moments`, with the sd of its noise."""
+        """Return the matrix from released `second_moments`, with the sd of its noise."""
         noisy = to_matrix(np.concatenate([[constant**2], vector]), p + 1)
         back = np.concatenate([[1 / constant], np.ones(p)])
         return cls(nearest_semidefinite(noisy * np.outer(back, back)), sigma * sqrt(p / 2), weight, constant)

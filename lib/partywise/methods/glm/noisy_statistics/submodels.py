@@ -45,10 +45,10 @@ def coefficients(moments: Moments, family: FamilyName, columns: Sequence[int] | 
         raise ValueError(f"columns={chosen} of a submodel must be different numbers from 0 to {p - 1}.")
     linear = _slopes(moments, chosen)
     intercept, slopes = LINKS[family](moments, chosen, linear)
-    found = np.zeros(1 + p)
-    found[1 + np.array(chosen, dtype=int)] = slopes / moments.scale[chosen]
-    found[0] = intercept - slopes @ moments.mean[chosen] - found[1:] @ moments.location
-    return found
+    beta = np.zeros(1 + p)
+    beta[1 + np.array(chosen, dtype=int)] = slopes / moments.scale[chosen]
+    beta[0] = intercept - slopes @ moments.mean[chosen] - beta[1:] @ moments.location
+    return beta
 
 
 def _slopes(moments: Moments, columns: list[int]) -> np.ndarray:
@@ -93,8 +93,8 @@ def noise_parts(moments: Moments, slopes: np.ndarray, columns: list[int]) -> tup
     """
     constant, weight, mean = moments.public.constant, moments.public.weight, moments.mean[columns]
     copies, half = moments.copies[np.ix_(columns, [*columns, -1])], moments.sd**2 / 2
-    own = copies[:, :-1] * np.outer(slopes, slopes)
-    products = half * (own + np.diag(copies @ np.append(slopes**2, 1 / weight**2)))
+    shared = copies[:, :-1] * np.outer(slopes, slopes)
+    products = half * (shared + np.diag(copies @ np.append(slopes**2, 1 / weight**2)))
     level = float(moments.mean[-1]) / weight - float(mean @ slopes)
     by_columns = np.outer(mean, slopes) - level * np.eye(len(slopes))
     return products, np.sqrt(half) / constant * np.column_stack([by_columns, -mean / weight])
@@ -128,12 +128,12 @@ def _gamma(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[fl
 
 def _shape(variance: float) -> float:
     """The shape of a Gamma variable whose logarithm has a variance."""
-    found = _bisect(lambda a: float(polygamma(1, np.exp(a))) - variance, np.log(1e6), np.log(1e-3))
-    return float(np.exp(found))
+    logarithm = _bisect(lambda a: float(polygamma(1, np.exp(a))) - variance, np.log(1e6), np.log(1e-3))
+    return float(np.exp(logarithm))
 
 
 def correction_slope(moments: Moments, columns: list[int], family: FamilyName, slopes: np.ndarray) -> float:
-    """By how much the intercept of a log link moves with the residual variance."""
+    """Return the derivative of a log link's intercept by the residual variance."""
     if family == "inverse_gaussian":
         return 0.5
     shape = _shape(residual_variance(moments, columns, slopes))
@@ -141,7 +141,7 @@ def correction_slope(moments: Moments, columns: list[int], family: FamilyName, s
 
 
 def _inverse_gaussian(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
-    """As if lognormal: the logarithm of the mean is the mean of the logarithm and half its variance."""
+    """Return intercept and slopes as if lognormal: log mean = mean of the logarithm + half its variance."""
     return moments.response + residual_variance(moments, columns, slopes) / 2, slopes
 
 
@@ -176,7 +176,7 @@ def _poisson(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[
 
 
 def _bisect(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where an increasing function crosses 0 between two ends; the end where it would, if it does not."""
+    """Return the zero of an increasing function between two ends, or the end nearest to it."""
     for _ in range(STEPS):
         middle = (low + high) / 2
         low, high = (middle, high) if function(middle) < 0 else (low, middle)

@@ -17,7 +17,7 @@ BOUNDED = ("gaussian", "binomial")
 
 @dataclass(frozen=True)
 class Block:
-    """What everyone knows of one party's block.
+    """Public facts of one party's block.
 
     radius : c_k; length : of its records, the constant entry of the active party's among them
     moments, scores, predictors : Gaussian-DP parameters of its releases, one a sweep of the last two
@@ -40,7 +40,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Plan:
-    """What everyone knows before a fit; ``residual`` is the bound R of residuals."""
+    """Public facts of a run before its fit; ``residual`` is the bound R of residuals."""
 
     public: PublicFacts
     options: NoisyPredictorOptions

@@ -1,4 +1,4 @@
-"""What the analyst of a joint fit decides: from opened sums to the next direction, and when the steps end."""
+"""Decisions of the analyst of a joint fit: the next direction from opened sums, and when the steps end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STEP, LAST, MAJORANT = "step", "last step", "other weights"
 
 @dataclass(frozen=True)
 class Steering:
-    """Where a joint fit stands.
+    """State of a joint fit between two evaluations.
 
     beta : (q,) coefficients of standardised columns, the intercept first
     path : penalised deviance by evaluation
@@ -59,7 +59,7 @@ class Steering:
 def start_steering(
     intercept: float, names: Sequence[str], matrix: np.ndarray | None, mean_weight: float, ridge: float
 ) -> Steering:
-    """At an intercept; with X'X (q, q) of L-BFGS, or of what it starts from instead, and the mean weight."""
+    """Return the state at an intercept; ``matrix`` (q, q) is X'X for L-BFGS, or its substitute, None for Newton."""
     beta = np.concatenate([[intercept], np.zeros(len(names))])
     now = Steering(beta, names=tuple(names))
     if matrix is None:
@@ -100,12 +100,12 @@ def steer_lbfgs(now: Steering, deviance: float, scores: np.ndarray, family: str,
 
 
 def without_step(now: Steering) -> Steering:
-    """Where no step along the direction lowers the objective."""
+    """Return the state if no step along the direction lowers the objective."""
     return replace(now, verdict="not_converged", reason=NO_STEP, direction=None)
 
 
 def in_blocks(sizes: Sequence[int]) -> list[slice]:
-    """Which coefficients are those of each party."""
+    """Return the slice of every party's coefficients."""
     ends = [0, *itertools.accumulate(sizes)]
     return [slice(*pair) for pair in itertools.pairwise(ends)]
 

@@ -1,4 +1,4 @@
-"""What the places of a joint fit with the opened link compute: the active party its predictor, the analyst the rest."""
+"""Local computations of a joint fit with the opened link, at the active party and at the analyst."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class ScaledVector:
 
 @dataclass(frozen=True)
 class Predictor:
-    """What the active party knows of the linear predictor.
+    """Linear predictor at the active party.
 
     eta : (n,) at the present coefficients; along : (n,) of the direction
-    others_parts : sum of the others' parts of every direction, in its unit: small steps tell as much
+    others_parts : sum of the others' parts of every direction, in its unit: small steps reveal as much
     """
 
     eta: np.ndarray
@@ -71,7 +71,7 @@ def local_start(active: Party, response: Response) -> tuple[float, float]:
 
 
 def local_sent_start(active: Party, begun: tuple[float, float]) -> Clear:
-    """Where the analyst starts."""
+    """Return intercept and mean weight, at which the analyst starts."""
     return Clear(np.array(begun), units=("label",))
 
 
@@ -91,27 +91,29 @@ def local_evaluated(active: Party, response: Response, predictor: Predictor, kin
     return Evaluation(response.deviance(eta), scale_to_unit(u), scale_to_unit(response.weigh(w)))
 
 
-def local_scores(active: Party, found: Evaluation) -> ScaledVector:
+def local_scores(active: Party, evaluation: Evaluation) -> ScaledVector:
     """The vector u."""
-    return found.u
+    return evaluation.u
 
 
-def local_weights(active: Party, found: Evaluation) -> ScaledVector:
+def local_weights(active: Party, evaluation: Evaluation) -> ScaledVector:
     """The vector w."""
-    return found.w
+    return evaluation.w
 
 
-def local_own_scores(active: Party, found: Evaluation, X: np.ndarray, parts: Sequence[Clear]) -> tuple[Clear, Clear]:
+def local_own_scores(
+    active: Party, evaluation: Evaluation, X: np.ndarray, parts: Sequence[Clear]
+) -> tuple[Clear, Clear]:
     """The deviance, and X_1'u (1 + p_1,) with the scale of u."""
-    own = with_ones(X).T @ (found.u.scale * found.u.values)
-    return unprotected_value(found.deviance, parts), unprotected_value((own, found.u.scale), parts)
+    score = with_ones(X).T @ (evaluation.u.scale * evaluation.u.values)
+    return unprotected_value(evaluation.deviance, parts), unprotected_value((score, evaluation.u.scale), parts)
 
 
-def local_own_information(active: Party, found: Evaluation, X: np.ndarray, parts: Sequence[Clear]) -> tuple[Clear]:
+def local_own_information(active: Party, evaluation: Evaluation, X: np.ndarray, parts: Sequence[Clear]) -> tuple[Clear]:
     """X_1'WX_1 (1 + p_1, 1 + p_1) with the scale of w."""
     columns = with_ones(X)
-    own = (columns * (found.w.scale * found.w.values)[:, None]).T @ columns
-    return (unprotected_value((own, found.w.scale), parts),)
+    information = (columns * (evaluation.w.scale * evaluation.w.values)[:, None]).T @ columns
+    return (unprotected_value((information, evaluation.w.scale), parts),)
 
 
 def local_part(party: Party, X: np.ndarray, direction: tuple[np.ndarray, float]) -> np.ndarray:
@@ -123,7 +125,7 @@ def local_part(party: Party, X: np.ndarray, direction: tuple[np.ndarray, float])
 def local_along(
     active: Party, predictor: Predictor, X: np.ndarray, direction: tuple[np.ndarray, float], others: np.ndarray
 ) -> Predictor:
-    """With the predictor of a direction, from the party's own columns and the sum of the others."""
+    """Add the predictor of a direction, from the party's own columns and the sum of the others."""
     d, unit = direction
     others_parts = (*predictor.others_parts, others) if len(predictor.others_parts) < KEPT else predictor.others_parts
     return replace(predictor, along=with_ones(X) @ d + unit * others, others_parts=others_parts)
@@ -135,8 +137,8 @@ def local_step(
     """Length of the first step along the line that lowers the objective enough; 0 if none does."""
     shape = Line(np.empty(0), np.empty(0), *line.tolist())
     along = np.zeros(len(response.y)) if predictor.along is None else predictor.along
-    found = line_search(shape, lambda step: response.deviance(predictor.eta + step * along))
-    return unprotected_value(0.0 if found is None else found[0], parts)
+    trial = line_search(shape, lambda step: response.deviance(predictor.eta + step * along))
+    return unprotected_value(0.0 if trial is None else trial[0], parts)
 
 
 def local_moved(active: Party, predictor: Predictor, step: float) -> Predictor:
@@ -161,21 +163,21 @@ def analyst_started(begun: np.ndarray, names: Sequence[str], matrix: np.ndarray 
 
 
 def analyst_newton(
-    now: Steering, deviance: tuple[float], found: np.ndarray, matrix: np.ndarray, family: str, options: JointOptions
+    now: Steering, deviance: tuple[float], scores: np.ndarray, matrix: np.ndarray, family: str, options: JointOptions
 ) -> Steering:
-    """After an evaluation of Newton."""
-    return steer_newton(now, deviance[0], found, matrix, family, options)
+    """Return the state after an evaluation of Newton."""
+    return steer_newton(now, deviance[0], scores, matrix, family, options)
 
 
 def analyst_lbfgs(
-    now: Steering, deviance: tuple[float], found: np.ndarray, family: str, options: JointOptions
+    now: Steering, deviance: tuple[float], scores: np.ndarray, family: str, options: JointOptions
 ) -> Steering:
-    """After an evaluation of L-BFGS."""
-    return steer_lbfgs(now, deviance[0], found, family, options)
+    """Return the state after an evaluation of L-BFGS."""
+    return steer_lbfgs(now, deviance[0], scores, family, options)
 
 
 def analyst_verdict(now: Steering, parts: Sequence[Clear]) -> Clear:
-    """What comes next."""
+    """Return the verdict for all other places."""
     return unprotected_value(now.verdict, parts)
 
 
@@ -199,7 +201,7 @@ def analyst_moved(now: Steering, step: float) -> Steering:
 
 
 def analyst_finished(now: Steering, matrix: np.ndarray, ridge: float) -> Steering:
-    """With the status of the optimum, from X'WX there: separated responses have lost their curvature."""
+    """Set the status from X'WX at the optimum: separated responses have lost their curvature."""
     if now.first is not None and curvature_vanished(matrix, now.first, ridge):
         return now.end_as_separated(matrix, ridge)
     return replace(now, verdict="ok") if now.verdict == LAST else now
@@ -229,17 +231,19 @@ def analyst_estimate(
     places = column_order(columns)
     order = np.concatenate([[0], 1 + places])
     scaling = Scaling.merge([Scaling(*part) for part in scales], places)
-    beta, found = scaling.coefficients(now.beta[order]), Sums(*sums)
-    shown: dict[str, Any]
+    beta, totals = scaling.coefficients(now.beta[order]), Sums(*sums)
+    reported: dict[str, Any]
     if now.verdict == "ok" and matrix is not None:
-        given = found, matrix[np.ix_(order, order)], scaling, family
-        robust = [one[np.ix_(order, order)] for one in sandwich]
+        optimum = totals, matrix[np.ix_(order, order)], scaling, family
+        robust = [layer[np.ix_(order, order)] for layer in sandwich]
         drawn, covariance = options.dispersion, options.cov_type
-        shown = diagnose(*given, ridge=options.ridge, dispersion=drawn, cov_type=covariance, sandwich=robust).fields()
+        reported = diagnose(
+            *optimum, ridge=options.ridge, dispersion=drawn, cov_type=covariance, sandwich=robust
+        ).fields()
     else:
-        r2, published = deviance_r2(found.deviance, found.null_deviance), aic_published(found.deviance, len(beta))
+        r2, published = deviance_r2(totals.deviance, totals.null_deviance), aic_published(totals.deviance, len(beta))
         numbers = {"deviance_r2": r2, "aic_published": published}
-        shown = {"deviance": found.deviance, "null_deviance": found.null_deviance, "numbers": numbers}
+        reported = {"deviance": totals.deviance, "null_deviance": totals.null_deviance, "numbers": numbers}
     path = np.array(now.path)
     status = cast(Status, now.verdict)
-    return Estimate(beta, status=status, reason=now.reason, iterations=len(path), objective=path, **shown)
+    return Estimate(beta, status=status, reason=now.reason, iterations=len(path), objective=path, **reported)

@@ -54,7 +54,7 @@ GOING = "going on"
 
 @dataclass(frozen=True)
 class AnalystState:
-    """What the analyst has of all parties, in the order of their visits.
+    """State of the analyst: values of all parties, in the order of their visits.
 
     predictors : (n,) of each; changes : of its coefficients in the sweep; history : the first predictors of each
     """
@@ -84,7 +84,7 @@ def local_heard(party: Party, records: np.ndarray, family: str) -> Response:
 
 
 def local_scales(party: Party, columns: np.ndarray, response: Response, options: BcdOptions) -> Scaling:
-    """How the party's columns are scaled: not at all as published."""
+    """Return the scaling of the party's columns; the published variant has none."""
     p = columns.shape[1]
     return scaling_of(columns, response.absent) if options.variant == "corrected" else Scaling(np.zeros(p), np.ones(p))
 
@@ -107,11 +107,11 @@ def local_block(
     if options.variant == "published":
         return Block(X, penalty, b, response.shift)
     if not options.ridge and rank_of(X.T @ X) < X.shape[1]:
-        found = dependent(X.T @ X)
-        place = found.place - first
+        error = dependent(X.T @ X)
+        place = error.place - first
         which = "the intercept" if place < 0 else repr(names[party.columns[place]])
         raise np.linalg.LinAlgError(
-            f"the columns of {party.name!r} have rank {found.rank}, not {X.shape[1]}: drop dependent or constant ones "
+            f"the columns of {party.name!r} have rank {error.rank}, not {X.shape[1]}: drop dependent or constant ones "
             f"({which} depends on those before it), or give ridge > 0."
         )
     start, null = response.null()
@@ -136,7 +136,7 @@ def local_update(party: Party, block: Block, others: np.ndarray, response: Respo
 
 
 def local_answer(party: Party, block: Block, parts: Sequence[Clear]) -> tuple[Clear, Clear]:
-    """What the analyst gets of a visit: the party's predictor, and how far its coefficients moved."""
+    """Return the answer to a visit: the party's predictor, and how far its coefficients moved."""
     with np.errstate(all="ignore"):
         return unprotected_value(block.predictor, parts), unprotected_value(block.change, parts)
 
@@ -155,7 +155,7 @@ def local_coefficients(party: Party, block: Block, scaling: Scaling, parts: Sequ
 
 
 def local_own_part(party: Party, block: Block, scaling: Scaling, n_columns: int, parts: Sequence[Clear]) -> Estimate:
-    """What the party has of the estimate: of the intercept it knows its part alone."""
+    """Return the party's part of the estimate; the intercept is nan, as the party knows its share of it alone."""
     return local_part(party, local_coefficients(party, block, scaling, parts).value[1:], n_columns, float("nan"))
 
 
@@ -167,12 +167,12 @@ def analyst_start(n: int, parties: int) -> AnalystState:
 def analyst_heard(
     carried: AnalystState, place: int, predictor: tuple[np.ndarray, ...], change: tuple[float, ...]
 ) -> AnalystState:
-    """What there is after a visit of one party, which sent one of both."""
+    """Return the state after a visit of one party, which sent one predictor and one change."""
     predictors = (*carried.predictors[:place], *predictor, *carried.predictors[place + 1 :])
     changes = (*carried.changes[:place], *change, *carried.changes[place + 1 :])
-    kept = list(carried.history)
-    kept[place] = (*kept[place], *predictor)[:KEPT]
-    return AnalystState(predictors, changes, tuple(kept))
+    history = list(carried.history)
+    history[place] = (*history[place], *predictor)[:KEPT]
+    return AnalystState(predictors, changes, tuple(history))
 
 
 def analyst_others(carried: AnalystState, place: int, parts: Sequence[Clear]) -> Clear:
@@ -194,10 +194,10 @@ def analyst_state(carried: AnalystState, sweep: int, options: BcdOptions, parts:
 
 
 def reason_of(state: Status, options: BcdOptions) -> str:
-    """What stopped sweeps that did not end by themselves.
+    """Return the reason why sweeps stopped without convergence.
 
-    Of separated responses it names no column: sums over the columns of all parties, which show the one, are at no
-    place, and an owner that named its own to the analyst would say which column of its records has the labels.
+    For separated responses it names no column. Sums over the columns of all parties, which identify it, are at no
+    place, and an owner that named its column to the analyst would reveal which column of its records has the labels.
     """
     if state == "not_converged":
         return f"max_sweeps={options.max_sweeps} sweeps"
@@ -208,14 +208,14 @@ def reason_of(state: Status, options: BcdOptions) -> str:
 
 def analyst_estimate(
     carried: AnalystState,
-    given: tuple[Sequence[np.ndarray], np.ndarray] | None,
+    outcome: tuple[Sequence[np.ndarray], np.ndarray] | None,
     state: Status,
     sweeps: int,
     order: Sequence[tuple[str, Sequence[int]]],
     options: BcdOptions,
 ) -> Estimate:
-    """What the analyst has in the end; ``order`` is that of the visits."""
-    found = Estimate(
+    """Return the estimate at the analyst; ``order`` is that of the visits."""
+    estimate = Estimate(
         np.full(1 + sum(len(columns) for _, columns in order), np.nan),
         status=state,
         reason=reason_of(state, options),
@@ -225,27 +225,27 @@ def analyst_estimate(
         },
         numbers={"openings": 0, "record_openings": sweeps * len(order), "secure_products": 0},
     )
-    if given is None:
-        return found
-    parts, deviances = given
-    coefficients = found.coefficients
+    if outcome is None:
+        return estimate
+    parts, deviances = outcome
+    coefficients = estimate.coefficients
     coefficients[0] = sum(part[0] for part in parts)
     for (_, columns), part in zip(order, parts, strict=True):
         coefficients[1 + np.array(columns, dtype=int)] = part[1:]
-    return replace(found, deviance=float(deviances[0]), null_deviance=float(deviances[1]))
+    return replace(estimate, deviance=float(deviances[0]), null_deviance=float(deviances[1]))
 
 
 def to_estimate(
     estimate: Estimate, blocks: Mapping[str, Block], names: Sequence[str], rows: Mapping[str, np.ndarray] | None
 ) -> Estimate:
-    """With the path as an evaluator sees it; ``names`` are in the order of the visits."""
-    own = [blocks[name] for name in names]
+    """Add the path of the objective, which only an evaluator sees; ``names`` are in the order of the visits."""
+    ordered = [blocks[name] for name in names]
     with np.errstate(all="ignore"):
-        path = np.sum([block.path for block in own], axis=0)
+        path = np.sum([block.path for block in ordered], axis=0)
     if estimate.deviance is None:
         path = path[np.isfinite(path)]
     else:
-        path = np.append(path, estimate.deviance + sum(block.size for block in own))
+        path = np.append(path, estimate.deviance + sum(block.size for block in ordered))
     return replace(estimate, objective=path, rows=rows)
 
 
@@ -273,11 +273,11 @@ def fit(run: Run) -> Estimate:
     rows, n = common_rows(run)
     columns = run.each(order, local_columns, rows, public)
     check_size(n, 1 + len(public.names), options.ridge)
-    own = run.at(active, local_response, rows, public, options.ridge)
-    null = run.at(active, local_null, own)
-    records = run.broadcast(active, passive, "response", local_records, own)
+    active_response = run.at(active, local_response, rows, public, options.ridge)
+    null = run.at(active, local_null, active_response)
+    records = run.broadcast(active, passive, "response", local_records, active_response)
     heard = {party.name: run.at(party, local_heard, records, public.family) for party in passive}
-    response = per_place({active.name: own} | heard)
+    response = per_place({active.name: active_response} | heard)
     scaling = run.each(order, local_scales, columns, response, options)
     blocks = run.each(order, local_block, columns, scaling, response, options, public.names)
     carried = run.at(ANALYST, analyst_start, n, len(order))
@@ -286,14 +286,16 @@ def fit(run: Run) -> Estimate:
         sweep += 1
         blocks, carried = swept(run, order, blocks, carried, response)
         state = run.agreed(run.broadcast(ANALYST, rest, "state", analyst_state, carried, sweep, options, parts))
-    given = None
+    outcome = None
     if state != "diverged":
         coefficients = run.gather(order, ANALYST, "coefficients", local_coefficients, blocks, scaling, parts)
         others = run.send(ANALYST, active, "predictors of the others", analyst_others, carried, 0, parts)
-        deviances = run.send(active, ANALYST, "deviances", local_deviances, blocks, others, own, null, parts)
-        given = (coefficients, deviances)
-    kept = None if public.aligned else rows
-    groups = [(one.name, one.columns) for one in order]
-    estimate = run.at(ANALYST, analyst_estimate, carried, given, cast(Status, state), sweep, groups, options)
+        deviances = run.send(
+            active, ANALYST, "deviances", local_deviances, blocks, others, active_response, null, parts
+        )
+        outcome = (coefficients, deviances)
+    positions = None if public.aligned else rows
+    groups = [(party.name, party.columns) for party in order]
+    estimate = run.at(ANALYST, analyst_estimate, carried, outcome, cast(Status, state), sweep, groups, options)
     own_parts = run.each(order, local_own_part, blocks, scaling, len(public.names), parts)
-    return run.assemble(to_estimate, estimate, blocks, [one.name for one in order], kept, parts=own_parts)
+    return run.assemble(to_estimate, estimate, blocks, [party.name for party in order], positions, parts=own_parts)

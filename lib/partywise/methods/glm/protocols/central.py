@@ -1,4 +1,4 @@
-"""What noisy Newton and gradient steps share: an assumed aggregator sees the records and releases noisy sums of them.
+"""Common parts of noisy Newton and gradient steps: an assumed aggregator sees records and releases noisy sums.
 
 Message                                  from, to                     payload, bytes
 scaled columns, response, in shares      every party, aggregator      Cipher, key: no single party       8 n p_k; 8 n
@@ -65,7 +65,7 @@ Shares = Sequence[tuple[Cipher, ...]]
 
 @dataclass(frozen=True)
 class Plan(Generic[Options]):
-    """What everyone knows before a fit.
+    """Public facts of a run before its fit.
 
     radius : S of a record; clip : of scores; shares : of the squared budget, one for each release
     mu : Gaussian-DP parameters of the releases; party_columns : columns of each party
@@ -118,14 +118,14 @@ def make_plan(run: Run, n: int, shares: Sequence[float]) -> Plan[Options]:
 
 
 def announced_scores(plan: Plan[ScoreOptions], mus: Sequence[float]) -> tuple[Event, ...]:
-    """What the mean scores of all steps cost every party; their columns are given away once, for all of them."""
+    """Return the cost of the mean scores of all steps; the columns leave every party once, for all of them."""
     certificate = whole_score(np.zeros(1 + plan.p), plan.clip, plan.n).certificate
     parents = parents_of(plan.clip.radius, plan.public.eta_start)
     return tuple(announced_noise(certificate, mu, f"score {step}", parents) for step, mu in enumerate(mus))
 
 
 def announced_noise(certificate: SensitivityCertificate, mu: float, name: str, parents: tuple[str, ...]) -> Event:
-    """What the aggregator's noise on one sum costs every party."""
+    """Return the cost, for every party, of one sum with the aggregator's noise."""
     trust, knows = "central", (AGGREGATOR,)
     return announcement(certificate, {"mu": float(mu)}, MECHANISM, name, parents, trust_model=trust, knows=knows)
 
@@ -163,12 +163,12 @@ def noisy_score(
 
 
 def drawn_releases(drawn: tuple[tuple[Release, ...], float]) -> tuple[Release, ...]:
-    """What leaves the aggregation."""
+    """Return the releases, which leave the aggregator."""
     return drawn[0]
 
 
 def clipped_scores(drawn: tuple[tuple[Release, ...], float]) -> float:
-    """What stays there: the share of scores that were clipped."""
+    """Return the share of scores that were clipped, which stays at the aggregator."""
     return drawn[1]
 
 
@@ -201,8 +201,8 @@ def kept_of(plan: Plan[ScoreOptions], steps: int) -> range:
 
 def server_back(answer: np.ndarray, made_of: Sequence[AccountedValue], columns: Sequence[int], active: bool) -> Public:
     """Coefficients of a party's own columns, the active one's after the intercept."""
-    own = answer[1 + np.asarray(columns, dtype=int)]
-    return Public(np.concatenate([answer[:1], own]) if active else own, because=AFTER, made_of=made_of)
+    slopes = answer[1 + np.asarray(columns, dtype=int)]
+    return Public(np.concatenate([answer[:1], slopes]) if active else slopes, because=AFTER, made_of=made_of)
 
 
 def server_estimate(answer: np.ndarray, plan: Plan[ScoreOptions], steps: int) -> Estimate:
@@ -244,8 +244,8 @@ def released_score(
         made_of = run.received(ANALYST, *earlier)
         beta = run.send(ANALYST, AGGREGATOR, f"coefficients {step}", server_coefficients, trail, made_of)
         parts = run.received(AGGREGATOR, f"coefficients {step}")
-    given = beta, parts, plan, mu, step, run.rng_for
-    drawn = run.at(AGGREGATOR, assumed_releases, noisy_score, shares, *given)
+    inputs = beta, parts, plan, mu, step, run.rng_for
+    drawn = run.at(AGGREGATOR, assumed_releases, noisy_score, shares, *inputs)
     names = (f"score {step}",)
     score = run.gather((AGGREGATOR,), ANALYST, lambda _: names, drawn_releases, drawn)
     return score, run.at(AGGREGATOR, clipped_scores, drawn)
@@ -271,6 +271,6 @@ def return_coefficients(
     }
     steps = sum(name.startswith("score") for name in names)
     estimate = run.at(ANALYST, server_estimate, answer, plan, steps)
-    kept = None if plan.public.aligned else rows
+    positions = None if plan.public.aligned else rows
     clipped = run.each(run.parties, local_clipped, rows, plan.public)
-    return run.assemble(with_records, estimate, kept, clipped, shares, parts=held_parts(run, sent))
+    return run.assemble(with_records, estimate, positions, clipped, shares, parts=held_parts(run, sent))

@@ -94,15 +94,15 @@ def to_estimate(
     rows: Mapping[str, np.ndarray] | None,
     counts: dict[str, int],
 ) -> Estimate:
-    """With what the active party saw, and what was counted; ``names`` are its own and those of the others."""
+    """Add the active party's view and the counts; ``names`` are its own and those of the others."""
     active, *rest = names
     views = {f"{active}: {' + '.join(rest)}": np.array(predictor.others_parts).reshape(-1, len(predictor.eta)).T}
-    kept = None if rows is None else {name: np.array(own) for name, own in rows.items()}
-    return replace(estimate, views=views, rows=kept, numbers=estimate.numbers | counts)
+    positions = None if rows is None else {name: np.array(indices) for name, indices in rows.items()}
+    return replace(estimate, views=views, rows=positions, numbers=estimate.numbers | counts)
 
 
 def broadcast_state(run: Run, now: Steering, parts: Sequence[Clear]) -> str:
-    """What comes next, as everybody knows it then."""
+    """Send the analyst's verdict to all other places, and return it."""
     return run.agreed(run.broadcast(ANALYST, others_than(run, ANALYST), "state", analyst_verdict, now, parts))
 
 
@@ -117,9 +117,11 @@ def collect_information(
 ) -> np.ndarray:
     """X'WX at the analyst."""
     active = masked.order[0]
-    found = run.at(active, local_evaluated, response, predictor, kind)
-    (own,) = run.gather((active,), ANALYST, ("X'WX of its own",), local_own_information, found, X, masked.parts)
-    return information(run, masked, run.at(active, local_weights, found), own, name)
+    evaluation = run.at(active, local_evaluated, response, predictor, kind)
+    (active_block,) = run.gather(
+        (active,), ANALYST, ("X'WX of its own",), local_own_information, evaluation, X, masked.parts
+    )
+    return information(run, masked, run.at(active, local_weights, evaluation), active_block, name)
 
 
 def evaluate(
@@ -133,10 +135,10 @@ def evaluate(
 ) -> tuple[Steering, str]:
     """One evaluation: the next direction at the analyst, and the verdict."""
     active, options, family = masked.order[0], run.spec.options, run.spec.public.family
-    found = run.at(active, local_evaluated, response, predictor, "observed")
+    evaluation = run.at(active, local_evaluated, response, predictor, "observed")
     names = ("deviance", "X'u of its own")
-    deviance, own = run.gather((active,), ANALYST, names, local_own_scores, found, X, masked.parts)
-    total = scores(run, masked, run.at(active, local_scores, found), own, step)
+    deviance, active_scores = run.gather((active,), ANALYST, names, local_own_scores, evaluation, X, masked.parts)
+    total = scores(run, masked, run.at(active, local_scores, evaluation), active_scores, step)
     if options.solver == "lbfgs":
         now = run.at(ANALYST, analyst_lbfgs, now, deviance, total, run.spec.public.family, options)
         return now, broadcast_state(run, now, masked.parts)
@@ -166,10 +168,10 @@ def opened_along(
         party.name: run.send(ANALYST, party, "direction", analyst_direction, now, place, masked.sizes, parts)
         for place, party in enumerate(masked.order)
     }
-    own = run.each(masked.rest, local_part, X, per_place(d))
+    predictors = run.each(masked.rest, local_part, X, per_place(d))
     bits = bits_for(math.sqrt(masked.n) * sum(masked.sizes))
     name = "predictor of the direction"
-    others = masked_sum(run, keys, name, f"direction {step}", own, bits, parts)
+    others = masked_sum(run, keys, name, f"direction {step}", predictors, bits, parts)
     return run.at(active, local_along, predictor, X, per_place(d), others)
 
 
@@ -235,8 +237,8 @@ def closing(
     sums = run.send(active, ANALYST, "sums", local_sums, response, predictor, parts)
     scales = run.gather(masked.order, ANALYST, "means and scales", local_scales, scaling)
     columns = [party.columns for party in masked.order]
-    given = sums, matrix, sandwich, scales, columns
-    return run.at(ANALYST, analyst_estimate, now, *given, run.spec.public.family, options)
+    inputs = sums, matrix, sandwich, scales, columns
+    return run.at(ANALYST, analyst_estimate, now, *inputs, run.spec.public.family, options)
 
 
 def with_opened_link(run: Run) -> Estimate:
@@ -248,10 +250,10 @@ def with_opened_link(run: Run) -> Estimate:
     check_size(n, 1 + len(names), options.ridge)
     response = run.at(active, local_response, rows, public, options.ridge)
     begun = run.at(active, local_start, response)
-    given = run.each(order, local_columns, rows, public)
+    columns = run.each(order, local_columns, rows, public)
     absent = absent_records(run, active, passive, response)
-    scaling = run.each(order, local_scaling, given, absent)
-    X = run.each(order, local_standardised, given, scaling, absent)
+    scaling = run.each(order, local_scaling, columns, absent)
+    X = run.each(order, local_standardised, columns, scaling, absent)
     keys = agree_on_keys(run, passive, active)
     masked = closed_columns(run, order, X, n)
     start = run.send(active, ANALYST, "start", local_sent_start, begun)

@@ -83,32 +83,32 @@ def only(releases: Sequence[Release]) -> Release:
 
 
 def moments_of(vector: np.ndarray, plan: Plan) -> Moments:
-    """What was released, as every participant reads it."""
+    """Return the moments that every participant reads from the released vector."""
     location, scale = constant(plan.public, "location"), constant(plan.public, "scale")
     return Moments.of(vector, plan.n, plan.deviation, plan.copies, plan.scale, location, scale)
 
 
 def estimate_from(vector: np.ndarray, plan: Plan, epsilon: float) -> Estimate:
-    """The estimate, with what is said about it: by anyone who has the release."""
-    found = moments_of(vector, plan)
-    errors, reason = of_moments(found, plan.public.family) if found.sd else (None, "")
+    """Return the estimate and its intervals, which anyone who has the release can compute."""
+    moments = moments_of(vector, plan)
+    errors, reason = of_moments(moments, plan.public.family) if moments.sd else (None, "")
     numbers: dict[str, float | int | bool | str | None] = {
         "openings": 1,
         "record_openings": 0,
         "secure_products": plan.n * plan.layout.crossing,
         "noise_sd": plan.deviation,
-        "projected": found.is_indefinite,
+        "projected": moments.is_indefinite,
         # Slopes of these families rest on assumed shapes of columns; no epsilon takes the bias of others.
         "approximate": plan.public.family != "gaussian",
     }
     return Estimate(
-        coefficients(found, plan.public.family),
+        coefficients(moments, plan.public.family),
         epsilon_claimed=epsilon,
         noise_errors=errors,
         noise_errors_reason=reason,
-        intervals=intervals_of(found, plan.public.family),
-        correlation=found.correlation,
-        moments=found,
+        intervals=intervals_of(moments, plan.public.family),
+        correlation=moments.correlation,
+        moments=moments,
         numbers=numbers,
     )
 

@@ -1,4 +1,4 @@
-"""What each place computes in `noisy_predictor`: parties and the analyst."""
+"""Local computations of `noisy_predictor`, at the parties and at the analyst."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def local_moments(party: Party, x: np.ndarray, block: Block, rng_for: Rng) -> Re
 
 
 def local_residual(
-    active: Party, y: np.ndarray, x: np.ndarray, given: np.ndarray | None, beta: np.ndarray | None, plan: Plan
+    active: Party, y: np.ndarray, x: np.ndarray, others: np.ndarray | None, beta: np.ndarray | None, plan: Plan
 ) -> np.ndarray:
     """(n,) y - mu at the sum of predictors that was handed out, and at the active party's own where that is exact."""
     eta = np.full(len(y), float(constant(plan.public, "eta_start")))
-    eta = eta if given is None else eta + given
+    eta = eta if others is None else eta + others
     eta = eta if beta is None else eta + x @ beta
     return y - FAMILIES[plan.public.family].mean(eta)
 
@@ -139,7 +139,7 @@ def server_sent(beta: np.ndarray, parts: Sequence[Sequence[AccountedValue]]) -> 
 
 def flat(parts: Sequence[Sequence[AccountedValue]]) -> tuple[AccountedValue, ...]:
     """The releases of several lists."""
-    return tuple(one for some in parts for one in some)
+    return tuple(release for some in parts for release in some)
 
 
 def server_returned(

@@ -62,7 +62,7 @@ def steps_of(options: NoisyNewtonOptions, family: str, n: int) -> int:
 
 
 def announced_second(plan: Plan[NoisyNewtonOptions]) -> Event:
-    """What the second moments cost every party."""
+    """Return the cost of the second moments for every party."""
     certificate = moments_certificate(plan.radius, plan.p, plan.n)
     return announced_noise(certificate, plan.mu[0], SECOND, plan.radius.parents)
 

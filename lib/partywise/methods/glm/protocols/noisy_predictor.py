@@ -81,11 +81,11 @@ def server_estimate(answer: np.ndarray, history: Sequence[np.ndarray], plan: Pla
 
 @dataclass
 class Round:
-    """What the program passes on from party to party; values live at their places.
+    """State that the program passes on from party to party; values live at their places.
 
     columns : of each party, there; steps : of passive ones, whole; ciphers : the same as the active one holds them
     y : response, at the active party
-    moments, betas, predictors, parts : at the analyst, by party; parts: what coefficients are made of
+    moments, betas, predictors, parts : at the analyst, by party; parts: releases behind the coefficients
     ids : of the releases of linear predictors that a residual rests on
     """
 
@@ -108,8 +108,8 @@ def visit(run: Run, plan: Plan, state: Round, party: Party, block: Block, sweep:
     state.betas[party.name] = run.send(ANALYST, party, name, server_sent, beta, state.parts[party.name])
     made_of = run.received(party, name)
     name = message_name("linear predictor", block, sweep)
-    given = state.columns, state.betas[party.name], made_of, block, sweep, run.rng_for
-    state.predictors[party.name] = run.send(party, ANALYST, name, local_predictor, *given)
+    inputs = state.columns, state.betas[party.name], made_of, block, sweep, run.rng_for
+    state.predictors[party.name] = run.send(party, ANALYST, name, local_predictor, *inputs)
     state.ids[party.name] = name
 
 
@@ -118,12 +118,12 @@ def residual(run: Run, plan: Plan, state: Round, block: Block, sweep: int) -> tu
     active, _ = roles(run.parties)
     exact = plan.options.own == "exact" and active.name in state.predictors
     used = [name for name in state.predictors if not (exact and name == active.name)]
-    given, ids = None, tuple(state.ids[name] for name in used)
+    predictor, ids = None, tuple(state.ids[name] for name in used)
     if used:
         total, parts = message_name("sum of linear predictors before", block, sweep), run.received(ANALYST, *ids)
-        given = run.send(ANALYST, active, total, server_total, [state.predictors[name] for name in used], parts)
+        predictor = run.send(ANALYST, active, total, server_total, [state.predictors[name] for name in used], parts)
     beta = state.betas[active.name] if exact else None
-    r = run.at(active, local_residual, state.y, state.columns, given, beta, plan)
+    r = run.at(active, local_residual, state.y, state.columns, predictor, beta, plan)
     return r, (*ids, state.ids[active.name]) if exact else ids
 
 
@@ -136,7 +136,7 @@ def released_product(run: Run, plan: Plan, state: Round, party: Party, block: Bl
         score = run.send(active, ANALYST, name, local_score, state.columns, r, *common)
         state.parts[party.name].append(run.received(ANALYST, name))
         return score
-    names = tuple(one.name for one in run.parties if one.name in (active.name, party.name))
+    names = tuple(participant.name for participant in run.parties if participant.name in (active.name, party.name))
     layout, chunk = product_layout(names, block), Chunk(slice(0, plan.n), (product_of(block, sweep, ids, plan),))
     steps = {party.name: state.steps[party.name], active.name: run.at(active, local_steps, r, plan.residual)}
     encryption, closed = encryption_of(run), [state.ciphers[party.name]]
@@ -165,8 +165,8 @@ def fit(run: Run) -> Estimate:
     for p, block in turns:
         if not block.active:
             steps[p.name] = run.at(p, local_steps, columns, block.length)
-            given = per_place({p.name: steps[p.name]}), records, block.size
-            closed[p.name] = close(run, encryption_of(run), p, (active,), *given)
+            inputs = per_place({p.name: steps[p.name]}), records, block.size
+            closed[p.name] = close(run, encryption_of(run), p, (active,), *inputs)
     names = {p.name: message_name("X'X", block) for p, block in turns}
     moments = {p.name: run.send(p, ANALYST, names[p.name], local_moments, columns, b, run.rng_for) for p, b in turns}
     betas = {p.name: run.at(ANALYST, server_started, block) for p, block in turns}
@@ -183,6 +183,6 @@ def fit(run: Run) -> Estimate:
         for party, b in turns
     }
     estimate = run.at(ANALYST, server_estimate, answer, history, plan)
-    kept = None if public.aligned else rows
+    positions = None if public.aligned else rows
     clipped = run.each(run.parties, local_clipped, rows, public)
-    return run.assemble(with_records, estimate, kept, clipped, parts=held_parts(run, sent))
+    return run.assemble(with_records, estimate, positions, clipped, parts=held_parts(run, sent))

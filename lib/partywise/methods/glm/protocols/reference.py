@@ -42,7 +42,7 @@ def local_features(passive: Party, columns: np.ndarray) -> Clear:
 
 def local_fit(
     active: Party,
-    own: np.ndarray,
+    X: np.ndarray,
     others: Sequence[np.ndarray],
     response: Response,
     columns: Sequence[Sequence[int]],
@@ -51,7 +51,7 @@ def local_fit(
 ) -> Fit:
     """The fit on all columns; ``columns`` are those of the party, then those of the others; ``names`` are of all."""
     return fit_glm(
-        merge_blocks([own, *others], columns),
+        merge_blocks([X, *others], columns),
         response.y,
         response.family,
         weights=response.weights,
@@ -79,34 +79,34 @@ def squares(X: np.ndarray, fit: Fit, response: Response) -> list[np.ndarray]:
 def local_estimate(
     active: Party,
     fit: Fit,
-    own: np.ndarray,
+    X: np.ndarray,
     others: Sequence[np.ndarray],
     response: Response,
     columns: Sequence[Sequence[int]],
     options: ReferenceOptions,
 ) -> Estimate:
-    """Everything that is reported; without standard errors where the fit has not reached its optimum."""
+    """Return everything that is reported; without standard errors where the fit has not reached its optimum."""
     sums = sums_of(response, fit.eta)
-    given = sums, fit.information, fit.scaling, response.family.name
-    sandwich = [] if options.cov_type == "nonrobust" else squares(merge_blocks([own, *others], columns), fit, response)
+    fitted = sums, fit.information, fit.scaling, response.family.name
+    sandwich = [] if options.cov_type == "nonrobust" else squares(merge_blocks([X, *others], columns), fit, response)
     drawn, covariance = options.dispersion, options.cov_type
-    shown = diagnose(*given, ridge=options.ridge, dispersion=drawn, cov_type=covariance, sandwich=sandwich).fields()
+    reported = diagnose(*fitted, ridge=options.ridge, dispersion=drawn, cov_type=covariance, sandwich=sandwich).fields()
     if fit.status != "ok":
-        shown |= dict.fromkeys(("standard_errors", "covariance", "dispersion", "log_likelihood"))
-        shown["numbers"]["aic"] = None
-    shown |= {"reason": fit.reason, "objective": fit.objective}
-    return Estimate(fit.coefficients, status=fit.status, iterations=fit.iterations, **shown)
+        reported |= dict.fromkeys(("standard_errors", "covariance", "dispersion", "log_likelihood"))
+        reported["numbers"]["aic"] = None
+    reported |= {"reason": fit.reason, "objective": fit.objective}
+    return Estimate(fit.coefficients, status=fit.status, iterations=fit.iterations, **reported)
 
 
 def to_estimate(
     estimate: Estimate, others: Sequence[np.ndarray], names: Sequence[str], rows: Mapping[str, np.ndarray] | None
 ) -> Estimate:
-    """With what the active party saw; ``names`` are its own and those of the others."""
+    """Add the active party's view; ``names`` are its own and those of the others."""
     active, *rest = names
     views = {f"{active}: {name}": X for name, X in zip(rest, others, strict=True)}
     counts = {"openings": 0, "record_openings": sum(X.shape[1] for X in others), "secure_products": 0}
-    kept = None if rows is None else {name: np.array(own) for name, own in rows.items()}
-    return replace(estimate, views=views, rows=kept, numbers=estimate.numbers | counts)
+    positions = None if rows is None else {name: np.array(indices) for name, indices in rows.items()}
+    return replace(estimate, views=views, rows=positions, numbers=estimate.numbers | counts)
 
 
 def fit(run: Run) -> Estimate:
@@ -120,8 +120,8 @@ def fit(run: Run) -> Estimate:
     others = run.gather(passive, active, "columns", local_features, columns)
     groups = [party.columns for party in order]
     with column_names(public.names):
-        found = run.at(active, local_fit, columns, others, response, groups, options, public.names)
-    run.send(active, ANALYST, "coefficients", local_coefficients, found, parts_of(order))
-    estimate = run.at(active, local_estimate, found, columns, others, response, groups, options)
+        fitted = run.at(active, local_fit, columns, others, response, groups, options, public.names)
+    run.send(active, ANALYST, "coefficients", local_coefficients, fitted, parts_of(order))
+    estimate = run.at(active, local_estimate, fitted, columns, others, response, groups, options)
     aligned = None if public.aligned else rows
     return run.assemble(to_estimate, estimate, others, [party.name for party in order], aligned)

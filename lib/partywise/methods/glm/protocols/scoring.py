@@ -1,4 +1,4 @@
-"""Who has which coefficients in the end, and a protocol: means of new records by the coefficients that each party has.
+"""Parts of a fitted model at its parties, and a protocol that predicts the means of new records from them.
 
 Every passive party sends the linear predictor of its columns to the active one, which adds its own and the intercept.
 No response is needed, and nothing is learnt.
@@ -25,16 +25,16 @@ from ..model import Estimate, PublicFacts
 
 
 def local_part(party: Party, sent: np.ndarray, n_columns: int, epsilon: float) -> Estimate:
-    """What the party was sent: its coefficients and, to the active one, the intercept before them; the rest is nan."""
-    found = np.full(1 + n_columns, np.nan)
-    found[1 + np.asarray(party.columns, dtype=int)] = sent[len(sent) - len(party.columns) :]
+    """Return the party's coefficients, the active one's with the intercept before them; the rest is nan."""
+    coefficients = np.full(1 + n_columns, np.nan)
+    coefficients[1 + np.asarray(party.columns, dtype=int)] = sent[len(sent) - len(party.columns) :]
     if len(sent) > len(party.columns):
-        found[0] = sent[0]
-    return Estimate(found, epsilon_claimed=epsilon)
+        coefficients[0] = sent[0]
+    return Estimate(coefficients, epsilon_claimed=epsilon)
 
 
 def held_parts(run: Run, sent: Mapping[str, np.ndarray]) -> PerPlace[Estimate]:
-    """What every party has of the estimate."""
+    """Return every party's part of the estimate."""
     return run.each(run.parties, local_part, per_place(sent), len(run.spec.public.names), run.epsilon)
 
 
@@ -44,7 +44,7 @@ def with_records(
     clipped: Mapping[str, np.ndarray],
     scores: Sequence[float] = (),
 ) -> Estimate:
-    """With the records that it was made of where they came unaligned, and with what was clipped of them.
+    """Add the positions of the used records (None if they came aligned) and the shares that were clipped.
 
     clipped : of each party, which records of its block were (`local_clipped`)
     scores : shares of clipped scores, by step
@@ -54,13 +54,13 @@ def with_records(
     }
     if len(scores):
         numbers["score_clip_share"] = float(np.mean(scores))
-    kept = None if rows is None else dict(rows)
-    return replace(estimate, rows=kept, numbers=estimate.numbers | numbers)
+    positions = None if rows is None else dict(rows)
+    return replace(estimate, rows=positions, numbers=estimate.numbers | numbers)
 
 
 @dataclass(frozen=True)
 class ModelPart:
-    """What a party keeps of a model.
+    """Part of a model that a party keeps.
 
     coefficients : (p_k,) of its columns; intercept : of the active party
     """
@@ -79,7 +79,7 @@ class ModelPart:
 
 @dataclass(frozen=True)
 class Scores:
-    """What the active party has in the end: (n,) linear predictors and means."""
+    """Result of scoring at the active party: (n,) linear predictors and means."""
 
     scores: np.ndarray
     predictions: np.ndarray
@@ -95,12 +95,12 @@ def part_of(
     value: object, party: Participant, spec: ProtocolSpec[object, object, object, PublicFacts]
 ) -> ModelPart | None:
     """The part that a party has of what a fit returned there; None where it has none that scores."""
-    found = estimate_at(value, party.name)
-    if not isinstance(found, Estimate) or found.status != "ok":
+    estimate = estimate_at(value, party.name)
+    if not isinstance(estimate, Estimate) or estimate.status != "ok":
         return None
-    own = found.coefficients[1 + np.asarray(party.columns, dtype=int)]
-    intercept = float(found.coefficients[0]) if party.role == "active" else None
-    return ModelPart(own, intercept) if np.all(np.isfinite([*own, intercept or 0.0])) else None
+    coefficients = estimate.coefficients[1 + np.asarray(party.columns, dtype=int)]
+    intercept = float(estimate.coefficients[0]) if party.role == "active" else None
+    return ModelPart(coefficients, intercept) if np.all(np.isfinite([*coefficients, intercept or 0.0])) else None
 
 
 def made_up_part(party: Participant, public: PublicFacts) -> ModelPart:
@@ -123,13 +123,13 @@ def local_scores(active: Party, others: tuple[np.ndarray, ...], family: str) -> 
     """Linear predictors of all columns, and the means of the responses."""
     part: ModelPart = active.block["part"].item()
     total = local_own_predictor(active) + part.intercept
-    for one in others:
-        total = total + one
+    for predictor in others:
+        total = total + predictor
     return Scores(total, FAMILIES[family].mean(total))
 
 
 def to_scores(scores: Scores) -> Scores:
-    """What the active party has, for whoever asks for it."""
+    """Return the scores as the active party has them."""
     return scores
 
 

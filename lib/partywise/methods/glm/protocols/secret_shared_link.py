@@ -104,14 +104,14 @@ def prepare(
     seeds = dealing(run, order, plan.columns)
     X = []
     for party, width in zip(order, widths, strict=True):
-        own = private(run, seeds, party, run.at(party, local_own, blocks), (n, width), COLUMN, bound=2 * n**0.5)
-        X.append(send_masked(run, seeds, own, f"columns of {party.name}", order))
+        value = private(run, seeds, party, run.at(party, local_own, blocks), (n, width), COLUMN, bound=2 * n**0.5)
+        X.append(send_masked(run, seeds, value, f"columns of {party.name}", order))
     holders = order[:2]
     every = ("linear", None), *(("scores", place) for place in range(len(plan.link.scores)))
     vectors = [vector_of(run, seeds, holders, terms, which, plan) for which in every]
     shift = run.at(active, local_shift, terms)
     inputs = SharedInputs(
-        seeds, plan, order, holders, blocks, shift, tuple(X), *vectors[0], tuple(one for _, one in vectors[1:])
+        seeds, plan, order, holders, blocks, shift, tuple(X), *vectors[0], tuple(masked for _, masked in vectors[1:])
     )
     start = run.send(active, ANALYST, "fit without columns", local_start, response, null, terms)
     return inputs, start, response, terms, scaling
@@ -119,12 +119,12 @@ def prepare(
 
 def send_coefficients(run: Run, inputs: SharedInputs, state: State) -> PerPlace[np.ndarray]:
     """Every party has the coefficients of its columns at the trial."""
-    parts, found = parts_of(run.parties), {}
+    parts, sent = parts_of(run.parties), {}
     for place, party in enumerate(inputs.order):
-        found[party.name] = run.send(
+        sent[party.name] = run.send(
             ANALYST, party, "coefficients", analyst_coefficients, state, place, inputs.plan, parts
         )
-    return per_place(found)
+    return per_place(sent)
 
 
 def refine(run: Run, inputs: SharedInputs, state: State, terms: Terms) -> tuple[State, str, int]:
@@ -175,6 +175,6 @@ def fit(run: Run) -> Estimate:
         likelihood = run.send(active, ANALYST, "likelihood", local_likelihood, response, deviance)
     counts = {"openings": openings, "secure_products": inputs.dealing.products}
     order = [(party.name, party.columns) for party in inputs.order]
-    kept = None if public.aligned else rows
+    positions = None if public.aligned else rows
     # Nobody has it: scales of columns stay with their owners, and the coefficients of scaled ones with the analyst.
-    return run.assemble(to_estimate, counts, state, scaling, likelihood, kept, order, options, public.family)
+    return run.assemble(to_estimate, counts, state, scaling, likelihood, positions, order, options, public.family)

@@ -33,7 +33,7 @@ from ..secret_shared_link.terms import Terms
 
 @dataclass(frozen=True)
 class SharedInputs:
-    """What the program carries through a fit: who holds what, and the masked values that serve in every evaluation.
+    """Inputs of every evaluation: which party holds what, and the masked values.
 
     order : the active party, then the others; holders : the two of them that have shares of predictors
     constant, linear, scores : v_0 as the active party has it, v_0 and v_1, v_2, ... behind masks
@@ -80,15 +80,17 @@ def predict_shares(
 ) -> MaskedValue:
     """u / R of all parties in shares of both holders, behind a mask."""
     most = link.widest / len(inputs.order)
-    n, own = inputs.plan.n, []
+    n, predictors = inputs.plan.n, []
     for party in inputs.order:
         shift = inputs.shift if party.role == "active" else 0.0
         cut = run.at(party, local_cut, inputs.blocks, theta, shift, link.radius, most)
         value = private(run, inputs.dealing, party, cut, (n, 1), bits, ring=ring)
         if party not in inputs.holders:
             value = shared_between(run, inputs.dealing, value, inputs.holders, f"part of {party.name}, {name}")
-        own.append(value)
-    return send_masked(run, inputs.dealing, LinearCombination.of(own).evaluate(run, bits), f"predictor, {name}", ())
+        predictors.append(value)
+    return send_masked(
+        run, inputs.dealing, LinearCombination.of(predictors).evaluate(run, bits), f"predictor, {name}", ()
+    )
 
 
 def evaluate(
@@ -104,13 +106,13 @@ def evaluate(
     # All in units of R, as the slopes are derivatives in u / R.
     score = link.radius * inputs.constant
     pairs = []
-    for place, given in enumerate(inputs.scores):
+    for place, vector in enumerate(inputs.scores):
         p = send_masked(run, dealing, integrals[count + place], f"polynomial {place + 1}, {name}", ())
-        score += product(run, dealing, given, p, f"scores {place + 1}, {name}", entries=True)
-        pairs.append((given, send_masked(run, dealing, integrals[place], f"integral {place + 1}, {name}", ())))
-    found = revealed_scores(run, inputs, score, name)
+        score += product(run, dealing, vector, p, f"scores {place + 1}, {name}", entries=True)
+        pairs.append((vector, send_masked(run, dealing, integrals[place], f"integral {place + 1}, {name}", ())))
+    opened = revealed_scores(run, inputs, score, name)
     linear = link.radius * product(run, dealing, inputs.linear, u, f"linear part, {name}")
-    return opened_sum(run, inputs, [linear], pairs, f"objective, {name}"), found
+    return opened_sum(run, inputs, [linear], pairs, f"objective, {name}"), opened
 
 
 def ends_of(run: Run, inputs: SharedInputs, terms: Terms) -> Ends:
@@ -118,8 +120,8 @@ def ends_of(run: Run, inputs: SharedInputs, terms: Terms) -> Ends:
     plan, dealing, holders = inputs.plan, inputs.dealing, inputs.holders
 
     def vector(name: str, place: int | None = None) -> tuple[SharedValue, MaskedValue]:
-        own = local_value(run, dealing, holders, terms, (name, place), plan, plan.last)
-        return own, send_masked(run, dealing, own, f"{name} {place}, optimum", holders[1:])
+        value = local_value(run, dealing, holders, terms, (name, place), plan, plan.last)
+        return value, send_masked(run, dealing, value, f"{name} {place}, optimum", holders[1:])
 
     constant, linear = vector("linear")
     scores = tuple(vector("scores", place)[1] for place in range(len(inputs.scores)))
@@ -132,15 +134,15 @@ def ends_of(run: Run, inputs: SharedInputs, terms: Terms) -> Ends:
 
 def opened_gram(run: Run, inputs: SharedInputs, whole: bool) -> list[list[np.ndarray | None]]:
     """X_j'X_k at the analyst, of all pairs of parties or of every party's own columns."""
-    found: list[list[np.ndarray | None]] = []
-    for j, one in enumerate(inputs.columns):
+    blocks: list[list[np.ndarray | None]] = []
+    for j, columns in enumerate(inputs.columns):
         row: list[np.ndarray | None] = [None] * len(inputs.columns)
         for k, other in enumerate(inputs.columns):
             if k == j or (whole and k > j):
-                sums = product(run, inputs.dealing, one, other, f"products {j}, {k}", ring=inputs.plan.gram)
+                sums = product(run, inputs.dealing, columns, other, f"products {j}, {k}", ring=inputs.plan.gram)
                 row[k] = reveal(run, sums, ANALYST, "products", parts_of(run.parties))
-        found.append(row)
-    return found
+        blocks.append(row)
+    return blocks
 
 
 def opened_information(
@@ -149,14 +151,14 @@ def opened_information(
     """X_j'W X_k at the analyst, of all pairs of parties."""
     dealing, parts = inputs.dealing, parts_of(run.parties)
     W = send_masked(run, dealing, weights, f"weights, {name}", inputs.order)
-    found: list[list[np.ndarray | None]] = [[None] * len(inputs.order) for _ in inputs.order]
+    blocks: list[list[np.ndarray | None]] = [[None] * len(inputs.order) for _ in inputs.order]
     for k, other in enumerate(inputs.columns):
         weighted = product(run, dealing, W, other, f"weighted columns {k}, {name}", entries=True)
         closed = send_masked(run, dealing, weighted, f"weighted columns behind masks {k}, {name}", inputs.order)
         for j in range(k + 1):
             sums = product(run, dealing, inputs.columns[j], closed, f"information {j}, {k}, {name}")
-            found[j][k] = reveal(run, sums, ANALYST, "information", parts)
-    return found
+            blocks[j][k] = reveal(run, sums, ANALYST, "information", parts)
+    return blocks
 
 
 def opened_scores(
@@ -216,7 +218,7 @@ def at_optimum(
     residual = fine.residual if ends.residual else ()
     every = last_of(replace(fine, residual=residual))
     u = predict_shares(run, inputs, theta, low, inputs.plan.last, name, fine)
-    bits = [(len(one) - 1) * low + LAST_COEFFICIENT for one in every]
+    bits = [(len(polynomial) - 1) * low + LAST_COEFFICIENT for polynomial in every]
     shares = iter(polynomials(run, dealing, u, every, name, bits))
 
     def values(count: int, what: str) -> list[MaskedValue]:
@@ -258,8 +260,8 @@ def opened_sum(
     name: str,
 ) -> np.ndarray:
     """One number at the analyst: terms, and the sums over records of products of the response with polynomials."""
-    made = [product(run, inputs.dealing, one, other, f"{name} {k}") for k, (one, other) in enumerate(pairs)]
-    total = LinearCombination.of([*terms, *made])
+    products = [product(run, inputs.dealing, first, other, f"{name} {k}") for k, (first, other) in enumerate(pairs)]
+    total = LinearCombination.of([*terms, *products])
     return reveal(run, total.evaluate(run, bits_of(total)), ANALYST, name, parts_of(run.parties))
 
 
@@ -287,5 +289,5 @@ def vector_of(
     run: Run, dealing: Dealing, holders: Sequence[Party], terms: Terms, which: tuple[str, int | None], plan: Plan
 ) -> tuple[SharedValue, MaskedValue]:
     """One of the vectors of the response for the search, at its owner, and behind its mask at both holders."""
-    own = local_value(run, dealing, holders, terms, which, plan, plan.ring, NUMBER)
-    return own, send_masked(run, dealing, own, f"{which[0]} {which[1]}", holders[1:])
+    value = local_value(run, dealing, holders, terms, which, plan, plan.ring, NUMBER)
+    return value, send_masked(run, dealing, value, f"{which[0]} {which[1]}", holders[1:])

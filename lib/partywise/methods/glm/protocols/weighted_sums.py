@@ -91,42 +91,42 @@ def closed_columns(run: Run, order: Sequence[Party], columns: PerPlace[np.ndarra
     triples = dealing(run, order, ring_for(2 * n, 3 * BITS))
     masked = {}
     for party in order:
-        own = private(run, triples, party, columns, (n, len(party.columns)), BITS)
-        masked[party.name] = send_masked(run, triples, own, f"columns of {party.name}", order)
+        value = private(run, triples, party, columns, (n, len(party.columns)), BITS)
+        masked[party.name] = send_masked(run, triples, value, f"columns of {party.name}", order)
     return MaskedColumns(triples, tuple(order), n, masked, ring_for(2 * n, 2 * BITS), parts_of(run.parties))
 
 
 def gram(run: Run, masked: MaskedColumns, columns: PerPlace[np.ndarray], *, between: bool) -> np.ndarray:
     """X'X (q, q) at the analyst, with 0 ``between`` parties where nothing is wanted of it."""
-    own = run.gather(masked.order, ANALYST, "X'X of its own", local_own_products, columns)
+    diagonal = run.gather(masked.order, ANALYST, "X'X of its own", local_own_products, columns)
     pairs = []
-    for one, other in combinations(masked.order, 2) if between else ():
-        name = f"X'X of {one.name} and {other.name}"
-        X, Y = masked.columns[one.name], masked.columns[other.name]
+    for first, other in combinations(masked.order, 2) if between else ():
+        name = f"X'X of {first.name} and {other.name}"
+        X, Y = masked.columns[first.name], masked.columns[other.name]
         shares = product(run, masked.dealing, X, Y, name, ring=masked.sums)
-        pairs.append(reveal(run, shares, ANALYST, name, features_of((one, other))))
+        pairs.append(reveal(run, shares, ANALYST, name, features_of((first, other))))
     masked.aggregates.append("X'X")
-    return run.at(ANALYST, analyst_gram, own, pairs, masked.n)
+    return run.at(ANALYST, analyst_gram, diagonal, pairs, masked.n)
 
 
-def scores(run: Run, masked: MaskedColumns, u: ScaledVector, own: OwnSums, step: int) -> np.ndarray:
+def scores(run: Run, masked: MaskedColumns, u: ScaledVector, active_scores: OwnSums, step: int) -> np.ndarray:
     """X'u (q,) at the analyst, from u at the active party and what it sends of its own columns."""
     active = masked.order[0]
     values = run.at(active, local_values, u)
     vector = private(run, masked.dealing, active, values, (masked.n, 1), BITS)
     hidden = send_masked(run, masked.dealing, vector, f"scores, step {step}", masked.rest)
-    found = []
+    opened = []
     for party in masked.rest:
         name = f"X'u of {party.name}"
         shares = product(
             run, masked.dealing, masked.columns[party.name], hidden, f"{name}, step {step}", ring=masked.sums
         )
-        found.append(reveal(run, shares, ANALYST, name, masked.parts))
+        opened.append(reveal(run, shares, ANALYST, name, masked.parts))
     masked.aggregates.append("X'u")
-    return run.at(ANALYST, analyst_scores, own, found)
+    return run.at(ANALYST, analyst_scores, active_scores, opened)
 
 
-def information(run: Run, masked: MaskedColumns, w: ScaledVector, own: OwnSums, name: str) -> np.ndarray:
+def information(run: Run, masked: MaskedColumns, w: ScaledVector, active_block: OwnSums, name: str) -> np.ndarray:
     """X'WX (q, q) at the analyst, from w at the active party and what it sends of its own columns."""
     active, triples = masked.order[0], masked.dealing
     values = run.at(active, local_values, w)
@@ -144,49 +144,49 @@ def information(run: Run, masked: MaskedColumns, w: ScaledVector, own: OwnSums, 
             shares = product(run, triples, masked.columns[other.name], second, f"{title}, {name}")
             blocks.append(reveal(run, shares, ANALYST, title, masked.parts))
     masked.aggregates.append("X'WX")
-    return run.at(ANALYST, analyst_information, own, edges, blocks, masked.sizes)
+    return run.at(ANALYST, analyst_information, active_block, edges, blocks, masked.sizes)
 
 
-def analyst_gram(own: Sequence[np.ndarray], pairs: Sequence[np.ndarray], n: int) -> np.ndarray:
+def analyst_gram(diagonal: Sequence[np.ndarray], pairs: Sequence[np.ndarray], n: int) -> np.ndarray:
     """X'X of standardised columns with ones; blocks that were not opened are 0."""
-    sizes = [len(block) for block in own]
+    sizes = [len(block) for block in diagonal]
     places = in_blocks(sizes)
     matrix = np.zeros((1 + sum(sizes), 1 + sum(sizes)))
     matrix[0, 0], inside = n, matrix[1:, 1:]
-    for block, place in zip(own, places, strict=True):
+    for block, place in zip(diagonal, places, strict=True):
         inside[place, place] = block
-    for block, (one, other) in zip(pairs, combinations(places, 2), strict=False):
-        inside[one, other], inside[other, one] = block, block.T
+    for block, (first, other) in zip(pairs, combinations(places, 2), strict=False):
+        inside[first, other], inside[other, first] = block, block.T
     return matrix
 
 
-def analyst_scores(own: OwnSums, others: Sequence[np.ndarray]) -> np.ndarray:
+def analyst_scores(active_scores: OwnSums, others: Sequence[np.ndarray]) -> np.ndarray:
     """X'u of all parties: that of the active one as it is, those of the others in its unit."""
-    ((first, scale),) = own
+    ((first, scale),) = active_scores
     return np.concatenate([first, *(scale * part[:, 0] for part in others)])
 
 
 def analyst_information(
-    own: OwnSums,
+    active_block: OwnSums,
     edges: Sequence[np.ndarray],
     blocks: Sequence[np.ndarray],
     sizes: Sequence[int],
 ) -> np.ndarray:
     """X'WX of all parties, the intercept's row from X'w."""
-    ((first, scale),) = own
-    places, given = in_blocks(sizes), iter(blocks)
+    ((first, scale),) = active_block
+    places, opened = in_blocks(sizes), iter(blocks)
     matrix = np.zeros((sum(sizes), sum(sizes)))
     matrix[places[0], places[0]] = first
     for k, columns in enumerate(places[1:], 1):
         matrix[0, columns] = matrix[columns, 0] = scale * edges[k - 1][:, 0]
         for j in range(k + 1):
             rows = slice(1, sizes[0]) if j == 0 else places[j]
-            block = scale * next(given)
+            block = scale * next(opened)
             matrix[rows, columns] = block
             matrix[columns, rows] = block.T
     return (matrix + matrix.T) / 2
 
 
 def features_of(parties: Sequence[Participant]) -> tuple[Clear, ...]:
-    """What a function of the columns of some parties is made of, for the ledger."""
+    """Return the entries of the ledger for a function of the columns of some parties."""
     return tuple(Clear(None, units=("features",), owner=party.name) for party in parties)

@@ -48,7 +48,7 @@ class Plan:
 
     @property
     def bound(self) -> float:
-        """Of the numbers of a vector of `Terms`, whatever the responses are; assumed for those of residuals."""
+        """Bound of the numbers of a vector of `Terms`, for all responses; assumed for those of residuals."""
         return 2.0 * self.n
 
     @property
@@ -66,11 +66,11 @@ def make_plan(family: FamilyName, centre: float, n: int, widths: Sequence[int], 
     """
     link = link_of(family, centre)
     degree = degree_of(link.scores)
-    tops = [sum(largest(one, link.widest) for one in some) for some in (link.scores, link.integrals)]
+    tops = [sum(largest(polynomial, link.widest) for polynomial in some) for some in (link.scores, link.integrals)]
     scores = ring_for(2 * n**1.5 * link.radius * (1 + tops[0]), degree * PREDICTOR + COEFFICIENT + NUMBER + COLUMN)
     objective = ring_for(2 * n * (link.radius * link.widest + tops[1]), (degree + 1) * PREDICTOR + COEFFICIENT + NUMBER)
     final = [ring_for(*sum_) for fine in link.fine for sum_ in last_sums(fine, family, n, options)]
-    ring, last = (max(some, key=lambda one: one.m) for some in ((scores, objective), final))
+    ring, last = (max(rings, key=lambda ring: ring.m) for rings in ((scores, objective), final))
     return Plan(link, n, tuple(widths), ring, last, ring_for(2 * n, 2 * COLUMN))
 
 
@@ -83,7 +83,7 @@ def last_sums(fine: FineLink, family: str, n: int, options: JointOptions) -> lis
         return degree_of(some) * low + LAST_COEFFICIENT + NUMBER
 
     def size(some: Sequence[np.ndarray]) -> float:
-        return sum(largest(one, fine.widest) for one in some)
+        return sum(largest(polynomial, fine.widest) for polynomial in some)
 
     sums = [(wide * (1 + size((fine.weight,))), bits((fine.weight,)) + 2 * COLUMN)]
     sums += [(wide * (1 + size(some)), bits(some) + COLUMN) for some in (fine.scores,) if some]
@@ -112,14 +112,14 @@ def last_of(fine: FineLink) -> tuple[np.ndarray, ...]:
 
 def degree_of(coefficients: Sequence[np.ndarray]) -> int:
     """Highest degree of some polynomials."""
-    return max(len(one) for one in coefficients) - 1
+    return max(len(polynomial) for polynomial in coefficients) - 1
 
 
 def assemble_symmetric(blocks: Sequence[Sequence[np.ndarray | None]], plan: Plan) -> np.ndarray:
     """(q, q) symmetric matrix of its blocks on and above the diagonal; those that nobody opened are 0."""
     total = np.zeros((sum(plan.widths),) * 2)
-    for one, row in zip(plan.slices, blocks, strict=True):
-        for other, block in zip(plan.slices, row, strict=True):
+    for rows, row in zip(plan.slices, blocks, strict=True):
+        for columns, block in zip(plan.slices, row, strict=True):
             if block is not None:
-                total[one, other], total[other, one] = block, block.T
+                total[rows, columns], total[columns, rows] = block, block.T
     return (total + total.T) / 2

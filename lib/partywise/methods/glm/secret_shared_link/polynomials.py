@@ -37,7 +37,7 @@ Function = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class FineLink:
-    """What is evaluated at the end of a search; all coefficients are of powers of t = u / radius, from 0.
+    """Polynomials at the end of a search; all coefficients are of powers of t = u / radius, from 0.
 
     radius : R; widest : multiple of R at which predictors are cut
     scores : as those of `SharedLink`, nearer to the link; none where those are the link itself
@@ -66,17 +66,17 @@ class FineLink:
 
     @property
     def name(self) -> str:
-        """What says that an evaluation on this range follows."""
+        """Status that announces an evaluation on this range."""
         return f"going on within {self.radius:g}"
 
 
 @dataclass(frozen=True)
 class SharedLink:
-    """What a family needs on shares while a search goes on; all coefficients are of powers of t = u / radius, from 0.
+    """Polynomials of a family during a search on shares; all coefficients are of powers of t = u / radius, from 0.
 
     radius : R; widest : multiple of R at which predictors are cut
     scores : p_1, p_2, ...: the score of a record is v_0 + sum_j v_j p_j(u), with v_j of its response and weight alone
-    fine : what is evaluated at the end, on ranges from the narrowest to the widest
+    fine : polynomials at the end, on ranges from the narrowest to the widest
     """
 
     radius: float
@@ -86,8 +86,8 @@ class SharedLink:
 
     @property
     def integrals(self) -> tuple[np.ndarray, ...]:
-        """Of the scores in u, from 0: minus half the deviance of a record is v_0 u + sum_j v_j times these."""
-        return tuple(self.radius * polynomial.polyint(one) for one in self.scores)
+        """Integrals of the scores in u from 0: a record adds -2 (v_0 u + sum_j v_j times these) to the deviance."""
+        return tuple(self.radius * polynomial.polyint(coefficients) for coefficients in self.scores)
 
 
 def largest(coefficients: np.ndarray, t: float) -> float:

@@ -61,7 +61,7 @@ class Optimum:
 
 @dataclass(frozen=True)
 class Refinement:
-    """Where the steps stand.
+    """State of the steps at the end of a search.
 
     trial : (q,) coefficients to evaluate next; of ended steps the result
     optimum : of the last evaluation, with the deviance after the last step of an ``ok`` one
@@ -83,7 +83,7 @@ class Refinement:
 
 def advanced_finer(
     at: Refinement,
-    found: Optimum,
+    optimum: Optimum,
     *,
     start: np.ndarray,
     ridge: float,
@@ -95,23 +95,23 @@ def advanced_finer(
     least: float = 0.0,
     names: Sequence[str] = (),
 ) -> Refinement:
-    """The steps after the trial was evaluated.
+    """Return the state after the trial was evaluated.
 
     ``start`` (q, q) is X'WX without columns, with the ridge, ``null`` the deviance without columns. ``unit`` is the
-    dispersion in units of ``found.deviance``: a decrement over it is one in standard errors. Of a step d, d' spread d
+    dispersion in units of ``optimum.deviance``: a decrement over it is one in standard errors. Of a step d, d' spread d
     is at least the sum over records of the squares by which their predictors move. ``names`` are of the columns, in the
     order of the coefficients: the analyst, who has X'WX, names the one that separates the responses.
     """
-    at = replace(at, optimum=found, evaluations=at.evaluations + 1)
-    if found.scores is None:
-        definite = newton_direction(np.zeros(len(at.trial)), found.information + _penalty(at, ridge)) is not None
+    at = replace(at, optimum=optimum, evaluations=at.evaluations + 1)
+    if optimum.scores is None:
+        definite = newton_direction(np.zeros(len(at.trial)), optimum.information + _penalty(at, ridge)) is not None
         return _judge_resolution(at, least) if definite else replace(at, status="diverged", reason=INDEFINITE)
-    last, wider = at.evaluations >= most, _range(found.outside, at.range, ranges)
+    last, wider = at.evaluations >= most, _range(optimum.outside, at.range, ranges)
     if wider is not None and wider > at.range and not last:
         return replace(at, range=wider)
     with np.errstate(all="ignore"):
-        point = Point.at(at.trial, found.deviance, found.scores, ridge)
-    matrix = found.information + _penalty(at, ridge)
+        point = Point.at(at.trial, optimum.deviance, optimum.scores, ridge)
+    matrix = optimum.information + _penalty(at, ridge)
     direction, _, verdict = newton_step(point.gradient, matrix, start, ridge=ridge, share=LEAST)
     definite = direction is not None and np.isfinite(point.value)
     fault = FAR if wider != at.range else "" if definite else INDEFINITE
@@ -125,9 +125,9 @@ def advanced_finer(
         return replace(at, status="diverged", reason=separated)
     settled = float(point.gradient @ direction) <= SETTLED**2 * unit
     if settled and float(direction @ spread @ direction) <= MOVED**2:
-        deviance = found.deviance - float((2 * found.scores - found.information @ direction) @ direction)
+        deviance = optimum.deviance - float((2 * optimum.scores - optimum.information @ direction) @ direction)
         plausible = -ROUNDING * null <= deviance <= (1 + ROUNDING) * null
-        ended = replace(at, trial=at.trial + direction, optimum=replace(found, deviance=deviance))
+        ended = replace(at, trial=at.trial + direction, optimum=replace(optimum, deviance=deviance))
         return _judge_resolution(ended, least) if plausible else replace(ended, status="diverged", reason=IMPLAUSIBLE)
     if last:
         return replace(at, status="diverged", reason=separated)

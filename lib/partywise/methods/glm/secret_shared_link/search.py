@@ -16,11 +16,11 @@ SHORTEST = 2.0**-30
 
 @dataclass(frozen=True)
 class Search:
-    """Where a search stands.
+    """State of an L-BFGS search between two evaluations.
 
     trial : (q,) coefficients to evaluate next; of an ended search the result
     memory : of L-BFGS; ridge : of the objective
-    point : last accepted; line, step : where the trial lies, none at the start
+    point : last accepted; line, step : of the trial, none at the start
     path : accepted objectives; evaluations : so far
     status : None while it goes on; reason : what stopped one that is not ``ok``
     reach : largest root mean square of the predictors, less the intercept's, that is tried

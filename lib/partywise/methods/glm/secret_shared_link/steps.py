@@ -1,4 +1,4 @@
-"""What the parties and the analyst compute in a fit whose predictors stay in shares."""
+"""Local computations of a fit whose predictors stay in shares, at the parties and at the analyst."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Start:
 
 @dataclass(frozen=True)
 class State:
-    """What the analyst has.
+    """State of the analyst.
 
     search; refinement : of its end, None while it goes on
     gram : X'X / n or its blocks; start : the fit without columns; first : the first opened objective
@@ -69,7 +69,7 @@ class State:
 
     @property
     def deviance(self) -> float:
-        """At the optimum, in the units of the response."""
+        """Deviance at the optimum, in the units of the response."""
         assert self.refinement is not None and self.refinement.optimum is not None
         return self.start.scale * self.refinement.optimum.deviance
 
@@ -86,7 +86,7 @@ def local_null(active: Party, response: Response) -> tuple[float, float]:
 
 
 def local_centre(active: Party, response: Response, null: tuple[float, float]) -> Clear:
-    """Where the polynomials are centred."""
+    """Return the centre of the polynomials."""
     return Clear(centre_of(response.family.name, null[0]), units=("label",), owner=active.name)
 
 
@@ -97,15 +97,15 @@ def local_terms(active: Party, response: Response, null: tuple[float, float], ce
 
 def local_start(active: Party, response: Response, null: tuple[float, float], terms: Terms) -> Clear:
     """`Start` as numbers."""
-    found = (*null, terms.scale, terms.unit, terms.curvature, response.n_observations, *terms.levels)
-    return Clear(np.array(found, dtype=float), units=("label",), owner=active.name)
+    numbers = (*null, terms.scale, terms.unit, terms.curvature, response.n_observations, *terms.levels)
+    return Clear(np.array(numbers, dtype=float), units=("label",), owner=active.name)
 
 
 def local_vector(active: Party, terms: Terms, which: tuple[str, int | None]) -> np.ndarray:
     """(n, 1) one of the vectors of the response."""
     name, place = which
-    found = getattr(terms, name)
-    return (found if place is None else found[place])[:, None]
+    vectors = getattr(terms, name)
+    return (vectors if place is None else vectors[place])[:, None]
 
 
 def local_shift(active: Party, terms: Terms) -> np.ndarray:
@@ -158,11 +158,11 @@ def analyst_advanced(
     value = float(objective[0, 0])
     first = value if state.first is None else state.first
     deviance = state.start.null_deviance / state.start.scale - 2 * (value - first)
-    given = np.concatenate([one[:, 0] for one in scores]) / plan.link.radius
+    scaled_scores = np.concatenate([part[:, 0] for part in scores]) / plan.link.radius
     search = advance(
         state.search,
         deviance,
-        given,
+        scaled_scores,
         state.gram,
         tolerance=options.tolerance,
         max_iter=options.max_iter,
@@ -192,9 +192,9 @@ def analyst_refined(
     assert state.refinement is not None
     null = start.null_deviance / start.scale
     squares = 0.0 if pearson is None else float(pearson[0, 0])
-    found = Optimum(
+    optimum = Optimum(
         assemble_symmetric(information, plan),
-        None if scores is None else np.concatenate([one[:, 0] for one in scores]),
+        None if scores is None else np.concatenate([part[:, 0] for part in scores]),
         squares if deviance is None else null - 2 * (float(deviance[0, 0]) - start.levels[state.refinement.range]),
         squares,
         0.0 if outside is None else float(outside[0, 0]),
@@ -205,7 +205,7 @@ def analyst_refined(
     parts = 1 if options.start == "gram" else len(plan.widths)
     refinement = advanced_finer(
         state.refinement,
-        found,
+        optimum,
         start=search.memory.start,
         ridge=search.ridge,
         unit=dispersion,
@@ -225,7 +225,7 @@ def analyst_status(state: State, parts: Sequence[Clear]) -> Clear:
 
 
 def analyst_end(state: State, link: SharedLink, parts: Sequence[Clear]) -> Clear:
-    """On which range another evaluation follows, or how they ended."""
+    """Return the range of the next evaluation, or the status at which evaluations ended."""
     assert state.refinement is not None
     return unprotected_value(state.refinement.status or link.fine[state.refinement.range].name, parts)
 
@@ -245,7 +245,7 @@ def to_estimate(
     options: JointOptions,
     family: str,
 ) -> Estimate:
-    """What the analyst has, on the scale of the given columns."""
+    """Return the estimate on the original scale of the columns."""
     search, start, finer = state.search, state.start, state.refinement
     columns = column_order([group for _, group in order])
     place = np.concatenate([np.zeros(1, dtype=int), 1 + columns])
@@ -259,20 +259,20 @@ def to_estimate(
     }
     if finer is not None and finer.optimum is not None:
         numbers["outside"] = finer.optimum.outside
-    found = Estimate(
+    estimate = Estimate(
         scaling.coefficients(beta),
         status=ended.status or "not_converged",
         reason=ended.reason,
         iterations=state.evaluations,
         null_deviance=start.null_deviance,
         objective=np.array(search.path) * start.scale,
-        rows=None if rows is None else {name: np.array(own) for name, own in rows.items()},
+        rows=None if rows is None else {name: np.array(indices) for name, indices in rows.items()},
         numbers=numbers,
     )
     if ended.status != "ok" or finer is None or finer.optimum is None or likelihood is None:
-        return found
+        return estimate
     sums = finer.optimum
-    given = Sums(state.deviance, start.null_deviance, start.scale * sums.pearson, likelihood, start.n_observations)
+    totals = Sums(state.deviance, start.null_deviance, start.scale * sums.pearson, likelihood, start.n_observations)
     matrix = (sums.information * start.scale / start.unit**2)[np.ix_(place, place)]
-    shown = diagnose(given, matrix, scaling, family, ridge=options.ridge, dispersion=options.dispersion).fields()
-    return replace(found, **shown | {"numbers": shown["numbers"] | numbers})
+    reported = diagnose(totals, matrix, scaling, family, ridge=options.ridge, dispersion=options.dispersion).fields()
+    return replace(estimate, **reported | {"numbers": reported["numbers"] | numbers})

@@ -1,4 +1,4 @@
-"""What the active party puts into a fit whose predictors stay in shares: one number a record for every polynomial.
+"""Inputs of the active party to a fit whose predictors stay in shares: one number per record and polynomial.
 
 With u the linear predictor less that of the intercept alone, over ``unit`` of the Gaussian family (binomial: less a
 centre near it, `polynomials.centre_of`), the score of a record is v_0 + sum_j v_j p_j(u) times ``scale``
@@ -83,7 +83,7 @@ def gamma(response: Response, base: np.ndarray, centre: float) -> Terms:
 
 
 def inverse_gaussian(response: Response, base: np.ndarray, centre: float) -> Terms:
-    """The same; weights are over the mean as well."""
+    """Inverse Gaussian terms: as for Gamma, with weights divided by the mean."""
     ratio = response.y * np.exp(-base)
     w = response.weigh(np.exp(-base))
     scale = float(np.mean(w))
@@ -106,14 +106,14 @@ MAKERS: Mapping[str, Callable[[Response, np.ndarray, float], Terms]] = ByFamily(
 
 def terms_of(response: Response, intercept: float, centre: float) -> Terms:
     """The vectors of a response, around the fit of the intercept alone, for polynomials around a centre."""
-    found = MAKERS[response.family.name](response, response.shift + intercept, centre)
+    terms = MAKERS[response.family.name](response, response.shift + intercept, centre)
     levels = []
     for fine in link_of(response.family.name, centre).fine:
-        t = found.shift / fine.radius
+        t = terms.shift / fine.radius
         # No sums where the deviance is the square of residuals, which has no level.
-        sums = [v @ polynomial.polyval(t, P) for v, P in zip(found.scores, fine.exact, strict=False)]
-        levels.append(float(found.linear @ found.shift + sum(sums)))
-    return replace(found, levels=tuple(levels))
+        sums = [v @ polynomial.polyval(t, P) for v, P in zip(terms.scores, fine.exact, strict=False)]
+        levels.append(float(terms.linear @ terms.shift + sum(sums)))
+    return replace(terms, levels=tuple(levels))
 
 
 def _weights(response: Response) -> tuple[np.ndarray, float]:
