@@ -29,7 +29,7 @@ class Band:
     upper: np.ndarray
 
     def covers(self, survival: np.ndarray) -> np.ndarray:
-        """Which of the values (J,) it holds."""
+        """Return the mask (J,) of values inside the band."""
         return (self.lower <= survival) & (survival <= self.upper)
 
     def at(self, times: np.ndarray, edges: np.ndarray) -> Band:
@@ -174,7 +174,7 @@ def _log_log(survival: np.ndarray, se: np.ndarray, factor: float) -> Band:
 
 
 def released_bands(table: Table, curves: Sequence[Curve], *, together: bool, noise: bool = True) -> list[Band]:
-    """Of each group's curve its intervals, or its simultaneous band: from what was released alone.
+    """Return pointwise intervals or a simultaneous band per group, from released values alone.
 
     noise : whether the noise of privacy is counted
     """

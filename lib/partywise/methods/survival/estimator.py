@@ -51,7 +51,7 @@ from .records import as_written, clipped_counts, scale
 
 
 class SurvivalEstimator(Estimator):
-    """What both estimators share: records with a duration and an event, divided among clients."""
+    """Common base of both estimators: records with a duration and an event, divided among clients."""
 
     unit = "row"
     _estimate = Estimate
@@ -285,29 +285,31 @@ class FederatedKaplanMeier(SurvivalEstimator):
         )
 
     def _derive(self) -> None:
-        found = self.estimate_
-        if not found.curves and found.table is not None:
+        estimate = self.estimate_
+        if not estimate.curves and estimate.table is not None:
             # A file has the table alone.
-            found = self.estimate_ = replace(found, curves=survival_curves(found.table))
+            estimate = self.estimate_ = replace(estimate, curves=survival_curves(estimate.table))
         horizon = checked_horizon(self.horizon)
-        curves = tuple(curve.until(horizon) if isinstance(curve, StepCurve) else curve for curve in found.curves)
+        curves = tuple(curve.until(horizon) if isinstance(curve, StepCurve) else curve for curve in estimate.curves)
         # Bins and noisy times of published protocols go on beyond what anybody asks for.
-        found = replace(found, curves=curves)
-        first = found.curves[0]
+        estimate = replace(estimate, curves=curves)
+        first = estimate.curves[0]
         self.timeline = first.edges if isinstance(first, Curve) else first.times
-        self.survival_function_ = np.stack([curve.at(self.timeline) for curve in found.curves])
+        self.survival_function_ = np.stack([curve.at(self.timeline) for curve in estimate.curves])
         with np.errstate(divide="ignore"):
             self.cumulative_hazard_ = -np.log(self.survival_function_)
-        self.event_table_ = None if found.table is None else found.table.cells
-        self.confidence_interval_, self.confidence_band_ = (_ends(found.bands(together=one)) for one in (False, True))
+        self.event_table_ = None if estimate.table is None else estimate.table.cells
+        self.confidence_interval_, self.confidence_band_ = (
+            _ends(estimate.bands(together=together)) for together in (False, True)
+        )
         if isinstance(first, StepCurve):
-            steps = [step_intervals(curve, self.timeline) for curve in found.curves if isinstance(curve, StepCurve)]
-            ends = [np.column_stack([one.lower, one.upper]) for one in steps if one is not None]
-            self.confidence_interval_ = np.stack(ends) if len(ends) == len(found.curves) else None
-        self.median_survival_time_ = [curve.median for curve in found.curves]
-        self.median_standard_errors_ = found.median_errors()
-        self.median_confidence_interval_ = found.median_intervals()
-        self.logrank_: RankTest | None = found.log_rank
+            steps = [step_intervals(curve, self.timeline) for curve in estimate.curves if isinstance(curve, StepCurve)]
+            ends = [np.column_stack([band.lower, band.upper]) for band in steps if band is not None]
+            self.confidence_interval_ = np.stack(ends) if len(ends) == len(estimate.curves) else None
+        self.median_survival_time_ = [curve.median for curve in estimate.curves]
+        self.median_standard_errors_ = estimate.median_errors()
+        self.median_confidence_interval_ = estimate.median_intervals()
+        self.logrank_: RankTest | None = estimate.log_rank
 
     def _check_model(self) -> None:
         cells, groups = self.estimate_.table, len(self.groups or (0,))
@@ -551,26 +553,26 @@ class FederatedCox(SurvivalEstimator):
         return self
 
     def _derive(self) -> None:
-        found, p = self.estimate_, self.n_features_in_
+        estimate, p = self.estimate_, self.n_features_in_
         half_width = self._public_scale(p, required=False)[1]
         nothing = np.full(p, np.nan)
-        coefficients = nothing if found.coefficients is None else found.coefficients / half_width
-        covariance = np.full((p, p), np.nan) if found.covariance is None else found.covariance
+        coefficients = nothing if estimate.coefficients is None else estimate.coefficients / half_width
+        covariance = np.full((p, p), np.nan) if estimate.covariance is None else estimate.covariance
         self.variance_matrix_ = covariance / np.outer(half_width, half_width)
         self.params_, self.hazard_ratios_ = coefficients, np.exp(coefficients)
         self.standard_errors_ = np.sqrt(np.diag(self.variance_matrix_))
-        if found.coefficients is None:
-            self.intervals_ = Intervals(reason=found.reason or NOT_ESTIMABLE)
-        elif found.covariance is None:
-            self.intervals_ = Intervals(reason=found.reason) if found.reason else NOT_COMPUTED
+        if estimate.coefficients is None:
+            self.intervals_ = Intervals(reason=estimate.reason or NOT_ESTIMABLE)
+        elif estimate.covariance is None:
+            self.intervals_ = Intervals(reason=estimate.reason) if estimate.reason else NOT_COMPUTED
         else:
             self.intervals_ = Intervals(coefficients, self.standard_errors_)
         bounds = self.intervals_.bounds()
         self.confidence_intervals_ = np.full((p, 2), np.nan) if bounds is None else bounds
         self.timeline = self.baseline_cumulative_hazard_ = self.baseline_survival_ = None
-        if found.model is not None and found.terms is not None:
-            self.timeline = found.terms.edges
-            steps = found.terms.width * np.exp(found.model.log_hazards)
+        if estimate.model is not None and estimate.terms is not None:
+            self.timeline = estimate.terms.edges
+            steps = estimate.terms.width * np.exp(estimate.model.log_hazards)
             self.baseline_cumulative_hazard_ = np.append(0.0, np.cumsum(steps))
             self.baseline_survival_ = np.exp(-self.baseline_cumulative_hazard_)
 
@@ -579,15 +581,15 @@ class FederatedCox(SurvivalEstimator):
         self.confidence_intervals_ = np.full((self.n_features_in_, 2), np.nan)
 
     def _check_model(self) -> None:
-        found, p = self.estimate_, self.n_features_in_
+        estimate, p = self.estimate_, self.n_features_in_
         self._public_scale(p, required=False)
         for name, shape in (("coefficients", (p,)), ("covariance", (p, p))):
-            given = getattr(found, name)
-            if given is not None and given.shape != shape:
-                raise ValueError(f"{name} has shape {given.shape} where {p} covariates need {shape}")
-        if found.model is not None and found.terms is not None:
-            shapes = found.model.coefficients.shape, found.model.log_hazards.shape
-            if shapes != ((p,), (len(found.terms.edges) - 1,)):
+            array = getattr(estimate, name)
+            if array is not None and array.shape != shape:
+                raise ValueError(f"{name} has shape {array.shape} where {p} covariates need {shape}")
+        if estimate.model is not None and estimate.terms is not None:
+            shapes = estimate.model.coefficients.shape, estimate.model.log_hazards.shape
+            if shapes != ((p,), (len(estimate.terms.edges) - 1,)):
                 raise ValueError(f"model has shapes {shapes} where there are {p} covariates and other bins")
 
     def _public_scale(self, p: int, *, required: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -601,10 +603,10 @@ class FederatedCox(SurvivalEstimator):
                     "scale, the public centre and half width of each covariate."
                 )
             return np.zeros(p), np.ones(p)
-        centre, half_width = (np.asarray(one, dtype=float) for one in (self.centre, self.scale))
-        for name, one in (("centre", centre), ("scale", half_width)):
-            if one.shape != (p,) or not np.isfinite(one).all():
-                raise ValueError(f"{name} has shape {one.shape}: give {p} finite numbers, one for each covariate.")
+        centre, half_width = (np.asarray(values, dtype=float) for values in (self.centre, self.scale))
+        for name, values in (("centre", centre), ("scale", half_width)):
+            if values.shape != (p,) or not np.isfinite(values).all():
+                raise ValueError(f"{name} has shape {values.shape}: give {p} finite numbers, one for each covariate.")
         if not (half_width > 0).all():
             raise ValueError(f"scale={half_width.tolist()} must be positive.")
         return centre, half_width
@@ -685,17 +687,17 @@ class FederatedCox(SurvivalEstimator):
         >>> model.fit(X, durations).predict_survival_function([[0.0]], [1.0]).round(1)  # exp(-0.5) = 0.6
         array([[0.6]])
         """
-        found: Estimate = self._fitted_estimate()
-        if found.model is None or found.terms is None:
+        estimate: Estimate = self._fitted_estimate()
+        if estimate.model is None or estimate.terms is None:
             raise ValueError(f"protocol={self.protocol!r} released no baseline: fit with protocol='scores'.")
-        return survival(found.model, self._scale_records(X), self._times_of_follow_up(times), found.terms)
+        return survival(estimate.model, self._scale_records(X), self._times_of_follow_up(times), estimate.terms)
 
 
 def _codes(group: np.ndarray, known: list[object]) -> np.ndarray:
     """Numbers (n,) of the groups; ValueError for one that is not public."""
     codes = np.full(len(group), -1)
-    for number, one in enumerate(known):
-        codes[group == one] = number
+    for number, label in enumerate(known):
+        codes[group == label] = number
     if (codes < 0).any():
         raise ValueError(f"group holds a value that is not among groups={known}: declare every group.")
     return codes
@@ -705,4 +707,4 @@ def _ends(bands: Sequence[Band]) -> np.ndarray | None:
     """Ends (A, m, 2) of intervals or bands, from time 0 on."""
     if not bands:
         return None
-    return np.stack([np.column_stack([np.append(1.0, one.lower), np.append(1.0, one.upper)]) for one in bands])
+    return np.stack([np.column_stack([np.append(1.0, band.lower), np.append(1.0, band.upper)]) for band in bands])

@@ -26,7 +26,7 @@ TOLERANCE = 1e-20
 
 @dataclass(frozen=True, eq=False)
 class EventTable:
-    """What happened at each of U times.
+    """Numbers at risk and of events at each of U times.
 
     times : (U,) increasing
     at_risk, events : (U,) records followed to this time or longer, and events at it
@@ -59,7 +59,7 @@ def events_of(records: Records) -> EventTable:
 
 
 def reach_half(survival: np.ndarray) -> np.ndarray:
-    """Which values (U,) of a product of U shares are one half or less, by counts: up to the rounding of U factors."""
+    """Return the mask (U,) of survival at one half or less, up to the rounding of a product of U shares."""
     return survival <= 0.5 * (1 + 2 * len(survival) * np.finfo(float).eps)
 
 
@@ -83,7 +83,7 @@ class StepCurve:
         return np.concatenate([[self.start], self.values])[np.searchsorted(self.times, times, side="right")]
 
     def until(self, horizon: float) -> StepCurve:
-        """The same curve without the jumps beyond a horizon."""
+        """Return the curve without the jumps beyond a horizon."""
         inside = self.times <= horizon
         increments = None if self.increments is None else self.increments[inside]
         return replace(self, times=self.times[inside], values=self.values[inside], increments=increments)
@@ -283,7 +283,7 @@ class CoxFit:
 
     @property
     def standard_errors(self) -> np.ndarray:
-        """Of the coefficients (p,)."""
+        """Standard errors of the coefficients, shape (p,)."""
         return np.sqrt(np.diag(self.covariance))
 
     def of_columns(self, scaling: Scaling) -> CoxFit:

@@ -1,4 +1,4 @@
-"""What everyone may know before a survival analysis, and what it returns."""
+"""Public facts before a survival analysis, and the estimate that it returns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .tables import Table, equal_edges
 
 @dataclass(frozen=True, eq=False)
 class PublicFacts:
-    """What everyone knows before data are seen.
+    """Facts that everyone knows before data are seen.
 
     records : n, of all clients together
     horizon : tau, in the unit of the times; never the largest time, which is a record
@@ -94,10 +94,10 @@ Numbers: TypeAlias = dict[str, float | int | bool | str | None]
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What every protocol of survival analysis returns; what it does not have is None.
+    """Result of every protocol of survival analysis; fields that a protocol lacks are None.
 
     epsilon_claimed : the target of private protocols; nan where the source claims no number
-    clients : how many there were
+    clients : number of clients
     curves : of each group (A,), released or exact
     table : the released cells
     log_rank : of groups 0 and 1, where there are two
@@ -127,7 +127,7 @@ class Estimate:
 
     @property
     def standard_errors(self) -> np.ndarray | None:
-        """Of the coefficients (p,)."""
+        """Standard errors of the coefficients, shape (p,); None without a covariance."""
         return None if self.covariance is None else np.sqrt(np.diag(self.covariance))
 
     def restricted_mean_errors(self, end: float) -> np.ndarray:
@@ -164,7 +164,7 @@ class Estimate:
         return delta_error(gradient, log_survival_covariance(self.table.group(group)))
 
     def bands(self, *, together: bool, noise: bool = True) -> list[Band]:
-        """Of each released curve its 95 % intervals, or its band for all times together; none without a table."""
+        """Return 95 % intervals per released curve, or its band for all times together; none without a table."""
         if self.table is None:
             return []
         curves = [curve for curve in self.curves if isinstance(curve, Curve)]

@@ -17,7 +17,7 @@ REACH = 2.0
 
 @dataclass(frozen=True)
 class Weibull:
-    """Of n records at blocks of equal size with a baseline each.
+    """Weibull model of n records, in blocks of equal size with a baseline each.
 
     coefficients : log hazard ratios (p,) of the covariates as they are drawn; the first p // 2 normal, clipped to
         [-2, 2], the others indicators
@@ -50,8 +50,8 @@ class Weibull:
     def draw(self, n: int, rng: np.random.Generator) -> Records:
         """n records with raw covariates; those of a block are neighbours."""
         p = len(self.coefficients)
-        common, own = rng.standard_normal((n, 1)), rng.standard_normal((n, p))
-        normal = np.sqrt(self.correlation) * common + np.sqrt(1 - self.correlation) * own
+        common, individual = rng.standard_normal((n, 1)), rng.standard_normal((n, p))
+        normal = np.sqrt(self.correlation) * common + np.sqrt(1 - self.correlation) * individual
         covariates = np.where(np.arange(p) < p // 2, np.clip(normal, -REACH, REACH), normal > 0)
         groups = np.zeros(n, dtype=int) if self.hazard_ratio is None else rng.integers(2, size=n)
         predictor = covariates @ np.asarray(self.coefficients, dtype=float)

@@ -32,12 +32,12 @@ NOT_OFFERED = {
 MERGED = 3
 
 
-def refuse_not_offered(**given: object) -> None:
-    """ValueError for what is given and not offered, and why."""
-    for name, value in given.items():
+def refuse_not_offered(**arguments: object) -> None:
+    """ValueError with the reason if an argument that is not offered has a value."""
+    for name, value in arguments.items():
         if value is not None:
-            shown = f"{name} is {value!r}" if isinstance(value, str) else f"{name} is given"
-            raise ValueError(f"{shown}: {NOT_OFFERED[name]}.")
+            subject = f"{name} is {value!r}" if isinstance(value, str) else f"{name} is given"
+            raise ValueError(f"{subject}: {NOT_OFFERED[name]}.")
 
 
 @dataclass(frozen=True)

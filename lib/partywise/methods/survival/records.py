@@ -47,7 +47,7 @@ class Records:
         return len(self.times)
 
     def until(self, horizon: float) -> Records:
-        """The same records, followed no longer than to the horizon: later events are not seen."""
+        """Return the records followed up to the horizon at most: later events are not observed."""
         times = round_times(self.times, horizon)
         return Records(np.minimum(times, horizon), self.events & (times <= horizon), self.covariates, self.groups)
 

@@ -103,7 +103,7 @@ class Table:
 
     @property
     def least_at_start(self) -> np.ndarray:
-        """How many records (J,) that are followed into a bin stand out of their noise; at least one."""
+        """Least numbers of followed records (J,) that stand out of their noise; at least one."""
         return np.maximum(3 * self.sd * np.sqrt(2 * np.arange(self.bins, 0, -1) + 1), 1)
 
     @property

@@ -19,16 +19,16 @@ def public_rate(radius: float, momentum: float) -> float:
     return 2 * (1 + momentum) / (1 + radius**2)
 
 
-def model_at(place: np.ndarray, found: Baseline, terms: Terms) -> Model:
+def model_at(place: np.ndarray, baseline: Baseline, terms: Terms) -> Model:
     """The model with a level and coefficients (1 + p,)."""
-    return Model(log_hazards(found, found.cumulative, float(place[0]), terms), place[1:])
+    return Model(log_hazards(baseline, baseline.cumulative, float(place[0]), terms), place[1:])
 
 
 def ascend(
-    trail: np.ndarray, sums: np.ndarray, rate: float, momentum: float, found: Baseline, radius: float
+    trail: np.ndarray, sums: np.ndarray, rate: float, momentum: float, baseline: Baseline, radius: float
 ) -> np.ndarray:
     """The trail (k, 1 + p) of levels and coefficients with one more step, by the released gradient (1 + p,)."""
-    step = rate * sums / found.total
+    step = rate * sums / baseline.total
     if len(trail) > 1:
         step = step + momentum * (trail[-1] - trail[-2])
     size = radius * float(np.linalg.norm(step[1:]))

@@ -49,7 +49,7 @@ def length(p: int, bins: int) -> int:
 
 
 def contributions(records: Records, edges: np.ndarray, radius: float) -> np.ndarray:
-    """What each record adds to the release (n, P): of length at most `bound`, no two beyond `largest_distance`."""
+    """Return contributions to the release (n, P): of length at most `bound`, no two beyond `largest_distance`."""
     bins, cells, z = len(edges) - 1, cells_of(records, edges), shrink(records.covariates, radius)
     classes = np.where(cells == 2 * bins, bins, cells % bins)
     moments = np.column_stack([FIRST * z, SECOND * pack(z[:, :, None] * z[:, None, :])])

@@ -50,12 +50,12 @@ STOPS = (1.0, 1.5, 2.0)
 
 @dataclass(frozen=True)
 class Terms:
-    """What everyone knows before a fit.
+    """Public facts of a run before its fit.
 
     horizon : tau; records : n; covariates : p; radius : R, longest scaled covariates
     mu : Gaussian-DP parameter of table and scores together; inf without noise
     noise_factor : K', variance of the noise in units of that of one release for all
-    shares : of mu^2, what the table and each of the T rounds take; they sum to 1
+    shares : of mu^2, for the table and each of the T rounds; they sum to 1
     bins, merge_count : J cells of the table, and how many make a bin of the scores; None: 1 where n mu / sqrt(K') is
         4,000 or more, else 3
     level : kappa, the weight of the residual; curvature : eta, that of the curvature, 0 where none is released
@@ -82,7 +82,7 @@ class Terms:
 
     @property
     def cells_per_bin(self) -> int:
-        """How many cells make a bin of the scores."""
+        """Number of cells per bin of the scores."""
         if self.merge_count is not None:
             return self.merge_count
         return 1 if self.records * self.mu >= FINE_FROM * np.sqrt(self.noise_factor) else MERGED
@@ -107,8 +107,8 @@ class Terms:
     @property
     def length(self) -> int:
         """P, entries of a record's contribution: residual, residual covariates, curvature."""
-        own = self.covariates + 1
-        return own + own * (own + 1) // 2 if self.curvature else own
+        size = self.covariates + 1
+        return size + size * (size + 1) // 2 if self.curvature else size
 
     @property
     def bound(self) -> float:
@@ -147,7 +147,7 @@ def unpack(triangle: np.ndarray, size: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What clients are told before a round: log hazards (B,) and coefficients (p,)."""
+    """Model that clients receive before a round: log hazards (B,) and coefficients (p,)."""
 
     log_hazards: np.ndarray
     coefficients: np.ndarray
@@ -177,8 +177,8 @@ def stopped_residuals(records: Records, model: Model, terms: Terms) -> tuple[np.
 
 
 def contributions(records: Records, model: Model, terms: Terms) -> np.ndarray:
-    """What each record adds to a release (n, P): of length at most `Terms.bound`, no two further apart than the
-    `Terms.sensitivity`."""
+    """Return each record's contribution to a release (n, P): of length at most `Terms.bound`, no two further apart
+    than the `Terms.sensitivity`."""
     residuals, stopped = stopped_residuals(records, model, terms)
     z = shrink(records.covariates, terms.radius)
     scores = np.column_stack([terms.level * residuals, residuals[:, None] * z])
@@ -190,7 +190,7 @@ def contributions(records: Records, model: Model, terms: Terms) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """What the released table says of the baseline.
+    """Baseline as estimated from the released table.
 
     events : d (B,), at least a small share of the records; hazards : m (B,); cumulative : M (B + 1,)
     follow_up : (B + 1,) share of records that are not censored before each edge
@@ -264,9 +264,9 @@ class Fit:
 
     @property
     def covariance(self) -> np.ndarray:
-        """Of the coefficients (p, p), over records and noise, and by what is left of the start at 0.
+        """Covariance (p, p) of the coefficients, over records and noise, and by what is left of the start at 0.
 
-        What is left is estimated as well: by coefficients without it, whose noise is larger.
+        The remainder is estimated as well, by coefficients without it, whose noise is larger.
         """
         undone = self.memory @ np.linalg.pinv(np.eye(len(self.memory)) - self.memory)
         b = self.model.coefficients
@@ -274,15 +274,15 @@ class Fit:
         return self.inverse + self.spread + left + self.along * np.outer(b, b)
 
 
-def start(found: Baseline, terms: Terms) -> Fit:
+def start(baseline: Baseline, terms: Terms) -> Fit:
     """No effects."""
     p = terms.covariates
     nothing = np.zeros((p, p))
-    model = Model(np.log(found.hazards), np.zeros(p))
+    model = Model(np.log(baseline.hazards), np.zeros(p))
     return Fit(model, 0.0, np.zeros((p + 1, p + 1)), 0.0, nothing, np.eye(p), nothing, 0.0, 1.0, 0)
 
 
-def update(fit: Fit, sums: np.ndarray, found: Baseline, terms: Terms) -> Fit:
+def update(fit: Fit, sums: np.ndarray, baseline: Baseline, terms: Terms) -> Fit:
     """The fit after one more round, whose released sums (P,) are given."""
     p, number = terms.covariates, fit.rounds + 1
     share = terms.shares[number]
@@ -290,7 +290,7 @@ def update(fit: Fit, sums: np.ndarray, found: Baseline, terms: Terms) -> Fit:
     curvature = fit.curvature + number * share * unpack(sums[p + 1 :] / terms.curvature, p + 1)
     weight = fit.weight + number * share
     mean = curvature / weight
-    total = max(mean[0, 0], 0.3 * found.total)
+    total = max(mean[0, 0], 0.3 * baseline.total)
     centre = np.clip(mean[0, 1:] / total, -1, 1)
     values, vectors = np.linalg.eigh(mean[1:, 1:] - total * np.outer(centre, centre))
     values = np.maximum(values, 0)
@@ -304,8 +304,8 @@ def update(fit: Fit, sums: np.ndarray, found: Baseline, terms: Terms) -> Fit:
     damping = min(1.0, limit / size) if size > 0 else 1.0
     level = fit.level + float(np.clip(damping * (residual / total - centre @ step), -1, 1))
     information = Information((vectors * values) @ vectors.T, centre, total, ridge)
-    coefficients, selection = lengthen(fit.model, damping * step, limit, information, found, terms)
-    along = excess(selection, coefficients, information, found, terms) if selection is not None else 0.0
+    coefficients, selection = lengthen(fit.model, damping * step, limit, information, baseline, terms)
+    along = excess(selection, coefficients, information, baseline, terms) if selection is not None else 0.0
     # The noise of the information makes its largest directions larger: of these less is undone than it looks.
     undone = np.maximum(values - INFLATION * noise, 0) / (values + ridge)
     left = np.eye(p) - damping * (vectors * undone) @ vectors.T
@@ -313,8 +313,8 @@ def update(fit: Fit, sums: np.ndarray, found: Baseline, terms: Terms) -> Fit:
     # The noise of the information makes a step too long or too short by as much as it is long.
     noisy = noisy + noise**2 / 2 * (float(step @ step) * np.eye(p) + np.diag(step**2))
     spread_by_noise = left @ fit.spread @ left.T + damping**2 * inverse @ noisy @ inverse
-    cumulative, factor = (found.cumulative, 1.0) if selection is None else (selection.cumulative, selection.factor)
-    model = Model(log_hazards(found, cumulative, level, terms), coefficients)
+    cumulative, factor = (baseline.cumulative, 1.0) if selection is None else (selection.cumulative, selection.factor)
+    model = Model(log_hazards(baseline, cumulative, level, terms), coefficients)
     memory = left @ fit.memory
     return Fit(model, level, curvature, weight, inverse, memory, spread_by_noise, along, factor, number)
 
@@ -330,7 +330,7 @@ class Information:
 
 
 def lengthen(
-    model: Model, step: np.ndarray, limit: float, information: Information, found: Baseline, terms: Terms
+    model: Model, step: np.ndarray, limit: float, information: Information, baseline: Baseline, terms: Terms
 ) -> tuple[np.ndarray, Selection | None]:
     """Coefficients after a step, as long as the working model says; None where predictors are too small to model it.
 
@@ -344,28 +344,28 @@ def lengthen(
     overlap = float(model.coefficients @ matrix @ b) / known
     mean, score = float(information.centre @ b), float(step @ matrix @ b) / terms.records
     released = RoundValues(reach, mean, known / information.total, score, model.log_hazards, overlap)
-    selection = select(found.cumulative, found.follow_up, released, terms.width, terms.stopped_at)
+    selection = select(baseline.cumulative, baseline.follow_up, released, terms.width, terms.stopped_at)
     move = selection.factor * b - model.coefficients
     size = terms.radius * float(np.linalg.norm(move))
     return model.coefficients + move * min(1.0, limit / max(size, limit)), selection
 
 
-def excess(selection: Selection, b: np.ndarray, information: Information, found: Baseline, terms: Terms) -> float:
+def excess(selection: Selection, b: np.ndarray, information: Information, baseline: Baseline, terms: Terms) -> float:
     """Variance of a factor of the coefficients beyond that of a known baseline."""
-    exposure = found.events / (found.hazards * terms.width)
+    exposure = baseline.events / (baseline.hazards * terms.width)
     noise = terms.cells_per_bin * terms.sd_of(0) ** 2
     mean = float(information.centre @ b)
     variance = length_variance(
-        selection, found.events, exposure, found.follow_up, mean, terms.stopped_at, terms.records, noise
+        selection, baseline.events, exposure, baseline.follow_up, mean, terms.stopped_at, terms.records, noise
     )
     return max(variance - 1 / max(float(b @ information.matrix @ b), 1e-9), 0.0)
 
 
-def log_hazards(found: Baseline, cumulative: np.ndarray, level: float, terms: Terms) -> np.ndarray:
+def log_hazards(baseline: Baseline, cumulative: np.ndarray, level: float, terms: Terms) -> np.ndarray:
     """Baseline (B,) of a record with covariates 0: its shape by cumulative hazards (B + 1,), at a level."""
     shape = np.log(np.maximum(np.diff(cumulative), LEAST_STEP) / terms.width)
-    weights = found.events / found.total
-    return shape + level + float(weights @ (np.log(found.hazards) - shape))
+    weights = baseline.events / baseline.total
+    return shape + level + float(weights @ (np.log(baseline.hazards) - shape))
 
 
 def survival(model: Model, covariates: np.ndarray, times: np.ndarray, terms: Terms) -> np.ndarray:

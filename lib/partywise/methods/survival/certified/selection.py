@@ -38,7 +38,7 @@ class Selection:
 
 @dataclass(frozen=True, eq=False)
 class RoundValues:
-    """What a round released of a candidate b of the coefficients, and at which hazards.
+    """Released values of a round on a candidate b of the coefficients, and the hazards of its model.
 
     reach : longest predictor; mean, variance : of predictors, weighted by hazard; score : along b, per record
     hazards : log hazards (B,) of the model; overlap : of its coefficients with b
@@ -157,10 +157,10 @@ def length_variance(
     left = np.exp(-true) * shares
     rate = np.maximum(left @ risk, 1e-300)
     by_factor = -hazard * (left @ (risk * grid)) / rate
-    own = (middle * mean_survival(true) * followed_share(true, stop) * np.diff(hazard)[:, None] * risk) @ (
+    direct = (middle * mean_survival(true) * followed_share(true, stop) * np.diff(hazard)[:, None] * risk) @ (
         shares * deviation * grid
     )
-    slope = float(own.sum() - by_hazard @ by_factor)
+    slope = float(direct.sum() - by_hazard @ by_factor)
     by_marginal = by_hazard * left.sum(axis=1) / rate
     # Steps of the marginal hazard are d / r, with r those at risk, of whom half of who leave in the bin count.
     by_marginal_step = np.cumsum(by_marginal[::-1])[::-1][1:]

@@ -1,4 +1,4 @@
-"""What protocols of survival analysis share: a client's records, sums of all clients that are released, and cells."""
+"""Common parts of survival protocols: a client's records, released sums over all clients, and cells."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def local_rows(client: Party, horizon: float) -> Records:
 def curves_of(tables: Sequence[EventTable], clients: int, **numbers: int) -> Estimate:
     """Kaplan-Meier of every group and the log-rank test of two, with numbers of the fit."""
     curves, test = tuple(map(kaplan_meier, tables)), log_rank(*tables) if len(tables) == 2 else None
-    found = Estimate(clients=clients, curves=curves, log_rank=test, numbers=dict(numbers))
+    estimate = Estimate(clients=clients, curves=curves, log_rank=test, numbers=dict(numbers))
     empty = [str(number) for number, curve in enumerate(curves, 1) if not curve.determined]
-    return replace(found, status="empty_group", reason=EMPTY_GROUP.format(", ".join(empty))) if empty else found
+    return replace(estimate, status="empty_group", reason=EMPTY_GROUP.format(", ".join(empty))) if empty else estimate
 
 
 def local_check(client: Party, size: int) -> None:

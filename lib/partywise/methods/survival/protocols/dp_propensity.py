@@ -39,7 +39,7 @@ ROW = frozenset(("label", "features"))
 
 @dataclass(frozen=True)
 class Plan:
-    """What everyone knows before the fit."""
+    """Public facts of a run before its fit."""
 
     options: DpPropensityOptions
     training: Training

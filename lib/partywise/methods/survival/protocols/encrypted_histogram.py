@@ -64,8 +64,8 @@ def fit(run: Run) -> Estimate:
     largest = run.gather(run.parties, SERVER, "largest bin", local_largest, options.width, facts.horizon)
     heard = run.received(SERVER, "largest bin")
     bins = run.broadcast(SERVER, run.parties, "bins", server_bins, largest, heard)
-    given = bins, options.width, facts.groups, facts.horizon
-    shares = shared_once(run, [(run.parties, "histograms", local_histograms, given)])
+    inputs = bins, options.width, facts.groups, facts.horizon
+    shares = shared_once(run, [(run.parties, "histograms", local_histograms, inputs)])
     first, *others = run.parties
     made_of, names = parts_of(run.parties), ("sum",)
     total = sums_of_shares(run, shares, first, names, server_total, made_of)

@@ -1,4 +1,4 @@
-"""What exact federated Cox regressions share: sums that are opened at the server, and Newton steps on them.
+"""Common parts of exact federated Cox regressions: sums that are opened at the server, and Newton steps on them.
 
 The likelihood depends on neither centres nor scales of the covariates: both are taken out first, because sums of
 exp(z'b) lose them, or overflow. A step that does not raise the likelihood is halved, which is one more set of sums.
@@ -145,8 +145,8 @@ def newton(
         at = run.agreed(run.broadcast(SERVER, run.parties, f"coefficients {number}", server_state, ascent, parts))
         if at[-1]:
             break
-        given = at, places, functions, facts.horizon, scaling
-        opened = run.gather(run.parties, SERVER, f"sums {number}", local_opened, *given)
+        inputs = at, places, functions, facts.horizon, scaling
+        opened = run.gather(run.parties, SERVER, f"sums {number}", local_opened, *inputs)
         names.append(f"sums {number}")
         ascent = run.at(SERVER, server_step, ascent, opened, events, totals)
     return run.at(SERVER, server_fit, ascent, scaling)

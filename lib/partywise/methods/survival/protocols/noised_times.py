@@ -38,8 +38,8 @@ def local_tables(client: Party, union: np.ndarray, options: NoisedTimesOptions, 
     """Tables (A, 4, U) of the client at the times of all: times, events, censored, at risk."""
     records = local_rows(client, horizon)
     times = add_noise(records.times, options.noise, options.seed, options.snr)
-    own = Records(times, records.events, records.covariates, records.groups)
-    parts = (own.of_group(group) for group in range(groups))
+    noised = Records(times, records.events, records.covariates, records.groups)
+    parts = (noised.of_group(group) for group in range(groups))
     tables = [np.vstack([union, table_at(part.times, part.events, union)]) for part in parts]
     return Clear(np.stack(tables), units=("row",), owner=client.name)
 
@@ -61,6 +61,6 @@ def fit(run: Run) -> Estimate:
     sent = run.gather(run.parties, SERVER, "times", local_times, options, facts.horizon)
     parts = run.received(SERVER, "times")
     union = run.broadcast(SERVER, run.parties, "all times", server_union, sent, parts)
-    given = union, options, facts.groups, facts.horizon
-    tables = run.gather(run.parties, SERVER, "tables", local_tables, *given)
+    inputs = union, options, facts.groups, facts.horizon
+    tables = run.gather(run.parties, SERVER, "tables", local_tables, *inputs)
     return run.at(SERVER, server_curves, tables, union, len(run.parties))

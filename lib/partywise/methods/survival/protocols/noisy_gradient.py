@@ -56,7 +56,7 @@ MECHANISM = "gaussian"
 
 @dataclass(frozen=True)
 class Plan:
-    """What everyone knows before the fit.
+    """Public facts of a run before its fit.
 
     sizes : of the clients; epsilon, delta : of the target
     """
@@ -69,7 +69,7 @@ class Plan:
 
     @property
     def scale(self) -> float:
-        """By which scaled covariates are multiplied, so that the longest have length C_z."""
+        """Factor of the scaled covariates, by which the longest have length C_z."""
         return self.options.c_z / self.facts.radius
 
     @property
@@ -85,7 +85,7 @@ class Plan:
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """Of the gradients that the server gets: of each client, or of the one aggregation."""
+        """Weights of the gradients at the server: one per client, or 1 for that of the aggregation."""
         if self.options.variant == "central":
             return np.ones(1)
         return client_weights(self.sizes, min(self.epsilon, 1e6), self.facts.covariates)
@@ -97,7 +97,7 @@ class Plan:
         return size
 
     def sensitivity(self, size: int, norm: float) -> float:
-        """How far one record moves a gradient at coefficients of this norm: proved."""
+        """Return the proved bound on how far one record moves a gradient at coefficients of this norm."""
         return proved_sensitivity(self.records_behind(size), norm, self.options.c_z)
 
     def sd(self, size: int, norm: float) -> float:
@@ -123,7 +123,7 @@ class Plan:
         return Bounded(gradient, certificate, stratum)
 
     def announcements(self) -> tuple[Event, ...]:
-        """What all steps will cost each client, whose records lie at the aggregation: at the largest coefficients."""
+        """Return the cost of all steps to each client, whose records are at the aggregation, at the largest norm."""
         size, most = sum(self.sizes), self.options.c_beta
         certificate = self.bounded(np.zeros(self.facts.covariates), size, most, "*").certificate
         sd = self.sd(size, most if self.options.sensitivity == "bound" else 0.0)
@@ -166,16 +166,18 @@ def local_matrix(client: Party, horizon: float) -> np.ndarray:
 
 def central_records(matrices: Sequence[np.ndarray], plan: Plan) -> SortedRecords:
     """All records together: inside the aggregation."""
-    (records,) = batches_of(pool([Records(one[:, 0], one[:, 1].astype(bool), one[:, 2:]) for one in matrices]), plan)
+    (records,) = batches_of(
+        pool([Records(matrix[:, 0], matrix[:, 1].astype(bool), matrix[:, 2:]) for matrix in matrices]), plan
+    )
     return records
 
 
 def central_gradient(
-    kept: Sequence[SortedRecords], at: np.ndarray, plan: Plan, step: int, rng_for: Rng
+    prepared: Sequence[SortedRecords], at: np.ndarray, plan: Plan, step: int, rng_for: Rng
 ) -> tuple[Release, ...]:
     """The noisy gradient of all records together: computed inside the aggregation."""
     norm, size, rng = float(np.linalg.norm(at)), sum(plan.sizes), rng_for("gradient", AGGREGATOR, step)
-    bounded, mechanism = plan.bounded(kept[0].gradient(at), size, norm, "*"), Gaussian(sigma=plan.sd(size, norm))
+    bounded, mechanism = plan.bounded(prepared[0].gradient(at), size, norm, "*"), Gaussian(sigma=plan.sd(size, norm))
     name, knows = f"gradient {step}", (AGGREGATOR,)
     return (mechanism(bounded, rng, release_id=name, trust_model="central", knows=knows),)
 
@@ -200,8 +202,8 @@ def server_start(p: int) -> Trail:
 
 def server_step(trail: Trail, gradients: ArrayLike, parts: Sequence[AccountedValue], plan: Plan) -> Trail:
     """The trail with the coefficients of one more step, by the gradients of all clients or of the aggregation."""
-    last, found = trail.coefficients[-1], np.asarray(gradients).reshape(-1, trail.coefficients.shape[1])
-    moved = project(last + plan.options.step * (plan.weights @ found), plan.options.c_beta)
+    last, matrix = trail.coefficients[-1], np.asarray(gradients).reshape(-1, trail.coefficients.shape[1])
+    moved = project(last + plan.options.step * (plan.weights @ matrix), plan.options.c_beta)
     return Trail(np.vstack([trail.coefficients, moved]), (*trail.made_of, *parts))
 
 
@@ -244,7 +246,7 @@ def fit(run: Run) -> Estimate:
     if central:
         run.charge(run.parties, *plan.announcements())
         shares = shared_once(run, [(run.parties, "records in shares", local_matrix, (facts.horizon,))])
-        kept = prepared_once(run, shares, central_records, plan)
+        prepared = prepared_once(run, shares, central_records, plan)
     else:
         batches = run.each(run.parties, local_batches, plan)
     for step in range(plan.steps):
@@ -252,7 +254,7 @@ def fit(run: Run) -> Estimate:
         if step:
             at = run.broadcast(SERVER, senders, f"coefficients {step}", server_coefficients, trail)
         if central:
-            gradients = sums_of_shares(run, kept, SERVER, (name,), central_gradient, at, plan, step, run.rng_for)
+            gradients = sums_of_shares(run, prepared, SERVER, (name,), central_gradient, at, plan, step, run.rng_for)
         else:
             gradients = run.gather(run.parties, SERVER, name, local_gradient, batches, at, plan, step, run.rng_for)
         trail = run.at(SERVER, server_step, trail, gradients, run.received(SERVER, name), plan)

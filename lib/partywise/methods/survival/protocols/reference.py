@@ -33,18 +33,18 @@ def local_records(client: Party, horizon: float) -> Clear:
 
 def server_fit(sent: Sequence[Sequence[np.ndarray]], facts: PublicFacts, ties: Ties) -> Estimate:
     """The fit of all records together."""
-    all_ = pool([Records(*one) for one in sent])
+    all_ = pool([Records(*arrays) for arrays in sent])
     times = event_times(all_)
     tables = [event_table(all_.of_group(group), times) for group in range(facts.groups)]
-    found = curves_of(tables, len(sent), times_sent=len(all_))
+    estimate = curves_of(tables, len(sent), times_sent=len(all_))
     if facts.covariates == 0:
-        return found
+        return estimate
     try:
         fitted = cox(all_, ties, facts.names)
     except NoMaximum as error:
-        return replace(found, status=error.status, reason=error.reason)
-    numbers = found.numbers | {"steps": fitted.steps}
-    return replace(found, coefficients=fitted.coefficients, covariance=fitted.covariance, numbers=numbers)
+        return replace(estimate, status=error.status, reason=error.reason)
+    numbers = estimate.numbers | {"steps": fitted.steps}
+    return replace(estimate, coefficients=fitted.coefficients, covariance=fitted.covariance, numbers=numbers)
 
 
 def fit(run: Run) -> Estimate:

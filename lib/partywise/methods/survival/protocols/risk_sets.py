@@ -35,15 +35,15 @@ def local_event_times(client: Party, horizon: float) -> Clear:
 
 
 def local_tables(client: Party, times: np.ndarray, groups: int, horizon: float) -> Clear:
-    """At risk and events (A, 2, U) of the client at the times of all."""
+    """Return the client's numbers at risk and of events (A, 2, U) at the times of all."""
     records = local_rows(client, horizon)
-    own = (event_table(records.of_group(group), times) for group in range(groups))
-    return Clear(np.stack([[one.at_risk, one.events] for one in own]), units=("row",), owner=client.name)
+    tables = (event_table(records.of_group(group), times) for group in range(groups))
+    return Clear(np.stack([[table.at_risk, table.events] for table in tables]), units=("row",), owner=client.name)
 
 
 def server_union(sent: Sequence[np.ndarray], parts: Sequence[AccountedValue]) -> Payload:
     """The distinct event times of all clients."""
-    return derive(np.unique(np.concatenate([own[0] for own in sent])), parts, name="all times", owner=SERVER)
+    return derive(np.unique(np.concatenate([message[0] for message in sent])), parts, name="all times", owner=SERVER)
 
 
 def server_curves(tables: Sequence[np.ndarray], times: np.ndarray, clients: int) -> Estimate:

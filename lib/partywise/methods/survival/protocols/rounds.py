@@ -1,7 +1,7 @@
-"""What `scores` and `gradient` share: a table, then rounds of noisy sums at a model that the server sends.
+"""Common parts of `scores` and `gradient`: a table, then rounds of noisy sums at a model that the server sends.
 
 Public, fixed before data are seen: horizon, bins, centre and half width of every covariate, radius, sizes n_k, the
-number of rounds and what each of them may cost.
+number of rounds and the budget of each of them.
 
 Message           from, to            payload
 cells             clients, server     as of `table`
@@ -46,10 +46,10 @@ Answer = tuple[Model, np.ndarray, np.ndarray | None, str]
 
 @dataclass(frozen=True)
 class NoisyRounds(Generic[State]):
-    """What the server makes of noisy sums: all of it post-processing.
+    """Functions that the server applies to noisy sums: all of it is post-processing.
 
     name : of the sums; terms : makes `Terms` of public facts, records, mu and the factor of the noise
-    start, update : what it keeps before and after a round; model : what it sends of that; answer : what it ends with
+    start, update : its state before and after a round; model : the model that it sends; answer : its result
     """
 
     name: str
@@ -69,25 +69,33 @@ def local_sums(client: Party, sent: np.ndarray, terms: Terms) -> Whole:
 
 
 def server_model(
-    method: NoisyRounds[State], kept: State, found: Baseline, terms: Terms, released: tuple[ReleasedSum, ...]
+    method: NoisyRounds[State], state: State, baseline: Baseline, terms: Terms, released: tuple[ReleasedSum, ...]
 ) -> Public:
     """Log hazards, then coefficients, for the clients."""
-    model = method.model(kept, found, terms)
-    made_of = tuple(payload for one in released for payload in one.releases)
+    model = method.model(state, baseline, terms)
+    made_of = tuple(payload for noisy in released for payload in noisy.releases)
     return Public(np.concatenate([model.log_hazards, model.coefficients]), because=AFTER, made_of=made_of)
 
 
-def server_update(method: NoisyRounds[State], kept: State, noisy: ReleasedSum, found: Baseline, terms: Terms) -> State:
-    """What the server keeps after one more round."""
-    return method.update(kept, noisy.value, found, terms)
+def server_update(
+    method: NoisyRounds[State], state: State, noisy: ReleasedSum, baseline: Baseline, terms: Terms
+) -> State:
+    """Return the state of the server after one more round."""
+    return method.update(state, noisy.value, baseline, terms)
 
 
 def server_answer(
-    method: NoisyRounds[State], kept: State, found: Baseline, table: Table, terms: Terms, epsilon: float, clients: int
+    method: NoisyRounds[State],
+    state: State,
+    baseline: Baseline,
+    table: Table,
+    terms: Terms,
+    epsilon: float,
+    clients: int,
 ) -> Estimate:
     """Coefficients, where the released events stand out of their noise; the table's curve."""
     estimate, known = server_estimate(table, epsilon, clients), estimable(table)
-    model, path, covariance, reason = method.answer(kept, found, terms)
+    model, path, covariance, reason = method.answer(state, baseline, terms)
     numbers = estimate.numbers | {"steps": terms.rounds, "stopped_at": terms.stopped_at}
     estimate = replace(estimate, path=path, model=model if known else None, terms=terms, numbers=numbers)
     estimate = with_coefficients(estimate, model.coefficients if known else None, covariance)
@@ -104,15 +112,15 @@ def fit_rounds(run: Run, method: NoisyRounds[State]) -> Estimate:
     terms = method.terms(*known, mu_of(run), sums.noise_factor)
     cells, table = released_cells(run, sums, equal_edges(terms.horizon, terms.bins), terms.mu_of(0), groups=1)
     released: tuple[ReleasedSum, ...] = (cells,)
-    found = run.at(SERVER, baseline, table, terms)
-    kept = run.at(SERVER, method.start, found, terms)
+    released_baseline = run.at(SERVER, baseline, table, terms)
+    state = run.at(SERVER, method.start, released_baseline, terms)
     total = whole_scores(np.zeros((1, terms.length)), terms.bound, terms.sensitivity)
     largest = largest_entry(total, sums.records)
     for number in range(1, terms.rounds + 1):
-        given = method, kept, found, terms, released
-        sent = run.broadcast(SERVER, sums.clients, f"model {number}", server_model, *given)
+        inputs = method, state, released_baseline, terms, released
+        sent = run.broadcast(SERVER, sums.clients, f"model {number}", server_model, *inputs)
         statistics, cost = run.each(sums.clients, local_sums, sent, terms), terms.mu_of(number)
         noisy = released_sum(run, sums, f"{method.name} {number}", statistics, total, cost, largest)
         released = (*released, noisy)
-        kept = run.at(SERVER, server_update, method, kept, noisy, found, terms)
-    return run.at(SERVER, server_answer, method, kept, found, table, terms, run.epsilon, len(run.parties))
+        state = run.at(SERVER, server_update, method, state, noisy, released_baseline, terms)
+    return run.at(SERVER, server_answer, method, state, released_baseline, table, terms, run.epsilon, len(run.parties))

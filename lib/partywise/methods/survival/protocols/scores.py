@@ -21,26 +21,26 @@ from .rounds import Answer, NoisyRounds, fit_rounds
 Fits = tuple[Fit, ...]
 
 
-def server_start(found: Baseline, terms: Terms) -> Fits:
+def server_start(baseline: Baseline, terms: Terms) -> Fits:
     """The fit without effects."""
-    return (start(found, terms),)
+    return (start(baseline, terms),)
 
 
-def server_model(fits: Fits, found: Baseline, terms: Terms) -> Model:
+def server_model(fits: Fits, baseline: Baseline, terms: Terms) -> Model:
     """The model of the last round."""
     return fits[-1].model
 
 
-def server_fits(fits: Fits, sums: np.ndarray, found: Baseline, terms: Terms) -> Fits:
+def server_fits(fits: Fits, sums: np.ndarray, baseline: Baseline, terms: Terms) -> Fits:
     """The fits with one more."""
-    return (*fits, update(fits[-1], sums, found, terms))
+    return (*fits, update(fits[-1], sums, baseline, terms))
 
 
-def server_answer(fits: Fits, found: Baseline, terms: Terms) -> Answer:
+def server_answer(fits: Fits, baseline: Baseline, terms: Terms) -> Answer:
     """The last model, with its covariance over records and noise, or the reason why there is none."""
     last = fits[-1]
     covariance = None if last.reason else last.covariance
-    return last.model, np.stack([one.model.coefficients for one in fits]), covariance, last.reason
+    return last.model, np.stack([fit.model.coefficients for fit in fits]), covariance, last.reason
 
 
 def fit(run: Run) -> Estimate:

@@ -49,7 +49,7 @@ LEAST_FLOOR = 0.05
 
 @dataclass(frozen=True)
 class Plan:
-    """What everyone knows before the fit; epsilon 1e6 stands for none."""
+    """Public facts of a run before its fit; an epsilon above 1e6 counts as 1e6 in levels and weights."""
 
     options: TreeBreslowOptions
     sizes: tuple[int, ...]
@@ -92,8 +92,8 @@ def local_tree(client: Party, floor_share: np.ndarray, plan: Plan, rng_for: Rng)
 
 def server_floor(shares: Sequence[np.ndarray], parts: Sequence[AccountedValue]) -> Payload:
     """The floor c of shares at risk."""
-    found = np.maximum(CAUTION * np.mean(shares, axis=0), LEAST_FLOOR)
-    return derive(found, parts, name="floor", owner=SERVER)
+    floor = np.maximum(CAUTION * np.mean(shares, axis=0), LEAST_FLOOR)
+    return derive(floor, parts, name="floor", owner=SERVER)
 
 
 def server_curve(trees: Sequence[np.ndarray], plan: Plan) -> Estimate:

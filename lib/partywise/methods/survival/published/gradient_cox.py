@@ -55,7 +55,7 @@ def published_sensitivity(n: int, norm: float, length: float = 1.0) -> float:
 
 @lru_cache(maxsize=4096)
 def proved_sensitivity(n: int, norm: float, length: float = 1.0) -> float:
-    """How far replacing one record of length at most C_z moves the gradient at coefficients of norm b.
+    """Bound how far replacing one record of length at most C_z moves the gradient at coefficients of norm b.
 
     Notes
     -----
@@ -80,7 +80,7 @@ def central_sd(sensitivity: float, steps: int, epsilon: float, delta: float) -> 
 
 
 def federated_sd(sensitivity: float, epsilon: float, delta: float) -> float:
-    """The same where every step has a batch of its own: the classic formula."""
+    """Standard deviation of the noise of a step with a batch of its own: the classic formula."""
     return float(sensitivity * np.sqrt(2 * log(1.25 / delta)) / epsilon)
 
 

@@ -53,11 +53,11 @@ def leaf_sums(
     increments = np.minimum(1 / at_risk, 1 / (floor_share * len(times)))
     ends = cutoff * np.arange(1, 2**levels + 1) / 2**levels
     if events == "all":
-        kept = happened & (times <= cutoff)
-        return np.bincount(np.searchsorted(ends, times[kept]), weights=increments[kept], minlength=len(ends))
-    kept = happened & (times <= min(cutoff, LAST_EVENT))
+        counted = happened & (times <= cutoff)
+        return np.bincount(np.searchsorted(ends, times[counted]), weights=increments[counted], minlength=len(ends))
+    counted = happened & (times <= min(cutoff, LAST_EVENT))
     # The first event has time 0 and no increment there.
-    at, added = np.append(0.0, times[kept][1:]), np.append(0.0, increments[kept][1:])
+    at, added = np.append(0.0, times[counted][1:]), np.append(0.0, increments[counted][1:])
     reached = np.minimum(np.searchsorted(at, ends, side="left"), len(at) - 1)
     sums, before = np.zeros(len(ends)), 0
     for leaf, place in enumerate(np.maximum.accumulate(reached)):
@@ -81,16 +81,16 @@ def hazards_of(nodes: np.ndarray) -> np.ndarray:
     """Cumulative hazard (2^L,) at the ends of leaves: nodes that cover (0, end] without a gap, as few as possible."""
     count = (len(nodes) + 2) // 2
     levels = count.bit_length() - 1
-    found = np.zeros(count)
+    hazards = np.zeros(count)
     for end in range(1, count + 1):
         if end == count:
-            found[end - 1] = nodes[:2].sum()
+            hazards[end - 1] = nodes[:2].sum()
             continue
         covered = 0
         for level in range(1, levels + 1):
             width = 2 ** (levels - level)
             if end & width:
                 # Level l begins at node 2^l - 2.
-                found[end - 1] += nodes[2**level - 2 + covered // width]
+                hazards[end - 1] += nodes[2**level - 2 + covered // width]
                 covered += width
-    return found
+    return hazards

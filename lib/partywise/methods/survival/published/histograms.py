@@ -24,19 +24,21 @@ def largest_bin(records: Records, width: float) -> int:
 
 def histograms(records: Records, width: float, bins: int) -> np.ndarray:
     """Events and censored records (2, bins + 1) in bins 0..bins."""
-    own = bin_numbers(records.times, width)
-    return np.stack([np.bincount(own[kept], minlength=bins + 1) for kept in (records.events, ~records.events)])
+    places = bin_numbers(records.times, width)
+    return np.stack([np.bincount(places[mask], minlength=bins + 1) for mask in (records.events, ~records.events)])
 
 
 def tables_of(counts: np.ndarray, width: float) -> list[EventTable]:
     """The event table of each group from summed histograms (A, 2, m): at the end of every bin with an event."""
     events, censored = counts[:, 0], counts[:, 1]
     at_risk = np.cumsum((events + censored)[:, ::-1], axis=1)[:, ::-1]
-    kept = events.sum(axis=0) > 0
-    times = width * np.flatnonzero(kept).astype(float)
-    return [EventTable(times, own[kept], d[kept]) for own, d in zip(at_risk, events, strict=True)]
+    with_events = events.sum(axis=0) > 0
+    times = width * np.flatnonzero(with_events).astype(float)
+    return [
+        EventTable(times, risk_set[with_events], d[with_events]) for risk_set, d in zip(at_risk, events, strict=True)
+    ]
 
 
-def alone(own: np.ndarray) -> np.ndarray:
-    """How many of the others' records (K,) are alone in a cell of the sum without a client's own (K, 2, m)."""
-    return (own.sum(axis=0) - own == 1).sum(axis=(1, 2))
+def alone(counts: np.ndarray) -> np.ndarray:
+    """Number of the others' records (K,) that are alone in a cell once a client subtracts its counts (K, 2, m)."""
+    return (counts.sum(axis=0) - counts == 1).sum(axis=(1, 2))

@@ -39,15 +39,15 @@ def add_noise(times: np.ndarray, noise: Noise, seed: int, snr: float | None = No
 def table_at(times: np.ndarray, events: np.ndarray, union: np.ndarray) -> np.ndarray:
     """Events, censored records and records at risk (3, U) of a client at the times of all."""
     places = np.searchsorted(union, times)
-    event_mask = [np.bincount(places[kept], minlength=len(union)) for kept in (events, ~events)]
+    event_mask = [np.bincount(places[mask], minlength=len(union)) for mask in (events, ~events)]
     at_risk = len(times) - np.searchsorted(np.sort(times), union, side="left")
     return np.stack([*event_mask, at_risk])
 
 
 def tables_of(sums: np.ndarray, union: np.ndarray) -> list[EventTable]:
     """The event table of each group from the sums of all clients (A, 3, U), at times with events."""
-    kept = sums[:, 0].sum(axis=0) > 0
-    return [EventTable(union[kept], own[2][kept], own[0][kept]) for own in sums]
+    with_events = sums[:, 0].sum(axis=0) > 0
+    return [EventTable(union[with_events], total[2][with_events], total[0][with_events]) for total in sums]
 
 
 def distinct_times(records: Records, noise: Noise, seed: int, snr: float | None = None) -> np.ndarray:

@@ -97,15 +97,18 @@ def descend(
     add_noise: AddNoise,
 ) -> np.ndarray:
     """Coefficients after a client's steps of one round; the intercept is a column of X."""
-    found, share = start.copy(), plan.sampled_rate(len(y))
+    coefficients, share = start.copy(), plan.sampled_rate(len(y))
     for _ in range(steps):
         chosen = batches.random(len(y)) < share
-        found = found - plan.rate * add_noise(clipped_sum(X[chosen], y[chosen], found, plan.clip)) / plan.batch
-    return found
+        coefficients = (
+            coefficients
+            - plan.rate * add_noise(clipped_sum(X[chosen], y[chosen], coefficients, plan.clip)) / plan.batch
+        )
+    return coefficients
 
 
 def normal_noise(sd: float, generator: np.random.Generator | np.random.RandomState) -> AddNoise:
-    """What adds normal noise to a sum, each time anew."""
+    """Return a function that adds normal noise to a sum, drawn anew at every call."""
     return lambda total: total + generator.normal(0, sd, len(total))
 
 

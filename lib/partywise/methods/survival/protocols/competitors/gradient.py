@@ -19,27 +19,27 @@ from ...options import GradientOptions
 from ..rounds import Answer, NoisyRounds, fit_rounds
 
 
-def server_start(found: Baseline, terms: Terms) -> np.ndarray:
+def server_start(baseline: Baseline, terms: Terms) -> np.ndarray:
     """Level and coefficients of 0, the only row of the trail (1, 1 + p)."""
     return np.zeros((1, 1 + terms.covariates))
 
 
-def server_model(trail: np.ndarray, found: Baseline, terms: Terms) -> Model:
+def server_model(trail: np.ndarray, baseline: Baseline, terms: Terms) -> Model:
     """The model after the last step."""
-    return model_at(trail[-1], found, terms)
+    return model_at(trail[-1], baseline, terms)
 
 
 def server_trail(
-    trail: np.ndarray, sums: np.ndarray, found: Baseline, terms: Terms, *, options: GradientOptions
+    trail: np.ndarray, sums: np.ndarray, baseline: Baseline, terms: Terms, *, options: GradientOptions
 ) -> np.ndarray:
     """The trail with one more step."""
     rate = options.rate or public_rate(terms.radius, options.momentum)
-    return ascend(trail, sums, rate, options.momentum, found, terms.radius)
+    return ascend(trail, sums, rate, options.momentum, baseline, terms.radius)
 
 
-def server_answer(trail: np.ndarray, found: Baseline, terms: Terms) -> Answer:
+def server_answer(trail: np.ndarray, baseline: Baseline, terms: Terms) -> Answer:
     """Mean coefficients, without a covariance."""
-    return model_at(average(trail), found, terms), trail[:, 1:], None, ""
+    return model_at(average(trail), baseline, terms), trail[:, 1:], None, ""
 
 
 def fit(run: Run) -> Estimate:
