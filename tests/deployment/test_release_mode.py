@@ -20,7 +20,7 @@ from partywise.deployment.part import whole
 from partywise.deployment.rehearsal import floating_point, rehearse
 from partywise.deployment.running import FitReport, RunReport
 from partywise.deployment.screen import screen
-from partywise.deployment.session.forms import form_of
+from partywise.deployment.session.link import form_of
 from partywise.deployment.start import Start, rehearse_all
 from partywise.experiment.cells import execution
 from partywise.experiment.data import generate

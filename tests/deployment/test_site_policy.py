@@ -23,8 +23,7 @@ from partywise.core.errors import ConfigError, PolicyError
 from partywise.deployment.part import Part, parts, whole
 from partywise.deployment.publication.release_folder import NOBODY
 from partywise.deployment.settings import deployments_of
-from partywise.deployment.site.account import SiteAccount, cap_spendings
-from partywise.deployment.site.policy import SitePolicy, policy_of
+from partywise.deployment.site.policy import SiteAccount, SitePolicy, cap_spendings, policy_of
 from partywise.deployment.start import Start, prepare
 from partywise.deployment.verbs import connect_directly
 from partywise.experiment.plans import plans, read_configuration

@@ -16,11 +16,11 @@ import numpy as np
 
 from deployment_driver import CONFIGURATION, Notes
 from partywise.core.errors import PartyError
+from partywise.deployment.outcomes.joint_results import union
 from partywise.deployment.session.outcome import Outcome, estimate_of
 from partywise.deployment.session.party import Program, run_party
 from partywise.deployment.session.platforms import platform_of_process
 from partywise.deployment.session.session import library_digest
-from partywise.deployment.session.union import union
 from partywise.deployment.wire.interface import Transport
 from partywise.deployment.wire.pipes import Mesh
 from partywise.federation.place_checks import PlacedRun, together

@@ -25,9 +25,9 @@ from every_protocol import planned
 from forked import preload
 from network_driver import addresses
 from partywise.core.randomness import Streams
+from partywise.deployment.outcomes.joint_results import union
 from partywise.deployment.session.outcome import Outcome
 from partywise.deployment.session.party import Program, run_party
-from partywise.deployment.session.union import union
 from partywise.deployment.wire import authority
 from partywise.deployment.wire.network import Network
 from partywise.experiment.study import available

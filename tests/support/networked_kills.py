@@ -20,9 +20,9 @@ from meddling import mortal
 from network_driver import addresses
 from partywise.audits.contract import same
 from partywise.core.randomness import stream
+from partywise.deployment.outcomes.joint_results import union
 from partywise.deployment.session.outcome import Outcome, estimate_of, outcomes
 from partywise.deployment.session.party import Program, run_party
-from partywise.deployment.session.union import union
 from partywise.deployment.wire.journal import Journal
 from partywise.deployment.wire.network import Network
 from partywise.federation.account.account import Account

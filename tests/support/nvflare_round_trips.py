@@ -10,10 +10,9 @@ from nvflare.apis.executor import Executor
 from nvflare.apis.fl_constant import FLContextKey, ReturnCode
 from nvflare.apis.shareable import make_reply
 
-from partywise.deployment.nvflare.site import certificates_of
+from partywise.deployment.nvflare.site import JobCarrier, certificates_of
 from partywise.deployment.wire.credential import Credential
-from partywise.deployment.wire.relay.nvflare import JobCarrier
-from partywise.deployment.wire.relay.relay import Relay
+from partywise.deployment.wire.relay import Relay
 from partywise.federation.identity import Identity
 
 FILE = "round_trips.json"

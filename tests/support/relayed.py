@@ -9,7 +9,7 @@ from pathlib import Path
 from partywise.core.errors import JobEndedError, Unreachable
 from partywise.deployment.wire.credential import Credential
 from partywise.deployment.wire.journal import Journal
-from partywise.deployment.wire.relay.relay import Relay
+from partywise.deployment.wire.relay import Relay
 from partywise.federation.identity import Identity
 
 JOB, CONFIGURATION = "job 7", "c" * 64
@@ -38,7 +38,7 @@ class Line:
         self.me, self.middle = me, middle
 
     def ask(self, peer: str, data: bytes, seconds: float) -> bytes | None:
-        """As `partywise.deployment.wire.relay.relay.Carrier.ask`."""
+        """As `partywise.deployment.wire.relay.Carrier.ask`."""
         answer = self.middle.serving.get(peer)
         if answer is None:
             raise Unreachable(f"{peer!r} does not answer.")
@@ -51,11 +51,11 @@ class Line:
         return said
 
     def serve(self, answer: Callable[[bytes], bytes] | None) -> None:
-        """As `partywise.deployment.wire.relay.relay.Carrier.serve`."""
+        """As `partywise.deployment.wire.relay.Carrier.serve`."""
         self.middle.serving[self.me] = answer
 
     def require_open(self) -> None:
-        """As `partywise.deployment.wire.relay.relay.Carrier.require_open`."""
+        """As `partywise.deployment.wire.relay.Carrier.require_open`."""
         if self.middle.ended:
             raise JobEndedError("the job was ended.")
 

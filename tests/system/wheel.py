@@ -37,7 +37,7 @@ for module in pkgutil.walk_packages(partywise.__path__, "partywise."):
         assert error.name in extras, (module.name, error)
         missing.add(module.name)
 rooms = ("results", "plotting", "tables", "differences", "register", "collect", "verify", "plans", "configuration.text")
-carriers = (".wire.connection", ".wire.pool", ".relay.nvflare", ".nvflare.site", ".filters.dxo")
+carriers = (".wire.connection", ".wire.pool", ".nvflare.site", ".filters.dxo")
 named = (".figures", ".plot.", *carriers, *(f".experiment.{room}" for room in rooms))
 assert all(any(part in name for part in named) for name in missing), missing
 from partywise.studies.sliced_inverse_regression.metrics import printed_table

@@ -16,7 +16,7 @@ from ..federation.gate import open_rows
 from ..privacy.ledger.event import Event
 from .rehearsal import PATIENT, clips_ahead, foresee
 from .settings import Deployment
-from .site.account import cap_spendings
+from .site.policy import cap_spendings
 from .start import Preparation, Start, prepare
 
 

@@ -35,12 +35,11 @@ from ..privacy.statistics.whole import products_are_exact
 from .outcomes.result import holders_in_words
 from .part import whole
 from .publication.release_folder import NOBODY, Rebuilt, rebuild, terms_of, unnamed_units
-from .session.forms import Forms
+from .session.link import Forms
 from .session.outcome import estimate_places, places_ahead
 from .session.watch import LOG
 from .settings import KEY, Deployment
-from .statement.formulas import STATED
-from .statement.measurements import Recorder
+from .statement.measurements import STATED, Recorder
 from .statement.statement import RunFacts
 
 if TYPE_CHECKING:

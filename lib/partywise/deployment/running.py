@@ -62,7 +62,7 @@ from .session.outcome import Outcome
 from .session.party import Program, run_party
 from .session.session import library_digest
 from .session.watch import LOG
-from .site.account import SiteAccount
+from .site.policy import SiteAccount
 from .start import Start, prepare, publisher
 from .wire.journal import Journal
 

@@ -12,8 +12,15 @@ import pytest
 from every_protocol import fits, generated, planned
 from partywise.deployment.rehearsal import KNOWING, open_ciphers
 from partywise.deployment.session.outcome import plain
-from partywise.deployment.statement.formulas import FORMULAS, deviation_of, formula_of
-from partywise.deployment.statement.measurements import MeasurementReplay, Recorder, table_of, values_in
+from partywise.deployment.statement.measurements import (
+    FORMULAS,
+    MeasurementReplay,
+    Recorder,
+    deviation_of,
+    formula_of,
+    table_of,
+    values_in,
+)
 from partywise.experiment.cells import execution
 from partywise.federation.estimators.estimate_rows import rows_of
 from partywise.federation.estimators.estimate_rows import table_of as estimate_table

@@ -7,8 +7,8 @@ import pytest
 from deployment_driver import threads
 from memory_transport import connected
 from partywise.core.errors import PartyError
+from partywise.deployment.outcomes.joint_results import check_heads
 from partywise.deployment.session.outcome import Outcome
-from partywise.deployment.session.union import check_heads
 from partywise.deployment.wire.authority import make
 from partywise.deployment.wire.credential import Credential
 from partywise.federation.account.account import Account

@@ -11,8 +11,7 @@ import pytest
 from deployment_driver import Notes, threads
 from memory_transport import connected
 from partywise.core.errors import PartyError, RefusalError
-from partywise.deployment.session.forms import form_of
-from partywise.deployment.session.link import SessionLink, inner_releases
+from partywise.deployment.session.link import SessionLink, form_of, inner_releases
 from partywise.deployment.session.session import Session
 from partywise.deployment.wire.frames import Address, encode_frame
 from partywise.federation.account.rows import SentMessage

@@ -7,9 +7,9 @@ from hashlib import sha256
 
 from deployment_driver import Notes, threads
 from memory_transport import connected
+from partywise.deployment.outcomes.joint_results import union
 from partywise.deployment.session.outcome import Outcome, estimate_of, outcomes
 from partywise.deployment.session.session import frame_digest
-from partywise.deployment.session.union import union
 from partywise.federation.account.rows import ReservedRow
 from partywise.federation.codec import encode
 from partywise.federation.run import simulate

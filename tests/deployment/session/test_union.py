@@ -9,7 +9,7 @@ import pytest
 from deployment_driver import Notes, threads
 from memory_transport import connected
 from partywise.core.errors import CertificationError, PartyError
-from partywise.deployment.session.union import union
+from partywise.deployment.outcomes.joint_results import union
 from partywise.federation.account.reading import cost_digest
 from partywise.federation.account.rows import ReceivedMessage, ReservedRow, SentMessage
 from partywise.federation.run import simulate

@@ -19,8 +19,8 @@ import pytest
 from deployment_driver import Notes, threads
 from every_protocol import fits, generated, planned
 from network_driver import addresses, ends
+from partywise.deployment.outcomes.joint_results import union
 from partywise.deployment.session.link import SessionLink
-from partywise.deployment.session.union import union
 from partywise.deployment.wire import authority
 from partywise.experiment.cells import execution
 from partywise.federation.account.rows import SentMessage

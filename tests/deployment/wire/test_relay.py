@@ -16,8 +16,7 @@ from partywise.deployment.session.outcome import outcomes
 from partywise.deployment.wire import authority
 from partywise.deployment.wire.credential import Credential
 from partywise.deployment.wire.journal import Journal
-from partywise.deployment.wire.relay.relay import FRAME, KEY, LOOK
-from partywise.deployment.wire.relay.sealing import Seal, split_parts
+from partywise.deployment.wire.relay import FRAME, KEY, LOOK, Seal, split_parts
 from partywise.federation.identity import Identity, join_parts
 from relayed import CONFIGURATION, JOB, Middle, relayed
 from toy_rounds import program, run

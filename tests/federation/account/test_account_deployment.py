@@ -15,9 +15,9 @@ from deployment_driver import threads
 from every_protocol import generated, planned
 from memory_transport import connected
 from partywise.core.errors import BudgetExceeded, CertificationError, PartyError
-from partywise.deployment.session.guard import PrepaidCosts
+from partywise.deployment.outcomes.joint_results import union
 from partywise.deployment.session.outcome import Outcome
-from partywise.deployment.session.union import union
+from partywise.deployment.session.party import PrepaidCosts
 from partywise.experiment.trial import execution
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import read_chain

@@ -15,9 +15,9 @@ from accounts import Marks
 from deployment_driver import CONFIGURATION
 from forked import FORK, preload
 from partywise.core.errors import PartyError
+from partywise.deployment.outcomes.joint_results import union
 from partywise.deployment.session import watch
 from partywise.deployment.session.party import Program, run_party
-from partywise.deployment.session.union import union
 from partywise.deployment.wire.pipes import Mesh
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import read_chain

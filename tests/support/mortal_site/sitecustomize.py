@@ -14,7 +14,7 @@ if JOB in sys.orig_argv and Path(FILE).is_file():
     when = Path(FILE).read_text()
     left = [int(when) if when.isdecimal() else 0]
     Path(FILE).unlink()
-    from partywise.deployment.wire.relay.relay import Relay
+    from partywise.deployment.wire.relay import Relay
 
     def dying(action):
         def counted(end, peer, tag, what):

@@ -11,7 +11,7 @@ import logging
 import math
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import TextIO
 
 from nvflare.apis.client import Client
 from nvflare.apis.controller_spec import ClientTask, Task
+from nvflare.apis.engine_spec import EngineSpec
 from nvflare.apis.executor import Executor
 from nvflare.apis.fl_constant import FLContextKey, ReturnCode
 from nvflare.apis.fl_context import FLContext
@@ -30,7 +31,7 @@ from nvflare.apis.workspace import Workspace
 
 from ...core.checks import check_fields
 from ...core.documents import now
-from ...core.errors import ConfigError
+from ...core.errors import ConfigError, JobEndedError, Unreachable
 from ...experiment.configuration.build import build
 from ...experiment.plans import read_configuration, read_file
 from ...experiment.results.folder import result_name
@@ -42,8 +43,7 @@ from ..verbs import party, tell_others
 from ..wire.credential import Credential
 from ..wire.interface import Transport
 from ..wire.journal import Journal
-from ..wire.relay.nvflare import JobCarrier
-from ..wire.relay.relay import Relay
+from ..wire.relay import Relay
 from ..wire.tls import AUTHORITY, site_name
 from .job import lateness
 
@@ -52,6 +52,8 @@ SETTINGS, OUTPUT, TASK = "partywise.yaml", "partywise.log", "party"
 PULSE, GRACE = 0.2, 20.0
 # Files of a startup kit: who it is, its key, and who says so.
 KIT = {"{me}.pem": "client.crt", "{me}.key": "client.key", f"{AUTHORITY}.pem": "rootCA.pem"}
+# Topic of NVFlare's messages that carry the requests of a run, and the key of their bytes.
+TOPIC, DATA = "partywise", "data"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,3 +222,59 @@ def certificates_of(kit: Path, me: str) -> Iterator[Path]:
         for name, file in KIT.items():
             (Path(folder) / name.format(me=me)).symlink_to((kit / file).resolve())
         yield Path(folder)
+
+
+class JobCarrier:
+    """Asks the processes of other sites in the same job, and lets theirs be answered.
+
+    Parameters
+    ----------
+    engine : EngineSpec
+        That of the job's process at this site.
+    sites : mapping of str to str
+        Name of every party's site by that of the party.
+    ended : Signal
+        Triggered when NVFlare ends the job, as an administrator may.
+    """
+
+    def __init__(self, engine: EngineSpec, sites: Mapping[str, str], ended: Signal) -> None:
+        self._engine, self._sites, self._ended = engine, dict(sites), ended
+        self._answer: Callable[[bytes], bytes] | None = None
+        engine.register_aux_message_handler(topic=TOPIC, message_handle_func=self._handle)
+
+    def ask(self, peer: str, data: bytes, seconds: float) -> bytes | None:
+        """As `partywise.deployment.wire.relay.Carrier.ask`."""
+        site = self._sites[peer]
+        with self._engine.new_context() as context:
+            answers = self._engine.send_aux_request(
+                targets=[site],
+                topic=TOPIC,
+                request=Shareable({DATA: data}),
+                timeout=seconds,
+                fl_ctx=context,
+                optional=True,
+            )
+        answer = answers.get(site)
+        code = ReturnCode.ERROR if answer is None else answer.get_return_code()
+        if code == ReturnCode.TIMEOUT:
+            return None
+        if code != ReturnCode.OK or not isinstance(answer.get(DATA), bytes):
+            raise Unreachable(f"{peer!r} does not answer: its site {site!r} has no process in this job ({code}).")
+        return bytes(answer[DATA])
+
+    def serve(self, answer: Callable[[bytes], bytes] | None) -> None:
+        """As `partywise.deployment.wire.relay.Carrier.serve`."""
+        self._answer = answer
+
+    def require_open(self) -> None:
+        """As `partywise.deployment.wire.relay.Carrier.require_open`."""
+        if self._ended.triggered:
+            raise JobEndedError("NVFlare ended the job: its server says which site did not go on; submit it again.")
+
+    def _handle(self, topic: str, request: Shareable, fl_ctx: FLContext) -> Shareable:
+        answer, data = self._answer, request.get(DATA)
+        if answer is None or not isinstance(data, bytes):
+            return make_reply(ReturnCode.SERVICE_UNAVAILABLE)
+        reply = make_reply(ReturnCode.OK)
+        reply[DATA] = answer(data)
+        return reply

@@ -18,8 +18,7 @@ from typing import Any
 from ...core import documents
 from ..session.session import library_digest
 from ..statement import files
-from ..statement.formulas import is_printed, sensitivity
-from ..statement.measurements import COLUMNS, values_in
+from ..statement.measurements import COLUMNS, is_printed, sensitivity, values_in
 from ..statement.statement import FORMAT, facts_of, text_of
 from ..wire.credential import Credential, signature_problem
 from .comparison import deployment_in, first_difference

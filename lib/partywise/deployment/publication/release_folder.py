@@ -37,8 +37,7 @@ from ..outcomes.result import estimate_table, held_estimate
 from ..part import whole
 from ..settings import Deployment
 from ..statement import files
-from ..statement.formulas import formula_of
-from ..statement.measurements import MeasurementReplay, table_of
+from ..statement.measurements import MeasurementReplay, formula_of, table_of
 from ..statement.statement import RunFacts, Statement, text_of
 
 NOBODY = ""

@@ -1,4 +1,7 @@
-"""One party of runs whose parties are processes of their own: programs, their links, and ends that all learn of."""
+"""One party of runs whose parties are processes of their own: programs, their links, and ends that all learn of.
+
+A place without data pays for its noise from its own account (`PrepaidCosts`).
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,16 @@ from typing import cast
 
 import numpy as np
 
-from ...core.errors import JobEndedError, PartyError, PolicyError, RefusalError, StoppedError
+from ...core.errors import CertificationError, JobEndedError, PartyError, PolicyError, RefusalError, StoppedError
 from ...federation.account.interface import EXPERIMENT, RELEASE, Account
 from ...federation.identity import Identity
 from ...federation.place_checks import PlacedRun
 from ...federation.run import Run
 from ...federation.secure_streams import SecureStreams
+from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.random import KEY_BYTES
 from ..wire.interface import Transport
 from ..wire.journal import Journal
-from .guard import PrepaidCosts
 from .last_frames import LastFrames, say_ended
 from .link import SessionLink
 from .outcome import Outcome
@@ -187,3 +190,40 @@ def _check(run: Run, me: str, transport: Transport) -> None:
         raise ValueError(
             f"me={me!r}: the transport connects {transport.me!r} with {transport.peers}, the run has {run.names}."
         )
+
+
+class PrepaidCosts:
+    """The payer of a functionality or a dealer: nothing is drawn on data of others that `Run.charge` did not announce.
+
+    Each announcement is for one draw of that name, profile and unit. Who was told has paid from its own account, or has
+    refused and given nothing away.
+
+    Parameters
+    ----------
+    account : Account
+        That of the place.
+    placed : PlacedRun
+        The run, which keeps what was announced.
+    """
+
+    def __init__(self, account: Account, placed: PlacedRun) -> None:
+        self._account, self._placed = account, placed
+
+    def charge(self, *events: Event) -> None:
+        """As the account's; CertificationError for what was not announced, and nothing is drawn."""
+        for event in events:
+            if _terms(event) not in map(_terms, self._placed.announced):
+                raise CertificationError(
+                    f"{event.mechanism} {event.release_id!r} was not announced: whose data it is of could not pay; say "
+                    "run.charge(holders, announced(...)) with its name and profile before they give anything away."
+                )
+        self._account.charge(*events)
+        for event in events:
+            place = list(map(_terms, self._placed.announced)).index(_terms(event))
+            del self._placed.announced[place]
+
+
+def _terms(event: Event) -> tuple[object, ...]:
+    """What an announcement and its draw have alike."""
+    beside = event.delta_numeric, event.tv, event.shares
+    return event.release_id, event.mechanism, event.unit, event.relation, event.profile, *beside

@@ -126,7 +126,7 @@ def event_of(row: Row) -> Event:
 
 
 def messages_of(rows: Sequence[Row], run: str) -> list[SentMessage | ReceivedMessage | ReservedRow]:
-    """What a party wrote down of one run, for `partywise.deployment.session.union.union`."""
+    """What a party wrote down of one run, for `partywise.deployment.outcomes.joint_results.union`."""
     if run not in runs_of(rows):
         raise AccountError(f"run={run!r} is not in the account of {party_of(rows)!r}: it knows {runs_of(rows)}.")
     sender, kinds = party_of(rows), ("sent", "received", "reserved")
