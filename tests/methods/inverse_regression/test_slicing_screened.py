@@ -138,7 +138,7 @@ def test_screening_moments_and_whitening_read_the_same_records(many, model):
     chosen = np.array([0, 4, 5, 17, 18, 40, 59])
     for screening in ("signs", "votes"):
         records = records_of(data, 2, settings, screening)
-        (X, y), moments = records.records(chosen), records.moments(own=False, columns=chosen)
+        (X, y), moments = records.records(chosen), records.moments(quantile=False, columns=chosen)
         again = client_moments(X, y, data.public_slices, clip=BoxClip(fixed(settings.radius)))
         assert np.array_equal(moments.gram, again.gram) and np.array_equal(moments.sums, again.sums)
     records = records_of(data, 2, settings, "signs")

@@ -456,7 +456,7 @@ def test_records_without_a_choice_of_columns_are_all_columns(model, screening):
     settings = SimulatedSettings(model=model, n=200, clients=2, p=100, active=5)
     client = records_of(simulated(settings), 1, settings, screening)
     X, y = client.records()
-    assert X.shape == (200, 100) and client.moments(own=False).p == 100
+    assert X.shape == (200, 100) and client.moments(quantile=False).p == 100
     chosen = np.array([0, 3, 7, 60, 99])
     some, responses = records_of(simulated(settings), 1, settings, screening).records(chosen)
     assert np.array_equal(y, responses) and np.array_equal(X[:, :5], client.support_records[0])

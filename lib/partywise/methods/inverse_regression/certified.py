@@ -70,9 +70,9 @@ def read_slices(release: Release, statistic: Whole, moments: Moments) -> Release
     unit = statistic.units[-1] * 2.0**moments.bits * moments.n
 
     def table(vector: np.ndarray) -> np.ndarray:
-        made = np.empty((moments.p + 1, moments.n_slices))
-        made[:-1], made[-1] = vector[:split].reshape(moments.n_slices, moments.p).T, vector[split:] / unit
-        return made
+        matrix = np.empty((moments.p + 1, moments.n_slices))
+        matrix[:-1], matrix[-1] = vector[:split].reshape(moments.n_slices, moments.p).T, vector[split:] / unit
+        return matrix
 
     return release.post_process(table)
 

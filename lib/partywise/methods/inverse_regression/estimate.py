@@ -1,4 +1,4 @@
-"""From moments to a basis: aggregation over clients, and pooled sliced inverse regression.
+"""Basis from moments: aggregation over clients, and pooled sliced inverse regression.
 
 Everything here is post-processing where its inputs are releases; nothing reads a record except `sir`.
 """
@@ -301,13 +301,13 @@ def sir(X, y, n_slices: int, n_directions: int, edges=None) -> np.ndarray:
     if slices.n_slices != n_slices:
         raise ValueError(f"n_slices={n_slices!r} but y has {slices.n_slices} classes; make them equal.")
     moments = client_moments(X, y, slices, shift=Clear(X[:1024].mean(axis=0, dtype=float), units=("row",)))
-    found = classical(moments, n_directions)
+    space = classical(moments, n_directions)
     report = {
         f"{moments.empty} of {n_slices} slices hold no record": moments.empty,
-        f"{found.n_floored} eigenvalues of a singular covariance were raised; screen columns first": found.n_floored,
-        "the directions are not identified: strengths are zero or tied": found.unidentified,
+        f"{space.n_floored} eigenvalues of a singular covariance were raised; screen columns first": space.n_floored,
+        "the directions are not identified: strengths are zero or tied": space.unidentified,
     }
     for message, happened in report.items():
         if happened:
             warnings.warn(f"sir: {message}.", UserWarning, stacklevel=2)
-    return found.basis
+    return space.basis

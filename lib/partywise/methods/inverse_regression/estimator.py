@@ -37,7 +37,7 @@ class Settings:
     rows_per_user: int | None
 
     def of_all(self, clients: int) -> Settings:
-        """The same for releases about all records of so many clients: delta is what was given."""
+        """Return the settings for releases about all records of so many clients: delta stays as declared."""
         return self
 
     @property
@@ -52,7 +52,7 @@ class Settings:
 
     @property
     def claimed_delta(self) -> float:
-        """Of the published claim, which adds delta for every release."""
+        """Delta of the published claim, which adds delta for every release."""
         return self.delta * self.releases
 
 
@@ -212,8 +212,8 @@ class SlicedInverseRegression(Transformer):
         names = tuple(client.name for client in clients)
         sizes = tuple(len(client.block["y"]) for client in clients)
         public = PublicFacts(names, sizes, p, slices.n_slices, self.n_directions, slices)
-        found = self._simulate(clients, n, rng, public=public, settings=self._settings())
-        released, self.loss_bound_, self.n_features_in_ = found.moments, None, p
+        estimate = self._simulate(clients, n, rng, public=public, settings=self._settings())
+        released, self.loss_bound_, self.n_features_in_ = estimate.moments, None, p
         if released is not None:
             self.loss_bound_ = loss_bound(released, self.n_directions)
         self._keep_names(frame)
@@ -222,16 +222,18 @@ class SlicedInverseRegression(Transformer):
         return self
 
     def _derive(self) -> None:
-        found = self._fitted_estimate()
-        self.components_, self.columns_ = found.basis.T, found.columns
-        self.noise_errors_ = None if found.noise_errors is None else found.noise_errors.T
-        self.noise_errors_reason_ = found.noise_errors_reason
+        estimate = self._fitted_estimate()
+        self.components_, self.columns_ = estimate.basis.T, estimate.columns
+        self.noise_errors_ = None if estimate.noise_errors is None else estimate.noise_errors.T
+        self.noise_errors_reason_ = estimate.noise_errors_reason
 
     def _check_model(self) -> None:
-        found = self._fitted_estimate()
+        estimate = self._fitted_estimate()
         shape = self.n_features_in_, self.n_directions
-        if found.basis.shape != shape or (found.noise_errors is not None and found.noise_errors.shape != shape):
-            raise ValueError(f"basis has shape {found.basis.shape} where the columns and directions are {shape}")
+        if estimate.basis.shape != shape or (
+            estimate.noise_errors is not None and estimate.noise_errors.shape != shape
+        ):
+            raise ValueError(f"basis has shape {estimate.basis.shape} where the columns and directions are {shape}")
 
     def summary(self) -> str:
         """The directions with what the noise of privacy gives each entry, and what the fit costs.
@@ -251,21 +253,23 @@ class SlicedInverseRegression(Transformer):
         x1            2.12     0.07258
         x2         0.03929     0.07664
         """
-        found, errors = self._fitted_estimate(), self.noise_errors_
+        estimate, errors = self._fitted_estimate(), self.noise_errors_
         rows = [self._cost()]
         if errors is not None:
             rows.append(noise_line("", "an entry"))
             lost = [f"{place + 1}" for place, row in enumerate(errors) if np.any(np.isnan(row))]
             rows += [f"direction {place}: not distinguishable from noise" for place in lost]
-        elif self._options().uses_epsilon and np.isfinite(found.epsilon_claimed):
+        elif self._options().uses_epsilon and np.isfinite(estimate.epsilon_claimed):
             rows.append(noise_line(self.noise_errors_reason_))
         if self.loss_bound_ is not None:
             rows.append(f"projection loss to the true subspace: at most {self.loss_bound_:.3g} (95 %)")
         elif self._options().uses_epsilon:
-            why = found.reason or "its bootstrap is of 'certified' with its standard options alone"
+            why = estimate.reason or "its bootstrap is of 'certified' with its standard options alone"
             rows.append(f"no bound of the loss: {why}")
-        given = [("direction", self.components_)] + ([] if errors is None else [("noise sd", errors)])
-        columns = {f"{title} {place + 1}": own[place] for place in range(self.n_directions) for title, own in given}
+        entries = [("direction", self.components_)] + ([] if errors is None else [("noise sd", errors)])
+        columns = {
+            f"{title} {place + 1}": values[place] for place in range(self.n_directions) for title, values in entries
+        }
         return "\n".join([*rows, *summary_rows(columns, [f"x{column}" for column in range(self.n_features_in_)], 6)])
 
     def _options(self) -> CertifiedOptions | WhitenedOptions | PublishedOptions | ReferenceOptions:

@@ -1,4 +1,4 @@
-"""What everyone may know before a fit of sliced inverse regression, and what a fit returns."""
+"""Public facts before a fit of sliced inverse regression, and the estimate that a fit returns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .subspace import ReleasedMoments
 
 @dataclass(frozen=True, eq=False)
 class PublicFacts:
-    """What everyone knows before data are seen.
+    """Facts that everyone knows before data are seen.
 
     names, sizes : of every client, n_k records; the number of a client is its place among them
     n_columns, n_slices, n_directions : p, H, d
@@ -49,14 +49,14 @@ class PublicFacts:
 
 
 class SlicingOptions(Protocol):
-    """What the options of all protocols say: by which statistic columns are screened."""
+    """Options that all protocols have: the statistic by which columns are screened."""
 
     @property
     def screened_by(self) -> str: ...
 
 
 class CaseSettings(RadiusSetting, Protocol):
-    """What a case says of the clip, of delta, of screening and of persons."""
+    """Settings of a case: clip, delta, screening and rows per person."""
 
     @property
     def delta(self) -> float: ...
@@ -70,7 +70,7 @@ class CaseSettings(RadiusSetting, Protocol):
     def screened(self) -> bool: ...
     @property
     def active(self) -> int:
-        """Where columns are screened, unless the options say how many stay."""
+        """Number of columns that stay after screening, unless the options set it."""
 
     @property
     def rows_per_user(self) -> int | None: ...
@@ -84,17 +84,17 @@ SlicingSpec = ProtocolSpec[Options, object, CaseSettings, PublicFacts]
 
 @dataclass(frozen=True)
 class Estimate:
-    """What every method of the study returns.
+    """Result of every method of the study.
 
     basis : (p, d), only its span counts; NaN if the method found none
     epsilon_claimed : sum of the claims of all kinds of release of a client
-    epsilon : of the grid; clients : how many there were
+    epsilon : of the grid; clients : their number
     columns : those that screening kept, None without screening
     numbers : further scalars of the fit
     noise_errors : (p, d) standard deviation that the noise of privacy gives each entry of the basis, to first order and
         from releases alone, given the columns that were kept; NaN in a direction that cannot be told from noise; None
         without noise, or where ``noise_errors_reason`` states why
-    moments : what a bound of its loss follows from (`partywise.methods.inverse_regression.subspace.loss_bound`); None
+    moments : of the release, for a bound of its loss (`partywise.methods.inverse_regression.subspace.loss_bound`); None
         of others
     status, reason : "ok", or why the basis is not to be used, and the sentence that names the remedy
     """

@@ -26,7 +26,7 @@ EDGE_DRAWS = 1_000_000
 
 @dataclass(frozen=True)
 class Model:
-    """What is fixed about a model: structure dimension, usual number of slices, AR columns or independent ones."""
+    """Constants of a model: structure dimension, usual number of slices, AR columns or independent ones."""
 
     name: str
     n_directions: int

@@ -1,4 +1,4 @@
-"""What one client computes: clipped slice means and second moments, in one pass over its records.
+"""Computations of one client: clipped slice means and second moments, in one pass over its records.
 
 Notation of seed 001, sections 2.2 and 3.1: T = Pi_R(X), M = (m_1, ..., m_H) with m_h = (1/n) sum_i T_i 1(y_i in h),
 and S = T'T/n. Clipped records are whole numbers of steps of the clip, so that their sums are exact in any order and any
@@ -72,7 +72,7 @@ class Moments:
 
     @property
     def step(self) -> float:
-        """What a step is worth."""
+        """Length of a step; 1 without a clip."""
         return 1.0 if self.clip is None else self.clip.step(self.bits)
 
     @cached_property
@@ -173,7 +173,7 @@ def _sum_blocks(
         sums += part
         counts += number
     sums[counts == 0] = 0.0
-    found = Moments(
+    moments = Moments(
         n=n,
         sums=sums.T,
         gram=to_triangle((gram + gram.T) / 2),
@@ -184,7 +184,7 @@ def _sum_blocks(
         clip_share=moved / units if units else 0.0,
         slice_parents=slices.parents,
     )
-    return replace(found, largest_norm=float(np.sqrt(largest)) * found.step)
+    return replace(moments, largest_norm=float(np.sqrt(largest)) * moments.step)
 
 
 def slice_sums(block: np.ndarray, y: np.ndarray, slices: Slices) -> tuple[np.ndarray, np.ndarray]:
@@ -232,10 +232,10 @@ def whitened_means(
 def large_enough(sizes, least: float = 1) -> np.ndarray:
     """Positions of the clients that take part: n_k >= max(least, 1); the others are skipped and reported."""
     counts = np.asarray(sizes)
-    kept = np.flatnonzero(counts >= max(least, 1))
-    if len(kept) == 0:
+    positions = np.flatnonzero(counts >= max(least, 1))
+    if len(positions) == 0:
         raise ValueError(f"sizes={counts.tolist()}: no client has {max(least, 1):.6g} records; all were skipped.")
-    return kept
+    return positions
 
 
 def centre(moments: Moments) -> Moments:

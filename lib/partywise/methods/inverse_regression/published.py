@@ -72,8 +72,8 @@ def vgm_variances(singular, p: int, n_directions: int, floor: float, gap_sign: s
     if gap_sign not in ("decreasing", "printed"):
         raise ValueError(f"gap_sign={gap_sign!r} is unknown; use 'decreasing' or 'printed'.")
     s = np.zeros(p + 1)
-    kept = min(p, len(singular))
-    s[:kept] = singular[:kept]
+    n_values = min(p, len(singular))
+    s[:n_values] = singular[:n_values]
     gaps = np.zeros(p)
     gaps[:n_directions] = (s[:-1] - s[1:])[:n_directions]
     if gap_sign == "printed":

@@ -15,15 +15,15 @@ from .slices import Slices, case_clip, equal_frequency
 
 
 class Records(Protocol):
-    """What a client can compute from its records; ``columns`` None stands for all of them."""
+    """Statistics that a client can compute from its records; ``columns`` None means all of them."""
 
     def records(self, columns: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Records (n, q) of some columns, in increasing order, and responses (n,)."""
 
-    def moments(self, *, own: bool, columns: np.ndarray | None = None, clipped: bool = True) -> Moments:
-        """Moments in the client's own slices or the public ones."""
+    def moments(self, *, quantile: bool, columns: np.ndarray | None = None, clipped: bool = True) -> Moments:
+        """Moments in the client's own quantile slices or the public ones."""
 
-    def differences(self, *, own: bool) -> np.ndarray:
+    def differences(self, *, quantile: bool) -> np.ndarray:
         """(p, H) distances of the slice means of unclipped records from their mean."""
 
     def sign_sums(self) -> np.ndarray:
@@ -34,7 +34,7 @@ class Records(Protocol):
 
 
 class SliceFacts(Protocol):
-    """What records need of the public facts: p, H, the bits of an entry and the public slices."""
+    """Public facts that records need: p, H, the bits of an entry and the public slices."""
 
     @property
     def n_columns(self) -> int: ...
@@ -68,30 +68,30 @@ class ArrayRecords:
     screening: str
 
     def records(self, columns: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """As in `Records`."""
+        """Records (n, q) and responses (n,), as in `Records`."""
         X = self.block["X"]
         return (X if columns is None else X[:, columns]), self.block["y"]
 
-    def moments(self, *, own: bool, columns: np.ndarray | None = None, clipped: bool = True) -> Moments:
-        """As in `Records`; kept ones where there are any."""
+    def moments(self, *, quantile: bool, columns: np.ndarray | None = None, clipped: bool = True) -> Moments:
+        """Moments as in `Records`; stored ones if the block has them."""
         if clipped and columns is None and "sums_fixed" in self.block:
-            return self._stored_moments(own)
+            return self._stored_moments(quantile)
         X, y = self.records(columns)
         clip, bits = (case_clip(self.settings.radius), self.facts.bits) if clipped else (None, None)
-        return client_moments(X, y, self.slices(y, own), clip=clip, bits=bits)
+        return client_moments(X, y, self.slices(y, quantile), clip=clip, bits=bits)
 
-    def differences(self, *, own: bool) -> np.ndarray:
-        """As in `Records`."""
+    def differences(self, *, quantile: bool) -> np.ndarray:
+        """Distances (p, H), as in `Records`."""
         X, y = map(bounded_entries, self.records())
-        return mean_differences(*slice_profile(X, y, self.slices(y, own)))
+        return mean_differences(*slice_profile(X, y, self.slices(y, quantile)))
 
     def sign_sums(self) -> np.ndarray:
-        """As in `Records`."""
+        """Sums of signs (H, p), as in `Records`."""
         X, y = check_records(*map(bounded_entries, self.records()))
         return sign_sums(X, self.facts.public_slices.codes(y), self.facts.n_slices)
 
     def counts(self) -> np.ndarray:
-        """As in `Records`."""
+        """Counts (H,), as in `Records`."""
         return np.bincount(
             self.facts.public_slices.codes(bounded_entries(self.responses)), minlength=self.facts.n_slices
         )
@@ -101,13 +101,13 @@ class ArrayRecords:
         """Responses (n,)."""
         return self.block["y"]
 
-    def slices(self, y: np.ndarray, own: bool) -> Slices:
+    def slices(self, y: np.ndarray, quantile: bool) -> Slices:
         """The client's own slices of its responses, or the public ones."""
-        return own_slices(y, self.facts.public_slices) if own else self.facts.public_slices
+        return own_slices(y, self.facts.public_slices) if quantile else self.facts.public_slices
 
-    def _stored_moments(self, own: bool) -> Moments:
+    def _stored_moments(self, quantile: bool) -> Moments:
         block = self.block
-        which = "own" if own and "sums_own" in block else "fixed"
+        which = "own" if quantile and "sums_own" in block else "fixed"
         return Moments(
             n=int(block[f"counts_{which}"].sum()),
             sums=block[f"sums_{which}"],

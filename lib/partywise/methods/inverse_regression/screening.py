@@ -57,7 +57,7 @@ def mean_differences(means, counts) -> np.ndarray:
 
 
 def ccmd_multiplicity(omega, *, threshold: float | None = None, top: int | None = None) -> np.ndarray:
-    """How many slices of a client select each column, shape (p,): its multiset, sent in the clear.
+    """Number of slices of a client that select each column, shape (p,): its multiset, sent in the clear.
 
     A slice selects the columns whose `mean_differences` exceed the ``threshold`` t of algorithm 3, which the source
     never states, or else its ``top`` columns, the earlier of two equal ones.
@@ -170,12 +170,14 @@ def whole_contrasts(sums, counts, code: AccountedValue, n: int, *, stratum: str 
     x) + 2 (1 - y) <= 68: opposite signs in the slice of the longest column reach it, as do opposite columns.
     """
     counts = np.asarray(counts, dtype=float)
-    sums, given = np.asarray(sums, dtype=float), np.asarray(parameter("code", code), dtype=float)
-    if sums.ndim != 2 or given.ndim != 2 or given.shape[1] != len(sums):
-        raise ValueError(f"code has shape {given.shape} for sums of shape {sums.shape}; it needs one column a slice.")
+    sums, code_matrix = np.asarray(sums, dtype=float), np.asarray(parameter("code", code), dtype=float)
+    if sums.ndim != 2 or code_matrix.ndim != 2 or code_matrix.shape[1] != len(sums):
+        raise ValueError(
+            f"code has shape {code_matrix.shape} for sums of shape {sums.shape}; it needs one column a slice."
+        )
     if counts.shape != (len(sums),) or not n >= 1 or counts.sum() != n or not np.all(np.abs(sums) <= counts[:, None]):
         raise ValueError(f"n={n!r} records do not reach these sums of signs; give the number of records behind them.")
-    rows, p = whole_code(given), sums.shape[1]
+    rows, p = whole_code(code_matrix), sums.shape[1]
     longest = longest_column(rows)
     weights = np.full((len(rows) + 1, p + 1), WEIGHT)
     weights[-1, :-1], weights[:-1, -1] = longest, p
@@ -237,5 +239,5 @@ def about_the_mean_sign(released: np.ndarray) -> np.ndarray:
 
 
 def score(merged) -> np.ndarray:
-    """How far each column (p,) stands out in merged releases (m, p): the sum of its squared contrasts."""
+    """Score of each column (p,) in merged releases (m, p): the sum of its squared contrasts."""
     return np.sum(np.square(np.asarray(merged, dtype=float)), axis=0)

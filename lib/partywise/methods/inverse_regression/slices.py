@@ -49,13 +49,13 @@ class Slices:
         values = np.asarray(y)
         order = np.argsort(self.labels, kind="stable")
         place = np.clip(np.searchsorted(self.labels[order], values), 0, len(order) - 1)
-        found = order[place]
-        if len(values) and np.any(unknown := self.labels[found] != values):
+        numbers = order[place]
+        if len(values) and np.any(unknown := self.labels[numbers] != values):
             label = values[unknown].tolist()[0]
             raise ValueError(
                 f"y has the label {label!r}, which is not in the public set {self.labels.tolist()}; add it."
             )
-        return found
+        return numbers
 
 
 def case_edges(values: ArrayLike) -> Public:
@@ -70,22 +70,22 @@ def case_clip(radius: float) -> BoxClip:
 
 def public_slices(edges: AccountedValue, n_slices: int | None = None) -> Slices:
     """Slices with edges that say where they come from: fixed before the data were seen, or released."""
-    given = parameter("edges", edges)
-    array = np.atleast_1d(np.array(given, dtype=float))
+    value = parameter("edges", edges)
+    array = np.atleast_1d(np.array(value, dtype=float))
     wanted = check_slices(len(array) + 1 if n_slices is None else n_slices)
     if array.ndim != 1 or len(array) != wanted - 1 or not np.all(np.isfinite(array)) or np.any(np.diff(array) <= 0):
         raise ValueError(
-            f"edges={given!r} must be {wanted - 1} finite, strictly increasing numbers for {wanted} slices."
+            f"edges={value!r} must be {wanted - 1} finite, strictly increasing numbers for {wanted} slices."
         )
     return Slices(wanted, array, "public", parents=edges.parents)
 
 
 def class_slices(labels: AccountedValue) -> Slices:
     """One slice a class, from a list of labels without repetition that says where it comes from."""
-    given = parameter("labels", labels)
-    array = np.asarray(given)
+    value = parameter("labels", labels)
+    array = np.asarray(value)
     if array.ndim != 1 or len(np.unique(array)) != len(array):
-        raise ValueError(f"labels={given!r} must be a list of different classes.")
+        raise ValueError(f"labels={value!r} must be a list of different classes.")
     return Slices(check_slices(len(array)), np.empty(0), "labels", array, parents=labels.parents)
 
 

@@ -1,4 +1,4 @@
-"""How far two subspaces are apart, a bound of it from releases alone, and what a screening step kept."""
+"""Distance of two subspaces, a bound of it from releases alone, and metrics of a screening step."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ def angle(B1, B2) -> float:
 
 def screening_metrics(selected, support) -> dict[str, float]:
     """Size, share of the true support kept and number of false positives of a set of column indices."""
-    kept, true = set(map(int, selected)), set(map(int, support))
+    chosen, true = set(map(int, selected)), set(map(int, support))
     if not true:
         raise ValueError("support is empty: there is nothing to keep.")
     return {
-        "selected_columns": float(len(kept)),
-        "support_kept": len(kept & true) / len(true),
-        "false_positives": float(len(kept - true)),
+        "selected_columns": float(len(chosen)),
+        "support_kept": len(chosen & true) / len(true),
+        "false_positives": float(len(chosen - true)),
     }
 
 
@@ -98,15 +98,15 @@ def coordinates(X: np.ndarray, codes: np.ndarray, basis: np.ndarray) -> np.ndarr
     Z = np.asarray(X, dtype=float) @ np.linalg.qr(basis)[0]
     Z = Z - Z.mean(axis=0)
     values, vectors = np.linalg.eigh(Z.T @ Z / len(Z))
-    kept = values > 1e-12 * values[-1]
-    white = Z @ (vectors[:, kept] / np.sqrt(values[kept]))
+    positive = values > 1e-12 * values[-1]
+    white = Z @ (vectors[:, positive] / np.sqrt(values[positive]))
     means, shares = slice_means(white, codes)
     directions = np.linalg.eigh((means.T * shares) @ means)[1][:, ::-1]
     turned = white @ directions
     signs = np.sign(turned.T @ (codes - codes.mean()))
-    found = np.zeros_like(Z)
-    found[:, : turned.shape[1]] = turned * np.where(signs == 0, 1.0, signs)
-    return found
+    padded = np.zeros_like(Z)
+    padded[:, : turned.shape[1]] = turned * np.where(signs == 0, 1.0, signs)
+    return padded
 
 
 def separation(X: np.ndarray, codes: np.ndarray, basis: np.ndarray) -> float:
@@ -125,12 +125,12 @@ def slice_means(Z: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 @dataclass(frozen=True, eq=False)
 class ReleasedMoments:
-    """What a certified release says of the records, and the noise that is in it.
+    """Moments of the records from a certified release, and the noise in them.
 
     means : (p, H) slice means about the released mean; mean : (p,) of the records; shares : (H,) slice proportions
     covariance : (p, p) about the released mean
     sd_means, sd_shares, sd_second : sds of the noise of an entry, the last of the isometric vector
-    records : how many there are
+    records : their number
     """
 
     means: np.ndarray
@@ -160,7 +160,7 @@ def loss_bound(released: ReleasedMoments, n_directions: int, draws: int = DRAWS)
     left, strengths, right = np.linalg.svd(M, full_matrices=False)
     variance = released.sd_means**2 + released.sd_shares**2 * float(released.mean @ released.mean) / p
     noise = (p + H) * (variance + average / (H * N))
-    kept = np.sqrt(np.maximum(strengths**2 - noise, 0.0)) * (np.arange(len(strengths)) < d)
+    debiased = np.sqrt(np.maximum(strengths**2 - noise, 0.0)) * (np.arange(len(strengths)) < d)
     errors = released.sd_means * rng.standard_normal((draws, p, H))
     # The symmetric root does not depend on the signs of eigenvectors, which LAPACK chooses.
     root = (vectors * np.sqrt(values)) @ vectors.T
@@ -169,7 +169,7 @@ def loss_bound(released: ReleasedMoments, n_directions: int, draws: int = DRAWS)
     isometric = sd * rng.standard_normal((draws, p * (p + 1) // 2))
     shares = released.shares + released.sd_shares * rng.standard_normal((draws, H))
     shares += (1 - shares.sum(axis=1, keepdims=True)) / H
-    sums = (left * kept) @ right + np.outer(released.mean, released.shares) + sample + errors
+    sums = (left * debiased) @ right + np.outer(released.mean, released.shares) + sample + errors
     totals = released.mean + errors.sum(axis=2)
     drawn = sums - totals[:, :, None] * shares[:, None, :]
     second = (vectors * values) @ vectors.T + np.outer(released.mean, released.mean)

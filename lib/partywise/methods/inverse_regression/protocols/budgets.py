@@ -1,4 +1,4 @@
-"""How a client's budget is divided among its kinds of release; public numbers only."""
+"""Division of a client's budget among its kinds of release, by public numbers only."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Round:
 
 
 class CertifiedPlan(Plan[Options]):
-    """What everyone knows of a certified fit.
+    """Public facts of a certified fit.
 
-    Where clients share noise, its settings are those of all of them together: delta falls with all records.
+    If clients share noise, its settings are those of all of them together: delta falls with all records.
     """
 
     @classmethod
@@ -109,22 +109,22 @@ def calibrated_epsilons(spec: SlicingSpec[ExactOptions], epsilon: float) -> dict
     if options.calibrate == "claims":
         wanted = float(gdp_mu(sum(budget.values()), settings.delta))
         factor = wanted / math.sqrt(math.fsum(mu * mu for mu in mus.values()))
-    found = {kind: float(gaussian_epsilon(factor * mu / group, settings.release_delta)) for kind, mu in mus.items()}
-    if not all(found.values()):
+    epsilons = {kind: float(gaussian_epsilon(factor * mu / group, settings.release_delta)) for kind, mu in mus.items()}
+    if not all(epsilons.values()):
         raise ValueError(
             f"epsilon is {epsilon:g}: the share of one release of one of {group} records is below what delta "
             f"{settings.release_delta:.3g} gives away; take a larger epsilon, a larger delta_power or a smaller "
             "rows_per_user."
         )
-    return found
+    return epsilons
 
 
 def shares(spec: SlicingSpec[ExactOptions]) -> dict[str, float]:
     """Share of each kind of release in the squared Gaussian-DP parameter of all of them."""
     first = spec.options.screening_share if spec.settings.screened else 0.0
     second = spec.options.second_share
-    found = {"means": (1 - first) * (1 - second), "second": (1 - first) * second}
-    return found | ({"screening": first} if spec.settings.screened else {})
+    fractions = {"means": (1 - first) * (1 - second), "second": (1 - first) * second}
+    return fractions | ({"screening": first} if spec.settings.screened else {})
 
 
 def records_of(spec: SlicingSpec[ExactOptions]) -> int:

@@ -79,7 +79,7 @@ def local_release(
 def local_whole_moments(
     client: Party, plan: MomentsPlan, columns: np.ndarray | None, rng_for: Rng
 ) -> tuple[Whole, Whole]:
-    """What a client adds to the slices and to the second moment of all, which stays with it."""
+    """Return a client's contribution to the slices and the second moment of all, which stays with it."""
     moments = local_moments(client, plan.view, False, columns, True, rng_for)
     return whole_slices(moments), whole_second(moments, mirrored=plan.spec.options.second == "mirrored")
 
@@ -109,16 +109,16 @@ def server_fit(
     standard = aggregation == "mean" and spec.options.second == "goe"
     # Entries above the diagonal have less noise in the isometric vector, and as much in the mirrored triangle.
     least = noise_edge(sds.second * (math.sqrt(2) if spec.options.second == "mirrored" else 1.0), len(M))
-    found = server_basis(stack, shares, covariance, spec.public.n_directions, aggregation=aggregation, least=least)
+    subspace = server_basis(stack, shares, covariance, spec.public.n_directions, aggregation=aggregation, least=least)
     errors = released = None
-    if standard and np.all(np.isfinite(found.basis)):
+    if standard and np.all(np.isfinite(subspace.basis)):
         errors = basis_errors(slices, covariance, mean, spec.public.n_directions, sds)
     # A direction along which noise decides has no bound of its loss.
-    if standard and not found.n_floored and np.all(np.isfinite(found.basis)):
+    if standard and not subspace.n_floored and np.all(np.isfinite(subspace.basis)):
         proportions = slices[-1] + (1 - slices[-1].sum()) / M.shape[1]
         released = ReleasedMoments(M, mean, proportions, covariance, sds.means, sds.shares, sds.second, sum(weights))
     return server_estimate(
-        found,
+        subspace,
         spec,
         errors=errors,
         moments=released,
@@ -152,11 +152,13 @@ def shared_moments(
     mirrored = plan.spec.options.second == "mirrored"
     pooled = shared.moments(plan.n_kept, case_clip(plan.spec.settings.radius))
     slices, second = whole_slices(pooled), whole_second(pooled, mirrored=mirrored)
-    given = run.each(clients, local_whole_moments, plan, columns, run.rng_for)
-    own = run.each(clients, local_first, given)
-    means = shared_release(run, shared, "slice means", own, slices, shared.mu("means"), read_slices, slices, pooled)
-    own, mu = run.each(clients, local_last, given), shared.mu("second")
-    return means, shared_release(run, shared, "second moment", own, second, mu, read_second, mirrored, pooled.p)
+    contributions = run.each(clients, local_whole_moments, plan, columns, run.rng_for)
+    statistics = run.each(clients, local_first, contributions)
+    means = shared_release(
+        run, shared, "slice means", statistics, slices, shared.mu("means"), read_slices, slices, pooled
+    )
+    statistics, mu = run.each(clients, local_last, contributions), shared.mu("second")
+    return means, shared_release(run, shared, "second moment", statistics, second, mu, read_second, mirrored, pooled.p)
 
 
 def fit(run: Run) -> Estimate:

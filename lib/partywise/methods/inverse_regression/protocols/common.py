@@ -1,4 +1,4 @@
-"""What all protocols of this study share: who takes part, a client's records, the final estimate."""
+"""Common parts of all protocols of this study: participating clients, their records, the final estimate."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NO_FORMULA = (
 
 
 class ClientTerms(Terms):
-    """What a release of a client states."""
+    """Terms that a client's release states."""
 
     owner: str
     stratum: str
@@ -42,9 +42,9 @@ class ClientTerms(Terms):
 
 @dataclass(frozen=True)
 class RecordView:
-    """How clients read their records: what they share between methods that read the same.
+    """View of clients on their records, shared by methods that read the same.
 
-    facts : what everyone knows; settings : of the case; screening : by which statistic columns are screened
+    facts : known to everyone; settings : of the case; screening : by which statistic columns are screened
     """
 
     facts: PublicFacts
@@ -57,7 +57,7 @@ class RecordView:
 
 @dataclass(frozen=True)
 class Plan(Generic[Options]):
-    """What everyone knows of a fit before its first message: by it a client's releases are what they are.
+    """Public facts of a fit before its first message, which determine a client's releases.
 
     spec : of the method; epsilon : of the grid
     """
@@ -75,15 +75,15 @@ class Plan(Generic[Options]):
 
     @cached_property
     def view(self) -> RecordView:
-        """How clients read their records."""
+        """View of clients on their records."""
         return RecordView(self.spec.public, self.spec.settings, self.spec.options.screened_by)
 
 
 def participating_clients(run: Run, least: float = 1) -> tuple[list[Party], list[int]]:
     """The clients that are large enough, and their sizes: public numbers."""
     sizes = run.spec.public.sizes[: len(run.parties)]
-    kept = large_enough(sizes, least)
-    return [run.parties[k] for k in kept], [sizes[k] for k in kept]
+    positions = large_enough(sizes, least)
+    return [run.parties[k] for k in positions], [sizes[k] for k in positions]
 
 
 @once
@@ -94,10 +94,10 @@ def local_records(client: Party, view: RecordView, rng_for: Rng) -> Records:
 
 @once
 def local_moments(
-    client: Party, view: RecordView, own: bool, columns: np.ndarray | None, clipped: bool, rng_for: Rng
+    client: Party, view: RecordView, quantile: bool, columns: np.ndarray | None, clipped: bool, rng_for: Rng
 ) -> Moments:
     """Moments of the client in its own slices or the public ones, which stay with it."""
-    moments = local_records(client, view, rng_for).moments(own=own, columns=columns, clipped=clipped)
+    moments = local_records(client, view, rng_for).moments(quantile=quantile, columns=columns, clipped=clipped)
     if clipped:
         client.clips.add_share("radius", moments.clip_share, moments.n * len(moments.sums))
     return moments
@@ -115,7 +115,7 @@ def local_last(client: Party, pair: tuple[object, R]) -> R:
 
 @dataclass(frozen=True)
 class ClientFacts:
-    """What a client's records say of a fit, which stays with it.
+    """Facts of a fit from a client's records, which stay with it.
 
     clip_share : of the entries behind its moments that the public radius clipped; None where nothing is clipped
     counts : (H,) records of the slices; levels : the two least responses, if one slice holds all
@@ -127,13 +127,13 @@ class ClientFacts:
 
 
 def local_facts(
-    client: Party, view: RecordView, own: bool, columns: np.ndarray | None, clipped: bool | None, rng_for: Rng
+    client: Party, view: RecordView, quantile: bool, columns: np.ndarray | None, clipped: bool | None, rng_for: Rng
 ) -> ClientFacts:
-    """What the client's records say, which stays with it; ``clipped`` as of its moments, None where it has none."""
+    """Return the facts from the client's records, which stay with it; ``clipped`` as for its moments, else None."""
     if clipped is None:
         share, counts = None, local_records(client, view, rng_for).counts()
     else:
-        moments = local_moments(client, view, own, columns, clipped, rng_for)
+        moments = local_moments(client, view, quantile, columns, clipped, rng_for)
         share, counts = moments.clip_share if clipped else None, moments.counts
     responses = client.block.get("y") if np.count_nonzero(counts) == 1 else None
     levels = () if responses is None else tuple(np.unique(responses)[:2].tolist())
@@ -143,11 +143,12 @@ def local_facts(
 def with_facts(estimate: Estimate, facts: Mapping[str, ClientFacts], weights: Sequence[int]) -> Estimate:
     """The estimate, with the share of all its entries that were clipped, and with what its records do not tell."""
     local = list(facts.values())
-    shares = [one.clip_share for one in local if one.clip_share is not None]
+    shares = [client_facts.clip_share for client_facts in local if client_facts.clip_share is not None]
     if shares:
         share = float(np.average(shares, weights=weights))
         estimate = replace(estimate, numbers=estimate.numbers | {"entry_clip_share": share})
-    counts, levels = np.sum([one.counts for one in local], axis=0), {x for one in local for x in one.levels}
+    counts = np.sum([client_facts.counts for client_facts in local], axis=0)
+    levels = {level for client_facts in local for level in client_facts.levels}
     if np.count_nonzero(counts) > 1:
         return estimate
     if len(levels) == 1:
@@ -159,7 +160,7 @@ def with_facts(estimate: Estimate, facts: Mapping[str, ClientFacts], weights: Se
 
 @dataclass(frozen=True)
 class Choice:
-    """Which columns a client selects without noise: own slices or public ones, and the rule of each slice."""
+    """Rule by which a client selects columns without noise: own slices or public ones, and the rule per slice."""
 
     own: bool
     threshold: float | None
@@ -169,14 +170,14 @@ class Choice:
 @once
 def local_choice(client: Party, view: RecordView, rule: Choice, rng_for: Rng) -> Clear:
     """Multiset of columns that the client's slices select: no noise, so that it is unprotected."""
-    omega = local_records(client, view, rng_for).differences(own=rule.own)
+    omega = local_records(client, view, rng_for).differences(quantile=rule.own)
     chosen = ccmd_multiplicity(omega, threshold=rule.threshold, top=rule.top)
-    found = np.flatnonzero(chosen)
-    return Clear(np.stack([found, chosen[found]]), units=("row",), owner=client.name)
+    columns = np.flatnonzero(chosen)
+    return Clear(np.stack([columns, chosen[columns]]), units=("row",), owner=client.name)
 
 
 def server_table(choices: Sequence[np.ndarray], n_columns: int) -> np.ndarray:
-    """How many slices of each client selected each column (K, p)."""
+    """Return the number of slices of each client that selected each column, shape (K, p)."""
     table = np.zeros((len(choices), n_columns), dtype=np.int64)
     for row, (columns, multiplicity) in zip(table, choices, strict=True):
         row[columns] = multiplicity
@@ -222,18 +223,20 @@ def server_basis(
 ) -> Subspace:
     """Basis from received slice means, each (p, H), and the merged second moment (p, p); NaN if nothing can be made.
 
-    least : what noise makes of an eigenvalue, as of `partywise.methods.inverse_regression.estimate.invert`
+    least : eigenvalue that noise alone gives, as of `partywise.methods.inverse_regression.estimate.invert`
     """
     stack = np.stack(means)
     if not (np.all(np.isfinite(stack)) and np.all(np.isfinite(second))):
         return failed_subspace(stack.shape[1], n_directions)
     if inversion == "floor" and not np.linalg.eigvalsh(second)[-1] > 0:
         return failed_subspace(stack.shape[1], n_directions)
-    found = aggregate(stack, weights, second, n_directions, aggregation=aggregation, inversion=inversion, least=least)
+    subspace = aggregate(
+        stack, weights, second, n_directions, aggregation=aggregation, inversion=inversion, least=least
+    )
     if estimator == "sir":
-        return found
+        return subspace
     mean = np.tensordot(np.asarray(weights) / np.sum(weights), stack, 1)
-    return Subspace(dp_lda(mean, second, inversion), found.strengths, found.n_floored, found.indefinite, False)
+    return Subspace(dp_lda(mean, second, inversion), subspace.strengths, subspace.n_floored, subspace.indefinite, False)
 
 
 def failed_subspace(p: int, n_directions: int) -> Subspace:
@@ -242,7 +245,7 @@ def failed_subspace(p: int, n_directions: int) -> Subspace:
 
 
 def server_estimate(
-    found: Subspace,
+    subspace: Subspace,
     spec: SlicingSpec[object],
     *,
     epsilon_claimed: float,
@@ -259,36 +262,36 @@ def server_estimate(
     errors : of the basis, from noise; records : of all clients that take part, where the verdict is asked for
     """
 
-    def spread(kept: np.ndarray) -> np.ndarray:
+    def spread(rows: np.ndarray) -> np.ndarray:
         if columns is None:
-            return kept
-        whole = np.zeros((spec.public.n_columns, kept.shape[1]))
-        whole[columns] = kept
+            return rows
+        whole = np.zeros((spec.public.n_columns, rows.shape[1]))
+        whole[columns] = rows
         return whole
 
     flags = {
-        "floored_eigenvalues": found.n_floored,
-        "indefinite": found.indefinite,
-        "unidentified": found.unidentified,
+        "floored_eigenvalues": subspace.n_floored,
+        "indefinite": subspace.indefinite,
+        "unidentified": subspace.unidentified,
     }
     errors = None if errors is None else spread(errors)
     scalars: dict[str, float | int | bool | str | None] = {**flags, **numbers}
-    status, reason = ("ok", "") if records is None else verdict(found, records, math.isfinite(epsilon))
-    basis = orient(spread(found.basis))
+    status, reason = ("ok", "") if records is None else verdict(subspace, records, math.isfinite(epsilon))
+    basis = orient(spread(subspace.basis))
     why = NO_FORMULA if errors is None and math.isfinite(epsilon) else ""
     return Estimate(basis, epsilon_claimed, epsilon, clients, columns, scalars, errors, moments, status, reason, why)
 
 
-def verdict(found: Subspace, records: int, noisy: bool) -> tuple[str, str]:
+def verdict(subspace: Subspace, records: int, noisy: bool) -> tuple[str, str]:
     """Status of a basis and the sentence for it; ``noisy``: whether noise was added."""
-    p = len(found.basis)
+    p = len(subspace.basis)
     if p > records:
         reason = f"X has {p} columns and {records} records: their covariance has no inverse; screen columns first"
         return "more_columns_than_records", reason
-    lost = not np.all(np.isfinite(found.basis))
-    if not lost and not found.n_floored:
+    lost = not np.all(np.isfinite(subspace.basis))
+    if not lost and not subspace.n_floored:
         return "ok", ""
-    which = f"no eigenvalue of {p}" if lost else f"{p - found.n_floored} of {p} eigenvalues"
+    which = f"no eigenvalue of {p}" if lost else f"{p - subspace.n_floored} of {p} eigenvalues"
     if noisy:
         cause, remedy = "stand out from the noise", "use more records, a larger epsilon or fewer columns"
     else:

@@ -1,4 +1,4 @@
-"""What the noise of privacy gives each entry of the basis: standard deviations to first order, from releases alone.
+"""Standard deviations that the noise of privacy gives entries of the basis: to first order, from releases alone.
 
 Perturbation of the leading eigenvectors of M M' and of a power of the covariance. Post-processing, at no cost.
 """
@@ -104,7 +104,7 @@ class _Power:
 
     @classmethod
     def of(cls, covariance: np.ndarray, power: float) -> _Power:
-        """Of a covariance with a positive eigenvalue."""
+        """Return the power of a covariance that has a positive eigenvalue."""
         lifted, vectors, n_raised, _ = floored_spectrum(covariance)
         values, powers = np.linalg.eigvalsh(covariance), lifted**power
         apart = values[:, None] - values
@@ -117,7 +117,7 @@ class _Power:
     def propagate(
         self, terms: Sequence[tuple[np.ndarray, np.ndarray]], mean: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """What noise of the covariance makes of the sum of A dP x over terms (A, x), dP the change of the power.
+        """Propagate noise of the covariance to the sum of A dP x over terms (A, x), dP the change of the power.
 
         (p,) variances for isometric noise of sd 1, and (p, p) the derivative by the mean.
         """

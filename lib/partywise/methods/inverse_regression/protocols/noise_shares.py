@@ -35,7 +35,7 @@ Values = TypeVarTuple("Values")
 
 @dataclass(frozen=True)
 class SharedNoise(Generic[Options]):
-    """What the program knows of clients that release sums: their keys, the plan, and N, the records of all."""
+    """State of the program for clients that release sums: their keys, the plan, and N, the records of all."""
 
     keys: PairKeys
     plan: CertifiedPlan[Options]

@@ -57,11 +57,11 @@ from .common import (
 
 
 class PublishedPlan(Plan[PublishedOptions]):
-    """What everyone knows of a fit as published; its epsilon is that of the slice means."""
+    """Public facts of a fit as published; its epsilon is that of the slice means."""
 
     @cached_property
     def second(self) -> SecondMomentRule:
-        """What a client's second moment depends on."""
+        """Rule of a client's second moment."""
         options, epsilon = self.spec.options, self.spec.settings.epsilon_second or self.epsilon
         return SecondMomentRule(
             options.slices == "quantile", options.centre, options.cov_clipped, options.cov_scale, epsilon
@@ -94,7 +94,7 @@ class PublishedPlan(Plan[PublishedOptions]):
 
 @dataclass(frozen=True)
 class SecondMomentRule:
-    """What a release of a second moment depends on besides the records: the same for either noise on slice means.
+    """Inputs of a second moment's release besides the records: the same for either noise on slice means.
 
     own, centre, clipped : of the moments; scale : of lemma 1's noise; epsilon : claimed
     """
@@ -123,7 +123,7 @@ def local_shaped(
 
 
 def local_terms(client: Party, columns: np.ndarray | None) -> ClientTerms:
-    """What both releases of a client state."""
+    """Return the terms that both releases of a client state."""
     # How many columns there are, and with them the sensitivity, was chosen in the clear.
     parents: tuple[str, ...] = () if columns is None else (UNPROVED,)
     return {"owner": client.name, "stratum": cell_of("clients", client.name), "data_dependent_parameters": parents}
@@ -196,7 +196,7 @@ def server_fit(
     """Aggregation and inversion, whatever the noise left; the noise sd is that of the last client."""
     spec, (columns, completed) = plan.spec, selected
     noise = plan.noise(weights[-1], len(means[-1]))
-    found = server_basis(
+    subspace = server_basis(
         means,
         weights,
         weighted_mean(seconds, weights),
@@ -206,7 +206,7 @@ def server_fit(
         estimator=spec.options.estimator,
     )
     return server_estimate(
-        found,
+        subspace,
         spec,
         epsilon_claimed=plan.epsilon + plan.second.epsilon,
         epsilon=plan.epsilon,

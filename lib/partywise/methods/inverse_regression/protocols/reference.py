@@ -37,8 +37,8 @@ from .common import (
 
 def local_clear(client: Party, plan: Plan, columns: np.ndarray | None, rng_for: Rng) -> Clear:
     """Slice means (p, H), second moment (p, p) and slice counts (H,) as they are."""
-    own, clipped = plan.spec.options.slices == "quantile", plan.spec.options.clipped
-    moments = local_moments(client, plan.view, own, columns, clipped, rng_for)
+    quantile, clipped = plan.spec.options.slices == "quantile", plan.spec.options.clipped
+    moments = local_moments(client, plan.view, quantile, columns, clipped, rng_for)
     return Clear([moments.means, moments.second, moments.counts], units=("row",), owner=client.name)
 
 
@@ -59,12 +59,12 @@ def server_fit(
     gram = to_triangle(n * weighted_mean(seconds, weights))
     pooled = Moments(n, n * weighted_mean(means, weights), gram, n_h, "quantile")
     if spec.options.kernel == "classical":
-        found = classical(pooled, d)
+        subspace = classical(pooled, d)
     else:
         about = centre(pooled)
-        found = server_basis([about.means], [1], about.second, d, estimator=spec.options.estimator)
+        subspace = server_basis([about.means], [1], about.second, d, estimator=spec.options.estimator)
     return server_estimate(
-        found, spec, epsilon_claimed=inf, epsilon=inf, clients=len(weights), columns=columns, records=n
+        subspace, spec, epsilon_claimed=inf, epsilon=inf, clients=len(weights), columns=columns, records=n
     )
 
 
@@ -81,6 +81,6 @@ def fit(run: Run) -> Estimate:
     moments = run.gather(clients, "server", "moments", local_clear, plan, columns, run.rng_for)
     weights = spec.public.sizes[: len(clients)]
     estimate = run.at("server", server_fit, moments, weights, columns, spec)
-    own, clipped = spec.options.slices == "quantile", spec.options.clipped
-    facts = run.each(clients, local_facts, plan.view, own, columns, clipped, run.rng_for)
+    quantile, clipped = spec.options.slices == "quantile", spec.options.clipped
+    facts = run.each(clients, local_facts, plan.view, quantile, columns, clipped, run.rng_for)
     return run.assemble(with_facts, estimate, facts, weights)

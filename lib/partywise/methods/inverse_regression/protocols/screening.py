@@ -44,9 +44,9 @@ from .noise_shares import SharedNoise, shared_release
 
 @dataclass(frozen=True, eq=False)
 class ScreeningRound:
-    """What the server heard in one round.
+    """Aggregate of one round at the server.
 
-    columns : (q,) of which it was; aggregate : (m, q) contrasts about the mean signs, or votes (1, q), over all clients
+    columns : (q,) screened ones; aggregate : (m, q) contrasts about the mean signs, or votes (1, q), over all clients
     weight : inverse variance of the noise, in units that all rounds share
     """
 
@@ -88,16 +88,16 @@ def shared_screening(
     shared: SharedNoise[ExactOptions],
 ) -> Release:
     """One round of all clients together, as a release at the server."""
-    own = run.each(clients, local_whole_screening, plan, step, columns, run.rng_for)
+    statistics = run.each(clients, local_whole_screening, plan, step, columns, run.rng_for)
     public, name = plan.spec.public, f"{step.message} {step.number}"
     total = whole_votes(np.zeros(public.n_columns), kept_columns(plan.spec))
     if step.message == "votes":
-        return shared_release(run, shared, name, own, total, step.mu, read_votes)
+        return shared_release(run, shared, name, statistics, total, step.mu, read_votes)
     counts = np.zeros(public.n_slices)
     counts[0] = shared.records
     q = public.n_columns if step.number == 1 else plan.rounds[step.number - 2].keep
     total = whole_contrasts(np.zeros((public.n_slices, q)), counts, code_of(plan), shared.records)
-    return shared_release(run, shared, name, own, total, step.mu, read_contrasts, total, shared.records)
+    return shared_release(run, shared, name, statistics, total, step.mu, read_contrasts, total, shared.records)
 
 
 def read_votes(release: Release) -> Release:
@@ -119,7 +119,7 @@ def local_sign_sums(client: Party, view: RecordView, rng_for: Rng) -> np.ndarray
 @once
 def local_differences(client: Party, view: RecordView, rng_for: Rng) -> np.ndarray:
     """(p, H) distances of the means of the public slices from the mean of the records."""
-    return local_records(client, view, rng_for).differences(own=False)
+    return local_records(client, view, rng_for).differences(quantile=False)
 
 
 @once
@@ -155,7 +155,7 @@ def local_screening(client: Party, plan: ExactPlan, step: Round, columns: np.nda
 def local_whole_screening(
     client: Party, plan: ExactPlan, step: Round, columns: np.ndarray | None, rng_for: Rng
 ) -> Whole:
-    """What a client adds to a round of all, which stays with it."""
+    """Return a client's contribution to a round of all, which stays with it."""
     view, size = plan.view, kept_columns(plan.spec)
     if step.message == "votes":
         return whole_votes(top_votes(local_differences(client, view, rng_for), size), size)
@@ -164,17 +164,17 @@ def local_whole_screening(
 
 
 def server_listen_shared(
-    rounds: Sequence[ScreeningRound], release: Release, records: int, *given: *tuple[Round, np.ndarray | None]
+    rounds: Sequence[ScreeningRound], release: Release, records: int, *inputs: *tuple[Round, np.ndarray | None]
 ) -> tuple[ScreeningRound, ...]:
-    """What was opened so far, with another round of all clients together."""
-    return server_listen(rounds, [release.value], [records], *given)
+    """Return the rounds so far with another one, of all clients together."""
+    return server_listen(rounds, [release.value], [records], *inputs)
 
 
 def server_listen(
-    rounds: Sequence[ScreeningRound], *given: *tuple[Sequence[np.ndarray], Sequence[int], Round, np.ndarray | None]
+    rounds: Sequence[ScreeningRound], *inputs: *tuple[Sequence[np.ndarray], Sequence[int], Round, np.ndarray | None]
 ) -> tuple[ScreeningRound, ...]:
-    """What was heard so far, with another round."""
-    return (*rounds, server_heard(*given))
+    """Return the rounds so far with another one."""
+    return (*rounds, server_heard(*inputs))
 
 
 def server_heard(
@@ -194,8 +194,8 @@ def server_columns(rounds: Sequence[ScreeningRound], step: Round, spec: SlicingS
     """The columns that stay after the rounds so far, increasing: the best by all that was heard of them."""
     left = rounds[-1].columns
     total = np.zeros_like(rounds[-1].aggregate)
-    for one in rounds:
-        total += one.weight * one.aggregate[:, np.searchsorted(one.columns, left)]
+    for opened in rounds:
+        total += opened.weight * opened.aggregate[:, np.searchsorted(opened.columns, left)]
     scores = total[0] if step.message == "votes" else score(total)
     return left[vote_select(scores, step.keep, spec.public.n_directions)]
 

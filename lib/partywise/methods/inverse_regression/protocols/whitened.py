@@ -120,7 +120,7 @@ def server_merge(
 
 
 def server_hand_on(second: Release) -> Release | Public | Clear:
-    """The same from a release of all clients together."""
+    """Return the second moment and mean (p + 1, p) from a release of all clients together."""
     return server_merge([second.value], [1], [second])
 
 
@@ -139,14 +139,14 @@ def server_fit(
     """
     counted = sum(weights), plan.variance(clients[1])
     spec, d, covariance = plan.spec, plan.spec.public.n_directions, server_covariance(answer.value)
-    found, errors, sd_means = failed_subspace(len(covariance), d), None, None
+    subspace, errors, sd_means = failed_subspace(len(covariance), d), None, None
     if whitens(covariance):
-        found = unwhiten(np.stack(means), weights, covariance, d, least_eigenvalue(plan, counted))
+        subspace = unwhiten(np.stack(means), weights, covariance, d, least_eigenvalue(plan, counted))
         sd_means = noise_sd(releases[1])
         sds = deviations(plan, releases, weights, counted)
         errors = basis_errors(weighted_mean(means, weights), covariance, answer.value[-1], d, sds)
     return server_estimate(
-        found,
+        subspace,
         spec,
         epsilon_claimed=plan.epsilon_claimed,
         epsilon=plan.epsilon,
@@ -207,8 +207,8 @@ def fit(run: Run) -> Estimate:
         second = shared_second(run, shared, clients, columns, counted)
         answer = run.at("server", server_hand_on, second)
         released, shrunk = shared_whitened(run, shared, clients, columns, counted, answer)
-        given = answer, released, second, shared.records, columns, plan, n
-        estimate = run.at("server", server_fit_shared, *given)
+        inputs = answer, released, second, shared.records, columns, plan, n
+        estimate = run.at("server", server_fit_shared, *inputs)
     else:
         # 1. second moments, merged
         seconds = run.gather(clients, "server", "second moment", local_second, plan, columns, counted, run.rng_for)

@@ -1,4 +1,4 @@
-"""What a client computes of its records in the two rounds of ``whitened``, and both rounds of all clients together."""
+"""Computations of a client in the two rounds of ``whitened``, and both rounds of all clients together."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def public_radius(plan: WhitenedPlan, p: int, counted: tuple[int, float]) -> flo
 
 
 def least_eigenvalue(plan: WhitenedPlan, counted: tuple[int, float]) -> float:
-    """What noise makes of an eigenvalue of the merged second moment, from public numbers; 0 without noise."""
+    """Return the eigenvalue of the merged second moment that noise alone gives, by public numbers; 0 without noise."""
     mu = release_mu(plan.budget["second"], plan.spec.settings.release_delta)
     squared = second_clip(plan, counted).length(plan.n_kept) ** 2 * (1 + MEAN_SHARE)
     records, variance = counted
@@ -53,7 +53,7 @@ def least_eigenvalue(plan: WhitenedPlan, counted: tuple[int, float]) -> float:
 
 
 def second_clip(plan: WhitenedPlan, counted: tuple[int, float]) -> WholeClip:
-    """How records are clipped before their second moment is released."""
+    """Return the clip of records before their second moment is released."""
     radius = public_radius(plan, plan.n_kept, counted)
     if radius is None:
         return case_clip(plan.spec.settings.radius)
@@ -120,12 +120,13 @@ def shared_second(
     plan = shared.plan
     pooled = shared.moments(plan.n_kept, second_clip(plan, counted))
     moments = run.each(clients, local_clipped_moments, plan, columns, counted, run.rng_for)
-    own, total, mu = run.each(clients, local_whole_second, moments), whole_second_and_mean(pooled), shared.mu("second")
-    return shared_release(run, shared, "second moment", own, total, mu, read_second_and_mean, pooled)
+    statistics = run.each(clients, local_whole_second, moments)
+    total, mu = whole_second_and_mean(pooled), shared.mu("second")
+    return shared_release(run, shared, "second moment", statistics, total, mu, read_second_and_mean, pooled)
 
 
 def local_whole_second(client: Party, moments: Moments) -> Whole:
-    """What a client adds to the second moment and the mean of all, which stays with it."""
+    """Return a client's contribution to the second moment and the mean of all, which stays with it."""
     return whole_second_and_mean(moments)
 
 
@@ -143,23 +144,23 @@ def shared_whitened(
     total = whole_slices(pooled)
     moments = run.broadcast("server", clients, MERGED, answer)
     for client in clients:
-        given = total, plan, columns, counted, moments, run.received(client, MERGED), run.rng_for
-        drawn.append(run.at(client, local_whole_whitened, *given))
+        inputs = total, plan, columns, counted, moments, run.received(client, MERGED), run.rng_for
+        drawn.append(run.at(client, local_whole_whitened, *inputs))
     places = list(zip(clients, drawn, strict=True))
-    own = per_place({client.name: run.at(client, local_first, found) for client, found in places})
+    statistics = per_place({client.name: run.at(client, local_first, whitened) for client, whitened in places})
     name, mu = "whitened slice means", shared.mu("means")
-    shrunk = [run.at(client, local_last, found) for client, found in places]
-    return shared_release(run, shared, name, own, total, mu, read_slices, total, pooled), shrunk
+    shrunk = [run.at(client, local_last, whitened) for client, whitened in places]
+    return shared_release(run, shared, name, statistics, total, mu, read_slices, total, pooled), shrunk
 
 
 def local_whole_whitened(
     client: Party,
     total: Whole,
-    *given: *tuple[WhitenedPlan, np.ndarray | None, tuple[int, float], np.ndarray, Sequence[Release], Rng],
+    *inputs: *tuple[WhitenedPlan, np.ndarray | None, tuple[int, float], np.ndarray, Sequence[Release], Rng],
 ) -> tuple[Whole, float]:
-    """What a client adds to the whitened slices of all, and the share of its records that shrank; both stay with it.
+    """Return a client's part of the whitened slices of all, and its share of shrunk records; both stay with it.
 
-    Nothing is added, where the merged covariance has no positive eigenvalue.
+    Nothing is added if the merged covariance has no positive eigenvalue.
     """
-    moments = local_whitened_moments(client, *given)
+    moments = local_whitened_moments(client, *inputs)
     return (total, math.nan) if moments is None else (whole_slices(moments), moments.clip_share)

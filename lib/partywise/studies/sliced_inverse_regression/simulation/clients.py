@@ -71,7 +71,7 @@ class SimulatedRecords(ArrayRecords):
     @cached_property
     def quantile_slices(self) -> Slices:
         """The client's own quantile slices; two classes are public."""
-        return self.slices(self.support_records[1], own=True)
+        return self.slices(self.support_records[1], quantile=True)
 
     @cached_property
     def refined_slices(self) -> Slices:
@@ -130,9 +130,9 @@ class SimulatedRecords(ArrayRecords):
         cache |= zip(missing.tolist(), np.array(self.sign_columns.records(missing).T), strict=True)
         return np.stack([cache[j] for j in null.tolist()]).T
 
-    def differences(self, *, own: bool) -> np.ndarray:
+    def differences(self, *, quantile: bool) -> np.ndarray:
         """Distances (p, H) of the slice means of unclipped records from their mean."""
-        return mean_differences(*self.profile(self.quantile_slices if own else self.facts.public_slices))
+        return mean_differences(*self.profile(self.quantile_slices if quantile else self.facts.public_slices))
 
     def profile(self, slices: Slices) -> tuple[np.ndarray, np.ndarray]:
         """Unclipped means (p, H) of every slice and its counts (H,), for the own slices or the public ones."""
