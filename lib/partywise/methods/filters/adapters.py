@@ -94,7 +94,7 @@ def flower_mod(
                 ErrorCode.CLIENT_APP_RAISED_EXCEPTION, "the app replied with an error: see the log of the site"
             )
         try:
-            made = filter if isinstance(filter, CertifiedFilter) else require_account(filter(context))
+            site_filter = filter if isinstance(filter, CertifiedFilter) else require_account(filter(context))
             content, trained = RecordDict(), len(reply.content.array_records)
             if trained > 1 or (trained and len(received) != 1):
                 raise ValueError(f"{len(received)} records of arrays came and {trained} go back: send one for one.")
@@ -110,15 +110,15 @@ def flower_mod(
             for key, record in records:
                 content[key] = numbers.get(key, record)
                 if isinstance(record, ArrayRecord):
-                    arrays = _move_model(made, named, received[0], _arrays(record))
+                    arrays = _move_model(site_filter, named, received[0], _arrays(record))
                     content[key] = ArrayRecord({name: Array(array) for name, array in arrays.items()})
             return Reply(content, reply_to=message)
         except Exception as error:
             LOG.exception("a reply was not released; the server hears that it was not, and nothing else.")
-            told = (
+            detail = (
                 type(error).__name__ if isinstance(error, BudgetExceeded | AccountError) else "see the log of the site"
             )
-            return refuse(ErrorCode.MOD_FAILED_PRECONDITION, f"not released: {told}")
+            return refuse(ErrorCode.MOD_FAILED_PRECONDITION, f"not released: {detail}")
 
     return mod
 
@@ -173,8 +173,10 @@ def _arrays(record: ArrayRecord) -> Arrays:
     return {name: array.numpy() for name, array in record.items()}
 
 
-def _move_model(made: CertifiedFilter, public: Mapping[str, str], old: Arrays, new: Arrays) -> dict[str, np.ndarray]:
-    """What was received, moved by the release of the update; ValueError unless it can be one, by names and shapes."""
+def _move_model(
+    site_filter: CertifiedFilter, public: Mapping[str, str], old: Arrays, new: Arrays
+) -> dict[str, np.ndarray]:
+    """Return the received arrays, moved by the released update; ValueError if names, shapes or types differ."""
     if set(old) != set(new):
         raise ValueError(f"arrays {sorted(new)} are sent back where {sorted(old)} were received: keep their names.")
     update = dict[str, np.ndarray]()
@@ -185,7 +187,7 @@ def _move_model(made: CertifiedFilter, public: Mapping[str, str], old: Arrays, n
             raise ValueError(f"array {name!r} of type {array.dtype} is sent back in another one: keep its type.")
         difference = name not in public and {array.dtype.kind, new[name].dtype.kind} == {"f"}
         update[name] = np.subtract(new[name], array, dtype=float) if difference else new[name]
-    noisy = made.arrays(update, public=public)
+    noisy = site_filter.arrays(update, public=public)
     with np.errstate(over="ignore"):
         return {
             name: noisy[name] if name in public else np.asarray(array + noisy[name]).astype(array.dtype)

@@ -307,23 +307,24 @@ class CertifiedFilter:
         """
         self.require_whole_updates()
         open_names = reasons(public)
-        found = {name: np.asarray(value) for name, value in update.items()}
-        private = sorted(set(found) - set(open_names))
+        values = {name: np.asarray(value) for name, value in update.items()}
+        private = sorted(set(values) - set(open_names))
         for name in private:
-            if found[name].dtype.kind != "f":
+            if values[name].dtype.kind != "f":
                 raise TypeError(
-                    f"array {name!r} of type {found[name].dtype} is not of floating-point numbers, so that noise would "
-                    f"change what it means: leave it out of the update, or name it, public={{{name!r}: 'because ...'}}."
+                    f"array {name!r} of type {values[name].dtype} is not of floating-point numbers, so that noise "
+                    "would change what it means: leave it out of the update, or name it, "
+                    f"public={{{name!r}: 'because ...'}}."
                 )
-        if not sum(found[name].size for name in private):
-            raise ValueError(f"update={sorted(found)} holds no number to release: nothing leaves.")
-        flat = np.concatenate([found[name].ravel() for name in private], dtype=float)
-        noisy, ends = self.release(flat[None]).value, np.cumsum([found[name].size for name in private])
+        if not sum(values[name].size for name in private):
+            raise ValueError(f"update={sorted(values)} holds no number to release: nothing leaves.")
+        flat = np.concatenate([values[name].ravel() for name in private], dtype=float)
+        noisy, ends = self.release(flat[None]).value, np.cumsum([values[name].size for name in private])
         parts = dict(zip(private, np.split(noisy, ends[:-1]), strict=True))
         with np.errstate(over="ignore"):
             return {
                 name: parts[name].reshape(old.shape).astype(old.dtype) if name in parts else old
-                for name, old in found.items()
+                for name, old in values.items()
             }
 
     def require_whole_updates(self) -> None:
@@ -352,12 +353,12 @@ class CertifiedFilter:
 
     @property
     def epsilon(self) -> float:
-        """What may be spent."""
+        """Epsilon of the budget."""
         return self._budget.epsilon
 
     @property
     def delta(self) -> float:
-        """At which epsilons are meant."""
+        """Delta of the budget, at which epsilons are stated."""
         return self._budget.delta
 
     @property
@@ -371,10 +372,10 @@ class CertifiedFilter:
         return float(gaussian_epsilon(math.sqrt(spending.amount_spent), self.delta))
 
     def __repr__(self) -> str:
-        kept = "in memory" if self.account is None else f"in {self.account}"
+        place = "in memory" if self.account is None else f"in {self.account}"
         return (
             f"CertifiedFilter(clip={self.clip:g}, mu={self.mu:.6g}, unit={self.unit!r}, owner={self.owner!r}; budget "
-            f"epsilon {self.epsilon:g} at delta {self.delta:g}, counted {kept})"
+            f"epsilon {self.epsilon:g} at delta {self.delta:g}, counted {place})"
         )
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -436,14 +437,14 @@ class CertifiedFilter:
         """The generator, which asks its own payer as well, if it has one."""
         if self._rng is None:
             return SecureRandom(payer=payer)
-        own = payer_of(self._rng)
-        return charge_to(self._rng, payer if own is None else _All((own, payer)))
+        inner = payer_of(self._rng)
+        return charge_to(self._rng, payer if inner is None else _All((inner, payer)))
 
     @property
     def _digest(self) -> str:
-        """What the rows of an account say of the filter that paid."""
-        told = [self.clip, self.mu, self.unit, self.owner, self.epsilon, self.delta]
-        return hashlib.sha256(json.dumps(["certified_filter", *told]).encode()).hexdigest()
+        """Digest of the filter that paid, in the rows of an account."""
+        fields = [self.clip, self.mu, self.unit, self.owner, self.epsilon, self.delta]
+        return hashlib.sha256(json.dumps(["certified_filter", *fields]).encode()).hexdigest()
 
 
 class _MemoryAccount:
@@ -453,7 +454,7 @@ class _MemoryAccount:
         self.spending = Spending(budget, party=owner)
 
     def charge(self, *events: Event) -> None:
-        """As of `partywise.privacy.payer.Payer`."""
+        """Charge events to the account, as `partywise.privacy.payer.Payer` does."""
         self.spending.require("", events)
 
 
@@ -464,7 +465,7 @@ class _All:
         self._payers = payers
 
     def charge(self, *events: Event) -> None:
-        """As of `partywise.privacy.payer.Payer`."""
+        """Charge events to every payer, as `partywise.privacy.payer.Payer` does."""
         for payer in self._payers:
             payer.charge(*events)
 

@@ -15,7 +15,7 @@ from .certified import CertifiedFilter, public_numbers, reasons, require_account
 
 
 class CertifiedDXOFilter(Filter):
-    """As `partywise.methods.filters.adapters.dxo_filter` says; arguments as of `CertifiedFilter`, all plain values.
+    """Filter of `partywise.methods.filters.adapters.dxo_filter`; arguments of `CertifiedFilter`, all plain values.
 
     ``arrays`` states type and shape of every array of the model by its name: ``{"weights": ["float32", 2, 2]}``.
     """

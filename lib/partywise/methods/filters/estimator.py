@@ -137,16 +137,16 @@ class FederatedLogistic(Predictor):
         return self
 
     def _derive(self) -> None:
-        found = self._fitted_estimate().coefficients
-        self.coef_, self.intercept_ = found[:-1], float(found[-1])
+        coefficients = self._fitted_estimate().coefficients
+        self.coef_, self.intercept_ = coefficients[:-1], float(coefficients[-1])
 
     def _check_model(self) -> None:
         check_coefficients("coefficients", self._fitted_estimate().coefficients, self.n_features_in_)
         check_classes(self)
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        found: np.ndarray = _with_intercept(self._records(X, 2, LIKE)) @ self._fitted_estimate().coefficients
-        return found
+        scores: np.ndarray = _with_intercept(self._records(X, 2, LIKE)) @ self._fitted_estimate().coefficients
+        return scores
 
 
 def _with_intercept(X: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What privacy layers hold in exact arithmetic, for the worst pair of updates, where it is not a Gaussian pair alone.
+"""Guarantees of privacy layers in exact arithmetic, for the worst pair of updates, unless it is a Gaussian pair alone.
 
 Neighbours are the worst pair of one client's updates of norm C: by ``replace_one`` an update becomes its opposite and
 moves by 2 C, by ``zero_out`` it becomes 0 and moves by C. Nothing bounds what one record moves, so a record of a client
@@ -57,14 +57,14 @@ def adaptive_epsilon(
     points = np.linspace(-12.0, 12.0, SHARES)
     density = np.exp(-(points**2) / 2) * (points[1] - points[0]) / math.sqrt(2 * math.pi)
 
-    def delta_at(epsilon: float, own: int, other: int) -> float:
-        count = own + count_sd * points
-        ratio = ((count - other) ** 2 - (count - own) ** 2) / (2 * count_sd**2)
+    def delta_at(epsilon: float, mean: int, other: int) -> float:
+        count = mean + count_sd * points
+        ratio = ((count - other) ** 2 - (count - mean) ** 2) / (2 * count_sd**2)
         mu = moved * np.exp(RATE * (count / clients - TARGET)) / multiplier
         return float(density @ _pair_delta(mu, epsilon - ratio))
 
-    def epsilon_at(own: int, other: int) -> float:
-        return bisect(lambda epsilon: delta_at(epsilon, own, other) > delta, 0.0, 1e4, gap=1e-12)[1]
+    def epsilon_at(mean: int, other: int) -> float:
+        return bisect(lambda epsilon: delta_at(epsilon, mean, other) > delta, 0.0, 1e4, gap=1e-12)[1]
 
     return max(epsilon_at(clients, clients - 1), epsilon_at(clients - 1, clients))
 
@@ -106,10 +106,10 @@ def svt_index_probability(
         tail: np.ndarray = 0.5 * np.exp(-np.abs(margin))
         return np.where(margin < 0, tail, 1 - tail)
 
-    own, other = accepts(first), accepts(others)
+    p_first, other = accepts(first), accepts(others)
     none = np.log1p(-other)
     alone = -np.expm1(entries * none) / (entries * other)
-    return float(np.mean(own * alone / -np.expm1(np.log1p(-own) + (entries - 1) * none)))
+    return float(np.mean(p_first * alone / -np.expm1(np.log1p(-p_first) + (entries - 1) * none)))
 
 
 def svt_index_epsilon(entries: int, epsilon: float, value: float = 1e-5) -> float:
@@ -139,19 +139,19 @@ def mask_bits(key_bits: int) -> int:
 
 
 def unreachable(outputs: np.ndarray, value: float) -> np.ndarray:
-    """Which outputs no noise makes of a value: none of the three floats next to output - value adds up to it.
+    """Mark outputs that no noise makes of a value: none of the three floats next to output - value adds up to it.
 
     Parameters
     ----------
     outputs : ndarray of float
         In the type in which the layer adds.
     value : float
-        What noise would have been added to.
+        Value to which noise would have been added.
 
     Returns
     -------
     ndarray of bool
-        Where it is true the output tells that the value was another one, whatever epsilon the noise is said to have.
+        True where the output reveals that the value was another one, whatever the epsilon of the noise.
     """
     at = outputs.dtype.type(value)
     noise = outputs - at

@@ -1,4 +1,4 @@
-"""What everyone knows before clients train together, and what they end with."""
+"""Public facts before clients train together, and the result of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class PublicFacts:
-    """What is public of the data: coefficients D, and rows of each client, in the order of the sites that hold them.
+    """Public facts of the data: coefficients D, and rows of each client, in the order of the sites that hold them.
 
     spans : of the columns of statistics, first edge, width and end of what bins tile
     """
@@ -38,7 +38,7 @@ class PublicFacts:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What a run ends with; what a protocol does not have is empty.
+    """Result of a run; fields that a protocol lacks are empty.
 
     epsilon_claimed : by the source's own formula, of a round where nothing is composed; nan where it claims nothing
     coefficients : (D,), the intercept last

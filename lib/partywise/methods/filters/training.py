@@ -1,4 +1,4 @@
-"""What a client computes in federated training, and what a privacy layer makes of its update: arrays in, arrays out."""
+"""Computations of a client in federated training, and of privacy layers on its update: arrays in, arrays out."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def local_updates(start: np.ndarray, X: np.ndarray, y: np.ndarray, steps: int, s
 
     X : (c, n, D) records; y : (c, n) labels 0 and 1
     """
-    found = np.repeat(start[None].astype(X.dtype), len(X), axis=0)
+    coefficients = np.repeat(start[None].astype(X.dtype), len(X), axis=0)
     # Labels are float64, and so is every number but the first margins: records are cast once, not in every product.
     records = X.astype(float, copy=False)
     for number in range(steps):
-        rest = residuals(((records if number else X) @ found[:, :, None])[:, :, 0], y)
-        found = found - step * (rest[:, None, :] @ records)[:, 0, :] / X.shape[1]
-    return np.asarray(found - start, dtype=float)
+        rest = residuals(((records if number else X) @ coefficients[:, :, None])[:, :, 0], y)
+        coefficients = coefficients - step * (rest[:, None, :] @ records)[:, 0, :] / X.shape[1]
+    return np.asarray(coefficients - start, dtype=float)
 
 
 def record_gradients(at: np.ndarray, X: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -68,7 +68,7 @@ def percentile_rows(rows: np.ndarray) -> np.ndarray:
 
 
 def plain_rows(rows: np.ndarray, options: FedavgOptions) -> np.ndarray:
-    """What a layer makes of updates (n, D) before it adds noise, if it adds any."""
+    """Return the updates (n, D) as a layer changes them before it adds noise, if it adds any."""
     if options.layer == "percentile":
         return percentile_rows(rows)
     if options.layer == "exclude_vars":

@@ -57,7 +57,7 @@ def quantise(parameters: Arrays, examples: float, rng: Generator) -> list[np.nda
 
 
 def secure_masks(integers: Arrays, *, private: int, pairs: Sequence[tuple[int, bool]]) -> list[np.ndarray]:
-    """What a client sends: integers plus its private mask, plus or minus the mask of each pair, modulo 2^32.
+    """Mask the integers of a client: plus its private mask, plus or minus the mask of each pair, modulo 2^32.
 
     Parameters
     ----------

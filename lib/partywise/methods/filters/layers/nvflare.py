@@ -167,7 +167,7 @@ def _chunks(size: int) -> Iterator[slice]:
 
 
 def _shares(counts: Sequence[int], wanted: int, replace: bool, rng: Generator) -> Iterator[int]:
-    """How many of ``wanted`` draws fall into each group: binomial or hypergeometric, one after the other."""
+    """Yield the number of ``wanted`` draws in each group: binomial or hypergeometric, one after the other."""
     left = sum(counts)
     for place, count in enumerate(counts):
         if place == len(counts) - 1:

@@ -1,4 +1,4 @@
-"""What NVFlare (``nvflare`` 2.9.0) does to statistics of a client before it sends them, restated.
+"""Changes of NVFlare (``nvflare`` 2.9.0) to statistics of a client before it sends them, restated.
 
 Defaults are those of ``nvflare/job_config/stats_job.py:35-38``; another version may differ.
 """

@@ -43,7 +43,7 @@ ALL = frozenset({"label", "features"})
 
 @dataclass(frozen=True)
 class Plan:
-    """What everyone knows before the first round.
+    """Public facts before the first round.
 
     sites : clients and rows of each client at each site; epsilon, delta : of the target
     """
@@ -71,22 +71,22 @@ class Plan:
 
     @property
     def certificate(self) -> SensitivityCertificate:
-        """How far one client moves the mean under a fixed clip."""
+        """Certificate of how far one client moves the mean under a fixed clip."""
         return certificate_of(2 * self.options.bound * float(self.shares.max()), "updates are clipped, weights public")
 
     def name(self, number: int) -> str:
-        """What the coefficients after a round are called."""
+        """Return the name of the coefficients after a round."""
         return f"model {number + 1}"
 
     def announcements(self) -> tuple[Event, ...]:
-        """What all rounds under a fixed clip cost each client, whose updates the server has."""
+        """Return the cost of all rounds under a fixed clip to each client, whose updates the server has."""
         profile = Gaussian(sigma=self.sd).privacy_profile(self.certificate)
         names = map(self.name, range(self.options.rounds))
         return tuple(announcement(self.certificate, profile, "gaussian", name, trust_model="local") for name in names)
 
     @property
     def epsilon_claimed(self) -> float:
-        """What the layer says of itself."""
+        """Epsilon that the layer claims; nan without a claim."""
         options = self.options
         if options.central:
             return epsilon_of(1 / options.multiplier, self.delta, options.rounds)
@@ -97,7 +97,7 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """What the server has after a round: coefficients, the next clip, and under a fixed clip what it releases.
+    """State of the server after a round: coefficients, the next clip, and under a fixed clip the released model.
 
     norm : median length of an update, which only an evaluator reads
     """
@@ -115,10 +115,10 @@ def local_message(client: Party, at: np.ndarray, plan: Plan, number: int, rng_fo
     rng, cell = rng_for("noise", client.name, number), cell_of("clients", client.name)
     if options.layer == "certified" and math.isfinite(plan.epsilon):
         # Of each round anew: the ledger adds up what all of them cost.
-        found = CertifiedFilter.for_rounds(
+        certified = CertifiedFilter.for_rounds(
             options.bound, plan.epsilon, plan.delta, options.rounds, "user", owner=client.name, rng=rng, stratum=cell
         )
-        return found.release(updates, release_id=name)
+        return certified.release(updates, release_id=name)
     if options.layer == "svt":
         certificate = certificate_of(2 * SVT_GAMMA, "entries are clipped", norm="linf", records=1)
         statistic = Bounded(np.clip(updates, -SVT_GAMMA, SVT_GAMMA), certificate, cell)
@@ -153,7 +153,7 @@ def server_round(last: Round, updates: Sequence[np.ndarray], plan: Plan, number:
         total = sum(share * np.atleast_2d(rows).sum(axis=0) for share, rows in zip(shares, updates, strict=True))
         return Round(last.coefficients + total, last.clip, math.nan)
     rows, rng = np.concatenate(updates), rng_for("noise", SERVER, number)
-    weights = np.repeat(shares, [len(one) for one in updates])
+    weights = np.repeat(shares, [len(site_rows) for site_rows in updates])
     mean, lengths = last.coefficients + weights @ clip_rows(rows, last.clip), np.linalg.norm(rows, axis=1)
     if options.layer == "fixed_clipping":
         model = Gaussian(sigma=plan.sd)(Bounded(mean, plan.certificate), rng, release_id=plan.name(number))
@@ -163,8 +163,8 @@ def server_round(last: Round, updates: Sequence[np.ndarray], plan: Plan, number:
     counted = np.count_nonzero((lengths > last.clip) == (options.direction == "shipped"))
     ((noisy,),) = add_noise([np.array([float(counted)])], count_sd, rng)
     bound = last.clip * math.exp(-RATE * (float(noisy) / len(rows) - TARGET))
-    (found,) = add_noise([mean], multiplier * bound / len(rows), rng)
-    return Round(found, bound, float(np.median(lengths)))
+    (coefficients,) = add_noise([mean], multiplier * bound / len(rows), rng)
+    return Round(coefficients, bound, float(np.median(lengths)))
 
 
 def server_model(now: Round, received: tuple[AccountedValue, ...], plan: Plan, number: int) -> Release | Public | Clear:
@@ -180,8 +180,8 @@ def server_answer(rounds: Sequence[Round], plan: Plan) -> Estimate:
     return Estimate(
         plan.epsilon_claimed,
         rounds[-1].coefficients,
-        clips=np.array([one.clip for one in rounds]) if moving else np.zeros(0),
-        norms=np.array([one.norm for one in rounds[1:]]) if moving else np.zeros(0),
+        clips=np.array([state.clip for state in rounds]) if moving else np.zeros(0),
+        norms=np.array([state.norm for state in rounds[1:]]) if moving else np.zeros(0),
     )
 
 

@@ -26,7 +26,7 @@ from ..training import by_client, local_updates
 
 
 def local_words(client: Party, first: str, options: MasksOptions, rng_for: Rng) -> tuple[Clear, Public]:
-    """What a client sends, and the seed that it gives away afterwards."""
+    """Return the masked words of a client, and the seed that it reveals afterwards."""
     X, y = by_client(client.block)
     update = local_updates(np.zeros(X.shape[-1]), X, y, options.steps, options.step)[0]
     integers = quantise([update], X.shape[1], rng_for("rounding", client.name))

@@ -46,7 +46,7 @@ def local_gradient(
     if math.isinf(epsilon):
         return Clear(clip_rows(gradients, options.clip).sum(axis=0), units=("row",), owner=client.name)
     # Of each round anew: the ledger adds up what all of them cost.
-    made = CertifiedFilter.for_rounds(
+    certified = CertifiedFilter.for_rounds(
         options.clip,
         epsilon,
         delta,
@@ -56,7 +56,7 @@ def local_gradient(
         rng=rng_for("noise", client.name, number),
         stratum=cell_of("clients", client.name),
     )
-    return made.release(gradients, release_id=f"gradient {number} of {client.name}")
+    return certified.release(gradients, release_id=f"gradient {number} of {client.name}")
 
 
 def server_step(at: np.ndarray, sums: Sequence[np.ndarray], step: float, records: int) -> np.ndarray:

@@ -51,7 +51,7 @@ def local_statistics(
 
 
 def server_answer(extremes: tuple[np.ndarray, ...], histograms: tuple[dict[str, np.ndarray], ...]) -> Estimate:
-    """What arrived."""
+    """Return the statistics that arrived."""
     return Estimate(extremes=extremes, histograms=histograms)
 
 
