@@ -24,12 +24,12 @@ from .rows import UNPROTECTED, matched_rows, work
 
 @dataclass(frozen=True)
 class Alignment:
-    """What `align` returns.
+    """Result of `align`.
 
     rows : (n,) int64 by party: positions of the common records among its identifiers, in one order for all
     n : number of common records
     transcript : every message, in order
-    ledger : what each of them cost; the row of an aligned record is disclosed (epsilon = inf)
+    ledger : the cost of each of them; the row of an aligned record is disclosed (epsilon = inf)
     received_bytes : bytes that reached each participant, the analyst included
     exponentiations, hashes : multiplications of points, and identifiers hashed, by all parties together
     """
@@ -120,12 +120,13 @@ def align(
     if len(identifiers) < 2:
         raise ValueError(f"identifiers has {len(identifiers)} parties: records are aligned between at least two.")
     rules = IdentifierRules(as_text, normalise, duplicates, missing)  # type: ignore[arg-type]
-    own = {name: prepare_identifiers(values, rules, name) for name, values in identifiers.items()}
+    prepared = {name: prepare_identifiers(values, rules, name) for name, values in identifiers.items()}
     if mode == "sha256":
         warnings.warn(UNPROTECTED, UserWarning, stacklevel=2)
-    roles = ("active", *["passive"] * (len(own) - 1))
+    roles = ("active", *["passive"] * (len(prepared) - 1))
     parties = [
-        Party(name, role, {"ids": np.array(texts)}) for (name, (texts, _)), role in zip(own.items(), roles, strict=True)
+        Party(name, role, {"ids": np.array(texts)})
+        for (name, (texts, _)), role in zip(prepared.items(), roles, strict=True)
     ]
     run = Run(
         parties,
@@ -135,9 +136,9 @@ def align(
         spec=None,
         extra=(ANALYST,),
     )
-    found, n = simulate(lambda run: matched_rows(run, mode), run)
-    rows = {name: kept[by_place(found)[name]] for name, (_, kept) in own.items()}
+    matches, n = simulate(lambda run: matched_rows(run, mode), run)
+    rows = {name: positions[by_place(matches)[name]] for name, (_, positions) in prepared.items()}
     transcript = Transcript(run.channel.transcript())
     received = {name: sum(row["bytes"] for row in transcript if row["receiver"] == name) for name in run.names}
-    done = work(mode, [len(kept) for _, kept in own.values()])
+    done = work(mode, [len(positions) for _, positions in prepared.values()])
     return Alignment(rows, n, transcript, run.channel.ledger, received, **done)

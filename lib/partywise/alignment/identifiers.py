@@ -26,27 +26,27 @@ def prepare_identifiers(
     values: object, rules: IdentifierRules, owner: str, where: str = "of align"
 ) -> tuple[list[str], np.ndarray]:
     """Identifiers as they are compared, and which records they belong to."""
-    given = list_identifiers(values, owner)
-    kept = [place for place, value in enumerate(given) if not is_missing(value)]
-    if len(kept) < len(given) and rules.missing == "error":
+    entries = list_identifiers(values, owner)
+    positions = [place for place, value in enumerate(entries) if not is_missing(value)]
+    if len(positions) < len(entries) and rules.missing == "error":
         raise count_error(
             owner,
-            len(given) - len(kept),
-            len(given),
+            len(entries) - len(positions),
+            len(entries),
             "missing",
             f"fill them in, or leave these records out (missing='drop' {where})",
         )
-    texts = as_texts([given[place] for place in kept], rules, owner, where)
+    texts = as_texts([entries[place] for place in positions], rules, owner, where)
     counts = Counter(texts)
     if len(counts) < len(texts):
         if rules.duplicates == "error":
             remedy = f"give each record its own, or leave them out (duplicates='first' or 'drop' {where})"
             raise count_error(owner, len(texts) - len(counts), len(texts), "used by an earlier record already", remedy)
         chosen = alone(texts, counts) if rules.duplicates == "drop" else first_of_each(texts)
-        texts, kept = [texts[place] for place in chosen], [kept[place] for place in chosen]
+        texts, positions = [texts[place] for place in chosen], [positions[place] for place in chosen]
     if not texts:
-        raise ValueError(f"no identifiers of {owner!r} are left of {len(given)}: give at least one record its own.")
-    return texts, np.array(kept, dtype=np.int64)
+        raise ValueError(f"no identifiers of {owner!r} are left of {len(entries)}: give at least one record its own.")
+    return texts, np.array(positions, dtype=np.int64)
 
 
 def list_identifiers(values: Any, owner: str) -> list[Any]:

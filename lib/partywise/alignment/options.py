@@ -1,4 +1,4 @@
-"""How a protocol finds the common records of parties whose rows arrive unaligned; standard library only."""
+"""Options of the search for common records of parties whose rows arrive unaligned; standard library only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Mode = Literal["psi", "hmac", "sha256"]
 
 @dataclass(frozen=True)
 class AlignmentOptions:
-    """What every protocol on vertically split records may set.
+    """Options of every protocol on vertically split records.
 
     alignment : how common records are found where the parties' rows arrive unaligned; not read where they are aligned
     """
@@ -29,7 +29,7 @@ class AlignmentOptions:
 @final
 @dataclass(frozen=True)
 class IdentifierRules:
-    """How all parties write identifiers, agreed before anything is sent.
+    """Rules by which all parties write identifiers, agreed before anything is sent.
 
     as_text : format of whole numbers as text, such as ``06d``; without it they are refused, for "42" is not "042"
     normalise : whether blanks around an identifier and the case of its letters count for nothing

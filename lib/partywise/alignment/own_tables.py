@@ -49,23 +49,23 @@ def has_tables(settings: object) -> bool:
 
 def file_of(settings: OwnTables, me: str) -> str | None:
     """The file of a party; None for a place without data."""
-    return next((one.file for one in settings.tables if one.party == me), None)
+    return next((table.file for table in settings.tables if table.party == me), None)
 
 
 def own_records(settings: OwnTables, me: str, folder: Path) -> OwnRecords:
     """A party's own table with its ids; DataMissing counts ids that are missing or double."""
-    own = next(one for one in settings.tables if one.party == me)
-    form = settings.text_of(own)
-    if is_typed(own.file) or max(form.lines_above, form.lines_below, form.header_rows - 1):
+    entry = next(entry for entry in settings.tables if entry.party == me)
+    form = settings.text_of(entry)
+    if is_typed(entry.file) or max(form.lines_above, form.lines_below, form.header_rows - 1):
         raise DataMissing(
-            f"{own.file}: the common records are written as CSV text with one row of names; give the table as such."
+            f"{entry.file}: the common records are written as CSV text with one row of names; give the table as such."
         )
-    table, name = read_table(own_content(own.file, folder), own.file, form), own.id or settings.id
+    table, name = read_table(own_content(entry.file, folder), entry.file, form), entry.id or settings.id
     try:
-        ids, _ = prepare_identifiers(table.ids(name), IdentifierRules(), me, f"in {own.file}")
+        ids, _ = prepare_identifiers(table.ids(name), IdentifierRules(), me, f"in {entry.file}")
     except ValueError as error:
         # An alignment has no rules for double and missing ids: such records are corrected in the file.
-        raise DataMissing(f"{own.file}: {str(error).partition(':')[0]}: correct the column {name!r}.") from None
+        raise DataMissing(f"{entry.file}: {str(error).partition(':')[0]}: correct the column {name!r}.") from None
     return OwnRecords(table, table.header.index(name), ids)
 
 
@@ -73,11 +73,11 @@ def parties_with(settings: OwnTables, me: str, ids: Sequence[str]) -> list[Party
     """The data holders in their order, with the ids of one of them."""
     return [
         Party(
-            one.party,
-            "active" if one.party == settings.response_party else "passive",
-            {"ids": np.array(ids)} if one.party == me else {},
+            table.party,
+            "active" if table.party == settings.response_party else "passive",
+            {"ids": np.array(ids)} if table.party == me else {},
         )
-        for one in settings.tables
+        for table in settings.tables
     ]
 
 

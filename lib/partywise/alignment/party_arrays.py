@@ -1,4 +1,4 @@
-"""What a party holds at the common records, checked before it is used: its columns, and vectors beside them."""
+"""Arrays of a party at the common records, checked before use: its columns, and vectors next to them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def columns_of(block: Mapping[str, np.ndarray], rows: np.ndarray, names: Sequenc
     _check_rows(f"X of {party!r}", len(X), rows)
     if X.dtype.kind not in "fiub":
         raise ValueError(f"X of {party!r} holds {X.dtype} values: encode them as numbers, a factor as indicators.")
-    found = np.ascontiguousarray(X[rows], dtype=float)
-    wrong = np.argwhere(~np.isfinite(found))
+    columns = np.ascontiguousarray(X[rows], dtype=float)
+    wrong = np.argwhere(~np.isfinite(columns))
     if len(wrong):
         row, column = wrong[0]
         raise ValueError(
-            f"column {names[column]!r} of {party!r} has the value {found[row, column]} in record {rows[row]}: fill or "
-            "drop incomplete records first."
+            f"column {names[column]!r} of {party!r} has the value {columns[row, column]} in record {rows[row]}: fill "
+            "or drop incomplete records first."
         )
-    return found
+    return columns
 
 
 def vector_of(block: Mapping[str, np.ndarray], rows: np.ndarray, name: str, party: str) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How every protocol on vertically split records begins: which rows of every party are the common records.
+"""First step of every protocol on vertically split records: the rows of every party that are common records.
 
 Aligned records are the training records of the fold, in the order in which they lie, and no message is sent. Records
 that arrive unaligned are matched by the identifiers in the block ``ids`` of every party: text, each once.
@@ -49,7 +49,7 @@ def local_texts(party: Party) -> list[str]:
 
 
 def matched_rows(run: Run, mode: Mode, matcher: str = ANALYST) -> tuple[PerPlace[np.ndarray], int]:
-    """As `common_rows`, by the identifiers of all parties; ``matcher`` is a place without data."""
+    """Match rows as in `common_rows`, by the identifiers of all parties; ``matcher`` is a place without data."""
     if len(run.parties) < 2:
         raise ValueError(f"parties has {len(run.parties)}: records are aligned between at least two.")
     return WAYS[mode](run, run.each(run.parties, local_texts), matcher)
