@@ -198,8 +198,8 @@ class Channel:
         self._check_ends(sender, receiver, name, payload)
         payload = self.leaving(sender, payload)
         # The values of many rounds are many: unasked, a message leaves what it cost.
-        kept = payload if self.record else None
-        self._enter(sender, receiver, name, payload, *measure(payload, name), kept, pays=True)
+        recorded = payload if self.record else None
+        self._enter(sender, receiver, name, payload, *measure(payload, name), recorded, pays=True)
         return read_only(visible(payload))
 
     def enter(
@@ -252,7 +252,7 @@ class Channel:
         payload: Payload,
         shape: tuple[int, ...],
         size: int,
-        kept: Payload | None,
+        recorded: Payload | None,
         *,
         pays: bool = False,
     ) -> Message:
@@ -261,18 +261,18 @@ class Channel:
         kind, argument = KINDS[type(payload)], argument_of(payload)
         message = Message(len(self._messages), sender, receiver, name, kind, argument, event, shape, size)
         self._messages.append(message)
-        if kept is None:
+        if recorded is None:
             # One value for 10,000 receivers that is made of 10,000 leaves what it cost once.
             if self._emptied is None or payload is not self._emptied[0]:
                 self._emptied = payload, strip_value(payload)
-            kept = self._emptied[1]
+            recorded = self._emptied[1]
         if self.record:
-            self._payloads.append(kept)
-        self._heard.setdefault((receiver, name), []).append(kept)
+            self._payloads.append(recorded)
+        self._heard.setdefault((receiver, name), []).append(recorded)
         return message
 
     def leaving(self, sender: str, payload: Payload) -> Payload:
-        """What a payload is on this channel: in a real run a cipher that closes nothing is in the clear.
+        """Return a payload as it is on this channel: in a real run a cipher that closes nothing is in the clear.
 
         Unless it is for a place that is trusted with it.
 
@@ -330,7 +330,7 @@ class Channel:
         return tuple(self._heard.get((receiver, name), ()))
 
     def view(self, *parties: str) -> tuple[tuple[Message, Any], ...]:
-        """What colluding participants saw: the messages that reached one of them, with their values, ciphers closed.
+        """List what colluding participants saw: the messages that reached one of them, with values, ciphers closed.
 
         Parameters
         ----------
@@ -410,9 +410,9 @@ class Channel:
             return self._account_cipher(sender, receiver, name, payload)
         if isinstance(payload, Release):
             return self._account_release(sender, receiver, name, payload, pays)
-        last, shared, found = self._shared
+        last, shared, event_id = self._shared
         if isinstance(payload, Clear) and (sender, name, payload) == last and not shared.isdisjoint(("*", receiver)):
-            return found
+            return event_id
         audience = _audience(payload, receiver)
         if not {"*", receiver} & set(audience):
             raise CertificationError(f"payload {name!r}: the value is for {audience}, not for {receiver!r}.")
@@ -429,13 +429,13 @@ class Channel:
         if pays:
             self._pay(rows)
         stored = [self.ledger.append(event).release_id for event in rows]
-        found = stored[0] if stored else ""
+        event_id = stored[0] if stored else ""
         if isinstance(payload, Clear) and payload.audience is not None:
             # Its rows are the same for every receiver; of a hundred owners, they are many.
-            self._shared = (sender, name, payload), frozenset(audience), found
+            self._shared = (sender, name, payload), frozenset(audience), event_id
         if kind is not None:
-            self._charged[kind] = found
-        return found
+            self._charged[kind] = event_id
+        return event_id
 
     def _pay(self, rows: Sequence[Event]) -> None:
         """Charge the rows of what is in the clear that the ledger does not hold yet."""
@@ -453,12 +453,12 @@ class Channel:
             )
         kind = sender, receiver, cipher.keys, cipher.knows, tuple(charges.items())
         if kind not in self._charged:
-            found = []
+            events = []
             for owner, units in charges.items():
                 if owner != receiver:
                     row = f"cipher/{owner}/{sender}>{receiver}/{'+'.join(sorted(units))}/{'+'.join(cipher.keys)}"
-                    found.append(closed_event(row, owner, units, (receiver,), cipher.keys, cipher.knows))
-            stored = [self.ledger.append(event).release_id for event in found]
+                    events.append(closed_event(row, owner, units, (receiver,), cipher.keys, cipher.knows))
+            stored = [self.ledger.append(event).release_id for event in events]
             self._charged[kind] = stored[0] if stored else ""
         return self._charged[kind]
 
@@ -509,7 +509,7 @@ class Channel:
 
 
 def _audience(payload: Public | Clear, receiver: str) -> tuple[str, ...]:
-    """Who shares the rows of a value: whoever it names, or its receiver alone."""
+    """Names that share the rows of a value: those that it names, or its receiver alone."""
     named = payload.audience if isinstance(payload, Clear) else None
     if named is None:
         return (receiver,)
@@ -534,7 +534,7 @@ def _open_rows(
 
 
 def _charge(sender: str, name: str, audience: tuple[str, ...], payload: Public | Clear) -> Hashable:
-    """What decides the rows of a value that no release is part of: values of one kind in many rounds have the same."""
+    """Key of the rows of a value that no release is part of: values of one kind in many rounds have the same."""
     if not isinstance(payload, Clear):
         return None
     parts = [part for part in payload.made_of if isinstance(part, Clear) and not part.made_of]

@@ -99,7 +99,7 @@ class Cipher:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Who must all be in a view that opens it, besides a receiver."""
+        """Holders that must all be in a view that opens it, in addition to a receiver."""
         return self.holders or (self.key_holder,)
 
     def charges(self, sender: str) -> dict[str, tuple[str, ...]]:
@@ -125,18 +125,18 @@ class Cipher:
         """
         if not self.made_of:
             return {sender: ("row",)}
-        found: dict[str, tuple[str, ...]] = {}
+        units_by_owner: dict[str, tuple[str, ...]] = {}
         for part in self.made_of:
             if isinstance(part, Clear):
                 units = part.charges(sender)
             else:
                 units = {part.event.owner: (part.event.unit,)} if isinstance(part, Release) else {}
-            for owner, own in units.items():
-                found[owner] = tuple(dict.fromkeys((*found.get(owner, ()), *own)))
-        return found
+            for owner, owner_units in units.items():
+                units_by_owner[owner] = tuple(dict.fromkeys((*units_by_owner.get(owner, ()), *owner_units)))
+        return units_by_owner
 
     def with_parts(self, parts: Sequence[AccountedValue]) -> "Cipher":
-        """The same, computed from some parts more.
+        """Return the cipher, computed from some parts more.
 
         Parameters
         ----------

@@ -40,7 +40,7 @@ def encode(value: object) -> bytes:
 
 
 def encode_parts(value: object) -> list[bytes | memoryview]:
-    """What `encode` joins: views of arrays as they lie in memory, where they lie one entry after the other."""
+    """Parts that `encode` joins: views of arrays as they lie in memory, where they lie one entry after the other."""
     raw: list[bytes | memoryview] = []
     header = json.dumps(_describe(value, raw), separators=(",", ":")).encode()
     return [len(header).to_bytes(8, "big"), header, *raw]
@@ -141,7 +141,7 @@ def _count(number: object) -> int:
 
 
 def _end(at: int, size: int, data: bytes | memoryview) -> int:
-    """Where an array that begins at a place ends."""
+    """End of an array that begins at a place."""
     if at + size > len(data):
         raise ValueError(f"data has {len(data)} bytes and describes {at + size}: it is not an encoded value.")
     return at + size
@@ -171,7 +171,7 @@ def pack(payload: Payload) -> bytes:
 
 
 def pack_parts(payload: Payload) -> list[bytes | memoryview]:
-    """What `pack` joins, arrays where they lie."""
+    """Parts that `pack` joins, arrays where they lie."""
     return encode_parts(_form(payload, value=True))
 
 
@@ -181,7 +181,7 @@ def unpack(data: bytes | memoryview) -> Payload:
 
 
 def row_of(payload: Payload) -> dict[str, object]:
-    """What a payload cost, as plain values (strings, numbers, None, lists and mappings): fit for JSON."""
+    """Cost of a payload, as plain values (strings, numbers, None, lists and mappings): fit for JSON."""
     plain: dict[str, object] = json.loads(json.dumps(_form(payload, value=False)))
     return plain
 

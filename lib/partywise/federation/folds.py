@@ -1,4 +1,4 @@
-"""What is public of a run: which records are in which fold and half, and what a protocol knows besides the data."""
+"""Public facts of a run: the folds and halves of records, and what a protocol knows in addition to the data."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ProtocolSpec(Protocol[Options, Constants, Settings, Facts]):
 
 @dataclass(frozen=True)
 class Spec(Generic[Options, Constants, Settings, Facts]):
-    """What a protocol may know besides the data.
+    """Specification of a run: all that a protocol may know in addition to the data.
 
     options : of the method; study, settings : constants that hold for all methods; public : what everyone knows
     """

@@ -85,17 +85,17 @@ def missing_proof(event: Event) -> str:
         return "of which nothing finite is proved"
     if event.mechanism not in MECHANISMS:
         return f"whose mechanism {event.mechanism!r} is not one of this library"
-    parameters = [one for one in (event.mu, event.rho, event.epsilon) if one is not None]
+    parameters = [parameter for parameter in (event.mu, event.rho, event.epsilon) if parameter is not None]
     return "" if parameters and all(map(math.isfinite, parameters)) else "which has no finite cost"
 
 
 def charges_of(parts: Iterable[tuple[str, AccountedValue]]) -> dict[str, tuple[str, ...]]:
     """Return the unprotected units by owner in values, each given with its sender."""
-    found = dict[str, set[str]]()
+    units_by_owner = dict[str, set[str]]()
     for sender, part in parts:
         for owner, units in open_charges(part, sender).items():
-            found.setdefault(owner, set()).update(units)
-    return {owner: tuple(sorted(units)) for owner, units in sorted(found.items())}
+            units_by_owner.setdefault(owner, set()).update(units)
+    return {owner: tuple(sorted(units)) for owner, units in sorted(units_by_owner.items())}
 
 
 def open_rows(charges: Mapping[str, tuple[str, ...]], *owners: str) -> list[Event]:

@@ -1,4 +1,4 @@
-"""Which run it is, and how its parties prove who they are: what keys are bound to and signed with."""
+"""Identity of a run, and proofs of the identity of its parties: what keys are bound to and signed with."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Signer(Protocol):
     certificate: str
     authority: str
 
-    def sign(self, told: bytes) -> dict[str, str]:
+    def sign(self, data: bytes) -> dict[str, str]:
         """Signature of some bytes, hexadecimal, and the certificate as text."""
 
-    def problem(self, name: str, told: bytes, head: Mapping[str, object]) -> str:
+    def problem(self, name: str, data: bytes, head: Mapping[str, object]) -> str:
         """Why a party has not signed some bytes, as the end of a sentence; empty if it has."""
 
     def fingerprint(self, certificate: str) -> str:
@@ -34,7 +34,7 @@ class Signer(Protocol):
 
 @dataclass(frozen=True)
 class Identity:
-    """What a run is known by; in one process nobody signs.
+    """Identity of a run; in one process nobody signs.
 
     run : its id; in an experiment the address of its streams, which is the same in every process
     configuration : digest of what all parties share

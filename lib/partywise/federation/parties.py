@@ -1,4 +1,4 @@
-"""Who holds what: parties, the splits of columns (vertical) and of rows (horizontal), and columns together again."""
+"""Parties and what they hold: the splits of columns (vertical) and of rows (horizontal), and columns together again."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ ROLES = ("active", "passive", "client")
 
 
 class Participant(Protocol):
-    """What everyone knows of a party: who it is, not what it holds."""
+    """Public side of a party: who it is, not what it holds."""
 
     @property
     def name(self) -> str: ...
@@ -66,16 +66,16 @@ class ClipCounts:
         }
 
 
-def lost_squares(given: np.ndarray, clipped: np.ndarray) -> float:
+def lost_squares(unclipped: np.ndarray, clipped: np.ndarray) -> float:
     """Largest share that clipping takes of the squares of a column of records (n, p), as a fit may notice it.
 
     A slope moves by about so large a share of itself. Below 1 / (2 sqrt n) sampling hides that: it counts as 0.
     """
-    if not given.size:
+    if not unclipped.size:
         return 0.0
-    before, after = (np.sum(np.square(records), axis=0) for records in (given, clipped))
+    before, after = (np.sum(np.square(records), axis=0) for records in (unclipped, clipped))
     loss = float(np.max(1 - after / np.maximum(before, np.finfo(float).tiny), initial=0.0, where=before > 0))
-    return loss if loss > 0.5 / np.sqrt(len(given)) else 0.0
+    return loss if loss > 0.5 / np.sqrt(len(unclipped)) else 0.0
 
 
 def clip_shares(parties: Sequence["Party"]) -> dict[str, float]:
@@ -257,7 +257,7 @@ def merge_blocks(parts: Sequence[np.ndarray], columns: Sequence[Sequence[int]]) 
 
 
 def _lock(array: np.ndarray) -> np.ndarray:
-    """The same memory read-only for good: over a read-only buffer, numpy refuses to set the write flag again."""
+    """Return the memory read-only for good: over a read-only buffer, numpy refuses to set the write flag again."""
     if array.dtype.kind in "mM":  # dates have no buffer of their own
         return _lock(array.view(np.int64)).view(array.dtype)
     return np.asarray(array.data.toreadonly())

@@ -1,4 +1,4 @@
-"""What a payload is called, says for itself, weighs and shows; and its received form, which nobody can write."""
+"""Kind, argument, size and visible value of a payload; and its received form, which nobody can write."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,7 +17,7 @@ KINDS: dict[type, str] = {Release: "release", Cipher: "cipher", Public: "public"
 
 
 def argument_of(payload: Payload) -> str:
-    """What a payload says for itself: mechanism and profile, key holder, reason, or units."""
+    """Argument of a payload in the transcript: mechanism and profile, key holder, reason, or units."""
     if isinstance(payload, Cipher):
         return f"key: {payload.key_holder}"
     if isinstance(payload, Release):
@@ -53,12 +53,12 @@ def payload_bytes(value: object, name: str = "value") -> int:
 
 
 def content_of(payload: Payload) -> object:
-    """What a payload holds, that of a cipher included: for whoever carries it."""
+    """Content of a payload, that of a cipher included: for its carrier."""
     return payload.content if isinstance(payload, Cipher) else payload.value
 
 
 def visible(payload: Payload) -> Any:
-    """What both ends of a message have: its value, or a cipher, closed."""
+    """Value of a message as both ends have it, or a cipher, closed."""
     return payload if isinstance(payload, Cipher) else payload.value
 
 
@@ -68,7 +68,7 @@ def strip_value(payload: Payload) -> Payload:
 
 
 def in_the_clear(payload: Payload, sender: str) -> Payload:
-    """What a payload is where simulated ciphers close nothing: one of an open scheme is a value of its makers."""
+    """Return a payload as it is if simulated ciphers close nothing: one of an open scheme is a value of its makers."""
     if not isinstance(payload, Cipher) or payload.closes or not (charges := payload.charges(sender)):
         return payload
     parts = tuple(Clear(None, units, owner=owner) for owner, units in charges.items())

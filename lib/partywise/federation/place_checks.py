@@ -1,4 +1,4 @@
-"""The same program with the place of every value checked: in one process, or in that of one party.
+"""Run of a program with the place of every value checked: in one process, or in that of one party.
 
 A `LocatedValue` lives where it was computed or received. Using it elsewhere, or letting the program itself read it, is
 an error. What the program does is the same in every process, so all of them number the messages alike.
@@ -38,7 +38,7 @@ from .secure_streams import SecureStreams, charge_streams_to
 
 
 class Link(Protocol):
-    """How the messages of one process reach the others."""
+    """Carrier of the messages of one process to the others."""
 
     def put(self, step: int, sender: str, receiver: str, name: str, payload: Payload) -> None:
         """Hand over what a place of this process sends."""
@@ -55,7 +55,7 @@ class NobodyHere(RuntimeError):
 
 
 class Nobody:
-    """Where no place lives: a program is followed there without data, and its values have places only."""
+    """Link of a process where no place lives: it follows a program without data, and values have places only."""
 
     def put(self, step: int, sender: str, receiver: str, name: str, payload: Payload) -> None:
         """Nobody sends."""
@@ -97,7 +97,7 @@ class LocatedValue:
 
 @dataclass(frozen=True)
 class Report:
-    """What one process can say of `Run.assemble`."""
+    """Result of `Run.assemble` in one process, which has some of the places only."""
 
     function: Callable[..., object]
     values: tuple[object, ...]
@@ -139,9 +139,9 @@ class _GuardedParty(Party):
     def __getattribute__(self, name: str) -> object:
         if name != "block":
             return object.__getattribute__(self, name)
-        inside, own = object.__getattribute__(self, "_inside"), object.__getattribute__(self, "name")
-        if not inside or inside[-1] != own:
-            raise PlaceError(f"{inside[-1] if inside else 'the program itself'} reads the block of {own}.")
+        inside, party_name = object.__getattribute__(self, "_inside"), object.__getattribute__(self, "name")
+        if not inside or inside[-1] != party_name:
+            raise PlaceError(f"{inside[-1] if inside else 'the program itself'} reads the block of {party_name}.")
         return object.__getattribute__(self, "_party").block
 
 
@@ -186,16 +186,16 @@ class PlacedRun(Run):
 
     @property
     def secure(self) -> bool:
-        """As in `Run`."""
+        """Whether secrets come from the operating system, as in `Run`."""
         return isinstance(self._streams, SecureStreams)
 
     @property
     def carries_contents(self) -> bool:
-        """As in `Run`; between processes everybody sees what reaches it."""
+        """Whether anybody sees contents, as in `Run`; between processes everybody sees what reaches it."""
         return self._link is not None or self.channel.record
 
     def charge_to(self, payer: Payer) -> None:
-        """As in `Run`; what leaves a process of its own in the clear is paid where it leaves (`Link`)."""
+        """Ask a payer, as in `Run`; what leaves a process of its own in the clear is paid where it leaves (`Link`)."""
         self._streams, self._payer = charge_streams_to(self._streams, PaidShares(payer, self.announced)), payer
         if self._link is None:
             self.channel.payer = payer
@@ -206,19 +206,19 @@ class PlacedRun(Run):
         return self._streams(*names)
 
     def at(self, place: Place, function: Callable[..., object], *values: *Values) -> Any:
-        """As in `Run`; PlaceError if the place has not all of the values."""
+        """Compute at one place, as in `Run`; PlaceError if it has not all of the values."""
         return self._held_at(place, function, values)
 
     def each(self, places: Sequence[Place], function: Callable[..., object], *values: *Values) -> Any:
-        """As in `Run`; every place has its own."""
+        """Compute at each of several places, as in `Run`; every place has its own value."""
         return per_place({name_of(place): self._held_at(place, function, values) for place in places})
 
     def everywhere(self, function: Callable[[*Values], object], *values: *Values) -> Any:
-        """As in `Run`; PlaceError if somebody lacks a value."""
+        """Compute at all places, as in `Run`; PlaceError if somebody lacks a value."""
         return self.among(self.names, function, *values)
 
     def among(self, places: Sequence[Place], function: Callable[[*Values], object], *values: *Values) -> Any:
-        """As in `Run`; PlaceError if one of the places lacks a value."""
+        """Compute at several places, as in `Run`; PlaceError if one of them lacks a value."""
         check_shared(values)
         names = [self.check_place(place) for place in places]
         for name in names:
@@ -229,7 +229,7 @@ class PlacedRun(Run):
         )
 
     def agreed(self, value: object) -> Any:
-        """As in `Run`; PlaceError unless every place has it."""
+        """Return a bare value, as in `Run`; PlaceError unless every place has it."""
         check_shared((value,))
         if not isinstance(value, LocatedValue):
             return value
@@ -241,29 +241,29 @@ class PlacedRun(Run):
         return next(iter(value.values.values()))
 
     def send(self, sender: Place, receiver: Place, name: str, payload: object, *values: *Values) -> Any:
-        """As in `Run`; the value passes the codec on its way."""
-        made = self._make_payload(sender, payload, values)
-        return self._both(sender, made, [self._cross(sender, receiver, name, made)])
+        """Send one payload, as in `Run`; the value passes the codec on its way."""
+        located = self._make_payload(sender, payload, values)
+        return self._both(sender, located, [self._cross(sender, receiver, name, located)])
 
     def broadcast(self, sender: Place, receivers: Sequence[Place], name: str, payload: object, *values: *Values) -> Any:
-        """As in `Run`."""
-        made = self._make_payload(sender, payload, values)
-        return self._both(sender, made, [self._cross(sender, receiver, name, made) for receiver in receivers])
+        """Send one payload to several receivers, as in `Run`."""
+        located = self._make_payload(sender, payload, values)
+        return self._both(sender, located, [self._cross(sender, receiver, name, located) for receiver in receivers])
 
     def gather(
         self, senders: Sequence[Place], receiver: Place, name: Names, function: Callable[..., object], *values: *Values
     ) -> Any:
-        """As in `Run`; the receiver has what it returns."""
+        """Compute at every sender and send, as in `Run`; the receiver has what it returns."""
         rows = []
         for sender in senders:
-            names, made = names_of(name, sender), self._held_at(sender, function, values)
+            names, located = names_of(name, sender), self._held_at(sender, function, values)
             count = range(len(names))
-            parts = [made] if isinstance(name, str) else [self._part(sender, made, names, k) for k in count]
+            parts = [located] if isinstance(name, str) else [self._part(sender, located, names, k) for k in count]
             rows.append(tuple(self._cross(sender, receiver, *pair) for pair in zip(names, parts, strict=True)))
         return self._arrange(name, rows, name_of(receiver))
 
     def reserve(self, row: Event) -> None:
-        """As in `Run`; every process keeps the row."""
+        """Enter a row into the ledger, as in `Run`; every process keeps it."""
         step, self._step = self._step, self._step + 1
         if self._link is None:
             self.channel.ledger.append(row)
@@ -271,7 +271,7 @@ class PlacedRun(Run):
             self._link.reserve(step, row)
 
     def charge(self, holders: Sequence[Place], *events: Event) -> None:
-        """As in `Run`; a process of its own asks whoever pays for its place."""
+        """Charge holders, as in `Run`; a process of its own asks the payer of its place."""
         if self._link is None:
             return super().charge(holders, *events)
         pays = bool(self._here & {self.check_place(place) for place in holders})
@@ -280,7 +280,7 @@ class PlacedRun(Run):
         self.announced += events
 
     def assemble(self, function: Callable[..., object], *values: object, parts: object = None) -> Any:
-        """As in `Run` where all places live here; else what this process can say, for who has all of them."""
+        """Assemble, as in `Run`, where all places live here; else return the `Report` of this process."""
         if self._whole:
             return function(*[_anyone(value) for value in values])
         return Report(function, values, parts)
@@ -303,10 +303,10 @@ class PlacedRun(Run):
     ) -> dict[str, object]:
         if name not in self._here:
             return {}
-        own = [_resolve(value, name, f"{name}, {_title(function)},") for value in values]
+        arguments = [_resolve(value, name, f"{name}, {_title(function)},") for value in values]
         with self._working(name):
-            made = function(place, *own) if isinstance(place, Party) else function(*own)
-        return {name: made}
+            result = function(place, *arguments) if isinstance(place, Party) else function(*arguments)
+        return {name: result}
 
     @contextmanager
     def _working(self, name: str) -> Iterator[None]:
@@ -319,9 +319,9 @@ class PlacedRun(Run):
     def _require(self, values: Sequence[object], name: str, function: Callable[..., object]) -> None:
         """Places are known in every process, whether or not it holds the values."""
         for value in values:
-            for held in _inside_of(value, name):
-                if name not in held.places:
-                    held.of(name, f"{name}, {_title(function)},")
+            for located in _inside_of(value, name):
+                if name not in located.places:
+                    located.of(name, f"{name}, {_title(function)},")
 
     def _make_payload(self, sender: Place, payload: object, values: Sequence[object]) -> LocatedValue:
         if callable(payload) and not isinstance(payload, LocatedValue):
@@ -330,23 +330,25 @@ class PlacedRun(Run):
             return payload
         return LocatedValue(frozenset([name_of(sender)]), {name_of(sender): payload})
 
-    def _part(self, sender: Place, made: LocatedValue, names: tuple[str, ...], k: int) -> LocatedValue:
-        own = name_of(sender)
-        return LocatedValue(made.places, {own: check_count(names, made.values[own])[k]} if own in made.values else {})
+    def _part(self, sender: Place, located: LocatedValue, names: tuple[str, ...], k: int) -> LocatedValue:
+        source = name_of(sender)
+        return LocatedValue(
+            located.places, {source: check_count(names, located.values[source])[k]} if source in located.values else {}
+        )
 
-    def _cross(self, sender: Place, receiver: Place, name: str, made: LocatedValue) -> LocatedValue:
+    def _cross(self, sender: Place, receiver: Place, name: str, located: LocatedValue) -> LocatedValue:
         """One message: accounted where all places live here, else handed to the link."""
         source, target = name_of(sender), name_of(receiver)
-        self._require([made], source, self.send)
+        self._require([located], source, self.send)
         step, self._step = self._step, self._step + 1
         payload = None
         if self._link is None:
-            payload = made.values[source]
+            payload = located.values[source]
             self.channel.send(source, target, name, payload)
             payload = unpack(pack(payload))
         else:
             if source in self._here:
-                self._link.put(step, source, target, name, made.values[source])
+                self._link.put(step, source, target, name, located.values[source])
             if target in self._here:
                 payload = self._link.get(step, source, target, name)
         place = frozenset([target])
@@ -356,21 +358,21 @@ class PlacedRun(Run):
             return LocatedValue(place)
         return LocatedValue(place, {target: visible(payload)})
 
-    def _both(self, sender: Place, made: LocatedValue, received: Sequence[LocatedValue]) -> LocatedValue:
-        own = name_of(sender)
-        values = {own: visible(made.values[own])} if own in made.values else {}
-        for held in received:
-            values |= held.values
-        return LocatedValue(frozenset([own]).union(*(held.places for held in received)), values)
+    def _both(self, sender: Place, located: LocatedValue, received: Sequence[LocatedValue]) -> LocatedValue:
+        source = name_of(sender)
+        values = {source: visible(located.values[source])} if source in located.values else {}
+        for arrival in received:
+            values |= arrival.values
+        return LocatedValue(frozenset([source]).union(*(arrival.places for arrival in received)), values)
 
     def _arrange(self, name: Names, rows: list[tuple[LocatedValue, ...]], receiver: str) -> object:
         place = frozenset([receiver])
         if receiver not in self._here:
             return tuple(LocatedValue(place) for _ in name) if isinstance(name, tuple) else LocatedValue(place)
-        made = arrange(name, [tuple(held.values[receiver] for held in row) for row in rows])
+        arranged = arrange(name, [tuple(located.values[receiver] for located in row) for row in rows])
         if isinstance(name, tuple):
-            return tuple(LocatedValue(place, {receiver: part}) for part in made)
-        return LocatedValue(place, {receiver: made})
+            return tuple(LocatedValue(place, {receiver: part}) for part in arranged)
+        return LocatedValue(place, {receiver: arranged})
 
 
 def _title(function: Callable[..., object]) -> str:
@@ -396,7 +398,7 @@ def _inside_of(value: Any, name: str) -> list[LocatedValue]:
     if isinstance(value, LocatedValue):
         return [value]
     if type(value) in (list, tuple):
-        return [held for item in value for held in _inside_of(item, name)]
+        return [located for item in value for located in _inside_of(item, name)]
     return []
 
 
@@ -414,11 +416,15 @@ def _anyone(value: Any) -> Any:
 def estimate_at(value: object, place: str) -> object | None:
     """The estimate, or its part, that a place has of what ``fit`` returned; None where it has none."""
     whole, parts = whole_and_parts(value)
-    own = parts.values.get(place) if isinstance(parts, PlaceValues) else None
-    found = (one.values[place] for one in (whole, own) if isinstance(one, LocatedValue) and place in one.values)
-    return next(found, None)
+    part = parts.values.get(place) if isinstance(parts, PlaceValues) else None
+    estimates = (
+        located.values[place]
+        for located in (whole, part)
+        if isinstance(located, LocatedValue) and place in located.values
+    )
+    return next(estimates, None)
 
 
 def whole_and_parts(value: object) -> tuple[object, object]:
-    """Of what was assembled the first value, and the parts (`partywise.federation.run.Run.assemble`)."""
+    """First value of what was assembled, and the parts (`partywise.federation.run.Run.assemble`)."""
     return ((*value.values, None)[0], value.parts) if isinstance(value, Report) else (value, None)

@@ -1,4 +1,4 @@
-"""Who is who where columns lie at several parties, to whom values made of their blocks are charged, and for whom.
+"""Roles where columns lie at several parties, to whom values made of their blocks are charged, and for whom.
 
 A person may have several records, as many as a public bound says; they are protected together.
 """
@@ -48,7 +48,7 @@ def others_than(run: Run, *places: Place) -> tuple[Place, ...]:
 
 
 def parts_of(parties: Sequence[Participant], units: tuple[str, ...] | None = None) -> tuple[Clear, ...]:
-    """What a function of the blocks of some parties is made of, for the ledger.
+    """Parts that a function of the blocks of some parties is made of, for the ledger.
 
     units : of every party; by default the labels too of an active one, and whole records of a client
     """

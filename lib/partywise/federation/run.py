@@ -51,7 +51,7 @@ def name_of(place: Place) -> str:
 
 @dataclass(frozen=True)
 class PlaceValues:
-    """What `per_place` makes: a value of its own at each of several places, by name."""
+    """Values that `per_place` makes: one of its own at each of several places, by name."""
 
     values: Mapping[str, Any]
 
@@ -161,7 +161,7 @@ class Run:
         return self.channel.names
 
     def charge_to(self, payer: Payer) -> None:
-        """From now on ask a payer before noise is drawn, and before values leave in the clear; generators carry it.
+        """Ask a payer from now on, before noise is drawn and before values leave in the clear; generators carry it.
 
         Parameters
         ----------
@@ -387,8 +387,8 @@ class Run:
         >>> run.send(clinic, "server", "records", local_count, "reported every year")
         120
         """
-        made = self._payload(sender, payload, values)
-        return self.channel.send(name_of(sender), name_of(receiver), name, made)
+        computed = self._payload(sender, payload, values)
+        return self.channel.send(name_of(sender), name_of(receiver), name, computed)
 
     @overload
     def broadcast(
@@ -437,10 +437,10 @@ class Run:
         >>> [(row["receiver"], row["bytes"]) for row in run.channel.transcript()]
         [('a', 16), ('b', 16)]
         """
-        made = self._payload(sender, payload, values)
-        value = visible(made)
+        computed = self._payload(sender, payload, values)
+        value = visible(computed)
         for receiver in receivers:
-            value = self.channel.send(name_of(sender), name_of(receiver), name, made)
+            value = self.channel.send(name_of(sender), name_of(receiver), name, computed)
         return value
 
     @overload
@@ -523,8 +523,8 @@ class Run:
         rows = []
         for sender in senders:
             names = names_of(name, sender)
-            made = self._at(sender, function, values)
-            payloads = (made,) if isinstance(name, str) else check_count(names, made)
+            results = self._at(sender, function, values)
+            payloads = (results,) if isinstance(name, str) else check_count(names, results)
             ends = name_of(sender), name_of(receiver)
             rows.append(tuple(self.channel.send(*ends, *pair) for pair in zip(names, payloads, strict=True)))
         return arrange(name, rows)
@@ -621,7 +621,7 @@ class Run:
         self.announced += shared
 
     def assemble(self, function: Callable[..., R], *values: object, parts: object = None) -> R:
-        """What is reported about a run, from values of several places: after the last message, in simulations only.
+        """Assemble the report of a run from values of several places: after the last message, in simulations only.
 
         Parameters
         ----------
@@ -684,8 +684,8 @@ class Run:
     def _at(self, place: Place, function: Callable[..., R], values: Sequence[object]) -> R:
         """`at`, of places and functions of any kind."""
         name = self.check_place(place)
-        own = [_own(value, name) for value in values]
-        return function(place, *own) if isinstance(place, Party) else function(*own)
+        arguments = [_own(value, name) for value in values]
+        return function(place, *arguments) if isinstance(place, Party) else function(*arguments)
 
     def _payloads_received(self, receiver: str, name: str) -> Sequence[object]:
         return self.channel.received_payloads(receiver, name)
@@ -695,7 +695,7 @@ class Run:
 
 
 def address_of(rng_for: Callable[..., object]) -> str:
-    """What tells the draws of one run from those of others: in an experiment the address of its streams."""
+    """Address that tells the draws of one run from those of others: in an experiment that of its streams."""
     if isinstance(rng_for, SecureStreams):
         return secrets.token_hex(16)
     return rng_for.address if isinstance(rng_for, Streams) else ""
@@ -741,7 +741,7 @@ def names_of(name: Names, sender: Place) -> tuple[str, ...]:
 
 
 def check_count(names: tuple[str, ...], payloads: object) -> tuple[Any, ...]:
-    """As many payloads as names; ValueError otherwise."""
+    """Return the payloads; ValueError unless there are as many as names."""
     if not isinstance(payloads, tuple) or len(payloads) != len(names):
         count = len(payloads) if isinstance(payloads, tuple) else f"one {type(payloads).__name__}"
         raise ValueError(
@@ -760,7 +760,7 @@ def check_shared(values: Iterable[Any]) -> None:
 
 
 def arrange(name: Names, rows: Sequence[tuple[object, ...]]) -> tuple[object, ...]:
-    """What `Run.gather` returns, from one tuple of values for each sender."""
+    """Arrange one tuple of values for each sender as `Run.gather` returns them."""
     if isinstance(name, str):
         return tuple(row[0] for row in rows)
     if isinstance(name, tuple):

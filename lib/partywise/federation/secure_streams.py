@@ -62,11 +62,11 @@ class SecureStreams:
             return SecureRandom(payer=self._payer)
         address = join_parts(*names)
         self._asked[address] += 1
-        told = join_parts(self._key, address, self._asked[address])
-        return RunRandom(hashlib.sha256(told).digest(), self._payer)
+        preimage = join_parts(self._key, address, self._asked[address])
+        return RunRandom(hashlib.sha256(preimage).digest(), self._payer)
 
     def charge_to(self, payer: Payer) -> SecureStreams:
-        """The same streams, whose secret sources carry who pays.
+        """Return the streams with secret sources that carry who pays.
 
         Parameters
         ----------
@@ -88,12 +88,12 @@ class SecureStreams:
         >>> print(budget)
         epsilon 0.7256 of 1 at delta 1e-05 spent by 1 fit, for one row
         """
-        made = copy.copy(self)
-        made._payer = payer
-        return made
+        streams = copy.copy(self)
+        streams._payer = payer
+        return streams
 
     def of_run(self, key: bytes) -> SecureStreams:
-        """The same streams, of one run with a key of its own.
+        """Return the streams of one run, with a key of its own.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class SecureStreams:
 
 
 def charge_streams_to(rng_for: Callable[..., Any], payer: Payer) -> Callable[..., Any]:
-    """The same generators by address, each of which carries who pays for what is released by it."""
+    """Return the generators by address, each of which carries who pays for what is released by it."""
     if isinstance(rng_for, SecureStreams):
         return rng_for.charge_to(payer)
     return lambda *names: charge_to(rng_for(*names), payer)
@@ -138,7 +138,7 @@ def fresh_streams() -> SecureStreams:
 
 
 def floating_point(error: BaseException) -> str | None:
-    """What an error says of a draw that has no secret source, as the middle of a sentence; None for any other error."""
+    """Describe a draw without a secret source from its error, in the middle of a sentence; None for another error."""
     if isinstance(error, AttributeError) and isinstance(error.obj, SecureRandom):
         return f"draws by {error.name!r}, which has no secret source"
     if isinstance(error, TypeError) and SecureRandom.__name__ in str(error):

@@ -36,7 +36,7 @@ ID_BYTES = 16
 
 
 class Account:
-    """What one party paid and sent, in an append-only file with a chain of digests.
+    """Account of what one party paid and sent, in an append-only file with a chain of digests.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Account:
     Attributes
     ----------
     notes : tuple of str
-        What whoever starts a run should know: a torn line, a budget that was changed, a run that never ended.
+        Notes for the person who starts a run: a torn line, a budget that was changed, a run that never ended.
 
     Raises
     ------
@@ -133,8 +133,8 @@ class Account:
                     self._told.append(row)
                 elif not self._told:
                     begin = scan.end
-        told = {"configuration": configuration, "mode": mode, "party": self.party}
-        self._append(("began", run, told | ({"study": study} if study else {})))
+        fields = {"configuration": configuration, "mode": mode, "party": self.party}
+        self._append(("began", run, fields | ({"study": study} if study else {})))
         self._run, self._mode, self._place = run, mode, begin
 
     @property
@@ -187,8 +187,8 @@ class Account:
 
     def record_received(self, step: int, sender: str, name: str, payload: Mapping[str, object], digest: str) -> None:
         """A message has come, as in `record_sent`; it is on disk with the next row: nothing is paid or sent by it."""
-        told = {"step": step, "sender": sender, "name": name, "digest": digest, "payload": cost_digest(payload)}
-        self._waiting.append(("received", self._began("received"), told))
+        fields = {"step": step, "sender": sender, "name": name, "digest": digest, "payload": cost_digest(payload)}
+        self._waiting.append(("received", self._began("received"), fields))
 
     def record_reservation(self, step: int, event: Event) -> None:
         """A public row that was entered at a step; what it pays for in the ledger is charged here when it is drawn."""
@@ -199,7 +199,7 @@ class Account:
         self._append(("registered", "", {"digests": dict(digests)}))
 
     def record_publication(self, event: Event | None, nonce: bytes) -> None:
-        """What is about to be published of this run: free, and seen by everybody; None where the party paid nothing.
+        """Record what is about to be published of this run: free, seen by everybody; None where the party paid nothing.
 
         The nonce opens what the publication holds of this account (`partywise.deployment.statement.files`).
         """
@@ -211,8 +211,8 @@ class Account:
         """Number of rows, and the digest of the last one: everything that has happened is on disk."""
         self._append()
         if self._told and self._told[0].kind == "heads":
-            own = self._told[0].fields["heads"][self.party]
-            return own["rows"], own["digest"]
+            recorded_head = self._told[0].fields["heads"][self.party]
+            return recorded_head["rows"], recorded_head["digest"]
         return self._file.end
 
     @property
@@ -229,7 +229,7 @@ class Account:
         return any(row.number == rows - 1 and row.digest == digest for row in Scan(self.path))
 
     def record_heads(self, heads: Mapping[str, Mapping[str, object]]) -> None:
-        """How long the accounts of all parties were and how they ended when the program had, each as it said so.
+        """Record the lengths and ends of the accounts of all parties after the program, each as it stated them.
 
         By party, this one included: ``rows``, ``digest``, ``account``, and ``certificate`` and ``signature`` where
         parties have certificates.
@@ -242,8 +242,8 @@ class Account:
         Payments for releases that no message carried are listed, so that none can be cut out unseen.
         """
         self._append()
-        kept = {"kept": self._agreement.uncarried_payments} if outcome else {}
-        self._append(("ended", self._began("ended"), {"outcome": outcome, **kept}))
+        uncarried = {"kept": self._agreement.uncarried_payments} if outcome else {}
+        self._append(("ended", self._began("ended"), {"outcome": outcome, **uncarried}))
         self._run = ""
 
     def give_up(self, run: str) -> None:
@@ -253,7 +253,7 @@ class Account:
         self._append(("ended", run, {"outcome": ""}))
 
     def costs_by_unit(self, delta: float | None = None) -> Mapping[str, UnitCost]:
-        """What all paid rows cost together, by unit; ``delta`` of the epsilons, by default that of the budget."""
+        """Return the cost of all paid rows by unit; ``delta`` of the epsilons, by default that of the budget."""
         group = None if self.budget is None else self.budget.rows_per_user
         at = (DELTA if self.budget is None else self.budget.delta) if delta is None else delta
         against = "declared" if self.budget is None else self.budget.against
@@ -261,12 +261,12 @@ class Account:
 
     @property
     def left(self) -> float:
-        """What is left of the budget, in the currency of its rule; infinite without one."""
+        """Remainder of the budget, in the currency of its rule; infinite without one."""
         return self._spending.left
 
     @property
     def room(self) -> str:
-        """What the budget leaves for another run, as a piece of a sentence; empty without one."""
+        """Remainder of the budget for another run, as a piece of a sentence; empty without one."""
         return self._spending.room
 
     @property
@@ -297,7 +297,7 @@ class Account:
             self._agreement.add(row)
 
     def _untold(self, entries: list[Entry]) -> list[Entry]:
-        """What the file does not say yet; AccountError where it says something else in its place."""
+        """Return the entries that the file lacks; AccountError where it has something else in their place."""
         while entries and self._told:
             (kind, run, fields), row = entries.pop(0), self._told.popleft()
             if (kind, run, json.loads(json.dumps(fields))) != (row.kind, row.run, row.fields):
@@ -333,8 +333,8 @@ class Account:
         """The head of a new file; what the last process left, and the budget, of one that there was."""
         if self._state.head is None:
             # An account without this id is a copy of another one, or was begun before accounts had any.
-            told = {"party": self.party, "format": FORMAT, "id": secrets.token_hex(ID_BYTES)}
-            self._append(("account", "", told))
+            fields = {"party": self.party, "format": FORMAT, "id": secrets.token_hex(ID_BYTES)}
+            self._append(("account", "", fields))
         if self._file.torn_bytes:
             self._append(("dropped", "", {"bytes": self._file.torn_bytes}))
             self._note(

@@ -66,8 +66,8 @@ class Agreement:
     @property
     def uncarried_payments(self) -> list[int]:
         """Numbers of the payments of this run for releases of the party that no message carried so far."""
-        own = [number for paid in self._paid.values() for number, event in paid if event["owner"] == self.party]
-        return sorted(own)
+        payments = [number for paid in self._paid.values() for number, event in paid if event["owner"] == self.party]
+        return sorted(payments)
 
     def _add(self, row: Row) -> None:
         if row.kind == "began":
@@ -83,8 +83,8 @@ class Agreement:
         elif row.kind == "sent":
             self._check_sent(row)
         elif row.kind == "heads":
-            own = row.fields["heads"][self.party]
-            if (own["rows"], own["digest"]) != (row.number, self._last):
+            head = row.fields["heads"][self.party]
+            if (head["rows"], head["digest"]) != (row.number, self._last):
                 raise self._disagrees(row, "tells another digest of the row before than it has")
         elif row.kind == "ended" and row.fields["outcome"] and row.fields.get("kept", []) != self.uncarried_payments:
             raise self._disagrees(
@@ -112,11 +112,11 @@ class Agreement:
 
     def _own(self, form: Mapping[str, object]) -> list[Mapping[str, Any]]:
         """Rows of the party's own releases that a message is the first to carry, each once."""
-        own = {event["release_id"]: event for event in releases_in(form) if event["owner"] == self.party}
-        return [event for name, event in own.items() if name not in self._carried]
+        releases = {event["release_id"]: event for event in releases_in(form) if event["owner"] == self.party}
+        return [event for name, event in releases.items() if name not in self._carried]
 
     def _payment(self, event: Mapping[str, Any]) -> tuple[tuple[str, int], str]:
-        """Where the payment of a release stands, or why it has none."""
+        """Place of the payment of a release, or the reason that it has none."""
         names = [event["release_id"]]
         if event["release_id"] == f"{event['mechanism']}-{event['noise_digest']}":
             names.append(event["mechanism"])
@@ -128,8 +128,8 @@ class Agreement:
                 return (name, place), ""
         number, paid = self._paid[waiting[0][0]][waiting[0][1]]
         first = next((key for key in event if key not in AFTERWARDS and paid.get(key) != event[key]), "certified")
-        told = f"{first} {event.get(first)!r}, which row {number} paid with {paid.get(first)!r}"
-        return ("", -1), f"sends release {event['release_id']!r} with {told}"
+        difference = f"{first} {event.get(first)!r}, which row {number} paid with {paid.get(first)!r}"
+        return ("", -1), f"sends release {event['release_id']!r} with {difference}"
 
     def _same(self, paid: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
         """Whether a release is what was paid: all its terms, the profile in that of its budget where one pays."""
@@ -139,12 +139,14 @@ class Agreement:
             return False
         if terms_of(paid) == terms_of(sent):
             return True
-        parents, own = ([*filter(None, event["data_dependent_parameters"].split(JOIN))] for event in (sent, paid))
-        budgeted = bool(parents) and parents[-1] in self._budgets and parents[:-1] == own and not sent["mu"]
+        parents, paid_parents = (
+            [*filter(None, event["data_dependent_parameters"].split(JOIN))] for event in (sent, paid)
+        )
+        budgeted = bool(parents) and parents[-1] in self._budgets and parents[:-1] == paid_parents and not sent["mu"]
         return budgeted and terms_of(paid, *PROFILE_TERMS) == terms_of(sent, *PROFILE_TERMS)
 
     def _clear_problem(self, message: Mapping[str, object], payload: Release | Public | Clear) -> str:
-        """As `unpaid`, of what is in the clear in a value: every owner's units have their row."""
+        """Return why a value in the clear may not leave, as `unpaid` does: every owner's units must have their row."""
         for owner, units in open_charges(payload, self.party).items():
             begin, end = f"clear/{owner}/{self.party}>", f"/{message['name']}/{'+'.join(sorted(units))}"
             paid = any(name.startswith(begin) and name.endswith(end) for name in self._clear)
@@ -157,7 +159,7 @@ class Agreement:
 
 
 def terms_of(event: Mapping[str, object], *without: str) -> dict[str, object]:
-    """What a payment and its release have alike, of the row of an event."""
+    """Terms that a payment and its release have in common, from the row of an event."""
     return {name: value for name, value in event.items() if name not in (*AFTERWARDS, *without)}
 
 

@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Chain:
-    """What a file holds.
+    """Content of a file.
 
     rows : all whole rows; torn_bytes : bytes after them, of one that was never finished
     open : whether the last whole row has no line feed yet; digest : of the last row
@@ -103,8 +103,8 @@ class Scan:
 
 def line_of(number: int, previous: str, kind: str, run: str, fields: Mapping[str, object]) -> tuple[bytes, Row]:
     """A line with its line feed, and the row that it holds."""
-    told = {"number": number, "previous": previous, "kind": kind, "run": run, "fields": fields}
-    body = json.dumps(told, separators=(",", ":")).encode()[:-1]
+    entry = {"number": number, "previous": previous, "kind": kind, "run": run, "fields": fields}
+    body = json.dumps(entry, separators=(",", ":")).encode()[:-1]
     digest = hashlib.sha256(body).hexdigest()
     return body + b',"digest":"' + digest.encode() + b'"}\n', Row(number, kind, run, fields, digest)
 
@@ -121,25 +121,25 @@ def _row(path: Path | str, line: bytes, number: int | None, previous: str | None
     body, rest = line[:-77], END.fullmatch(line[-77:])
     if rest is None or hashlib.sha256(body).hexdigest().encode() != rest[1]:
         raise AccountError(f"row {number or 0} of {path} was changed: its digest is another one; {REMEDY}.")
-    told = _parse_line(body + b"}")
-    if told is None:
+    entry = _parse_line(body + b"}")
+    if entry is None:
         raise AccountError(f"row {number or 0} of {path} is none that an account writes: it was changed; {REMEDY}.")
-    number, previous = (told["number"], told["previous"]) if number is None else (number, previous)
-    if told["number"] != number:
+    number, previous = (entry["number"], entry["previous"]) if number is None else (number, previous)
+    if entry["number"] != number:
         raise AccountError(
-            f"row {number} of {path} is missing, or stands elsewhere: row {told['number']} is in its place; {REMEDY}."
+            f"row {number} of {path} is missing, or stands elsewhere: row {entry['number']} is in its place; {REMEDY}."
         )
-    if told["previous"] != previous:
+    if entry["previous"] != previous:
         raise AccountError(f"row {number} of {path} does not follow the one before: {REMEDY}.")
-    return Row(number, told["kind"], told["run"], told["fields"], rest[1].decode())
+    return Row(number, entry["kind"], entry["run"], entry["fields"], rest[1].decode())
 
 
 def _parse_line(line: bytes) -> dict[str, Any] | None:
-    """What a line tells; None for one that no account wrote, whose digests somebody made anew."""
+    """Parse a line; None for one that no account wrote, whose digests somebody made anew."""
     try:
-        told = json.loads(line)
+        entry = json.loads(line)
     except (ValueError, RecursionError):
         return None
     kinds = {"number": int, "previous": str, "kind": str, "run": str, "fields": dict}
-    whole = isinstance(told, dict) and all(type(told.get(name)) is kind for name, kind in kinds.items())
-    return told if whole else None
+    whole = isinstance(entry, dict) and all(type(entry.get(name)) is kind for name, kind in kinds.items())
+    return entry if whole else None

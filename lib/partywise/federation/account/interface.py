@@ -1,4 +1,4 @@
-"""What a run asks of a party's own account: to be written before anything leaves, and to refuse what does not fit."""
+"""Interface of a run to a party's own account: it is written before anything leaves, and refuses what does not fit."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Account(Protocol):
 
     @property
     def head(self) -> tuple[int, str]:
-        """How many rows there are, and the digest of the last one."""
+        """Number of rows, and the digest of the last one."""
 
     def record_heads(self, heads: Mapping[str, Mapping[str, object]]) -> None:
         """The heads of all parties when the program had ended, each as its party said it, signed where it can be.

@@ -1,4 +1,4 @@
-"""What the rows of an account say: its state, its messages (the transcript of all is made of them) and its payments."""
+"""Reading of the rows of an account: its state, its messages (the transcript is made of them) and its payments."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _check_agreement(path: Path | str, chain: Chain) -> Chain:
 
 
 def party_of(rows: Sequence[Row]) -> str:
-    """Whose account it is."""
+    """Name of the party whose account it is."""
     return str(rows[0].fields.get("party"))
 
 
@@ -79,12 +79,12 @@ def charged_event(event: Event, mode: str) -> Event:
 
 
 def heads_of(rows: Sequence[Row], run: str) -> Mapping[str, AccountEnd]:
-    """What a party wrote down of the ends of all accounts; empty where a run did not come so far."""
-    found = [row for row in rows if row.run == run and row.kind == "heads"]
-    return _read(found[0], _heads) if found else {}
+    """Ends of all accounts as a party wrote them down; empty where a run did not come so far."""
+    head_rows = [row for row in rows if row.run == run and row.kind == "heads"]
+    return _read(head_rows[0], _heads) if head_rows else {}
 
 
-def _heads(told: Mapping[str, Any]) -> dict[str, AccountEnd]:
+def _heads(fields: Mapping[str, Any]) -> dict[str, AccountEnd]:
     return {
         _text(name): AccountEnd(
             rows=_count(head["rows"]),
@@ -92,7 +92,7 @@ def _heads(told: Mapping[str, Any]) -> dict[str, AccountEnd]:
             certificate=_text(head.get("certificate", "")),
             signature=_text(head.get("signature", "")),
         )
-        for name, head in told["heads"].items()
+        for name, head in fields["heads"].items()
     }
 
 
@@ -107,14 +107,14 @@ def runs_of(rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def paid_events(rows: Iterable[Row]) -> list[tuple[str, Event]]:
-    """What was paid as it counts, with the run that paid it; AccountError for a row that no account wrote."""
-    found, mode = list[tuple[str, Event]](), EXPERIMENT
+    """Payments as they count, each with the run that paid it; AccountError for a row that no account wrote."""
+    events, mode = list[tuple[str, Event]](), EXPERIMENT
     for row in rows:
         if row.kind == "began":
             mode = mode_of(row)
         elif row.kind == "paid":
-            found.append((row.run, charged_event(event_of(row), mode)))
-    return found
+            events.append((row.run, charged_event(event_of(row), mode)))
+    return events
 
 
 def event_of(row: Row) -> Event:
@@ -126,7 +126,7 @@ def event_of(row: Row) -> Event:
 
 
 def messages_of(rows: Sequence[Row], run: str) -> list[SentMessage | ReceivedMessage | ReservedRow]:
-    """What a party wrote down of one run, for `partywise.deployment.outcomes.joint_results.union`."""
+    """Messages and rows that a party wrote down of a run, for `partywise.deployment.outcomes.joint_results.union`."""
     if run not in runs_of(rows):
         raise AccountError(f"run={run!r} is not in the account of {party_of(rows)!r}: it knows {runs_of(rows)}.")
     sender, kinds = party_of(rows), ("sent", "received", "reserved")
@@ -134,27 +134,29 @@ def messages_of(rows: Sequence[Row], run: str) -> list[SentMessage | ReceivedMes
 
 
 def _read(row: Row, read: Callable[[Mapping[str, object]], T]) -> T:
-    """What a row tells; AccountError for one that no account wrote, whose digests somebody made anew."""
+    """Read a row; AccountError for one that no account wrote, whose digests somebody made anew."""
     try:
         return read(row.fields)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise AccountError(f"row {row.number} ({row.kind}) is none that an account writes: it was changed.") from error
 
 
-def _message(me: str, kind: str, told: Mapping[str, Any]) -> SentMessage | ReceivedMessage | ReservedRow:
+def _message(me: str, kind: str, fields: Mapping[str, Any]) -> SentMessage | ReceivedMessage | ReservedRow:
     if kind == "reserved":
-        return ReservedRow(_count(told["step"]), _event(told))
-    digest = _text(told.get("digest", ""))
+        return ReservedRow(_count(fields["step"]), _event(fields))
+    digest = _text(fields.get("digest", ""))
     if kind == "received":
-        names = _text(told["sender"]), me, _text(told["name"])
-        return ReceivedMessage(_count(told["step"]), *names, _text(told["payload"]), digest)
-    ends = _text(told["receiver"]), _text(told["name"])
-    shape = tuple(map(_count, told["shape"]))
-    return SentMessage(_count(told["step"]), me, *ends, dict(told["payload"]), shape, _count(told["bytes"]), digest)
+        names = _text(fields["sender"]), me, _text(fields["name"])
+        return ReceivedMessage(_count(fields["step"]), *names, _text(fields["payload"]), digest)
+    ends = _text(fields["receiver"]), _text(fields["name"])
+    shape = tuple(map(_count, fields["shape"]))
+    return SentMessage(
+        _count(fields["step"]), me, *ends, dict(fields["payload"]), shape, _count(fields["bytes"]), digest
+    )
 
 
-def _event(told: Mapping[str, Any]) -> Event:
-    return Event.from_row(told["event"])
+def _event(fields: Mapping[str, Any]) -> Event:
+    return Event.from_row(fields["event"])
 
 
 def _count(number: object) -> int:
@@ -171,7 +173,7 @@ def _text(text: object) -> str:
 
 @dataclass
 class AccountState:
-    """What an account remembers of its rows.
+    """State of an account, from its rows.
 
     head : the first row; runs : ids of all; last : that of the last one; open : the same, if it never ended
     mode : of the last one

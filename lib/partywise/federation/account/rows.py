@@ -1,4 +1,4 @@
-"""What a party writes down of a run: the messages that it sent and received, and how accounts end."""
+"""Entries that a party writes down of a run: the messages that it sent and received, and how accounts end."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ReservedRow:
 
 
 class KnownEnd(TypedDict):
-    """How many rows an account of a peer had when a run ended, the digest of the last one, and the account's id."""
+    """End of an account of a peer when a run ended: number of rows, digest of the last one, and the account's id."""
 
     account: str
     rows: int
@@ -57,7 +57,7 @@ class KnownEnd(TypedDict):
 
 
 class AccountEnd(TypedDict):
-    """How long an account was when a program had ended, and its last digest, signed where parties have certificates."""
+    """Length of an account when a program had ended, and its last digest, signed where parties have certificates."""
 
     rows: int
     digest: str

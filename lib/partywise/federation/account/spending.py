@@ -1,4 +1,4 @@
-"""What a party may spend over all its runs, and what it has spent in which of them.
+"""Budget of a party over all its runs, and what it has spent in which of them.
 
 One run is composed exactly, as its ledger is: its profiles stand in what all parties share before anything is drawn.
 Runs are chosen after the outcomes of earlier ones were seen, and are added by rules that hold then too (`Spending`).
@@ -28,7 +28,7 @@ Cost = PrivacyProfile | float | None
 
 @dataclass(frozen=True)
 class Budget:
-    """What all runs of a party together may cost.
+    """Budget of all runs of a party together.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Budget:
 
 @dataclass
 class UnitPayments:
-    """What counts of all payments for one unit.
+    """Sums of the payments that count for one unit.
 
     filter : the sum by the rule of the budget; pure : the sum of epsilons, None once a profile is not pure
     runs : that cost anything; rows : of the first of them; alone : whether its first payment is beyond the filter
@@ -135,7 +135,7 @@ class UnitPayments:
 
 
 class Spending:
-    """What was spent of a budget, run by run; without one nothing is refused.
+    """Amounts spent of a budget, run by run; without one nothing is refused.
 
     Parameters
     ----------
@@ -175,12 +175,12 @@ class Spending:
 
     @property
     def amount_spent(self) -> float:
-        """In the currency of the rule; 0 without a budget."""
+        """Amount spent, in the currency of the rule; 0 without a budget."""
         return 0.0 if self._paid is None else self._paid.filter.amount_spent
 
     @property
     def left(self) -> float:
-        """In the currency of the rule; infinite without a budget."""
+        """Amount left, in the currency of the rule; infinite without a budget."""
         return math.inf if self._paid is None else self._paid.filter.remaining
 
     def require(self, run: str, events: Sequence[Event]) -> None:
@@ -224,7 +224,7 @@ class Spending:
 
     @property
     def room(self) -> str:
-        """What is left for another run, as a piece of a sentence; empty without a budget."""
+        """Amount left for another run, as a piece of a sentence; empty without a budget."""
         if self.budget is None or self._paid is None:
             return ""
         pure = self._paid.pure
@@ -238,7 +238,7 @@ class Spending:
 
 @dataclass(frozen=True)
 class UnitCost:
-    """What all paid rows cost one unit.
+    """Cost of all paid rows to one unit.
 
     epsilon : at ``delta``, infinite where nothing is proved of a row; n_unproved : number of such rows
     rule : how it was composed; amount : sum of all rows in the ``currency`` of a filter
@@ -264,7 +264,7 @@ def spent_of(
     party: str = "",
     against: str | Collection[str] = "declared",
 ) -> Mapping[str, UnitCost]:
-    """What payments of a party cost together, for every unit that can be asked about, whoever may see the releases."""
+    """Cost of all payments of a party, for every unit that can be asked about, whoever may see the releases."""
     units = QUESTIONS if rows_per_user is not None else tuple(u for u in QUESTIONS if not u.startswith("user"))
     unspent = partial(PrivacyFilter, math.inf, 0.0, rows_per_user=rows_per_user, holder=party, against=against)
     return {unit: _unit_cost(unit, paid, delta, unspent) for unit in units}
@@ -273,14 +273,12 @@ def spent_of(
 def _unit_cost(
     unit: str, paid: Sequence[tuple[str, Event]], delta: float, unspent: Callable[..., PrivacyFilter]
 ) -> UnitCost:
-    """What rows cost one unit."""
+    """Cost of the paid rows to one unit."""
     rule = "zcdp" if any(event.rho is not None for _, event in paid) else "gdp"
     count = UnitPayments(unspent(unit=unit, rule=rule))
     unproved = sum(math.isinf(count.add(run, event)) for run, event in paid)
-    amount, told = (
-        count.filter.amount_spent,
-        ("composed exactly" if len(count.runs) <= 1 else f"{len(count.runs)} runs added"),
-    )
+    amount = count.filter.amount_spent
+    composition_rule = "composed exactly" if len(count.runs) <= 1 else f"{len(count.runs)} runs added"
     left = delta - count.filter.numeric
     if math.isinf(amount) or left < 0:
         epsilon = math.inf
@@ -297,7 +295,7 @@ def _unit_cost(
             by_filter = compose([profile], count.filter.numeric, count.filter.tv).epsilon(delta)
         pure = math.inf if count.pure is None or count.filter.tv else float(count.pure)
         epsilon = min(float(by_filter), pure)
-    return UnitCost(unit, epsilon, delta, unproved, told, amount, CURRENCY[rule])
+    return UnitCost(unit, epsilon, delta, unproved, composition_rule, amount, CURRENCY[rule])
 
 
 def round_up(number: float) -> float:
@@ -309,26 +307,26 @@ def round_up(number: float) -> float:
 
 
 def costs_in_words(costs: Mapping[str, UnitCost], delta: float) -> str:
-    """What was paid, by unit, at a delta."""
-    told = [f"{unit} {one}" for unit, one in costs.items() if one.amount or one.n_unproved]
-    return f"{', '.join(told)} (epsilon at delta {delta:g}, by unit)" if told else "nothing"
+    """Describe what was paid, by unit, at a delta."""
+    parts = [f"{unit} {cost}" for unit, cost in costs.items() if cost.amount or cost.n_unproved]
+    return f"{', '.join(parts)} (epsilon at delta {delta:g}, by unit)" if parts else "nothing"
 
 
 def coalitions_in_words(events: Sequence[Event], party: str) -> dict[str, str | Collection[str]]:
-    """Who may learn of the records of a party, where noise comes in shares: those outside, the declared ones, all."""
+    """Coalitions that may learn of a party's records, if noise comes in shares: outsiders, the declared ones, all."""
     shared = [event for event in events if event.shares]
     others = sorted({name for event in shared for name in event.weights} - {party})
     if not others:
         return {}
     most = max(event.colluders for event in shared)
     declared = "any other single party" if most == 1 else f"any {most} other parties together"
-    found: dict[str, str | Collection[str]] = {"outsiders": (), declared: "declared"}
-    return found if most >= len(others) else found | {f"{' and '.join(others)} together": others}
+    coalitions: dict[str, str | Collection[str]] = {"outsiders": (), declared: "declared"}
+    return coalitions if most >= len(others) else coalitions | {f"{' and '.join(others)} together": others}
 
 
 def shares_in_words(events: Sequence[Event]) -> str:
-    """What each party adds of the noise; empty where none comes in shares."""
-    told = {
+    """Describe what each party adds of the noise; empty where none comes in shares."""
+    shares = {
         f"{weight} of the full variance from each of {len(e.shares)} parties" for e in events for _, weight in e.shares
     }
-    return "; ".join(sorted(told))
+    return "; ".join(sorted(shares))

@@ -1,4 +1,4 @@
-"""What estimators share beyond the run: predictions and how good they are, and who holds which columns of arrays."""
+"""Common parts of estimators beyond the run: predictions and their quality, and the holders of columns of arrays."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Predictor(Estimator):
 
     @property
     def _link(self) -> Link:
-        """How scores become probabilities of the second label."""
+        """Link by which scores become probabilities of the second label."""
         return LOGIT
 
     @property
@@ -42,7 +42,7 @@ class Predictor(Estimator):
         raise NotImplementedError
 
     def _probabilities(self, X: np.ndarray) -> np.ndarray:
-        """Of both labels, shape (n, 2)."""
+        """Probabilities of both labels, shape (n, 2)."""
         ones = self._link.mean(self._scores(X))
         return np.column_stack([1 - ones, ones])
 
@@ -159,9 +159,9 @@ def check_classes(estimator: Estimator, count: int = 2) -> None:
         raise ValueError(f"classes_ must be {'two' if count == 2 else count}, of a model of labels")
 
 
-def check_coefficients(name: str, found: np.ndarray, p: int) -> None:
+def check_coefficients(name: str, coefficients: np.ndarray, p: int) -> None:
     """ValueError unless they are those of p columns, the intercept first."""
-    if found.shape != (1 + p,) or not np.all(np.isfinite(found)):
+    if coefficients.shape != (1 + p,) or not np.all(np.isfinite(coefficients)):
         raise ValueError(f"{name} must be {1 + p} finite numbers")
 
 
@@ -170,15 +170,15 @@ def held_columns(X: np.ndarray, y: np.ndarray, groups: Sequence[Sequence[int]], 
 
     active : place of the one that has y as well
     """
-    held, passive = list[Party](), 0
+    parties, passive = list[Party](), 0
     for place, group in enumerate(groups):
-        own = np.ascontiguousarray(X[:, list(group)])
+        block = np.ascontiguousarray(X[:, list(group)])
         if place == active:
-            held.append(party("active", "active", group, X=own, y=y))
+            parties.append(party("active", "active", group, X=block, y=y))
         else:
             passive += 1
-            held.append(party(f"passive {passive}", "passive", group, X=own))
-    return held
+            parties.append(party(f"passive {passive}", "passive", group, X=block))
+    return parties
 
 
 def response_of(y: np.ndarray, n: int) -> np.ndarray:
@@ -208,34 +208,36 @@ def blocks_of(
     """
     if ids is None:
         whole = numbers("X", X, 2, COLUMNS)
-        shown = names_of([X], [whole], names)
-        given, p = column_numbers(parties, shown), whole.shape[1]
-        groups = groups_of(given, p, lambda count, k: split_columns(count, k, "contiguous"), bare=0 if bare else None)
-        return [np.ascontiguousarray(whole[:, list(group)]) for group in groups], groups, shown
+        column_names = names_of([X], [whole], names)
+        division, p = column_numbers(parties, column_names), whole.shape[1]
+        groups = groups_of(
+            division, p, lambda count, k: split_columns(count, k, "contiguous"), bare=0 if bare else None
+        )
+        return [np.ascontiguousarray(whole[:, list(group)]) for group in groups], groups, column_names
     if len(X) != len(ids):
         raise ValueError(f"ids has {len(ids)} lists, X {len(X)} arrays: give one of each a party.")
     blocks = [
-        np.empty((len(one), 0))
-        if bare and place == 0 and np.shape(one)[1:] == (0,)
-        else numbers(f"X[{place}]", one, 2, "(n_k, p_k): records of a party")
-        for place, one in enumerate(X)
+        np.empty((len(array), 0))
+        if bare and place == 0 and np.shape(array)[1:] == (0,)
+        else numbers(f"X[{place}]", array, 2, "(n_k, p_k): records of a party")
+        for place, array in enumerate(X)
     ]
-    for place, (block, own) in enumerate(zip(blocks, ids, strict=True)):
-        if len(block) != len(own):
-            raise ValueError(f"ids[{place}] has {len(own)} entries for {len(block)} rows of X[{place}].")
+    for place, (block, block_ids) in enumerate(zip(blocks, ids, strict=True)):
+        if len(block) != len(block_ids):
+            raise ValueError(f"ids[{place}] has {len(block_ids)} entries for {len(block)} rows of X[{place}].")
     ends = [0, *np.cumsum([block.shape[1] for block in blocks]).tolist()]
     return blocks, [tuple(range(*pair)) for pair in pairwise(ends)], names_of(X, blocks, names)
 
 
-def names_of(given: Sequence[ArrayLike], blocks: Sequence[np.ndarray], names: Sequence[str] | None) -> tuple[str, ...]:
+def names_of(arrays: Sequence[ArrayLike], blocks: Sequence[np.ndarray], names: Sequence[str] | None) -> tuple[str, ...]:
     """Names of all columns: as given, else those of data frames, else x0, x1, ..."""
     p = sum(block.shape[1] for block in blocks)
-    shown = column_labels(given) if names is None else tuple(map(str, names))
-    if shown is None:
+    labels = column_labels(arrays) if names is None else tuple(map(str, names))
+    if labels is None:
         return tuple(f"x{j}" for j in range(p))
-    if len(shown) != p or len(set(shown)) != p:
-        raise ValueError(f"names={shown if p < 20 else '...'}: give {p} different ones, one a column.")
-    return shown
+    if len(labels) != p or len(set(labels)) != p:
+        raise ValueError(f"names={labels if p < 20 else '...'}: give {p} different ones, one a column.")
+    return labels
 
 
 def column_numbers(parties: int | Sequence[Sequence[int | str]], names: Sequence[str]) -> int | list[list[int]]:
@@ -243,29 +245,29 @@ def column_numbers(parties: int | Sequence[Sequence[int | str]], names: Sequence
     if isinstance(parties, int | np.integer):
         return int(parties)
     place = {name: number for number, name in enumerate(names)}
-    unknown = [one for group in parties for one in group if isinstance(one, str) and one not in place]
+    unknown = [column for group in parties for column in group if isinstance(column, str) and column not in place]
     if unknown:
         raise ValueError(f"parties name the column {unknown[0]!r}, which X does not have: it has {list(names)}.")
-    return [[place[one] if isinstance(one, str) else one for one in group] for group in parties]
+    return [[place[column] if isinstance(column, str) else column for column in group] for group in parties]
 
 
 def holders(
     blocks: Sequence[np.ndarray],
     groups: Sequence[tuple[int, ...]],
-    given: Mapping[str, ArrayLike | None],
+    vectors: Mapping[str, ArrayLike | None],
     ids: Sequence[Sequence[str]] | None,
 ) -> list[Party]:
     """The parties in order, the active one first, with y and what else is given of its records."""
     n = len(blocks[0])
-    own = {name: numbers(name, value, 1, VECTOR) for name, value in given.items() if value is not None}
-    for name, value in own.items():
+    active_arrays = {name: numbers(name, value, 1, VECTOR) for name, value in vectors.items() if value is not None}
+    for name, value in active_arrays.items():
         if len(value) != n:
             raise ValueError(f"{name} has {len(value)} entries for {n} rows of X.")
-    found = []
+    parties = []
     for place, (block, group) in enumerate(zip(blocks, groups, strict=True)):
-        arrays = {"X": block} | ({} if place else own)
+        arrays = {"X": block} | ({} if place else active_arrays)
         if ids is not None:
             arrays["ids"] = np.asarray(ids[place])
         name, role = (f"passive {place}", "passive") if place else ("active", "active")
-        found.append(party(name, role, group, **arrays))
-    return found
+        parties.append(party(name, role, group, **arrays))
+    return parties

@@ -36,9 +36,9 @@ def table_of(rows: Iterable[EstimateRow]) -> bytes:
     return text.getvalue().encode()
 
 
-def rows_of(held: object) -> Iterator[EstimateRow]:
-    """What a place holds, number by number; text and what is held elsewhere are left out."""
-    for path, value in _numbers(held, ()):
+def rows_of(content: object) -> Iterator[EstimateRow]:
+    """List what a place holds, number by number; text and what other places hold are left out."""
+    for path, value in _numbers(content, ()):
         for entry, number in np.ndenumerate(np.asarray(value)):
             yield EstimateRow(" ".join((".".join(path), *map(str, entry))).strip(), number.item())
 
@@ -53,7 +53,7 @@ def _numbers(value: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
             elif key == "from":
                 # What is assembled of values of several places, without the public arguments beside them.
                 yield from _numbers(
-                    [one for one in item if isinstance(one, Mapping) and {"value", "each"} & one.keys()], path
+                    [entry for entry in item if isinstance(entry, Mapping) and {"value", "each"} & entry.keys()], path
                 )
             elif key not in ("type", "places", "assembled by", "party", "function"):
                 yield from _numbers(item, path if key in ("value", "each") else (*path, key))

@@ -1,4 +1,4 @@
-"""What the estimators of all methods share: parameters in scikit-learn's way, one simulated run, what it cost.
+"""Common parts of the estimators of all methods: parameters in scikit-learn's way, one simulated run, its cost.
 
 An estimator is a protocol with arrays in front of it: ``Estimator(...).fit(X, y, parties=..., rng=...)`` simulates all
 parties in one process and keeps the estimate, the ledger, the transcript and the total of the worst coalition. What a
@@ -202,13 +202,13 @@ class Estimator(BaseEstimator):
         defaults = dict[str, object]()
         if self._has_protocol:
             self._check(options)
-            defaults = {one.name: one.default for one in fields(self._method.options)}
+            defaults = {option.name: option.default for option in fields(self._method.options)}
         # A clone is made with every default, and may be given another protocol, which has other options.
         self._given = {name: value for name, value in options.items() if value is not defaults.get(name, MISSING)}
 
     @property
     def _kind(self) -> str:
-        """What scikit-learn takes it for: "classifier", "regressor" or "transformer"."""
+        """Kind of the estimator for scikit-learn: "classifier", "regressor" or "transformer"."""
         return "transformer" if isinstance(self, Transformer) else "regressor"
 
     @property
@@ -222,16 +222,16 @@ class Estimator(BaseEstimator):
         return False
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn asks before it fits; it is loaded then."""
+        """Return the tags that scikit-learn asks for before it fits; it is loaded then."""
         from sklearn.utils import ClassifierTags, RegressorTags, TransformerTags
 
         tags: Any = super().__sklearn_tags__()  # type: ignore[misc]
-        made: dict[str, Any] = {
+        kind_tags: dict[str, Any] = {
             "classifier": lambda: ClassifierTags(multi_class=self._many_classes),
             "regressor": RegressorTags,
             "transformer": lambda: TransformerTags(preserves_dtype=[]),
         }
-        setattr(tags, f"{self._kind}_tags", made[self._kind]())
+        setattr(tags, f"{self._kind}_tags", kind_tags[self._kind]())
         tags.estimator_type = None if self._kind == "transformer" else self._kind
         y = inspect.signature(self.fit).parameters["y"]  # type: ignore[attr-defined]
         tags.target_tags.required = y.default is inspect.Parameter.empty
@@ -253,11 +253,15 @@ class Estimator(BaseEstimator):
 
     def _own(self) -> list[str]:
         """Parameters that are no options of the protocol."""
-        found = inspect.signature(type(self).__init__).parameters.values()
-        return [one.name for one in found if one.kind is not one.VAR_KEYWORD and one.name != "self"]
+        parameters = inspect.signature(type(self).__init__).parameters.values()
+        return [
+            parameter.name
+            for parameter in parameters
+            if parameter.kind is not parameter.VAR_KEYWORD and parameter.name != "self"
+        ]
 
     def _check(self, names: Iterable[str]) -> None:
-        known = [*self._own(), *(one.name for one in fields(self._method.options))]
+        known = [*self._own(), *(option.name for option in fields(self._method.options))]
         for name in names:
             if name not in known:
                 raise TypeError(
@@ -286,17 +290,17 @@ class Estimator(BaseEstimator):
         --------
         >>> import partywise as pw
         >>> model = pw.VerticalLinear("exact", parties=3)
-        >>> found = model.get_params()
-        >>> found["parties"], found["ridge"]  # a parameter of every estimator, and an option of this protocol
+        >>> params = model.get_params()
+        >>> params["parties"], params["ridge"]  # a parameter of every estimator, and an option of this protocol
         (3, 0.0)
         """
-        found = {name: getattr(self, name) for name in self._own()}
-        for one in fields(self._method.options) if self._has_protocol else ():
-            if one.default is MISSING:
-                raise TypeError(f"option {one.name!r} of protocol {self.protocol!r} has no default.")
+        params = {name: getattr(self, name) for name in self._own()}
+        for option in fields(self._method.options) if self._has_protocol else ():
+            if option.default is MISSING:
+                raise TypeError(f"option {option.name!r} of protocol {self.protocol!r} has no default.")
             # A parameter of the estimator comes before an option of its name, of which a clone would get the default.
-            found.setdefault(one.name, self._given.get(one.name, one.default))
-        return found
+            params.setdefault(option.name, self._given.get(option.name, option.default))
+        return params
 
     def set_params(self, **parameters: Any) -> Estimator:
         """Change parameters, and return the estimator.
@@ -334,10 +338,13 @@ class Estimator(BaseEstimator):
         return self
 
     def __repr__(self) -> str:
-        defaults = {one.name: one.default for one in inspect.signature(type(self).__init__).parameters.values()}
-        own = {name: getattr(self, name) for name in self._own()}
-        given = {name: value for name, value in own.items() if name == "protocol" or value is not defaults[name]}
-        words = ", ".join(f"{name}={_in_short(value)}" for name, value in (given | self._given).items())
+        defaults = {
+            parameter.name: parameter.default
+            for parameter in inspect.signature(type(self).__init__).parameters.values()
+        }
+        settings = {name: getattr(self, name) for name in self._own()}
+        changed = {name: value for name, value in settings.items() if name == "protocol" or value is not defaults[name]}
+        words = ", ".join(f"{name}={_in_short(value)}" for name, value in (changed | self._given).items())
         return f"{type(self).__name__}({words})"
 
     def _options(self) -> Any:
@@ -376,8 +383,8 @@ class Estimator(BaseEstimator):
         options = self._options()
         self._require_moderate_numbers(options)
         spec, fold = Spec(options, settings, settings, public), Fold(np.zeros(n, dtype=int), 0, 1)
-        epsilon, given = self._target(options), self.random_state if rng is None else rng
-        rng_for: Callable[..., Any] = fresh_streams() if given is None else addresses_of(given)
+        epsilon, randomness = self._target(options), self.random_state if rng is None else rng
+        rng_for: Callable[..., Any] = fresh_streams() if randomness is None else addresses_of(randomness)
         with nullcontext() if self.shared_budget is None else self.shared_budget.fit(self.unit) as payer:
             if self.shared_budget is not None and isinstance(rng_for, Streams):
                 rng_for = Streams(int(rng_for("fit", self.shared_budget.fits).integers(2**63)), "estimator")
@@ -388,7 +395,7 @@ class Estimator(BaseEstimator):
             try:
                 estimate = simulate(self._method.fit, run)
             except (AttributeError, TypeError) as error:
-                if given is None and (why := floating_point(error)) is not None:
+                if randomness is None and (why := floating_point(error)) is not None:
                     raise ValueError(
                         f"random_state=None draws from the operating system, and protocol={self.protocol!r} {why}: its "
                         "noise is for experiments; give a seed, random_state=1."
@@ -398,10 +405,10 @@ class Estimator(BaseEstimator):
         self._intervals_verdict = intervals_verdict(self._by_values(largest_clip_shares(parties)))
         self.estimate_ = estimate
         self.ledger_, self.transcript_ = run.channel.ledger, Transcript(run.channel.transcript())
-        held = {party.name: (party.role, tuple(party.columns)) for party in parties}
-        self._places = tuple((name, *held.get(name, ("", ()))) for name in run.names)
+        holdings = {party.name: (party.role, tuple(party.columns)) for party in parties}
+        self._places = tuple((name, *holdings.get(name, ("", ()))) for name in run.names)
         total = self.ledger_.worst_total(run.names, self.unit, self.delta)
-        self.privacy_ = replace(total, seed="none" if given is None else "given", **self._search_cost())
+        self.privacy_ = replace(total, seed="none" if randomness is None else "given", **self._search_cost())
         self.epsilon_claimed_ = float(self.estimate_.epsilon_claimed)
         least = min((len(value) for party in parties for value in party.block.values() if np.ndim(value)), default=n)
         if self.delta >= 1 / least and math.isfinite(self.privacy_.epsilon_certified):
@@ -418,8 +425,10 @@ class Estimator(BaseEstimator):
         It is asked of every argument but those that all estimators have, so that a new public bound is in no list.
         """
         common = inspect.signature(Estimator.__init__).parameters
-        own = {name: getattr(self, name) for name in self._own() if name not in common}
-        for name, value in ({entry.name: getattr(options, entry.name) for entry in fields(options)} | own).items():
+        arguments = {name: getattr(self, name) for name in self._own() if name not in common}
+        for name, value in (
+            {entry.name: getattr(options, entry.name) for entry in fields(options)} | arguments
+        ).items():
             beyond = [number for number in _numbers_in(value) if LARGEST < abs(number) < math.inf]
             if beyond:
                 raise ValueError(
@@ -536,10 +545,10 @@ class Estimator(BaseEstimator):
     def _records(self, X: ArrayLike, ndim: int, like: str) -> np.ndarray:
         """Records with the columns of the fit; ValueError for other names, another order or another number of them."""
         self._fitted_estimate()
-        given, names = column_labels(X), getattr(self, "feature_names_in_", None)
-        if given is not None and names is not None and given != tuple(names):
+        labels, names = column_labels(X), getattr(self, "feature_names_in_", None)
+        if labels is not None and names is not None and labels != tuple(names):
             raise ValueError(
-                f"X has the columns {list(given)}: the fit was made with {names.tolist()}; give these in this order, "
+                f"X has the columns {list(labels)}: the fit was made with {names.tolist()}; give these in this order, "
                 "X[list(model.feature_names_in_)], or an array where other names mean the same."
             )
         array = numbers("X", X, ndim, like, missing=self._may_miss)
@@ -550,22 +559,22 @@ class Estimator(BaseEstimator):
             )
         return array
 
-    def _division(self, given: Any) -> Any:
-        """Who holds what: as given to the fit, else to the estimator."""
-        held = self.parties if given is None else given
-        if held is None:
+    def _division(self, parties: Any) -> Any:
+        """Division of the data among parties: as given to the fit, else to the estimator."""
+        division = self.parties if parties is None else parties
+        if division is None:
             raise ValueError("parties is missing: say who holds what, in the estimator or in its fit.")
-        return held
+        return division
 
-    def _clients(self, given: Any, arrays: Mapping[str, np.ndarray], **constants: np.ndarray) -> list[Party]:
+    def _clients(self, parties: Any, arrays: Mapping[str, np.ndarray], **constants: np.ndarray) -> list[Party]:
         """Clients that hold the rows of arrays, as given to the fit, else to the estimator, and constants each."""
         n = len(next(iter(arrays.values())))
-        groups = [list(rows) for rows in groups_of(self._division(given), n, split_rows)]
+        groups = [list(rows) for rows in groups_of(self._division(parties), n, split_rows)]
         blocks = ({name: array[rows] for name, array in arrays.items()} for rows in groups)
         return [Party(f"client {k}", "client", block | constants) for k, block in enumerate(blocks, 1)]
 
     def _cost(self) -> str:
-        """What the fit cost, the first line of a summary."""
+        """Cost of the fit, the first line of a summary."""
         spent = self.privacy_
         if spent.fits:
             return f"{self._own_cost()}; {spent.search}"
@@ -573,13 +582,13 @@ class Estimator(BaseEstimator):
 
     def _own_cost(self) -> str:
         spent = self.privacy_
-        said = "" if spent.verified else ", not verified"
-        return f"epsilon {upward(spent.epsilon_certified)} at delta {spent.delta:g}, for one {spent.unit}{said}"
+        note = "" if spent.verified else ", not verified"
+        return f"epsilon {upward(spent.epsilon_certified)} at delta {spent.delta:g}, for one {spent.unit}{note}"
 
     def _shown_class(self, places: np.ndarray) -> np.ndarray:
         """Labels as they were given, by their places among the classes."""
-        shown: np.ndarray = self.classes_[places.astype(int)]
-        return shown
+        labels: np.ndarray = self.classes_[places.astype(int)]
+        return labels
 
     def _accuracy(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> float:
         """Share of labels that are predicted right."""
@@ -605,7 +614,7 @@ def _numbers_in(value: object) -> list[float]:
 
 
 def _in_short(value: object) -> str:
-    """How a parameter is shown: arrays, and what holds much, by their size."""
+    """Abbreviate a parameter for display: arrays, and what holds much, by their size."""
     if isinstance(value, np.ndarray):
         return f"array of shape {value.shape}"
     text = repr(value)
@@ -646,8 +655,8 @@ def summary_rows(columns: Mapping[str, np.ndarray], names: Sequence[str], width:
     """An empty line, the titles of columns (k,) of numbers, and a row for each of k names, cut off at a width."""
     heads = " ".join(f"{title:>11}" for title in columns)
     rows = zip(names, zip(*columns.values(), strict=True), strict=True)
-    shown = (f"{name[:width]:{width}} " + " ".join(f"{value:11.4g}" for value in row) for name, row in rows)
-    return ["", f"{'':{width}} {heads}", *shown]
+    lines = (f"{name[:width]:{width}} " + " ".join(f"{value:11.4g}" for value in row) for name, row in rows)
+    return ["", f"{'':{width}} {heads}", *lines]
 
 
 def numbers(name: str, value: ArrayLike, ndim: int, like: str, *, missing: bool = False) -> np.ndarray:
@@ -722,32 +731,32 @@ def labels_of(y: ArrayLike, n: int, *, both: bool = True, many: bool = False) ->
     labels = vector("y", y, n)
     if labels.dtype.kind in "fcO" and any(value != value for value in labels.tolist()):
         raise ValueError("y holds labels that are not known (NaN): drop these records first.")
-    found = np.unique(labels)
-    if set(found.tolist()) <= {0, 1} and (len(found) == 2 or not both):
+    classes = np.unique(labels)
+    if set(classes.tolist()) <= {0, 1} and (len(classes) == 2 or not both):
         return labels.astype(float), np.array([False, True] if labels.dtype.kind == "b" else [0, 1])
-    if labels.dtype.kind == "f" and np.any(found != np.round(found)):
-        shown = found[found != np.round(found)][0]
+    if labels.dtype.kind == "f" and np.any(classes != np.round(classes)):
+        example = classes[classes != np.round(classes)][0]
         raise ValueError(
-            f"Unknown label type: continuous. y holds {float(shown)!r}, which is not a label: labels are 0 or 1."
+            f"Unknown label type: continuous. y holds {float(example)!r}, which is not a label: labels are 0 or 1."
         )
-    if len(found) > 2 and many:
-        return np.searchsorted(found, labels).astype(float), found
-    if len(found) > 2:
+    if len(classes) > 2 and many:
+        return np.searchsorted(classes, labels).astype(float), classes
+    if len(classes) > 2:
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass. "
-            f"y holds {found[:4].tolist()}: give two labels."
+            f"y holds {classes[:4].tolist()}: give two labels."
         )
-    if len(found) < 2:
-        raise ValueError(f"y holds one class alone, {found.tolist()}: give both labels.")
-    return (labels == found[1]).astype(float), found
+    if len(classes) < 2:
+        raise ValueError(f"y holds one class alone, {classes.tolist()}: give both labels.")
+    return (labels == classes[1]).astype(float), classes
 
 
 def column_labels(X: Any) -> tuple[str, ...] | None:
     """Names of the columns of a data frame, or of one a party; None where there are none."""
     frames = X if isinstance(X, list | tuple) and X else [X]
-    if not all(hasattr(one, "columns") for one in frames):
+    if not all(hasattr(frame, "columns") for frame in frames):
         return None
-    return tuple(str(name) for one in frames for name in one.columns)
+    return tuple(str(name) for frame in frames for name in frame.columns)
 
 
 def groups_of(

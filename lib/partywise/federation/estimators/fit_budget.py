@@ -1,4 +1,4 @@
-"""What several fits on the same records may cost together: one account for a whole search over settings and folds."""
+"""Budget of several fits on the same records: one account for a whole search over settings and folds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ...privacy.strata import EVERYBODY, partition_of
 
 
 class Budget:
-    """What all fits that share it may cost together; clones of an estimator share the budget of the original.
+    """Budget of all fits that share it; clones of an estimator share the budget of the original.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Budget:
 
     @property
     def remaining(self) -> float:
-        """What is left, in the currency of the rule: mu squared, rho or epsilon."""
+        """Remainder of the budget, in the currency of the rule: mu squared, rho or epsilon."""
         return self._filter.remaining
 
     def __repr__(self) -> str:
@@ -187,7 +187,7 @@ class Budget:
 
     @property
     def filter(self) -> PrivacyFilter:
-        """What was charged so far."""
+        """Filter with everything that was charged so far."""
         return self._filter
 
     def __copy__(self) -> Budget:
@@ -216,18 +216,18 @@ class _FitPayer:
         self._budget, self._before, self._events = budget, budget.filter, tuple[Event, ...]()
 
     def charge(self, *events: Event) -> None:
-        """As of `partywise.privacy.payer.Payer`."""
+        """Charge events of the fit, as a `partywise.privacy.payer.Payer` does."""
         self._budget.charge(self._before, together := (*self._events, *events))
         self._events = together
 
 
 def _largest_cells(events: Sequence[Event], like: PrivacyFilter) -> list[Event]:
     """Releases about all records, and of every partition those about the cell that costs most."""
-    found, cells = list[Event](), dict[str, dict[str, list[Event]]]()
+    releases, cells = list[Event](), dict[str, dict[str, list[Event]]]()
     for event in events:
         # What is not compared by one number counts in whatever cell.
         if event.stratum == EVERYBODY or event.shares or any(event.beside):
-            found.append(event)
+            releases.append(event)
         else:
             cells.setdefault(partition_of(event.stratum), {}).setdefault(event.stratum, []).append(event)
 
@@ -235,4 +235,4 @@ def _largest_cells(events: Sequence[Event], like: PrivacyFilter) -> list[Event]:
         tally = PrivacyFilter(math.inf, 0.0, unit=like.unit, rule=like.rule)
         return math.fsum(tally.carry(event) for event in rows)
 
-    return found + [event for partition in cells.values() for event in max(partition.values(), key=amount)]
+    return releases + [event for partition in cells.values() for event in max(partition.values(), key=amount)]

@@ -51,12 +51,12 @@ Refuse = Callable[[str, str], NoReturn]
 def save(estimator: Estimator, path: Path) -> None:
     """Write what a place has of a fitted estimator; ModelError where no place has all of it, or it has no JSON."""
     estimate, holder = estimator._fitted_estimate(), estimator._holder()
-    settings = {name: one for name, one in estimator.get_params(deep=False).items() if name not in NOT_SAVED}
-    given = {
+    settings = {name: value for name, value in estimator.get_params(deep=False).items() if name not in NOT_SAVED}
+    content = {
         "format": FORMAT,
         "partywise": __version__,
         "estimator": f"{type(estimator).__module__.split('.')[-2]}.{type(estimator).__name__}",
-        "settings": {name: _plain_setting(name, one) for name, one in settings.items()},
+        "settings": {name: _plain_setting(name, value) for name, value in settings.items()},
         "parties": [
             {"name": name, "role": role, "columns": list(columns)} for name, role, columns in estimator._places
         ],
@@ -73,12 +73,12 @@ def save(estimator: Estimator, path: Path) -> None:
         "ledger": [plain(event.to_row()) for event in estimator.ledger_.rows],
     }
     with replacing(path) as temporary:
-        temporary.write_bytes(with_digest(given))
+        temporary.write_bytes(with_digest(content))
 
 
 def _saved_fields(kind: type[Estimator]) -> tuple[str, ...]:
     """Return the fields of the estimate that a file has: with what the protocol itself states about it."""
-    known = {one.name for one in fields(kind._estimate)}
+    known = {field.name for field in fields(kind._estimate)}
     stated = ("status", "reason", "noise_errors_reason")
     return (*kind._model_fields, *(name for name in stated if name in known and name not in kind._model_fields))
 
@@ -87,15 +87,15 @@ def _without_facts(estimate: object, name: str) -> object:
     """Return a field without what is exact of records: shares of clipped ones, a response that does not vary."""
     value = getattr(estimate, name)
     if isinstance(value, Mapping):
-        return {key: one for key, one in value.items() if not str(key).endswith("clip_share")}
+        return {key: entry for key, entry in value.items() if not str(key).endswith("clip_share")}
     if name in ("status", "reason") and getattr(estimate, "status", "ok") in OF_RECORDS:
         return "ok" if name == "status" else ""
     return value
 
 
-def with_digest(given: Mapping[str, object]) -> bytes:
+def with_digest(content: Mapping[str, object]) -> bytes:
     """The content of a file, with the digest of what stands before."""
-    return encode_json({**given, "digest": digest_of(encode_json(dict(given)))})
+    return encode_json({**content, "digest": digest_of(encode_json(dict(content)))})
 
 
 def _plain_setting(name: str, value: object) -> object:
@@ -108,9 +108,9 @@ def _plain_setting(name: str, value: object) -> object:
 
 
 def _statement(estimator: Estimator, holder: str) -> dict[str, object]:
-    """What the fit cost, and what of the holder's own is in the file without any protection."""
+    """Statement of what the fit cost, and of the holder's own units that the file holds without any protection."""
     spent = estimator.privacy_
-    own = next((UNITS.get(role, ("row",)) for name, role, _ in estimator._places if name == holder and role), ())
+    units = next((UNITS.get(role, ("row",)) for name, role, _ in estimator._places if name == holder and role), ())
     return {
         "unit": spent.unit,
         "delta": plain(spent.delta),
@@ -118,7 +118,7 @@ def _statement(estimator: Estimator, holder: str) -> dict[str, object]:
         "epsilon_certified": plain(spent.epsilon_certified),
         "view": spent.view_worst,
         "trust": spent.trust,
-        "unprotected_units": [f"{unit} of {holder}" for unit in own],
+        "unprotected_units": [f"{unit} of {holder}" for unit in units],
         **{name: plain(getattr(spent, name)) for name in SEARCH if spent.fits},
         **({"seed": spent.seed} if spent.seed else {}),
     }
@@ -135,11 +135,11 @@ def plain(value: object) -> object:
     if isinstance(value, np.ndarray):
         return _plain_array(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(name): plain(one) for name, one in value.items()}
+        return {str(name): plain(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple | frozenset):
-        return [plain(one) for one in value]
+        return [plain(entry) for entry in value]
     raise TypeError(f"a {type(value).__name__}")
 
 
@@ -148,11 +148,11 @@ def _plain_array(array: np.ndarray) -> dict[str, object]:
     kind = array.dtype.kind
     if kind not in KINDS or (array.dtype.itemsize > 8 and kind not in "UO"):
         raise TypeError(f"an array of {array.dtype}")
-    if kind == "O" and not all(isinstance(one, str) for one in array.ravel().tolist()):
+    if kind == "O" and not all(isinstance(entry, str) for entry in array.ravel().tolist()):
         raise TypeError("an array of objects that are no text")
     order: Literal["F", "C"] = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
-    found: dict[str, object] = {"dtype": array.dtype.name if kind not in "UO" else kind, "shape": list(array.shape)}
-    return found | {"order": order, "values": [plain(one) for one in array.ravel(order).tolist()]}
+    header: dict[str, object] = {"dtype": array.dtype.name if kind not in "UO" else kind, "shape": list(array.shape)}
+    return header | {"order": order, "values": [plain(entry) for entry in array.ravel(order).tolist()]}
 
 
 def read(path: Path, form: str = FORMAT, keys: Collection[str] = ALL_KEYS) -> dict[str, Any]:
@@ -165,69 +165,69 @@ def read(path: Path, form: str = FORMAT, keys: Collection[str] = ALL_KEYS) -> di
     if size > LARGEST:
         raise ModelError(f"{path} has {size} bytes: more than {LARGEST} are not read; name a file that save wrote.")
     try:
-        found = decode_json(str(path), data)
+        content = decode_json(str(path), data)
     except FileProblem as error:
         raise ModelError(f"{error}: save the model again.") from None
-    if not isinstance(found, dict) or not isinstance(found.get("format"), str):
+    if not isinstance(content, dict) or not isinstance(content.get("format"), str):
         raise ModelError(f"{path} is no saved model: name a file that save wrote.")
-    if found["format"] != form:
+    if content["format"] != form:
         raise ModelError(
-            f"{path}: format is {found['format'][:40]!r}, of partywise {str(found.get('partywise'))[:20]}, where "
+            f"{path}: format is {content['format'][:40]!r}, of partywise {str(content.get('partywise'))[:20]}, where "
             f"partywise {__version__} reads {form!r}: load it with that version, or fit and save again."
         )
-    if set(found) != set(keys):
-        odd = sorted(set(found) ^ set(keys))[0]
-        raise ModelError(f"{path}: {odd} is {'unknown' if odd in found else 'missing'}: save the model again.")
-    digest = digest_of(encode_json({name: one for name, one in found.items() if name != "digest"}))
-    if found["digest"] != digest:
+    if set(content) != set(keys):
+        odd = sorted(set(content) ^ set(keys))[0]
+        raise ModelError(f"{path}: {odd} is {'unknown' if odd in content else 'missing'}: save the model again.")
+    digest = digest_of(encode_json({name: value for name, value in content.items() if name != "digest"}))
+    if content["digest"] != digest:
         raise ModelError(f"{path}: digest is not that of the content: the file was changed; save the model again.")
-    return found
+    return content
 
 
-def restore(estimator_type: type[Estimator], found: Mapping[str, Any], path: Path) -> Estimator:
+def restore(estimator_type: type[Estimator], content: Mapping[str, Any], path: Path) -> Estimator:
     """The estimator of a file's content; ModelError for what a fit of it cannot have left."""
 
     def refuse(key: str, why: str) -> NoReturn:
         raise ModelError(f"{path}: {key} {why}: save the model again.")
 
-    settings = _mapping(found["settings"], "settings", refuse)
+    settings = _mapping(content["settings"], "settings", refuse)
     try:
-        made: Estimator = cast(Any, estimator_type)(
-            **{name: _setting(one, f"settings.{name}", refuse) for name, one in settings.items()}
+        estimator: Estimator = cast(Any, estimator_type)(
+            **{name: _setting(form, f"settings.{name}", refuse) for name, form in settings.items()}
         )
-        made._options()
+        estimator._options()
     except (TypeError, ValueError) as error:
         if isinstance(error, ModelError):
             raise
         refuse("settings", f"cannot be those of a {estimator_type.__name__} ({error})")
-    made._places = _places(found["parties"], refuse)
-    if found["held_by"] not in [name for name, *_ in made._places]:
-        refuse("held_by", f"is {found['held_by']!r}, which is none of the parties")
-    columns = _mapping(found["columns"], "columns", refuse)
+    estimator._places = _places(content["parties"], refuse)
+    if content["held_by"] not in [name for name, *_ in estimator._places]:
+        refuse("held_by", f"is {content['held_by']!r}, which is none of the parties")
+    columns = _mapping(content["columns"], "columns", refuse)
     if set(columns) != {"count", "names"}:
         refuse("columns", "has other keys than count and names")
-    made.n_features_in_ = value_of_type(columns["count"], int, "columns.count", refuse)
+    estimator.n_features_in_ = value_of_type(columns["count"], int, "columns.count", refuse)
     names = value_of_type(columns["names"], tuple[str, ...] | None, "columns.names", refuse)
     if names is not None:
-        if len(names) != made.n_features_in_:
-            refuse("columns.names", f"has {len(names)} entries for {made.n_features_in_} columns")
-        made.feature_names_in_ = np.array(names, dtype=object)
-    attributes = _mapping(found["attributes"], "attributes", refuse)
-    for name, one in attributes.items():
-        if name not in made._model_attributes:
+        if len(names) != estimator.n_features_in_:
+            refuse("columns.names", f"has {len(names)} entries for {estimator.n_features_in_} columns")
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    attributes = _mapping(content["attributes"], "attributes", refuse)
+    for name, form in attributes.items():
+        if name not in estimator._model_attributes:
             refuse(f"attributes.{name}", "is unknown")
-        setattr(made, name, value_of_type(one, made._model_attributes[name], f"attributes.{name}", refuse))
-    made.estimate_ = _dataclass(
-        _with_reason(found["model"], refuse), made._estimate, "model", refuse, _saved_fields(type(made))
+        setattr(estimator, name, value_of_type(form, estimator._model_attributes[name], f"attributes.{name}", refuse))
+    estimator.estimate_ = _dataclass(
+        _with_reason(content["model"], refuse), estimator._estimate, "model", refuse, _saved_fields(type(estimator))
     )
     try:
-        made._check_model()
+        estimator._check_model()
     except ValueError as error:
         refuse("model", f"cannot be that of a {estimator_type.__name__} ({error})")
-    _restore_privacy(made, found, refuse)
-    made._derive()
-    made._state(estimate_verdict(made.estimate_))
-    return made
+    _restore_privacy(estimator, content, refuse)
+    estimator._derive()
+    estimator._state(estimate_verdict(estimator.estimate_))
+    return estimator
 
 
 def _with_reason(form: object, refuse: Refuse) -> Mapping[str, object]:
@@ -236,7 +236,7 @@ def _with_reason(form: object, refuse: Refuse) -> Mapping[str, object]:
     numbers = model.get("numbers")
     if not isinstance(numbers, Mapping) or "reason" not in numbers:
         return model
-    rest = {name: one for name, one in numbers.items() if name != "reason"}
+    rest = {name: number for name, number in numbers.items() if name != "reason"}
     return {"reason": numbers["reason"], **model, "numbers": rest}
 
 
@@ -244,12 +244,12 @@ def _with_reason(form: object, refuse: Refuse) -> Mapping[str, object]:
 ALONE = ("active_only", "baseline")
 
 
-def _restore_privacy(made: Estimator, found: Mapping[str, Any], refuse: Refuse) -> None:
+def _restore_privacy(estimator: Estimator, content: Mapping[str, Any], refuse: Refuse) -> None:
     """The ledger, and what follows from it, which must be what is stated."""
-    stated = _mapping(found["privacy"], "privacy", refuse)
+    stated = _mapping(content["privacy"], "privacy", refuse)
     try:
-        made.ledger_ = Ledger([Event.from_row(row) for row in found["ledger"]])
-        total = made.ledger_.worst_total([name for name, *_ in made._places], made.unit, made.delta)
+        estimator.ledger_ = Ledger([Event.from_row(row) for row in content["ledger"]])
+        total = estimator.ledger_.worst_total([name for name, *_ in estimator._places], estimator.unit, estimator.delta)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         refuse("ledger", f"is none ({type(error).__name__}: {error})")
     beside = {"seed": str, **SEARCH}
@@ -259,31 +259,31 @@ def _restore_privacy(made: Estimator, found: Mapping[str, Any], refuse: Refuse) 
         if name in stated
     }
     # Nobody has signed the file: whoever changes it may have made rows, too.
-    made.privacy_ = replace(total, verified=False, **known)
-    owners = {name for event in made.ledger_.rows for name in event.held_by}
-    for name, role, _ in made._places if made.protocol not in ALONE else ():
-        if role and name not in (*owners, found["held_by"]):
-            refuse("ledger", f"has no row of {name!r}, whose data protocol {made.protocol!r} needs")
-    made.epsilon_claimed_ = value_of_type(stated.get("epsilon_claimed"), float, "privacy.epsilon_claimed", refuse)
-    for name, value in _statement(made, found["held_by"]).items():
+    estimator.privacy_ = replace(total, verified=False, **known)
+    owners = {name for event in estimator.ledger_.rows for name in event.held_by}
+    for name, role, _ in estimator._places if estimator.protocol not in ALONE else ():
+        if role and name not in (*owners, content["held_by"]):
+            refuse("ledger", f"has no row of {name!r}, whose data protocol {estimator.protocol!r} needs")
+    estimator.epsilon_claimed_ = value_of_type(stated.get("epsilon_claimed"), float, "privacy.epsilon_claimed", refuse)
+    for name, value in _statement(estimator, content["held_by"]).items():
         # The last digits of an epsilon may be those of another version of scipy.
-        given, both = stated.get(name), (stated.get(name), value)
-        close = all(isinstance(one, float) for one in both) and isclose(*both, rel_tol=1e-9)  # type: ignore[arg-type]
-        if given != value and not close:
+        stated_value, both = stated.get(name), (stated.get(name), value)
+        close = all(isinstance(number, float) for number in both) and isclose(*both, rel_tol=1e-9)  # type: ignore[arg-type]
+        if stated_value != value and not close:
             refuse(f"privacy.{name}", f"is {stated.get(name)!r} where the ledger says {value!r}")
 
 
 def _places(form: object, refuse: Refuse) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
     if not isinstance(form, list) or not form:
         refuse("parties", "is no list of parties")
-    found = []
-    for k, one in enumerate(form):
+    places = []
+    for k, entry in enumerate(form):
         where = f"parties[{k}]"
-        if set(_mapping(one, where, refuse)) != {"name", "role", "columns"}:
+        if set(_mapping(entry, where, refuse)) != {"name", "role", "columns"}:
             refuse(where, "has other keys than name, role and columns")
-        name, role = (value_of_type(one[key], str, f"{where}.{key}", refuse) for key in ("name", "role"))
-        found.append((name, role, value_of_type(one["columns"], tuple[int, ...], f"{where}.columns", refuse)))
-    return tuple(found)
+        name, role = (value_of_type(entry[key], str, f"{where}.{key}", refuse) for key in ("name", "role"))
+        places.append((name, role, value_of_type(entry["columns"], tuple[int, ...], f"{where}.columns", refuse)))
+    return tuple(places)
 
 
 def _mapping(form: object, where: str, refuse: Refuse) -> dict[str, Any]:
@@ -297,42 +297,44 @@ def _setting(form: object, where: str, refuse: Refuse) -> object:
     if isinstance(form, dict):
         if set(form) == {"dtype", "shape", "order", "values"}:
             return _array(form, where, refuse)
-        return {name: _setting(one, f"{where}.{name}", refuse) for name, one in form.items()}
+        return {name: _setting(entry, f"{where}.{name}", refuse) for name, entry in form.items()}
     if isinstance(form, list):
-        return tuple(_setting(one, f"{where}[{k}]", refuse) for k, one in enumerate(form))
+        return tuple(_setting(entry, f"{where}[{k}]", refuse) for k, entry in enumerate(form))
     return WORDS[form] if isinstance(form, str) and form in WORDS else form
 
 
 def value_of_type(form: object, hint: Any, where: str, refuse: Refuse) -> Any:
     """A value of a type from its JSON; refused unless it is one."""
-    origin, given = get_origin(hint), get_args(hint)
+    origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        if form is None and type(None) in given:
+        if form is None and type(None) in arguments:
             return None
-        rest = [one for one in given if one is not type(None)]
+        rest = [kind for kind in arguments if kind is not type(None)]
         if len(rest) == 1:
             return value_of_type(form, rest[0], where, refuse)
         kinds = {bool: bool, int: int, float: float, str: str}
         hint = kinds.get(type(form))
         hint = float if hint is int and int not in rest else hint
         if hint not in rest:
-            refuse(where, f"is {str(form)[:40]!r}, which is none of {', '.join(one.__name__ for one in rest)}")
+            refuse(where, f"is {str(form)[:40]!r}, which is none of {', '.join(kind.__name__ for kind in rest)}")
         return form
     if origin is Literal:
-        return form if form in given else refuse(where, f"is {str(form)[:40]!r}, which is none of {list(given)}")
-    if origin is tuple and not (len(given) == 2 and given[1] is Ellipsis):
-        if not isinstance(form, list) or len(form) != len(given):
-            refuse(where, f"is no list of {len(given)} entries")
-        both = zip(cast("list[object]", form), given, strict=True)
-        return tuple(value_of_type(one, kind, f"{where}[{k}]", refuse) for k, (one, kind) in enumerate(both))
+        return (
+            form if form in arguments else refuse(where, f"is {str(form)[:40]!r}, which is none of {list(arguments)}")
+        )
+    if origin is tuple and not (len(arguments) == 2 and arguments[1] is Ellipsis):
+        if not isinstance(form, list) or len(form) != len(arguments):
+            refuse(where, f"is no list of {len(arguments)} entries")
+        both = zip(cast("list[object]", form), arguments, strict=True)
+        return tuple(value_of_type(entry, kind, f"{where}[{k}]", refuse) for k, (entry, kind) in enumerate(both))
     if origin is tuple:
         if not isinstance(form, list):
             refuse(where, "is no list")
         items = cast("list[object]", form)
-        return tuple(value_of_type(one, given[0], f"{where}[{k}]", refuse) for k, one in enumerate(items))
+        return tuple(value_of_type(entry, arguments[0], f"{where}[{k}]", refuse) for k, entry in enumerate(items))
     if origin in (dict, Mapping):
         pairs = _mapping(form, where, refuse).items()
-        return {name: value_of_type(one, given[1], f"{where}.{name}", refuse) for name, one in pairs}
+        return {name: value_of_type(entry, arguments[1], f"{where}.{name}", refuse) for name, entry in pairs}
     if hint is np.ndarray:
         return _array(form, where, refuse)
     if hint is float:
@@ -347,23 +349,25 @@ def value_of_type(form: object, hint: Any, where: str, refuse: Refuse) -> Any:
         if not isinstance(form, list) or len(form) != len(hint._fields):
             refuse(where, f"is no list of {', '.join(hint._fields)}")
         entries = zip(cast("list[object]", form), hint._fields, strict=True)
-        return hint(*(value_of_type(one, _hint(hint, name), f"{where}.{name}", refuse) for one, name in entries))
+        return hint(*(value_of_type(entry, _hint(hint, name), f"{where}.{name}", refuse) for entry, name in entries))
     return form if type(form) is hint else refuse(where, f"is {str(form)[:40]!r}, which is no {hint.__name__}")
 
 
 def _dataclass(form: object, kind: type, where: str, refuse: Refuse, names: tuple[str, ...] | None = None) -> Any:
     """A dataclass, or the named fields of it, with the defaults of the others."""
-    given = _mapping(form, where, refuse)
-    known = {one.name: one for one in fields(kind) if names is None or one.name in names}
-    for name in given:
+    mapping = _mapping(form, where, refuse)
+    known = {field.name: field for field in fields(kind) if names is None or field.name in names}
+    for name in mapping:
         if name not in known:
             refuse(f"{where}.{name}", "is unknown")
-    for name, one in known.items():
-        if name not in given and (one.default is MISSING and one.default_factory is MISSING):
+    for name, field in known.items():
+        if name not in mapping and (field.default is MISSING and field.default_factory is MISSING):
             refuse(f"{where}.{name}", "is missing")
-    found = {name: value_of_type(one, _hint(kind, name), f"{where}.{name}", refuse) for name, one in given.items()}
+    values = {
+        name: value_of_type(entry, _hint(kind, name), f"{where}.{name}", refuse) for name, entry in mapping.items()
+    }
     try:
-        return kind(**found)
+        return kind(**values)
     except (TypeError, ValueError) as error:
         refuse(where, f"cannot be a {kind.__name__} ({error})")
 
@@ -376,10 +380,10 @@ def _hint(kind: type, name: str) -> Any:
 
 
 def _array(form: object, where: str, refuse: Refuse) -> np.ndarray:
-    given = _mapping(form, where, refuse)
-    if set(given) != {"dtype", "shape", "order", "values"}:
+    mapping = _mapping(form, where, refuse)
+    if set(mapping) != {"dtype", "shape", "order", "values"}:
         refuse(where, "is no array of dtype, shape, order and values")
-    dtype, shape, order, values = (given[name] for name in ("dtype", "shape", "order", "values"))
+    dtype, shape, order, values = (mapping[name] for name in ("dtype", "shape", "order", "values"))
     if dtype not in (
         "U",
         "O",
@@ -397,7 +401,7 @@ def _array(form: object, where: str, refuse: Refuse) -> np.ndarray:
         refuse(f"{where}.order", f"is {str(order)[:40]!r}, which is neither C nor F")
     kind = KINDS[np.dtype(dtype).kind]
     check = partial(value_of_type, hint=kind, refuse=refuse)
-    entries = [check(one, where=f"{where}.values[{k}]") for k, one in enumerate(values)]
+    entries = [check(entry, where=f"{where}.values[{k}]") for k, entry in enumerate(values)]
     try:
         return np.array(entries, dtype=dtype).reshape(shape, order=order)
     except (OverflowError, ValueError) as error:

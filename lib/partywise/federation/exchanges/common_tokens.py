@@ -32,16 +32,19 @@ Order = Literal["tokens", "first"]
 def match_tokens(lists: Sequence[np.ndarray], owners: Sequence[str], order: Order) -> tuple[np.ndarray, ...]:
     """Positions (n,) of the common entries in every list (n_k, 32)."""
     tokens = [words(array, owner) for array, owner in zip(lists, owners, strict=True)]
-    common = reduce(lambda one, other: np.intersect1d(one, other, assume_unique=True), tokens)
+    common = reduce(lambda left, right: np.intersect1d(left, right, assume_unique=True), tokens)
     if not len(common):
         raise ValueError(
             f"no identifier is common to all of {', '.join(owners)}: look whether they write them alike (as_text, "
             "normalise)."
         )
-    sorters = [np.argsort(own, kind="stable") for own in tokens]
-    found = [sorter[np.searchsorted(own, common, sorter=sorter)] for own, sorter in zip(tokens, sorters, strict=True)]
-    rank = np.argsort(found[0]) if order == "first" else np.arange(len(common))
-    return tuple(positions[rank].astype(np.int32) for positions in found)
+    sorters = [np.argsort(list_tokens, kind="stable") for list_tokens in tokens]
+    unordered = [
+        sorter[np.searchsorted(list_tokens, common, sorter=sorter)]
+        for list_tokens, sorter in zip(tokens, sorters, strict=True)
+    ]
+    rank = np.argsort(unordered[0]) if order == "first" else np.arange(len(common))
+    return tuple(positions[rank].astype(np.int32) for positions in unordered)
 
 
 def local_order(party: Party, texts: Sequence[str], rng_for: Callable[..., RandomSource]) -> np.ndarray:
@@ -68,20 +71,20 @@ def check_tokens(array: np.ndarray, owner: str) -> None:
 def words(array: np.ndarray, owner: str) -> np.ndarray:
     """A list of tokens as words that can be compared; ValueError as in `match_tokens`."""
     check_tokens(array, owner)
-    found = np.ascontiguousarray(array).view(f"S{TOKEN_BYTES}")[:, 0]
-    if len(np.unique(found)) < len(found):
+    tokens = np.ascontiguousarray(array).view(f"S{TOKEN_BYTES}")[:, 0]
+    if len(np.unique(tokens)) < len(tokens):
         raise ValueError(f"list of {owner!r} has an entry twice: one record for each identifier.")
-    return found
+    return tokens
 
 
-def positions_of(found: Sequence[np.ndarray], place: int, parts: Sequence[Clear]) -> Clear:
-    """What one owner is told: which of its entries are common."""
-    return Clear(found[place], units=("row",), made_of=parts)
+def positions_of(positions: Sequence[np.ndarray], place: int, parts: Sequence[Clear]) -> Clear:
+    """Payload for one owner: which of its entries are common."""
+    return Clear(positions[place], units=("row",), made_of=parts)
 
 
-def number_of(found: Sequence[np.ndarray], parts: Sequence[Clear]) -> Clear:
-    """What everybody is told."""
-    return Clear(len(found[0]), units=("row",), made_of=parts, audience="*")
+def number_of(positions: Sequence[np.ndarray], parts: Sequence[Clear]) -> Clear:
+    """Payload for everybody else: the number of common entries."""
+    return Clear(len(positions[0]), units=("row",), made_of=parts, audience="*")
 
 
 def common_tokens(
@@ -93,11 +96,11 @@ def common_tokens(
     entry twice.
     """
     names, parts = tuple(owner.name for owner in owners), parts_of(owners, ("row",))
-    found = run.at(matcher, match_tokens, lists, names, order)
-    told = {
-        owner.name: run.send(matcher, owner, "positions of common entries", positions_of, found, place, parts)
+    positions = run.at(matcher, match_tokens, lists, names, order)
+    own_positions = {
+        owner.name: run.send(matcher, owner, "positions of common entries", positions_of, positions, place, parts)
         for place, owner in enumerate(owners)
     }
     others = [name for name in run.names if name != matcher]
-    n = run.broadcast(matcher, others, "number of common entries", number_of, found, parts)
-    return per_place(told), run.agreed(n)
+    n = run.broadcast(matcher, others, "number of common entries", number_of, positions, parts)
+    return per_place(own_positions), run.agreed(n)

@@ -1,4 +1,4 @@
-"""What parties, the dealer and a receiver compute in secure cross products (`cross_product`)."""
+"""Computations of parties, the dealer and a receiver in secure cross products (`cross_product`)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from .residues import Ring
 from .sharing import DEALER, NOBODY, SCHEME
 
 
-def multiply_residues(one: np.ndarray, other: np.ndarray, entries: bool, ring: Ring) -> np.ndarray:
+def multiply_residues(left: np.ndarray, right: np.ndarray, entries: bool, ring: Ring) -> np.ndarray:
     """Residues of a product, entry by entry or summed over records."""
     return (
-        ring.product(ring.first(one), ring.first(other)) if entries else ring.cross(ring.first(one), ring.first(other))
+        ring.product(ring.first(left), ring.first(right))
+        if entries
+        else ring.cross(ring.first(left), ring.first(right))
     )
 
 
@@ -43,17 +45,17 @@ def local_difference(party: Party, parts: Sequence[Cipher], ring: Ring) -> np.nd
     return contents[0] if len(contents) == 1 else ring.sum(contents)
 
 
-def local_own(holder: Party, one: np.ndarray, other: np.ndarray, entries: bool, ring: Ring) -> np.ndarray:
+def local_own(holder: Party, left: np.ndarray, right: np.ndarray, entries: bool, ring: Ring) -> np.ndarray:
     """A party's product of what it has alone."""
-    return multiply_residues(one, other, entries, ring)
+    return multiply_residues(left, right, entries, ring)
 
 
 def local_product(
     holder: Party,
-    own_one: np.ndarray | None,
-    own_other: np.ndarray | None,
-    one: np.ndarray,
-    other: np.ndarray,
+    left_mask: np.ndarray | None,
+    right_mask: np.ndarray | None,
+    left_difference: np.ndarray,
+    right_difference: np.ndarray,
     correction: np.ndarray,
     first: bool,
     entries: bool,
@@ -61,24 +63,24 @@ def local_product(
 ) -> np.ndarray:
     """A holder's share of a product, from its masks and both differences; one holder adds the product of these."""
     terms = [correction]
-    if own_one is not None:
-        left = ring.sum([ring.first(own_one), ring.first(one)]) if first else own_one
-        terms.append(multiply_residues(left, other, entries, ring))
-    if own_other is not None:
-        terms.append(multiply_residues(one, own_other, entries, ring))
+    if left_mask is not None:
+        left = ring.sum([ring.first(left_mask), ring.first(left_difference)]) if first else left_mask
+        terms.append(multiply_residues(left, right_difference, entries, ring))
+    if right_mask is not None:
+        terms.append(multiply_residues(left_difference, right_mask, entries, ring))
     return ring.sum(terms)
 
 
 def local_combination(
     holder: Party,
-    own: Sequence[tuple[np.ndarray, int]],
+    shares: Sequence[tuple[np.ndarray, int]],
     constant: float | np.ndarray,
     shape: tuple[int, ...],
     bits: int,
     ring: Ring,
 ) -> np.ndarray:
     """A holder's share of a linear combination."""
-    terms = [ring.first(share) if factor == 1 else ring.times(ring.first(share), factor) for share, factor in own]
+    terms = [ring.first(share) if factor == 1 else ring.times(ring.first(share), factor) for share, factor in shares]
     if np.any(constant):
         terms.append(ring.encode(np.broadcast_to(constant, shape), bits))
     return ring.sum(terms)
@@ -109,8 +111,13 @@ def dealer_mask(
 
 
 def dealer_correction(
-    made: np.ndarray, seeds: Mapping[str, Seed], others: Sequence[str], name: str, shape: tuple[int, ...], ring: Ring
+    residues: np.ndarray,
+    seeds: Mapping[str, Seed],
+    others: Sequence[str],
+    name: str,
+    shape: tuple[int, ...],
+    ring: Ring,
 ) -> Cipher:
     """The first holder's share of something that the dealer knows; the others draw theirs."""
     drawings = [draw_residues(seeds[other], f"share: {name}", shape, ring) for other in others]
-    return Cipher(ring.difference(made, drawings), key_holder=NOBODY, scheme=SCHEME, made_of=RANDOM)
+    return Cipher(ring.difference(residues, drawings), key_holder=NOBODY, scheme=SCHEME, made_of=RANDOM)

@@ -85,16 +85,16 @@ def send_masked(run: Run, dealt: Dealing, value: SharedValue, name: str, audienc
     parts = []
     for holder in holders:
         others = [party for party in everybody if party.name != holder.name]
-        given = value.shares, masks, ring, parts_of(owners)
-        parts.append(run.broadcast(holder, others, f"masked: {name}", local_masked, *given))
+        arguments = value.shares, masks, ring, parts_of(owners)
+        parts.append(run.broadcast(holder, others, f"masked: {name}", local_masked, *arguments))
     return MaskedValue(value, masks, mask, run.each(everybody, local_difference, parts, ring), everybody)
 
 
 def product(
     run: Run,
     dealt: Dealing,
-    one: MaskedValue,
-    other: MaskedValue,
+    left: MaskedValue,
+    right: MaskedValue,
     name: str,
     *,
     entries: bool = False,
@@ -105,26 +105,28 @@ def product(
     A name serves once in a run. ``ring`` is a smaller one that holds the product, by default the smaller one of both.
     """
     dealt.use_name(name)
-    ring = ring or smallest(one.value, other.value)
-    holders = dealt.in_order(one.value.holders, other.value.holders)
-    shape = product_shape(one.value.shape, other.value.shape, entries)
-    bits, alone = one.value.bits + other.value.bits, len(holders) == 1
+    ring = ring or smallest(left.value, right.value)
+    holders = dealt.in_order(left.value.holders, right.value.holders)
+    shape = product_shape(left.value.shape, right.value.shape, entries)
+    bits, alone = left.value.bits + right.value.bits, len(holders) == 1
     if alone:
-        own = run.at(holders[0], local_own, one.value.shares, other.value.shares, entries, ring)
-        return SharedValue(holders, per_place({holders[0].name: own}), shape, bits, ring)
-    for given in (one, other):
-        missing = {party.name for party in holders} - {party.name for party in given.audience}
+        share = run.at(holders[0], local_own, left.value.shares, right.value.shares, entries, ring)
+        return SharedValue(holders, per_place({holders[0].name: share}), shape, bits, ring)
+    for factor in (left, right):
+        missing = {party.name for party in holders} - {party.name for party in factor.audience}
         if missing:
             raise ValueError(f"audience of what {name!r} multiplies lacks {sorted(missing)}: they hold the product.")
-    dealt.products += scalar_products(one.value.shape, other.value.shape, entries)
+    dealt.products += scalar_products(left.value.shape, right.value.shape, entries)
     names = tuple(party.name for party in holders)
-    made = run.at(DEALER, multiply_residues, one.mask, other.mask, entries, ring)
-    corrections = _deal_shares(run, dealt, made, holders, names, name, shape, ring)
+    mask_product = run.at(DEALER, multiply_residues, left.mask, right.mask, entries, ring)
+    corrections = _deal_shares(run, dealt, mask_product, holders, names, name, shape, ring)
     shares = {}
     for holder in holders:
-        masks, masks_other = (given.masks if holder.name in by_place(given.masks) else None for given in (one, other))
-        first = holder.name == one.value.holders[0].name
-        values = masks, masks_other, one.difference, other.difference, corrections, first, entries, ring
+        masks, masks_other = (
+            factor.masks if holder.name in by_place(factor.masks) else None for factor in (left, right)
+        )
+        first = holder.name == left.value.holders[0].name
+        values = masks, masks_other, left.difference, right.difference, corrections, first, entries, ring
         shares[holder.name] = run.at(holder, local_product, *values)
     return SharedValue(holders, per_place(shares), shape, bits, ring, frozenset(names))
 
@@ -137,14 +139,14 @@ def reveal(run: Run, value: SharedValue, receiver: Place, name: str, parts: Sequ
         for holder in value.holders
         if holder.name != name_of(receiver)
     ]
-    own = [value.shares] if name_of(receiver) in by_place(value.shares) else []
-    return run.at(name_of(receiver), total, [*sent, *own], value.ring, value.bits)
+    local_shares = [value.shares] if name_of(receiver) in by_place(value.shares) else []
+    return run.at(name_of(receiver), total, [*sent, *local_shares], value.ring, value.bits)
 
 
 def _deal_shares(
     run: Run,
     dealt: Dealing,
-    made: np.ndarray,
+    residues: np.ndarray,
     holders: Sequence[Party],
     names: Sequence[str],
     name: str,
@@ -152,8 +154,8 @@ def _deal_shares(
     ring: Ring,
 ) -> PerPlace[np.ndarray]:
     """Shares of something at the dealer, for some holders: the first is sent, the others are drawn."""
-    given = dealt.all_seeds, names[1:], name, shape, ring
-    sent = run.send(DEALER, holders[0], f"correction: {name}", dealer_correction, made, *given)
+    arguments = dealt.all_seeds, names[1:], name, shape, ring
+    sent = run.send(DEALER, holders[0], f"correction: {name}", dealer_correction, residues, *arguments)
     shares = {names[0]: run.at(holders[0], local_correction, sent)}
     for holder in holders[1:]:
         shares[holder.name] = run.at(holder, local_drawn, dealt.seeds, f"share: {name}", shape, ring)

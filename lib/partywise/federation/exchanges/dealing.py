@@ -39,7 +39,7 @@ Seed = tuple[np.ndarray, bool]
 
 @dataclass
 class Dealing:
-    """What the program knows of a dealer's part in one run: public, the same in the process of every place.
+    """State of a dealer's part in one run, as the program knows it: public, the same in the process of every place.
 
     ring : of all residues; a product may be taken in a smaller one
     parties : who has a seed; seeds : a `Seed` at each of them
@@ -82,7 +82,7 @@ def dealing(run: Run, parties: Sequence[Party], ring: Ring) -> Dealing:
 
 
 def fold_of(run: Run) -> tuple[str | int, ...]:
-    """Which fold it is, where there are several: one mask on the records of two would show their differences."""
+    """Address of the fold, where there are several: one mask on the records of two would show their differences."""
     several = run.fold is not None and run.fold.n_folds > 1
     return ("fold", int(run.fold.held_out)) if several else ()
 
@@ -117,10 +117,10 @@ def expand_seed(seed: Seed, *names: str) -> Callable[[int], np.ndarray]:
 
 def _squeeze(state: HASHXOF, count: list[int], size: int) -> np.ndarray:
     """The next words: every call reads a sponge of its own."""
-    own = state.copy()
-    own.update(count[0].to_bytes(8, "big"))
+    sponge = state.copy()
+    sponge.update(count[0].to_bytes(8, "big"))
     count[0] += 1
-    return np.frombuffer(bytearray(own.digest(8 * size)), dtype=np.uint64)
+    return np.frombuffer(bytearray(sponge.digest(8 * size)), dtype=np.uint64)
 
 
 def local_drawn(party: Party, seed: Seed, name: str, shape: tuple[int, ...], ring: Ring) -> np.ndarray:

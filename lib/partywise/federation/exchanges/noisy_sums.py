@@ -39,7 +39,7 @@ def noise_factor(noise: Noise, clients: int, colluders: int) -> float:
 
 @dataclass(frozen=True)
 class NoisySums:
-    """How the clients of a run release sums to a receiver: who they are, how noise is added, and with which keys.
+    """Release of sums by the clients of a run to a receiver: who they are, how noise is added, and with which keys.
 
     records : of all clients, public; colluders : read where noise is shared; keys : of pairs, where noise is shared
     """
@@ -100,7 +100,7 @@ def largest_entry(total: Whole, records: int) -> int:
 
 
 def local_integers(client: Party, statistic: Whole) -> np.ndarray:
-    """What a client adds, which stays closed."""
+    """Integers that a client adds, which stay closed."""
     return statistic.integers
 
 

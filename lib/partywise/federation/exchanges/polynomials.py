@@ -39,7 +39,7 @@ CHUNK = 1024
 def polynomials(
     run: Run,
     dealt: Dealing,
-    given: MaskedValue,
+    masked: MaskedValue,
     coefficients: Sequence[np.ndarray],
     name: str,
     bits: int | Sequence[int],
@@ -51,7 +51,7 @@ def polynomials(
     ``bits`` after the point are those of each polynomial, or of all.
     """
     dealt.use_name(name)
-    value, degree = given.value, max(len(one) for one in coefficients) - 1
+    value, degree = masked.value, max(map(len, coefficients)) - 1
     ring, shape, low, holders = value.ring, value.shape, value.bits, value.holders
     if degree > HIGHEST:
         raise ValueError(f"degree={degree} of polynomials in shares must be at most {HIGHEST}.")
@@ -64,34 +64,34 @@ def polynomials(
     steps = tuple(scale_coefficients(polynomial, low, point, degree) for polynomial, point in pairs)
     dealt.products += prod(shape) * max(degree - 1, 0)
     names = tuple(holder.name for holder in holders)
-    powers = _powers(run, dealt, given, names, name, degree)
-    found = {}
+    powers = _powers(run, dealt, masked, names, name, degree)
+    holder_shares = {}
     for holder in holders:
-        args = given.difference, given.masks, powers, steps, slopes, holder.name == names[0], ring
-        found[holder.name] = run.at(holder, local_polynomials, *args)
+        args = masked.difference, masked.masks, powers, steps, slopes, holder.name == names[0], ring
+        holder_shares[holder.name] = run.at(holder, local_polynomials, *args)
     after += [point - low for point in after] if slopes else []
-    shares = [run.each(holders, local_part, per_place(found), k) for k in range(len(after))]
-    return [SharedValue(holders, one, shape, own, ring) for one, own in zip(shares, after, strict=True)]
+    shares = [run.each(holders, local_part, per_place(holder_shares), k) for k in range(len(after))]
+    return [SharedValue(holders, share, shape, point, ring) for share, point in zip(shares, after, strict=True)]
 
 
 def shared_between(run: Run, dealt: Dealing, value: SharedValue, holders: Sequence[Party], name: str) -> SharedValue:
-    """What one party has, in shares of others: uniform but for their sum, which all of them together have."""
+    """Share the value of one party among others: uniform except for their sum, which all of them together have."""
     dealt.use_name(name)
     owner, names = value.holders[0], tuple(holder.name for holder in holders)
     if len(value.holders) > 1 or owner.name in names:
         raise ValueError(f"value {name!r} of {[p.name for p in value.holders]} is not one other party's alone.")
-    made = run.at(owner, local_split, value.shares, len(names), name, value.ring, run.rng_for)
+    split_shares = run.at(owner, local_split, value.shares, len(names), name, value.ring, run.rng_for)
     shares = {}
     for place, holder in enumerate(holders):
-        sent = run.send(owner.name, holder, name, share_cipher, made, place, names, parts_of((owner,)))
+        sent = run.send(owner.name, holder, name, share_cipher, split_shares, place, names, parts_of((owner,)))
         shares[holder.name] = run.at(holder, local_correction, sent)
     return replace(value, holders=tuple(holders), shares=per_place(shares), uniform_holders=frozenset(names))
 
 
 def scale_coefficients(coefficients: np.ndarray, low: int, bits: int, degree: int) -> tuple[int, ...]:
     """Integers of coefficients, those of higher powers with fewer bits, up to a degree."""
-    found = [round(np.ldexp(float(c), bits - k * low)) for k, c in enumerate(coefficients)]
-    return tuple(found) + (0,) * (degree + 1 - len(found))
+    integers = [round(np.ldexp(float(c), bits - k * low)) for k, c in enumerate(coefficients)]
+    return tuple(integers) + (0,) * (degree + 1 - len(integers))
 
 
 def local_split(
@@ -101,9 +101,9 @@ def local_split(
     return ring.split(residues, count, words_of(rng_for("shares", name, owner.name)))
 
 
-def local_part(holder: Party, found: Sequence[np.ndarray], k: int) -> np.ndarray:
+def local_part(holder: Party, shares: Sequence[np.ndarray], k: int) -> np.ndarray:
     """A share of one of several values."""
-    return found[k]
+    return shares[k]
 
 
 def local_polynomials(
@@ -121,15 +121,15 @@ def local_polynomials(
     powers : (m, d - 1, n) of a^2 .. a^d
     """
     m, shape, size = ring.m, mask.shape[1:], mask[0].size
-    matrices = [taylor_matrices(one, ring) for one in steps]
+    matrices = [taylor_matrices(polynomial, ring) for polynomial in steps]
     flat = difference.reshape(m, size), mask.reshape(m, size)
     count = len(steps) * (2 if slopes else 1)
-    found = np.empty((count, m, size), dtype=np.int32)
+    shares = np.empty((count, m, size), dtype=np.int32)
     for start in range(0, size, CHUNK):
         part = slice(start, start + CHUNK)
-        given = flat[0][:, part], flat[1][:, part], powers[:, :, part]
-        found[:, :, part] = _polynomials(*given, matrices, slopes, first, ring)
-    return list(found.reshape(count, m, *shape))
+        arguments = flat[0][:, part], flat[1][:, part], powers[:, :, part]
+        shares[:, :, part] = _polynomials(*arguments, matrices, slopes, first, ring)
+    return list(shares.reshape(count, m, *shape))
 
 
 def _polynomials(
@@ -141,31 +141,31 @@ def _polynomials(
     first: bool,
     ring: Ring,
 ) -> np.ndarray:
-    """The same of some records: (polynomials, m, n)."""
+    """Shares of `local_polynomials` for some records: (polynomials, m, n)."""
     degree = matrices[0].shape[1] - 1
     e = powers_of(difference, degree, ring)
     # The constant 1 is the first holder's.
-    own = np.concatenate([np.full((ring.m, 1, mask.shape[1]), float(first)), mask[:, None], powers], axis=1)
-    own = own[:, : degree + 1]
+    mask_powers = np.concatenate([np.full((ring.m, 1, mask.shape[1]), float(first)), mask[:, None], powers], axis=1)
+    mask_powers = mask_powers[:, : degree + 1]
     order = np.arange(1, degree + 1)[:, None]
     values, derivatives = [], []
     for matrix in matrices:
         taylor = ring.rest(np.matmul(matrix, e))
-        values.append(ring.reduce(np.einsum("mjn,mjn->mn", taylor, own)))
+        values.append(ring.reduce(np.einsum("mjn,mjn->mn", taylor, mask_powers)))
         if slopes:
             # Of b_j a^j the derivative in a is j b_j a^(j - 1).
             slope = ring.rest(taylor[:, 1:] * order)
-            derivatives.append(ring.reduce(np.einsum("mjn,mjn->mn", slope, own[:, :-1])))
+            derivatives.append(ring.reduce(np.einsum("mjn,mjn->mn", slope, mask_powers[:, :-1])))
     return np.array(values + derivatives)
 
 
 def powers_of(values: np.ndarray, degree: int, ring: Ring) -> np.ndarray:
     """(m, d + 1, n) powers from 0 of residues (m, n), in double precision."""
-    found = np.empty((ring.m, degree + 1, values.shape[1]))
-    found[:, 0] = 1.0
+    powers = np.empty((ring.m, degree + 1, values.shape[1]))
+    powers[:, 0] = 1.0
     for k in range(1, degree + 1):
-        found[:, k] = ring.rest(found[:, k - 1] * values)
-    return found
+        powers[:, k] = ring.rest(powers[:, k - 1] * values)
+    return powers
 
 
 def taylor_matrices(steps: tuple[int, ...], ring: Ring) -> np.ndarray:
@@ -180,11 +180,11 @@ def taylor_matrices(steps: tuple[int, ...], ring: Ring) -> np.ndarray:
 def dealer_powers(mask: np.ndarray, degree: int, ring: Ring) -> np.ndarray:
     """(m, d - 1, n) the powers of a mask from its square."""
     flat = mask.reshape(ring.m, -1)
-    found = np.empty((ring.m, max(degree - 1, 0), flat.shape[1]), dtype=np.int32)
+    powers = np.empty((ring.m, max(degree - 1, 0), flat.shape[1]), dtype=np.int32)
     for start in range(0, flat.shape[1], CHUNK):
         part = slice(start, start + CHUNK)
-        found[:, :, part] = powers_of(flat[:, part], degree, ring)[:, 2:]
-    return found
+        powers[:, :, part] = powers_of(flat[:, part], degree, ring)[:, 2:]
+    return powers
 
 
 def dealer_shares(
@@ -196,13 +196,15 @@ def dealer_shares(
 
 
 def _powers(
-    run: Run, dealt: Dealing, given: MaskedValue, names: Sequence[str], name: str, degree: int
+    run: Run, dealt: Dealing, masked: MaskedValue, names: Sequence[str], name: str, degree: int
 ) -> PerPlace[np.ndarray]:
     """Shares of the powers of a mask at its holders."""
-    ring, shape = given.value.ring, (max(degree - 1, 0), prod(given.value.shape))
-    made = run.at(DEALER, dealer_powers, given.mask, degree, ring)
-    first, *rest = given.value.holders
-    sent = run.send(DEALER, first, f"powers: {name}", dealer_shares, made, dealt.all_seeds, names[1:], name, ring)
+    ring, shape = masked.value.ring, (max(degree - 1, 0), prod(masked.value.shape))
+    mask_powers = run.at(DEALER, dealer_powers, masked.mask, degree, ring)
+    first, *rest = masked.value.holders
+    sent = run.send(
+        DEALER, first, f"powers: {name}", dealer_shares, mask_powers, dealt.all_seeds, names[1:], name, ring
+    )
     shares = {names[0]: run.at(first, local_correction, sent)}
     for holder in rest:
         shares[holder.name] = run.at(holder, local_drawn, dealt.seeds, f"powers: {name}", shape, ring)

@@ -94,9 +94,9 @@ def private_products(
     parties = [party for party in run.parties if party.name in layout.names]
     sizes, places = tuple(map(len, layout.columns)), {name: place for place, name in enumerate(layout.names)}
     slots = [SlotSizes(chunk.n, encryption.key_size).per for chunk in chunks]
-    keys = {places[one.holder.name]: [places[other.name] for other in one.receivers] for one in closed}
+    keys = {places[block.holder.name]: [places[other.name] for other in block.receivers] for block in closed}
     keys = keys or key_holders(sizes, layout.crossing_pairs, min(slots))
-    openings = openings_of(run, chunks, layout, [returned_ciphertexts(sizes, keys, one) for one in slots])
+    openings = openings_of(run, chunks, layout, [returned_ciphertexts(sizes, keys, per) for per in slots])
     announce(run, layout, openings)
     closed = closed or [
         close(run, encryption, parties[holder], [parties[k] for k in others], columns, chunks, sizes[holder])
@@ -105,9 +105,9 @@ def private_products(
     words = multiply(run, columns, chunks, places, closed)
     sent = []
     for place, party in enumerate(parties):
-        own = words.get(place, {})
-        given = columns, list(own), list(own.values()), chunks, openings, layout, run.rng_for
-        sent.append(run.send(party, opener, "noisy words", local_words, place, *given))
+        party_words = words.get(place, {})
+        arguments = columns, list(party_words), list(party_words.values()), chunks, openings, layout, run.rng_for
+        sent.append(run.send(party, opener, "noisy words", local_words, place, *arguments))
     return run.at(opener, noisy_releases, sent, openings, layout)
 
 
@@ -128,8 +128,8 @@ def close(
     )
     ciphers = []
     for number, chunk in enumerate(chunks):
-        given = columns, chunk, private, (number, *fold), run.rng_for
-        ciphers.append(run.broadcast(holder, receivers, "closed columns", local_closed, *given))
+        arguments = columns, chunk, private, (number, *fold), run.rng_for
+        ciphers.append(run.broadcast(holder, receivers, "closed columns", local_closed, *arguments))
     return ClosedColumns(holder, receivers, private, public, ciphers, p)
 
 
@@ -141,33 +141,33 @@ def multiply(
     closed: Sequence[ClosedColumns],
 ) -> Mapping[int, Mapping[tuple[int, int], np.ndarray]]:
     """Words of products, at every party by chunk and other party: (columns of the other, own columns)."""
-    found = dict[int, dict[tuple[int, int], np.ndarray]]()
-    for one in closed:
-        holder = places[one.holder.name]
-        for number, (chunk, cipher) in enumerate(zip(chunks, one.ciphers, strict=True)):
+    words = dict[int, dict[tuple[int, int], np.ndarray]]()
+    for block in closed:
+        holder = places[block.holder.name]
+        for number, (chunk, cipher) in enumerate(zip(chunks, block.ciphers, strict=True)):
             at = (chunk.sums[0].name, *fold_of(run))
-            for other in one.receivers:
+            for other in block.receivers:
                 k = places[other.name]
-                made = run.at(other, local_products, columns, cipher, one.p, chunk, one.public, at, run.rng_for)
-                masked = run.send(other, one.holder, "masked products", local_returned, made)
-                found.setdefault(k, {})[number, holder] = run.at(other, local_kept, made)
-                opened = run.at(one.holder, local_opened, masked, chunk, one.private, one.p)
-                found.setdefault(holder, {})[number, k] = opened
-    return found
+                products = run.at(other, local_products, columns, cipher, block.p, chunk, block.public, at, run.rng_for)
+                masked = run.send(other, block.holder, "masked products", local_returned, products)
+                words.setdefault(k, {})[number, holder] = run.at(other, local_kept, products)
+                opened = run.at(block.holder, local_opened, masked, chunk, block.private, block.p)
+                words.setdefault(holder, {})[number, k] = opened
+    return words
 
 
 def openings_of(run: Run, chunks: Sequence[Chunk], layout: Layout, returned: Sequence[int]) -> tuple[Opening, ...]:
-    """What is opened; ``returned`` are ciphertexts of masked products of every chunk."""
-    found, crossing = list[Opening](), layout.holders[0] != layout.holders[1]
+    """Openings of all chunks; ``returned`` are numbers of ciphertexts of masked products of every chunk."""
+    openings, crossing = list[Opening](), layout.holders[0] != layout.holders[1]
     for chunk, ciphertexts in zip(chunks, returned, strict=True):
-        for one, part in zip(chunk.sums, layout.slices, strict=True):
+        for noisy_sum, part in zip(chunk.sums, layout.slices, strict=True):
             products = int(np.count_nonzero(crossing[part]))
-            silent = math.isinf(one.mu) or not one.total.squares
+            silent = math.isinf(noisy_sum.mu) or not noisy_sum.total.squares
             tv = products * 2.0**-MASK_BITS + ciphertexts * 2.0**-SURPLUS if products and not silent else 0.0
-            made = opening_of(run, one, layout, "either party of a product adds all of the noise", tv=tv)
-            require_word_room(chunk.n, max(made.noise.deviations.values(), default=0.0))
-            found.append(made)
-    return tuple(found)
+            opening = opening_of(run, noisy_sum, layout, "either party of a product adds all of the noise", tv=tv)
+            require_word_room(chunk.n, max(opening.noise.deviations.values(), default=0.0))
+            openings.append(opening)
+    return tuple(openings)
 
 
 def local_closed(
@@ -189,19 +189,19 @@ def local_products(
     at: Sequence[str | int],
     rng_for: Rng,
 ) -> tuple[Cipher, np.ndarray]:
-    """What goes back to the key holder, and the party's own words (columns of the key holder, own columns)."""
+    """Cipher that goes back to the key holder, and the party's own words (columns of the key holder, own columns)."""
     rng = rng_for("masks of products", closed.key_holder, party.name, *at)
     return masked_products(public, closed, p, columns[chunk.rows], rng, holder=party.name)
 
 
-def local_returned(party: Party, made: tuple[Cipher, np.ndarray]) -> Cipher:
-    """What goes back to the key holder."""
-    return made[0]
+def local_returned(party: Party, products: tuple[Cipher, np.ndarray]) -> Cipher:
+    """Cipher that goes back to the key holder."""
+    return products[0]
 
 
-def local_kept(party: Party, made: tuple[Cipher, np.ndarray]) -> np.ndarray:
-    """What stays with the party."""
-    return made[1]
+def local_kept(party: Party, products: tuple[Cipher, np.ndarray]) -> np.ndarray:
+    """Words that stay with the party."""
+    return products[1]
 
 
 def local_opened(party: Party, masked: Cipher, chunk: Chunk, private: PrivateKey, p: int) -> np.ndarray:
@@ -221,31 +221,31 @@ def local_words(
     rng_for: Rng,
 ) -> Cipher:
     """The party's words of all its sums with noise of the full variance, chunk by chunk."""
-    known, found = dict(zip(where, words, strict=True)), list[np.ndarray]()
-    own, (first, second), held = list(layout.columns[place]), layout.pairs, layout.is_held(place)
+    known, noisy_sums = dict(zip(where, words, strict=True)), list[np.ndarray]()
+    own_columns, (first, second), mask = list(layout.columns[place]), layout.pairs, layout.is_held(place)
     mine, parts = layout.owner[second] == place, layout.slices
-    other, column = np.where(mine, first, second)[held], layout.inside[np.where(mine, second, first)][held]
+    other, column = np.where(mine, first, second)[mask], layout.inside[np.where(mine, second, first)][mask]
     for number, chunk in enumerate(chunks):
         inside = columns[chunk.rows]
-        table = np.zeros((len(layout.owner) + 1, len(own)), dtype=np.int64)
-        table[CONSTANT], table[own] = inside.sum(axis=0), exact_products(inside, inside)
+        table = np.zeros((len(layout.owner) + 1, len(own_columns)), dtype=np.int64)
+        table[CONSTANT], table[own_columns] = inside.sum(axis=0), exact_products(inside, inside)
         for (of_chunk, k), word in known.items():
             if of_chunk == number:
                 table[list(layout.columns[k])] = word.view(np.int64)
-        sums = np.zeros(len(held), dtype=np.int64)
-        sums[held] = table[other, column]
+        sums = np.zeros(len(mask), dtype=np.int64)
+        sums[mask] = table[other, column]
         for part, opening in zip(parts, openings[number * len(parts) :], strict=False):
             rng = rng_for("noise of products", opening.event.release_id, party.name)
             statistic = replace(opening.noise.total, integers=sums[part])
-            found.append(opening.noise.draw(statistic, opening.event, rng, held[part])[held[part]])
-    return Cipher(np.concatenate(found).astype(np.int64).view(np.uint64), key_holder=NOBODY, scheme=SCHEME)
+            noisy_sums.append(opening.noise.draw(statistic, opening.event, rng, mask[part])[mask[part]])
+    return Cipher(np.concatenate(noisy_sums).astype(np.int64).view(np.uint64), key_holder=NOBODY, scheme=SCHEME)
 
 
 def noisy_releases(words: Sequence[Cipher], openings: Sequence[Opening], layout: Layout) -> tuple[Release, ...]:
-    """What all words add to, one release for every part of every chunk."""
-    held, parts = [layout.is_held(place) for place in range(len(words))], layout.slices
-    total = np.zeros((len(openings) // len(parts), len(held[0])), dtype=np.uint64)
-    for own, sent in zip(held, words, strict=True):
-        total[:, own] += sent.content.reshape(len(total), -1)
+    """Add up all words, one release for every part of every chunk."""
+    masks, parts = [layout.is_held(place) for place in range(len(words))], layout.slices
+    total = np.zeros((len(openings) // len(parts), len(masks[0])), dtype=np.uint64)
+    for mask, sent in zip(masks, words, strict=True):
+        total[:, mask] += sent.content.reshape(len(total), -1)
     sums = (row[part].view(np.int64) for row in total for part in parts)
-    return tuple(opening.noise.release(one, opening.event) for opening, one in zip(openings, sums, strict=True))
+    return tuple(opening.noise.release(values, opening.event) for opening, values in zip(openings, sums, strict=True))

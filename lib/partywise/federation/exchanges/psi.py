@@ -55,14 +55,14 @@ def sodium(purpose: str) -> ModuleType:
 
 def points_of(texts: Sequence[str]) -> np.ndarray:
     """(n, 32) points of identifiers; ImportError without PyNaCl."""
-    bindings, tagged, found = sodium(PURPOSE), sha512(TAG), []
+    bindings, tagged, points = sodium(PURPOSE), sha512(TAG), []
     point, add = bindings.crypto_core_ed25519_from_uniform, bindings.crypto_core_ed25519_add
     for text in texts:
         state = tagged.copy()
         state.update(text.encode())
         digest = state.digest()
-        found.append(add(point(digest[:32]), point(digest[32:])))
-    return np.frombuffer(b"".join(found), dtype=np.uint8).reshape(-1, TOKEN_BYTES)
+        points.append(add(point(digest[:32]), point(digest[32:])))
+    return np.frombuffer(b"".join(points), dtype=np.uint8).reshape(-1, TOKEN_BYTES)
 
 
 def multiply_points(points: np.ndarray, exponent: bytes, owner: str) -> np.ndarray:
@@ -70,13 +70,13 @@ def multiply_points(points: np.ndarray, exponent: bytes, owner: str) -> np.ndarr
     check_tokens(points, owner)
     times, data = sodium(PURPOSE).crypto_scalarmult_ed25519_noclamp, points.tobytes()
     try:
-        found = b"".join([times(exponent, data[at : at + TOKEN_BYTES]) for at in range(0, len(data), TOKEN_BYTES)])
+        multiples = b"".join([times(exponent, data[at : at + TOKEN_BYTES]) for at in range(0, len(data), TOKEN_BYTES)])
     except RuntimeError:
         raise ValueError(
             f"list of {owner!r} holds an entry that is not a point of the subgroup of prime order of edwards25519: "
             "stop, whoever sent it does not follow the protocol."
         ) from None
-    return np.frombuffer(found, dtype=np.uint8).reshape(-1, TOKEN_BYTES)
+    return np.frombuffer(multiples, dtype=np.uint8).reshape(-1, TOKEN_BYTES)
 
 
 def local_exponent(party: Party, rng_for: Callable[..., RandomSource]) -> bytes:

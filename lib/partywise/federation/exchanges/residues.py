@@ -62,7 +62,7 @@ class Ring:
         return self.rest(values).astype(np.int32)
 
     def rest(self, values: np.ndarray) -> np.ndarray:
-        """The same in double precision.
+        """Residues as of `reduce`, in double precision.
 
         A quotient below 2^28 is known to 2^-24, and no integer lies as near to half a prime.
         """
@@ -85,23 +85,23 @@ class Ring:
         if largest < 2.0**51:
             return self.reduce(steps[None] if largest < 2.0**40 else self._nearer(steps[None]))
         high = np.trunc(steps * 2.0**-40)
-        found, weight = self.reduce((steps - high * 2.0**40)[None]), 1
+        residues, weight = self.reduce((steps - high * 2.0**40)[None]), 1
         while np.any(high):
             steps, weight = high, weight << 40
             high = np.trunc(steps * 2.0**-40)
-            found = self.sum([found, self.times(self.reduce((steps - high * 2.0**40)[None]), weight)])
-        return found
+            residues = self.sum([residues, self.times(self.reduce((steps - high * 2.0**40)[None]), weight)])
+        return residues
 
     def of_integers(self, values: np.ndarray) -> np.ndarray:
         """Residues (m, *shape) of integers of any size, such as an array of objects."""
-        rest, found, weight = np.array(values, dtype=object), None, 1
+        rest, residues, weight = np.array(values, dtype=object), None, 1
         while True:
             # Python's shifts keep the sign above and a part around 0 below.
             above = (rest + (1 << 39)) >> 40
             part = self.reduce((rest - (above << 40)).astype(float)[None])
-            found = part if found is None else self.sum([found, self.times(part, weight)])
+            residues = part if residues is None else self.sum([residues, self.times(part, weight)])
             if not np.any(above):
-                return found
+                return residues
             rest, weight = above, weight << 40
 
     def integers(self, residues: np.ndarray) -> np.ndarray:
@@ -141,7 +141,7 @@ class Ring:
         return self.reduce(total)
 
     def difference(self, residues: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
-        """What is left of residues after others."""
+        """Residues less those of others."""
         rest = residues.astype(float)
         for other in others:
             rest -= other
@@ -149,25 +149,27 @@ class Ring:
 
     def times(self, residues: np.ndarray, factor: int) -> np.ndarray:
         """Residues of an integer multiple."""
-        own = np.array([factor % p for p in self.primes], dtype=float).reshape((self.m,) + (1,) * (residues.ndim - 1))
-        return self.product(residues, self.reduce(own))
+        factors = np.array([factor % p for p in self.primes], dtype=float).reshape(
+            (self.m,) + (1,) * (residues.ndim - 1)
+        )
+        return self.product(residues, self.reduce(factors))
 
-    def product(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    def product(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Products entry by entry, shapes as numpy broadcasts them."""
-        return self.reduce(np.multiply(one, other, dtype=float))
+        return self.reduce(np.multiply(first, second, dtype=float))
 
-    def cross(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """(m, a, b) one' other of matrices with rows of records, residues (m, n, a) and (m, n, b)."""
-        total = np.zeros((self.m, one.shape[2], other.shape[2]), dtype=np.int32)
-        for start in range(0, one.shape[1], CHUNK):
+    def cross(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """(m, a, b) first' second of matrices with rows of records, residues (m, n, a) and (m, n, b)."""
+        total = np.zeros((self.m, first.shape[2], second.shape[2]), dtype=np.int32)
+        for start in range(0, first.shape[1], CHUNK):
             rows = slice(start, start + CHUNK)
             sums = np.empty(total.shape)
             # One prime after the other, in the same memory: fresh pages would cost more than the products.
-            left = np.empty((one[0, rows].shape), dtype=float)
-            right = left if other is one else np.empty((other[0, rows].shape), dtype=float)
+            left = np.empty((first[0, rows].shape), dtype=float)
+            right = left if second is first else np.empty((second[0, rows].shape), dtype=float)
             for i in range(self.m):
-                left[...] = one[i, rows]
-                right[...] = other[i, rows]
+                left[...] = first[i, rows]
+                right[...] = second[i, rows]
                 np.matmul(left.T, right, out=sums[i])
             total = self.sum([total, self._nearer(sums)])
         return total
@@ -184,14 +186,14 @@ class Ring:
 
     @cached_property
     def _radix(self) -> tuple[np.ndarray, ...]:
-        """Of every prime the residues (1, p_1, p_1 p_2, ...) of what its digits before it count."""
-        found = []
+        """Residues (1, p_1, p_1 p_2, ...) of every prime: what the digits before its own count."""
+        digit_weights = []
         for place, p in enumerate(self.primes):
             weights = [1]
             for q in self.primes[:place]:
                 weights.append(weights[-1] * q % p)
-            found.append(np.array(weights, dtype=float))
-        return tuple(found)
+            digit_weights.append(np.array(weights, dtype=float))
+        return tuple(digit_weights)
 
     def _digits(self, residues: np.ndarray) -> list[np.ndarray]:
         """Digits around 0 of mixed radix p_1, p_1 p_2, ...: (*shape,) in double precision, the lowest first."""

@@ -32,29 +32,31 @@ Input = tuple[Sequence[Party], str, Callable[..., object], tuple[object, ...]]
 
 
 def local_share(party: Party, local_values: Callable[..., object], *values: object) -> Cipher:
-    """What a party computes, in shares."""
-    made_of, own = parts_of((party,)), local_values(party, *values)
-    return Cipher(own, NOBODY, "additive shares", made_of=made_of, knows=(AGGREGATOR,))
+    """Values that a party computes, in shares."""
+    made_of, content = parts_of((party,)), local_values(party, *values)
+    return Cipher(content, NOBODY, "additive shares", made_of=made_of, knows=(AGGREGATOR,))
 
 
 def assumed_releases(releases: Callable[..., R], shares: Sequence[Sequence[Cipher]], *values: object) -> R:
-    """What leaves the functionality, made of what the shares of all parties hide."""
-    opened = [tuple(share.decrypt(NOBODY) for share in given) for given in shares]
+    """Releases of the functionality, made of what the shares of all parties hide."""
+    opened = [tuple(share.decrypt(NOBODY) for share in ciphers) for ciphers in shares]
     return releases(*opened, *values)
 
 
 def assumed_content(
     function: Callable[..., object], shares: Sequence[Sequence[Cipher]], *values: object
 ) -> list[tuple[Cipher, ...]]:
-    """What the functionality computes of what the shares hide, as closed as they are."""
-    made_of = [part for given in shares for share in given for part in share.made_of]
+    """Values that the functionality computes of what the shares hide, as closed as they are."""
+    made_of = [part for ciphers in shares for share in ciphers for part in share.made_of]
     content = assumed_releases(function, shares, *values)
     return [(Cipher(content, NOBODY, "additive shares", made_of=made_of, knows=(AGGREGATOR,)),)]
 
 
 def shared_once(run: Run, inputs: Sequence[Input]) -> list[tuple[Cipher, ...]]:
     """Shares at the functionality, which keeps them for several sums."""
-    return [run.gather(holders, AGGREGATOR, name, local_share, local, *given) for holders, name, local, given in inputs]
+    return [
+        run.gather(holders, AGGREGATOR, name, local_share, local, *values) for holders, name, local, values in inputs
+    ]
 
 
 def prepared_once(

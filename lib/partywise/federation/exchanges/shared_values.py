@@ -29,20 +29,20 @@ class Arithmetic:
         raise NotImplementedError
 
     def __add__(self, other: Arithmetic | float | np.ndarray) -> LinearCombination:
-        own = self.terms()
+        combination = self.terms()
         if not isinstance(other, Arithmetic):
-            return LinearCombination(own.values, own.constant + np.asarray(other, dtype=float))
+            return LinearCombination(combination.values, combination.constant + np.asarray(other, dtype=float))
         more = other.terms()
-        return LinearCombination((*own.values, *more.values), own.constant + more.constant)
+        return LinearCombination((*combination.values, *more.values), combination.constant + more.constant)
 
     __radd__ = __add__
 
     def __mul__(self, factor: float) -> LinearCombination:
         if not isinstance(factor, int | float):
             return NotImplemented
-        own = self.terms()
-        values = tuple((value, float(factor) * before) for value, before in own.values)
-        return LinearCombination(values, float(factor) * own.constant)
+        combination = self.terms()
+        values = tuple((value, float(factor) * before) for value, before in combination.values)
+        return LinearCombination(values, float(factor) * combination.constant)
 
     __rmul__ = __mul__
 
@@ -106,9 +106,9 @@ class LinearCombination(Arithmetic):
         shares = {}
         for place, (name, holder) in enumerate(order.items()):
             pairs = zip([value.shares for value, _ in self.values], factors, strict=True)
-            own = [(shared, factor) for shared, factor in pairs if name in by_place(shared)]
+            local_pairs = [(shared, factor) for shared, factor in pairs if name in by_place(shared)]
             constant = self.constant if place == 0 else 0.0
-            shares[name] = run.at(holder, local_combination, own, constant, first.shape, bits, ring)
+            shares[name] = run.at(holder, local_combination, local_pairs, constant, first.shape, bits, ring)
         # Shares stay uniform where one term hides them all; a share outside it is as it was.
         hidden = next((v.uniform_holders for v, _ in self.values if v.uniform_holders == frozenset(order)), frozenset())
         return SharedValue(tuple(order.values()), per_place(shares), first.shape, bits, ring, hidden)
@@ -134,16 +134,16 @@ def smallest(*values: SharedValue) -> Ring:
     return min((value.ring for value in values), key=lambda ring: ring.m)
 
 
-def product_shape(one: tuple[int, ...], other: tuple[int, ...], entries: bool) -> tuple[int, ...]:
+def product_shape(left: tuple[int, ...], right: tuple[int, ...], entries: bool) -> tuple[int, ...]:
     """Shape of a product; ValueError of matrices that have none."""
-    if len(one) != 2 or len(other) != 2 or one[0] != other[0]:
-        raise ValueError(f"shapes {one} and {other} of a product: give two matrices with a row for every record.")
-    return tuple(np.broadcast_shapes(one, other)) if entries else (one[1], other[1])
+    if len(left) != 2 or len(right) != 2 or left[0] != right[0]:
+        raise ValueError(f"shapes {left} and {right} of a product: give two matrices with a row for every record.")
+    return tuple(np.broadcast_shapes(left, right)) if entries else (left[1], right[1])
 
 
-def scalar_products(one: tuple[int, ...], other: tuple[int, ...], entries: bool) -> int:
-    """How many products of two secret numbers a product of matrices takes (`Dealing.products`)."""
-    return one[0] * max(one[1], other[1]) if entries else one[0] * one[1] * other[1]
+def scalar_products(left: tuple[int, ...], right: tuple[int, ...], entries: bool) -> int:
+    """Number of products of two secret numbers in a product of matrices (`Dealing.products`)."""
+    return left[0] * max(left[1], right[1]) if entries else left[0] * left[1] * right[1]
 
 
 def require_hidden(value: SharedValue, name: str) -> None:

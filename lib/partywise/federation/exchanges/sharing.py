@@ -76,11 +76,14 @@ def share_words(
 ) -> PerPlace[np.ndarray]:
     """Share words (uint64) of one party between all holders, itself one; ``name`` is in the generator's address too."""
     shares = run.at(owner, local_shares, words, len(holders), name, rng_for)
-    own, names = {owner.name: run.at(owner.name, share_of, shares, 0)}, tuple(holder.name for holder in holders)
+    holder_shares, names = (
+        {owner.name: run.at(owner.name, share_of, shares, 0)},
+        tuple(holder.name for holder in holders),
+    )
     for place, holder in enumerate([holder for holder in holders if holder.name != owner.name], 1):
         sent = run.send(owner.name, holder, name, share_cipher, shares, place, names, parts_of((owner,)))
-        own[holder.name] = run.at(holder, local_words, sent)
-    return per_place(own)
+        holder_shares[holder.name] = run.at(holder, local_words, sent)
+    return per_place(holder_shares)
 
 
 def assumed_triples(shape: tuple[int, ...], count: int, name: str, rng_for: Rng) -> list[np.ndarray]:
@@ -101,10 +104,10 @@ def local_sealed(holder: Party, words: np.ndarray) -> Cipher:
 
 
 def local_product(
-    holder: Party, own: np.ndarray, others: Sequence[Cipher], triple: np.ndarray, with_constant: bool
+    holder: Party, differences: np.ndarray, others: Sequence[Cipher], triple: np.ndarray, with_constant: bool
 ) -> np.ndarray:
     """A holder's share of the product, from the opened differences; one holder adds their product."""
-    d, e = own + sum(share.content for share in others)
+    d, e = differences + sum(share.content for share in others)
     product = triple[2] + d * triple[1] + e * triple[0]
     return product + d * e if with_constant else product
 
@@ -137,6 +140,6 @@ def multiply_words(
     product = {}
     for holder in holders:
         received = [opened[other.name] for other in holders if other.name != holder.name]
-        given = (differences, received, per_place(triples), holder.name == holders[0].name)
-        product[holder.name] = run.at(holder, local_product, *given)
+        arguments = (differences, received, per_place(triples), holder.name == holders[0].name)
+        product[holder.name] = run.at(holder, local_product, *arguments)
     return per_place(product)

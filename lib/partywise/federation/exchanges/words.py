@@ -32,7 +32,7 @@ class WordRing(Ring):
         return 2**64
 
     def encode(self, values: np.ndarray | float, bits: int) -> np.ndarray:
-        """As of residues; numbers lie within -2^(63 - bits) .. 2^(63 - bits)."""
+        """Encode numbers as words; they lie within -2^(63 - bits) .. 2^(63 - bits)."""
         steps = np.rint(np.asarray(values, dtype=float) * 2.0**bits)
         if not (np.abs(steps) < 2.0**63).all():
             raise OverflowError(f"values do not fit words with bits={bits} after the point: scale them down.")
@@ -60,20 +60,20 @@ class WordRing(Ring):
         return np.asarray(np.sum(terms, axis=0, dtype=np.uint64))
 
     def difference(self, residues: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
-        """What is left of words after others."""
+        """Words less those of others."""
         return residues - self.sum(others) if others else residues
 
     def times(self, residues: np.ndarray, factor: int) -> np.ndarray:
         """Words of an integer multiple."""
         return np.multiply(residues, np.uint64(factor % 2**64), dtype=np.uint64)
 
-    def product(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    def product(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Products entry by entry, shapes as numpy broadcasts them."""
-        return np.multiply(one, other, dtype=np.uint64)
+        return np.multiply(first, second, dtype=np.uint64)
 
-    def cross(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """(1, a, b) one' other of matrices with rows of records."""
-        return np.matmul(one.transpose(0, 2, 1), other)
+    def cross(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """(1, a, b) first' second of matrices with rows of records."""
+        return np.matmul(first.transpose(0, 2, 1), second)
 
 
 WORDS = WordRing()

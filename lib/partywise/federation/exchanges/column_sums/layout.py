@@ -1,4 +1,4 @@
-"""Which sums of columns of several parties, and of their products, are wanted, and who holds what of them; public."""
+"""Layout of sums of columns of several parties, and of their products: which are wanted, who holds what; public."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Layout:
-    """Which sums are wanted, of columns numbered over all parties, and who holds what of them; public.
+    """Sums that are wanted, of columns numbered over all parties, and the holders of their parts; public.
 
     names : of the parties; columns : numbers of the columns of each, in the order of its block
     """
@@ -37,22 +37,22 @@ class Layout:
     @cached_property
     def owner(self) -> np.ndarray:
         """(P,) place of the party that holds each column."""
-        found = np.empty(sum(map(len, self.columns)), dtype=int)
-        for place, own in enumerate(self.columns):
-            found[list(own)] = place
-        return found
+        places = np.empty(sum(map(len, self.columns)), dtype=int)
+        for place, numbers in enumerate(self.columns):
+            places[list(numbers)] = place
+        return places
 
     @cached_property
     def inside(self) -> np.ndarray:
         """(P,) position of each column in the block of its party."""
-        found = np.empty(len(self.owner), dtype=int)
-        for own in self.columns:
-            found[list(own)] = np.arange(len(own))
-        return found
+        positions = np.empty(len(self.owner), dtype=int)
+        for numbers in self.columns:
+            positions[list(numbers)] = np.arange(len(numbers))
+        return positions
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:
-        """Where the sums of each part are among those of all."""
+        """Slices of the sums of each part among those of all."""
         ends = np.cumsum([0, *(len(part.first) for part in self.parts)]).tolist()
         return tuple(slice(start, stop) for start, stop in pairwise(ends))
 

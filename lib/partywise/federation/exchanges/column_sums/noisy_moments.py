@@ -57,21 +57,21 @@ def local_sums(
     ring: Ring,
 ) -> np.ndarray:
     """(m, chunks, sums) what the party knows of every sum that it holds, the dealt shares left out."""
-    own, held = layout.columns[place], layout.held_sums(place)
-    first, second = layout.pairs[:, held]
+    own_columns, sum_numbers = layout.columns[place], layout.held_sums(place)
+    first, second = layout.pairs[:, sum_numbers]
     mine = layout.owner[second] == place
     other, column = np.where(mine, first, second), layout.inside[np.where(mine, second, first)]
     ones = np.ones((ring.m, steps.shape[1], 1), dtype=steps.dtype)
-    found = np.empty((ring.m, len(chunks), len(held)), dtype=np.int32)
+    sums = np.empty((ring.m, len(chunks), len(sum_numbers)), dtype=np.int32)
     for number, chunk in enumerate(chunks):
-        table = np.zeros((ring.m, len(layout.owner) + 1, len(own)), dtype=np.int32)
+        table = np.zeros((ring.m, len(layout.owner) + 1, len(own_columns)), dtype=np.int32)
         inside = steps[:, chunk.rows]
         table[:, CONSTANT] = ring.cross(ones[:, chunk.rows], inside)[:, 0]
         for k, columns in enumerate(layout.columns):
             left = inside if k == place else differences[k][:, chunk.rows]
             table[:, list(columns)] = ring.cross(left, inside if k <= place else mask[:, chunk.rows])
-        found[:, number] = table[:, other, column]
-    return found
+        sums[:, number] = table[:, other, column]
+    return sums
 
 
 def local_shares(
@@ -84,20 +84,20 @@ def local_shares(
     ring: Ring,
 ) -> Cipher:
     """(m, chunks, sums) uniform shares of every sum that the party holds."""
-    held, total = layout.held_sums(place), sums.astype(float)
+    sum_numbers, total = layout.held_sums(place), sums.astype(float)
     numbers = layout.seeded_sums(place)
-    total[:, :, np.searchsorted(held, numbers)] += _draw_shares(seed, sums.shape[1], len(numbers), ring)
+    total[:, :, np.searchsorted(sum_numbers, numbers)] += _draw_shares(seed, sums.shape[1], len(numbers), ring)
     if sent is not None:
-        total[:, :, np.searchsorted(held, layout.dealt_sums(place))] += sent.content
+        total[:, :, np.searchsorted(sum_numbers, layout.dealt_sums(place))] += sent.content
     return Cipher(ring.reduce(total), key_holder=NOBODY, scheme=SCHEME)
 
 
 def dealer_noise(openings: Sequence[Opening], layout: Layout, rng_for: Rng) -> np.ndarray:
     """(chunks, sums) the noise of every sum, integers."""
     drawn = []
-    for one in openings:
-        rng = rng_for("noise of products", one.event.release_id, DEALER)
-        drawn.append(one.noise.draw(one.noise.total, one.event, rng))
+    for opening in openings:
+        rng = rng_for("noise of products", opening.event.release_id, DEALER)
+        drawn.append(opening.noise.draw(opening.noise.total, opening.event, rng))
     return np.concatenate(drawn).reshape(-1, layout.slices[-1].stop)
 
 
@@ -110,7 +110,7 @@ def dealer_shares(
     ring: Ring,
 ) -> np.ndarray:
     """(m, chunks, sums) what is left of products of masks, with the noise, after the shares that parties draw."""
-    order = np.argsort([number for own in layout.columns for number in own])
+    order = np.argsort([number for columns in layout.columns for number in columns])
     mask, (first, second) = np.concatenate(masks, axis=2)[:, :, order], layout.pairs
     total = ring.of_integers(noise).astype(float)
     crossing = np.setdiff1d(np.arange(len(first)), layout.alone)
@@ -123,9 +123,9 @@ def dealer_shares(
     return ring.reduce(total)
 
 
-def dealer_sent(made: np.ndarray, numbers: np.ndarray) -> Cipher:
+def dealer_sent(shares: np.ndarray, numbers: np.ndarray) -> Cipher:
     """The shares of some sums, for one place."""
-    return Cipher(np.ascontiguousarray(made[:, :, numbers]), key_holder=NOBODY, scheme=SCHEME, made_of=RANDOM)
+    return Cipher(np.ascontiguousarray(shares[:, :, numbers]), key_holder=NOBODY, scheme=SCHEME, made_of=RANDOM)
 
 
 def noisy_releases(
@@ -135,14 +135,14 @@ def noisy_releases(
     layout: Layout,
     ring: Ring,
 ) -> tuple[Release, ...]:
-    """What all shares add up to, one release for every part of every chunk: nothing else is made of them."""
+    """Add up all shares, one release for every part of every chunk: nothing else is made of them."""
     parts = layout.slices
     total = np.zeros((ring.m, len(openings) // len(parts), parts[-1].stop))
     total[:, :, layout.alone] += sent.content
     for place, share in enumerate(shares):
         total[:, :, layout.held_sums(place)] += share.content
     sums = (row[part] for row in ring.integers(ring.reduce(total)) for part in parts)
-    return tuple(one.noise.release(values, one.event) for one, values in zip(openings, sums, strict=True))
+    return tuple(opening.noise.release(values, opening.event) for opening, values in zip(openings, sums, strict=True))
 
 
 def noisy_moments(
@@ -154,25 +154,29 @@ def noisy_moments(
     `DEALER` colludes with nobody; the opener is a place without data.
     """
     parties, n = run.parties, chunks[-1].rows.stop
-    sums = [one for chunk in chunks for one in chunk.sums]
-    openings = [opening_of(run, one, layout, "the dealer adds all of the noise", dealers=(DEALER,)) for one in sums]
+    sums = [noisy_sum for chunk in chunks for noisy_sum in chunk.sums]
+    openings = [
+        opening_of(run, noisy_sum, layout, "the dealer adds all of the noise", dealers=(DEALER,)) for noisy_sum in sums
+    ]
     announce(run, layout, openings)
-    widest = max(s for one in openings for s in (0.0, *one.noise.deviations.values()))
+    widest = max(s for opening in openings for s in (0.0, *opening.noise.deviations.values()))
     ring = ring_for(max(chunk.n for chunk in chunks) * float(LARGEST) ** 2 + LONGEST * widest, 0)
     dealt = dealing(run, parties, ring)
     noise = run.at(DEALER, dealer_noise, openings, layout, run.rng_for)
     behind: list[MaskedValue] = []
-    for party, own in zip(parties, layout.columns, strict=True):
-        value = private(run, dealt, party, columns, (n, len(own)), 0)
+    for party, numbers in zip(parties, layout.columns, strict=True):
+        value = private(run, dealt, party, columns, (n, len(numbers)), 0)
         behind.append(send_masked(run, dealt, value, f"columns of {party.name}", parties))
-    made = run.at(DEALER, dealer_shares, [one.mask for one in behind], dealt.all_seeds, noise, chunks, layout, ring)
-    rest = run.send(DEALER, opener, "share of the noise", dealer_sent, made, layout.alone)
-    differences, shares = [one.difference for one in behind], []
-    for place, (party, one) in enumerate(zip(parties, behind, strict=True)):
+    dealt_shares = run.at(
+        DEALER, dealer_shares, [masked.mask for masked in behind], dealt.all_seeds, noise, chunks, layout, ring
+    )
+    rest = run.send(DEALER, opener, "share of the noise", dealer_sent, dealt_shares, layout.alone)
+    differences, shares = [masked.difference for masked in behind], []
+    for place, (party, masked) in enumerate(zip(parties, behind, strict=True)):
         sent = None
         if len(layout.dealt_sums(place)):
-            sent = run.send(DEALER, party, "shares with noise", dealer_sent, made, layout.dealt_sums(place))
-        known = one.value.shares, one.masks, differences, chunks, layout, ring
+            sent = run.send(DEALER, party, "shares with noise", dealer_sent, dealt_shares, layout.dealt_sums(place))
+        known = masked.value.shares, masked.masks, differences, chunks, layout, ring
         own_sums = run.at(party, local_sums, place, *known)
         shares.append(
             run.send(party, opener, "shares of sums", local_shares, place, own_sums, dealt.seeds, sent, layout, ring)

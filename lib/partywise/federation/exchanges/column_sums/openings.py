@@ -1,4 +1,4 @@
-"""What is opened of column sums: which records, with whose noise, at which cost; public before anything is drawn."""
+"""Openings of column sums: which records, with whose noise, at which cost; public before anything is drawn."""
 
 from __future__ import annotations
 
@@ -44,22 +44,24 @@ class Opening:
 
 
 def opening_of(
-    run: Run, one: NoisySum, layout: Layout, source: str, *, dealers: tuple[str, ...] = (), tv: float = 0.0
+    run: Run, noisy_sum: NoisySum, layout: Layout, source: str, *, dealers: tuple[str, ...] = (), tv: float = 0.0
 ) -> Opening:
     """A sum with noise of the full variance of every party, or of ``dealers``, who know it; ``tv`` as of `Event`."""
     owners = dealers or layout.names
-    noise = NoiseShares(one.total, one.mu, owners, len(owners) - 1)
+    noise = NoiseShares(noisy_sum.total, noisy_sum.mu, owners, len(owners) - 1)
     if noise.bits:
-        raise ValueError(f"mu={one.mu!r} of {one.name!r} needs noise of less than 16 steps: use a smaller mu.")
+        raise ValueError(
+            f"mu={noisy_sum.mu!r} of {noisy_sum.name!r} needs noise of less than 16 steps: use a smaller mu."
+        )
     sampler = "secure" if run.secure else "simulation"
-    event = noise.event(one.name, ("*",), sampler, digest_of([run.identity.run, one.name]))
-    certificate = f"{one.total.certificate.source}; {source}"
+    event = noise.event(noisy_sum.name, ("*",), sampler, digest_of([run.identity.run, noisy_sum.name]))
+    certificate = f"{noisy_sum.total.certificate.source}; {source}"
     return Opening(noise, replace(event, owners=layout.names, shares=(), knows=dealers, tv=tv, certificate=certificate))
 
 
 def announce(run: Run, layout: Layout, openings: Sequence[Opening]) -> None:
     """Charge what is opened, and enter it into the ledger, before anything leaves."""
-    events = [one.event for one in openings]
+    events = [opening.event for opening in openings]
     if len({event.release_id for event in events}) < len(events):
         raise ValueError("names of noisy sums repeat: each release needs its own.")
     run.charge(layout.names, *events)

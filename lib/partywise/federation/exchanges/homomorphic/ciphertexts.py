@@ -1,4 +1,4 @@
-"""What ciphertexts look like on their way, as bytes or as integers carried openly, and what moves them about unread."""
+"""Ciphertexts on their way, as bytes or as integers carried openly, and functions that move them about unread."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def take(cipher: Cipher, rows: npt.ArrayLike) -> Cipher:
 
 def concatenate(public: PublicKey, ciphers: Sequence[Cipher]) -> Cipher:
     """The integers of several ciphers of one key, one cipher after another."""
-    values = [value for one in ciphers for value in values_of(public, one)]
-    return cipher_of(public, values, ciphers[0].key_holder, [part for one in ciphers for part in one.made_of])
+    values = [value for cipher in ciphers for value in values_of(public, cipher)]
+    return cipher_of(public, values, ciphers[0].key_holder, [part for cipher in ciphers for part in cipher.made_of])
 
 
 def ciphertext_bytes(cipher: Cipher) -> np.ndarray:
@@ -61,9 +61,9 @@ def ciphertext_bytes(cipher: Cipher) -> np.ndarray:
     return cipher.content
 
 
-def integers_of(given: object) -> list[int]:
+def integers_of(numbers: object) -> list[int]:
     """Python integers of numbers of any shape, flat; TypeError for what is none."""
-    flat = np.asarray(given, dtype=object).ravel()
+    flat = np.asarray(numbers, dtype=object).ravel()
     try:
         return [operator.index(value) for value in flat]
     except TypeError as error:

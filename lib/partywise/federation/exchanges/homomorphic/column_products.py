@@ -96,9 +96,9 @@ def masked_products(
     if len(values) != n * blocks:
         raise ValueError(f"a cipher of {len(values)} rows meets columns of {n} records: {blocks} blocks need as many.")
     products = (_products(values[at * n : (at + 1) * n], columns, public.square) for at in range(blocks))
-    found = [product for row in zip(*products, strict=True) for product in row]
-    drawn = _masks((len(found), slots.per), slots.mask_bits, rng)
-    sums = cipher_of(public, found, closed.key_holder)
+    ciphertexts = [product for row in zip(*products, strict=True) for product in row]
+    drawn = _masks((len(ciphertexts), slots.per), slots.mask_bits, rng)
+    sums = cipher_of(public, ciphertexts, closed.key_holder)
     masked = add_plain(public, sums, np.array(slots.merge(drawn), dtype=object))
     return replace(rerandomise(public, masked, rng, full=True), key_holder=holder), -_words(drawn, p, q)
 
@@ -108,15 +108,15 @@ def open_products(private: PrivateKey, cipher: Cipher, n: int, p: int) -> np.nda
     if private.public.kind == "sized":
         return np.asarray(cipher.content)
     slots = SlotSizes(n, private.public.bits)
-    found = split_slots(decrypt(private, cipher), slots.bits, slots.per)
-    return _words(found, p, len(found) // slots.ciphertexts(p))
+    slot_values = split_slots(decrypt(private, cipher), slots.bits, slots.per)
+    return _words(slot_values, p, len(slot_values) // slots.ciphertexts(p))
 
 
-def exact_products(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def exact_products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Sums (p, q) of products of whole columns (n, p) and (n, q), int64."""
-    if len(one) * LARGEST**2 > EXACT:
-        raise OverflowError(f"sums over {len(one)} records could exceed 2^53: split the records.")
-    return (one.astype(float).T @ other.astype(float)).astype(np.int64)
+    if len(left) * LARGEST**2 > EXACT:
+        raise OverflowError(f"sums over {len(left)} records could exceed 2^53: split the records.")
+    return (left.astype(float).T @ right.astype(float)).astype(np.int64)
 
 
 def first_holds_key(first: int, second: int, per: int) -> bool:
@@ -125,12 +125,12 @@ def first_holds_key(first: int, second: int, per: int) -> bool:
 
 
 def key_holders(sizes: Sequence[int], pairs: Sequence[tuple[int, int]], per: int) -> dict[int, list[int]]:
-    """For every party that closes its columns, those that multiply with them; ``sizes`` are numbers of columns."""
-    found = dict[int, list[int]]()
+    """Map each party that closes its columns to those that multiply with them; ``sizes`` are numbers of columns."""
+    multipliers = dict[int, list[int]]()
     for first, second in pairs:
         holder = first if first_holds_key(sizes[first], sizes[second], per) else second
-        found.setdefault(holder, []).append(first + second - holder)
-    return {holder: found[holder] for holder in sorted(found)}
+        multipliers.setdefault(holder, []).append(first + second - holder)
+    return {holder: multipliers[holder] for holder in sorted(multipliers)}
 
 
 def returned_ciphertexts(sizes: Sequence[int], keys: Mapping[int, Sequence[int]], per: int) -> int:
@@ -166,22 +166,22 @@ def _masks(shape: tuple[int, int], bits: int, rng: RandomSource) -> np.ndarray:
 
 
 def _products(values: Sequence[int], columns: np.ndarray, square: int) -> list[int]:
-    """For every column the product of all values to the power of their weights."""
+    """Products of all values to the power of their weights, one for every column."""
     n = len(values)
     window = 8 if n >= 500 else 6 if n >= 100 else 4
     whole = gmpy2.mpz(1)
     for value in values:
         whole = whole * value % square
     back = gmpy2.powmod(whole, -LARGEST, square)
-    found = []
+    products = []
     for column in columns.T + LARGEST:
         total = gmpy2.mpz(1)
         for place in reversed(range(0, WEIGHT_BITS, window)):
             total = gmpy2.powmod(total, 1 << window, square)
             digits = (column >> place & (1 << window) - 1).tolist()
             total = total * _bucket_product(values, digits, 1 << window, square) % square
-        found.append(total * back % square)
-    return found
+        products.append(total * back % square)
+    return products
 
 
 def _bucket_product(values: Sequence[int], digits: Sequence[int], count: int, square: int) -> int:
@@ -189,11 +189,11 @@ def _bucket_product(values: Sequence[int], digits: Sequence[int], count: int, sq
     buckets: list[int | None] = [None] * count
     for value, digit in zip(values, digits, strict=True):
         if digit:
-            held = buckets[digit]
-            buckets[digit] = value if held is None else held * value % square
+            bucket = buckets[digit]
+            buckets[digit] = value if bucket is None else bucket * value % square
     running = total = gmpy2.mpz(1)
-    for held in reversed(buckets[1:]):
-        if held is not None:
-            running = running * held % square
+    for bucket in reversed(buckets[1:]):
+        if bucket is not None:
+            running = running * bucket % square
         total = total * running % square
     return total

@@ -12,7 +12,7 @@ from .paillier_keys import Kind, PrivateKey, PublicKey, generate_key
 
 
 class KeyOptions(Protocol):
-    """What options say of a key: bits of the modulus, and whether random exponents are as long."""
+    """Options of a key: bits of the modulus, and whether random exponents are as long."""
 
     @property
     def key_size(self) -> int: ...
@@ -27,7 +27,7 @@ def drawn_key(address: Sequence[str | int], kind: Kind, options: KeyOptions, rng
 
 
 def public_half(private: PrivateKey, because: str) -> Public:
-    """What everyone may compute with."""
+    """Payload with the public key, with which everyone may compute."""
     return Public(private.public.message(), because=because)
 
 

@@ -34,12 +34,12 @@ class FixedBase:
         halves = len(start), 2 * exponents.shape[1]
         digits = exponents if wide else np.stack([exponents & 15, exponents >> 4], axis=-1).reshape(halves)
         tables = self._table(8 if wide else 4, digits.shape[1])
-        found = []
+        products = []
         for value, row in zip(start, digits, strict=True):
             for powers, digit in zip(tables, row.tobytes(), strict=True):
                 value = value * powers[digit] % modulus
-            found.append(value)
-        return found
+            products.append(value)
+        return products
 
     def _table(self, bits: int, places: int) -> list[list[int]]:
         table, modulus = self._tables[bits], self._modulus

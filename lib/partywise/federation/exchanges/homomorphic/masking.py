@@ -46,7 +46,7 @@ def add_masks(public: PublicKey, cipher: Cipher, drawn: Sequence[int], rng: Rand
 
 
 def opened_under_masks(private: PrivateKey, cipher: Cipher, width: int) -> np.ndarray:
-    """What the key holder finds: masked integers as rows of bytes (d, width + 1), uint8."""
+    """Masked integers that the key holder finds, as rows of bytes (d, width + 1), uint8."""
     flat = b"".join(value.to_bytes(width + 1, "little", signed=True) for value in decrypt(private, cipher))
     return np.frombuffer(flat, dtype=np.uint8).reshape(-1, width + 1)
 

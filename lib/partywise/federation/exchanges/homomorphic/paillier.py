@@ -45,9 +45,9 @@ def encrypt(
 def decrypt(private: PrivateKey, cipher: Cipher) -> list[int]:
     """The signed integers of a cipher."""
     values = values_of(private.public, cipher)
-    found = values if private.public.kind == "sized" else private.decrypt(values)
-    require_room(found, private.public)
-    return found
+    integers = values if private.public.kind == "sized" else private.decrypt(values)
+    require_room(integers, private.public)
+    return integers
 
 
 def reveal(public: PublicKey, cipher: Cipher, keys: Sequence[PrivateKey]) -> list[int]:
@@ -66,15 +66,15 @@ def sums(public: PublicKey, cipher: Cipher, groups: np.ndarray, count: int | Seq
     rows = np.atleast_2d(np.asarray(groups, dtype=np.int64))
     if rows.ndim != 2 or rows.shape[1] != len(values):
         raise ValueError(f"groups has shape {np.shape(groups)} for {len(values)} ciphertexts; give a group for each.")
-    found: list[int] = []
+    totals: list[int] = []
     for row, size in zip(rows, np.broadcast_to(count, len(rows)).tolist(), strict=True):
         if row.size and not (row.min() >= -1 and row.max() < size):
             raise ValueError(f"groups from {row.min()} to {row.max()} for count={size}: use 0 .. count - 1, or -1.")
         if public.kind == "sized":
-            found += plain_integers.group_sums(cipher.content, row, size)
+            totals += plain_integers.group_sums(cipher.content, row, size)
         else:
-            found += _group_products(values, row.tolist(), size, public.square)
-    return cipher_of(public, found, cipher.key_holder, cipher.made_of)
+            totals += _group_products(values, row.tolist(), size, public.square)
+    return cipher_of(public, totals, cipher.key_holder, cipher.made_of)
 
 
 def additions(groups: np.ndarray) -> int:
@@ -87,7 +87,9 @@ def add(public: PublicKey, a: Cipher, b: Cipher) -> Cipher:
     """Sums of two ciphers, row by row."""
     if a.key_holder != b.key_holder:
         raise ValueError(f"ciphers of {a.key_holder!r} and {b.key_holder!r} have no sum: they need one key.")
-    total = _each(public, a, operator.add, lambda one, other: one * other % public.square, values_of(public, b))
+    total = _each(
+        public, a, operator.add, lambda ciphertext, other: ciphertext * other % public.square, values_of(public, b)
+    )
     return total.with_parts(b.made_of)
 
 
@@ -96,7 +98,7 @@ def add_plain(public: PublicKey, cipher: Cipher, integers: object) -> Cipher:
     n, square = public.modulus, public.square
     values = integers_of(integers)
     require_room(values, public)
-    return _each(public, cipher, operator.add, lambda one, value: one * (1 + value * n) % square, values)
+    return _each(public, cipher, operator.add, lambda ciphertext, value: ciphertext * (1 + value * n) % square, values)
 
 
 def times(public: PublicKey, cipher: Cipher, integers: object) -> Cipher:
@@ -106,7 +108,11 @@ def times(public: PublicKey, cipher: Cipher, integers: object) -> Cipher:
     """
     square = public.square
     return _each(
-        public, cipher, operator.mul, lambda one, factor: gmpy2.powmod(one, factor, square), integers_of(integers)
+        public,
+        cipher,
+        operator.mul,
+        lambda ciphertext, factor: gmpy2.powmod(ciphertext, factor, square),
+        integers_of(integers),
     )
 
 
@@ -117,7 +123,7 @@ def pack(public: PublicKey, cipher: Cipher, per: int, shift_bits: int) -> Cipher
             f"per={per} integers of {shift_bits} bits do not fit into {public.plaintext_bits}: pack fewer of them."
         )
     values, factor = values_of(public, cipher), 1 << shift_bits
-    found = []
+    totals = []
     for start in range(0, len(values), per):
         *lower, total = values[start : start + per]
         for value in reversed(lower):
@@ -125,12 +131,12 @@ def pack(public: PublicKey, cipher: Cipher, per: int, shift_bits: int) -> Cipher
                 total = total * factor + value
             else:
                 total = gmpy2.powmod(total, factor, public.square) * value % public.square
-        found.append(total)
-    return cipher_of(public, found, cipher.key_holder, cipher.made_of)
+        totals.append(total)
+    return cipher_of(public, totals, cipher.key_holder, cipher.made_of)
 
 
 def rerandomise(public: PublicKey, cipher: Cipher, rng: RandomSource, *, full: bool = False) -> Cipher:
-    """The same integers in ciphertexts that nothing connects with those they came from.
+    """Return the integers in ciphertexts that nothing connects with those they came from.
 
     With ``full`` exponents not even the key holder finds a connection, whatever it can compute (up to 2^-128).
     """
@@ -141,12 +147,12 @@ def rerandomise(public: PublicKey, cipher: Cipher, rng: RandomSource, *, full: b
 
 
 def _group_products(values: Sequence[int], groups: Sequence[int], count: int, square: int) -> list[int]:
-    found: list[int | None] = [None] * count
+    products: list[int | None] = [None] * count
     for value, group in zip(values, groups, strict=True):
         if group >= 0:
-            so_far = found[group]
-            found[group] = value if so_far is None else so_far * value % square
-    return [1 if total is None else total for total in found]
+            so_far = products[group]
+            products[group] = value if so_far is None else so_far * value % square
+    return [1 if total is None else total for total in products]
 
 
 def _each(
@@ -161,5 +167,5 @@ def _each(
     if len(others) != len(values):
         raise ValueError(f"{len(others)} operands for {len(values)} ciphertexts; give one for each, or one for all.")
     compute = openly if public.kind == "sized" else closed
-    found = [compute(value, other) for value, other in zip(values, others, strict=True)]
-    return cipher_of(public, found, cipher.key_holder, cipher.made_of)
+    computed = [compute(value, other) for value, other in zip(values, others, strict=True)]
+    return cipher_of(public, computed, cipher.key_holder, cipher.made_of)

@@ -28,7 +28,7 @@ SURPLUS = 128
 
 @dataclass(frozen=True, eq=False)
 class PublicKey:
-    """What everyone may compute with.
+    """Public key, with which everyone may compute.
 
     bits : of the modulus; exponent_bits : of random exponents
     modulus, base : n and s; 0 for keys of kind ``sized``, which close nothing
@@ -95,7 +95,7 @@ class PublicKey:
 
 @dataclass(frozen=True, eq=False)
 class PrivateKey:
-    """What the key holder alone has.
+    """Private key, which the key holder alone has.
 
     public : the public key; p, q : its factors, 0 for keys of kind ``sized``
     """
@@ -107,15 +107,15 @@ class PrivateKey:
     def encrypt(self, integers: Sequence[int], rng: RandomSource) -> list[int]:
         """Ciphertexts of integers: those of the public key, computed modulo p^2 and q^2."""
         digits = random_bytes(rng, len(integers), self.public.exponent_bits // 8)
-        one, other = (half.encrypt(integers, digits) for half in self._halves)
+        mod_p, mod_q = (half.encrypt(integers, digits) for half in self._halves)
         (first, second), inverse = (half.square for half in self._halves), self._inverse
-        return [a + first * ((b - a) * inverse % second) for a, b in zip(one, other, strict=True)]
+        return [a + first * ((b - a) * inverse % second) for a, b in zip(mod_p, mod_q, strict=True)]
 
     def decrypt(self, ciphertexts: Sequence[int]) -> list[int]:
         """Signed integers of ciphertexts."""
-        one, other = (half.decrypt(ciphertexts) for half in self._halves)
+        mod_p, mod_q = (half.decrypt(ciphertexts) for half in self._halves)
         (p, q), n, inverse = (self.p, self.q), self.public.modulus, gmpy2.invert(self.p, self.q)
-        values = (a + p * ((b - a) * inverse % q) for a, b in zip(one, other, strict=True))
+        values = (a + p * ((b - a) * inverse % q) for a, b in zip(mod_p, mod_q, strict=True))
         return [int(value if 2 * value < n else value - n) for value in values]
 
     @cached_property
@@ -184,7 +184,7 @@ def generate_key(bits: int, rng: RandomSource, *, kind: Kind, full_exponents: bo
 
 
 def _report_key(key: PrivateKey) -> PrivateKey:
-    """The same key, which whoever checks a simulation keeps: the noise in what it opens is measured."""
+    """Return the key, which a check of a simulation keeps: the noise in what it opens is measured."""
     observer = OBSERVER.get()
     if observer is not None:
         observer.add_key(key)

@@ -30,9 +30,9 @@ def group_sums(content: np.ndarray, groups: np.ndarray, count: int) -> list[int]
     """Sums of the rows of every group, limb by limb: exact up to 2^37 rows."""
     limbs = np.ascontiguousarray(content).view("<u2").astype(float)
     limbs[:, -1] -= (limbs[:, -1] >= 1 << (LIMB - 1)) * float(1 << LIMB)
-    kept = groups >= 0
+    grouped = groups >= 0
     total = np.zeros(count, dtype=object)
     for place in range(limbs.shape[1]):
-        sums = np.bincount(groups[kept], weights=limbs[kept, place], minlength=count)
+        sums = np.bincount(groups[grouped], weights=limbs[grouped, place], minlength=count)
         total += sums.astype(np.int64).astype(object) << LIMB * place
     return total.tolist()

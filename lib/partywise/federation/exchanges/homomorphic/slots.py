@@ -60,11 +60,11 @@ def merge_slots(slots: Sequence[np.ndarray], bits: int) -> np.ndarray:
 def split_slots(integers: Sequence[int], bits: int, per: int) -> np.ndarray:
     """The slots of integers, an object array (m, per), the lowest first: inverse of sums of `merge_slots`."""
     half, whole = 1 << (bits - 1), (1 << bits) - 1
-    found = np.empty((len(integers), per), dtype=object)
+    slots = np.empty((len(integers), per), dtype=object)
     for row, rest in enumerate(integers):
         for place in range(per):
             slot = ((rest + half) & whole) - half
-            found[row, place], rest = slot, (rest - slot) >> bits
+            slots[row, place], rest = slot, (rest - slot) >> bits
         if rest:
             raise OverflowError(f"an integer holds more than {per} slots of {bits} bits: its sums left their slots.")
-    return found
+    return slots

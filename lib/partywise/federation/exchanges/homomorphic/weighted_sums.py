@@ -26,13 +26,13 @@ def weighted_sums(public: PublicKey, cipher: Cipher, weights: np.ndarray) -> Cip
     if public.kind == "sized" or not m * d:
         products = times(public, take(cipher, np.tile(np.arange(m), d)), weights.T.ravel())
         return sums(public, products, np.repeat(np.arange(d), m), d)
-    found = _products([number_of(row.tobytes()) for row in cipher.content], weights, public.square)
-    flat = b"".join(int(value).to_bytes(public.width, "big") for value in found)
+    values = _products([number_of(row.tobytes()) for row in cipher.content], weights, public.square)
+    flat = b"".join(int(value).to_bytes(public.width, "big") for value in values)
     return replace(cipher, content=np.frombuffer(flat, dtype=np.uint8).reshape(d, public.width))
 
 
 def _products(values: list[int], weights: np.ndarray, square: int) -> list[int]:
-    """For every column the product of all values to the power of their weights."""
+    """Products of all values to the power of their weights, one for every column."""
     bits = max(abs(weight).bit_length() for weight in weights.ravel())
     places = bits // DIGIT + 1
     shift, whole = 1 << bits, gmpy2.mpz(1)
@@ -44,7 +44,7 @@ def _products(values: list[int], weights: np.ndarray, square: int) -> list[int]:
             powers.append(powers[-1] * value % square)
         tables.append(powers)
     back = gmpy2.powmod(whole, -shift, square)
-    found = []
+    products = []
     for column in weights.T:
         digits = [(int(weight) + shift).to_bytes(places // 2 + 1, "big").hex() for weight in column]
         total = gmpy2.mpz(1)
@@ -54,5 +54,5 @@ def _products(values: list[int], weights: np.ndarray, square: int) -> list[int]:
             for powers, digit in zip(tables, place, strict=True):
                 if digit != "0":
                     total = total * powers[int(digit, 16)] % square
-        found.append(total * back % square)
-    return found
+        products.append(total * back % square)
+    return products

@@ -41,8 +41,8 @@ def masked_sum(
     bound of every sum of some of the values; OverflowError at a sender whose values are larger than words hold.
     ``parts`` say whose data the values were computed from.
     """
-    given = values, bits, keys.order, keys.keys, keys.use_name(address), parts
-    sent = run.gather(keys.senders, keys.receiver, name, local_masked, *given)
+    arguments = values, bits, keys.order, keys.keys, keys.use_name(address), parts
+    sent = run.gather(keys.senders, keys.receiver, name, local_masked, *arguments)
     return run.at(keys.receiver, opened_total, sent, bits)
 
 

@@ -60,8 +60,8 @@ def noisy_sum(
     event, bits = shares.event(name, audience, sampler, digest), shares.word_bits(largest)
     run.charge(keys.senders, event)
     run.reserve(event)
-    given = statistics, shares, event, bits, order, keys.keys, run.rng_for
-    words = run.gather(keys.senders, keys.receiver, name, local_words, *given)
+    arguments = statistics, shares, event, bits, order, keys.keys, run.rng_for
+    words = run.gather(keys.senders, keys.receiver, name, local_words, *arguments)
     return run.at(keys.receiver, opened_sum, words, shares, event)
 
 
@@ -81,12 +81,12 @@ def local_words(
     return Cipher(words, key_holder=NOBODY, scheme=SCHEME)
 
 
-def opened_sum(*given: Any) -> Release:
+def opened_sum(*arguments: Any) -> Release:
     """The release of the sum of all words, in which the masks have cancelled; a party is the first argument."""
-    words, shares, event = given[-3:]
+    words, shares, event = arguments[-3:]
     total = words[0].content
-    for one in words[1:]:
-        total = sum_words(total, one.content)
+    for cipher in words[1:]:
+        total = sum_words(total, cipher.content)
     release: Release = shares.release(decode_integers(total).reshape(shares.total.integers.shape), event)
     return release
 
@@ -105,6 +105,6 @@ def decode_integers(words: np.ndarray) -> np.ndarray:
     """Inverse of `encode_integers`: int64, or Python integers."""
     if words.ndim == 1:
         return words.view(np.int64)
-    found = np.empty(len(words), dtype=object)
-    found[:] = [int.from_bytes(word.astype("<u8").tobytes(), "little", signed=True) for word in words]
-    return found
+    integers = np.empty(len(words), dtype=object)
+    integers[:] = [int.from_bytes(word.astype("<u8").tobytes(), "little", signed=True) for word in words]
+    return integers

@@ -44,7 +44,7 @@ BECAUSE = "public key of a random secret key, which is drawn without a look at t
 
 @dataclass
 class PairKeys:
-    """What the program knows of an agreement: public, the same in the process of every place.
+    """State of an agreement, as the program knows it: public, the same in the process of every place.
 
     senders : in the order that says which of two adds a mask; receiver : through whom they agree, who gets their sums
     keys : at each sender, by the names of the others; none where nobody can see the contents of messages
@@ -71,18 +71,18 @@ class PairKeys:
 
 def agree_on_keys(run: Run, senders: Sequence[Party], receiver: Place) -> PairKeys:
     """Keys of every two senders, fresh in every run; of one sender alone there is none, and nothing crosses."""
-    made = PairKeys(tuple(senders), receiver, per_place({party.name: {} for party in senders}))
+    agreement = PairKeys(tuple(senders), receiver, per_place({party.name: {} for party in senders}))
     if len(senders) < 2:
-        return made
+        return agreement
     agreed = run.secure and run.carries_contents
     secret = run.each(senders, local_secret_key, agreed, run.rng_for)
     sent = run.gather(senders, receiver, "public key", local_public_key, secret, run.identity)
     every = run.broadcast(receiver, senders, "public keys", collected_keys, sent)
     if agreed:
-        made.keys = run.each(senders, local_agreed_keys, made.order, secret, every, run.identity)
+        agreement.keys = run.each(senders, local_agreed_keys, agreement.order, secret, every, run.identity)
     elif run.carries_contents:
-        made.keys = run.each(senders, local_drawn_keys, made.order, fold_of(run), run.rng_for)
-    return made
+        agreement.keys = run.each(senders, local_drawn_keys, agreement.order, fold_of(run), run.rng_for)
+    return agreement
 
 
 def local_secret_key(party: Party, agreed: bool, rng_for: Rng) -> bytes:
@@ -91,19 +91,19 @@ def local_secret_key(party: Party, agreed: bool, rng_for: Rng) -> bytes:
 
 
 def local_public_key(party: Party, secret: bytes, identity: Identity) -> Public:
-    """What belongs to a secret key and does not tell it, signed by its owner: (2048,) bytes."""
+    """Public key of a secret key, signed by its owner: (2048,) bytes."""
     row, key = bytearray(ROW_BYTES), bytes(KEY_BYTES)
     if secret:
         private, _ = _x25519()
         key = private.from_private_bytes(secret).public_key().public_bytes_raw()
     signed = identity.sign(SIGNED, party.name, key) if secret else (b"", b"")
-    told = key + b"".join(len(part).to_bytes(2, "big") + part for part in signed)
-    if len(told) > ROW_BYTES:
+    content = key + b"".join(len(part).to_bytes(2, "big") + part for part in signed)
+    if len(content) > ROW_BYTES:
         raise PartyError(
             f"the certificate of {party.name!r} has {len(signed[1])} bytes, too many beside its key: take one of a "
             "P-256 or Ed25519 key, without a long chain."
         )
-    row[: len(told)] = told
+    row[: len(content)] = content
     return Public(np.frombuffer(row, dtype=np.uint8), because=BECAUSE)
 
 
@@ -114,12 +114,12 @@ def collected_keys(*given: Any) -> Public:
 
 def local_drawn_keys(party: Party, order: Sequence[str], fold: Sequence[str | int], rng_for: Rng) -> dict[str, bytes]:
     """The keys of a party in an experiment, by the name of the other; other ones for every fold."""
-    place, found = order.index(party.name), dict[str, bytes]()
+    place, keys = order.index(party.name), dict[str, bytes]()
     for k, name in enumerate(order):
         if k != place:
             pair = (party.name, name) if place < k else (name, party.name)
-            found[name] = words_of(rng_for("pair key", *pair, *fold))(KEY_BYTES // 8).tobytes()
-    return found
+            keys[name] = words_of(rng_for("pair key", *pair, *fold))(KEY_BYTES // 8).tobytes()
+    return keys
 
 
 def local_agreed_keys(
@@ -127,26 +127,26 @@ def local_agreed_keys(
 ) -> dict[str, bytes]:
     """The keys of a party, by the name of the other; PartyError for a public key that is not what its owner sent."""
     private, public = _x25519()
-    own, keys = private.from_private_bytes(secret), dict[str, bytes]()
-    place, told = order.index(party.name), [_read_row(row, name) for row, name in zip(every, order, strict=True)]
-    if told[place][0] != own.public_key().public_bytes_raw():
+    private_key, keys = private.from_private_bytes(secret), dict[str, bytes]()
+    place, sent_keys = order.index(party.name), [_read_row(row, name) for row, name in zip(every, order, strict=True)]
+    if sent_keys[place][0] != private_key.public_key().public_bytes_raw():
         raise PartyError(f"the public key of {party.name!r} came back as another one: somebody changed it.")
-    for k, (name, (key, signature, certificate)) in enumerate(zip(order, told, strict=True)):
+    for k, (name, (key, signature, certificate)) in enumerate(zip(order, sent_keys, strict=True)):
         if k == place:
             continue
         if problem := identity.problem(SIGNED, name, key, signature, certificate):
             raise PartyError(f"the public key of {name!r} {problem}: {party.name!r} sends nothing under it.")
         try:
-            point = own.exchange(public.from_public_bytes(key))
+            point = private_key.exchange(public.from_public_bytes(key))
         except ValueError:
             raise PartyError(
                 f"the public key of {name!r} is a point of low order of Curve25519: whoever sent it does not follow "
                 "the protocol."
             ) from None
         pair = (place, k) if place < k else (k, place)
-        names, keyed = [order[j] for j in pair], [told[j][0] for j in pair]
-        given = join_parts("partywise pair key 1", identity.run, identity.configuration, *names, *keyed, point)
-        keys[name] = hashlib.shake_256(given).digest(KEY_BYTES)
+        names, keyed = [order[j] for j in pair], [sent_keys[j][0] for j in pair]
+        key_material = join_parts("partywise pair key 1", identity.run, identity.configuration, *names, *keyed, point)
+        keys[name] = hashlib.shake_256(key_material).digest(KEY_BYTES)
     return keys
 
 
@@ -167,31 +167,31 @@ def expand_key(key: bytes, name: str, shape: tuple[int, ...]) -> np.ndarray:
     return np.frombuffer(state.digest(bits // 8 * shape[0]), dtype="<u8").astype(np.uint64).reshape(shape)
 
 
-def sum_words(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def sum_words(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Sum modulo 2^64, or, of words in two halves, the lower one first, modulo 2^128."""
-    total = one + other
+    total = left + right
     if total.ndim > 1:
-        total[:, 1] += total[:, 0] < one[:, 0]
+        total[:, 1] += total[:, 0] < left[:, 0]
     return total
 
 
 def negative_words(words: np.ndarray) -> np.ndarray:
-    """What is added to words to give 0."""
-    one = np.zeros_like(words)
-    one[..., 0] = 1
-    return sum_words(~words, one) if words.ndim > 1 else ~words + np.uint64(1)
+    """Negative of words: the sum of both is 0."""
+    unit = np.zeros_like(words)
+    unit[..., 0] = 1
+    return sum_words(~words, unit) if words.ndim > 1 else ~words + np.uint64(1)
 
 
 def _read_row(row: np.ndarray, name: str) -> tuple[bytes, bytes, bytes]:
     """Key, signature and certificate of what was sent; PartyError for other bytes."""
     if row.dtype != np.uint8 or row.shape != (ROW_BYTES,):
         raise PartyError(f"the public key of {name!r} is {row.dtype} of shape {row.shape}: it has {ROW_BYTES} bytes.")
-    told, parts, at = row.tobytes(), list[bytes](), KEY_BYTES
+    content, parts, at = row.tobytes(), list[bytes](), KEY_BYTES
     for _ in range(2):
-        end = at + 2 + int.from_bytes(told[at : at + 2], "big")
-        parts.append(told[at + 2 : end])
+        end = at + 2 + int.from_bytes(content[at : at + 2], "big")
+        parts.append(content[at + 2 : end])
         at = end
-    return told[:KEY_BYTES], parts[0], parts[1]
+    return content[:KEY_BYTES], parts[0], parts[1]
 
 
 def _x25519() -> tuple[type[X25519PrivateKey], type[X25519PublicKey]]:
