@@ -14,7 +14,7 @@ import numpy as np
 from partywise.experiment.study import Protocol
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
-from partywise.methods.logistic.model import Estimate, delta_of
+from partywise.methods.logistic.model import LabelEstimate, delta_of
 from partywise.privacy.accounted_values import Clear
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.mechanisms.gaussian import Gaussian
@@ -55,14 +55,14 @@ def server_step(X: np.ndarray, noisy_sum: np.ndarray, ridge: float) -> np.ndarra
     return np.linalg.solve(curvature, noisy_sum - X.mean(axis=0) / 2)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> LabelEstimate:
     """Show the features, release the label sum, take the step."""
     trainer, measurer = run.parties
     mu = gdp_mu(run.epsilon, delta_of(run.spec))
     X = run.send(trainer, measurer, "features", local_features, run.fold.train)
     noisy_sum = run.send(measurer, trainer, "noisy label sum", local_sum, run.fold.train, X, mu, run.rng_for)
     theta = run.at(trainer.name, server_step, X, noisy_sum, run.spec.options.ridge)
-    return run.assemble(lambda value: Estimate(value, run.epsilon), theta)
+    return run.assemble(lambda value: LabelEstimate(value, run.epsilon), theta)
 
 
 PROTOCOL = Protocol(OneStepOptions, study="label_private")

@@ -22,7 +22,7 @@ import partywise as pw
 import xgboost_trees
 from glm_oracle import oracle
 from partywise.methods.trees.codes import dense_ranks
-from partywise.methods.trees.options import PooledOptions
+from partywise.methods.trees.options import TreePooledOptions
 from partywise.models.criteria import CLASSES
 from partywise.models.criteria import NUMBERS as SQUARES
 from public_tables import FOLLOW_UPS, REGRESSIONS, FollowUp, Regression
@@ -327,7 +327,7 @@ def test_trees_equal_xgboost(name, way, spread):
     assert not sentence, sentence
     held = parties[1] if protocol == "active_only" else slice(None)
     codes = dense_ranks(table.X[:, held])
-    booster = xgboost_trees.oracle(codes, table.y, PooledOptions(**growth), loss, "exact")
+    booster = xgboost_trees.oracle(codes, table.y, TreePooledOptions(**growth), loss, "exact")
     pooled = booster.predict(xgboost.DMatrix(codes.codes.astype(float)), output_margin=True)
     scores = model.predict(X) if loss == SQUARES else model.decision_function(X)
     np.testing.assert_allclose(scores, pooled, rtol=1e-5, atol=1e-5 * np.abs(pooled).max())

@@ -23,7 +23,7 @@ import numpy as np
 from partywise.core.randomness import stream
 from partywise.methods.functional.bases import BSplineBasis
 from partywise.methods.functional.boosting import fit_boosting
-from partywise.methods.functional.moments import Moments, Sums, block_noise, corrected_moments
+from partywise.methods.functional.moments import CurveMoments, CurveSums, block_noise, corrected_moments
 from partywise.methods.functional.path_options import BoostingOptions
 from partywise.methods.functional.paths import Penalties
 from partywise.methods.functional.solver import spectral_scale
@@ -66,7 +66,7 @@ def released(n: int) -> tuple[np.ndarray, np.ndarray]:
     return (X + S * rng_for("noise").standard_normal(X.shape)).reshape(n, -1), Y
 
 
-def fit(parts: list[Moments], omega: Penalties, steps: int, stop: str = "cv") -> int:
+def fit(parts: list[CurveMoments], omega: Penalties, steps: int, stop: str = "cv") -> int:
     """One fit that walks all its steps; returns their number."""
     options = BoostingOptions(stop=stop, max_steps=steps, min_steps=steps, patience=steps)
     fitted = fit_boosting(parts[0], parts[1], parts[2], GROUPS, omega, options)
@@ -85,8 +85,8 @@ def main() -> int:
     for n in COUNTS:
         Z, Y = released(n)
 
-        def gram_pass(Z: np.ndarray = Z, Y: np.ndarray = Y) -> list[Sums]:
-            return [Sums.of(Z[half::2], Y[half::2]) for half in (0, 1)]
+        def gram_pass(Z: np.ndarray = Z, Y: np.ndarray = Y) -> list[CurveSums]:
+            return [CurveSums.of(Z[half::2], Y[half::2]) for half in (0, 1)]
 
         passed = cpu_seconds(gram_pass, repeats=3)
         a, b = gram_pass()

@@ -32,7 +32,7 @@ from partywise.methods.glm.diagnostics import diagnose, sums_of
 from partywise.methods.glm.exact import fit_glm
 from partywise.methods.glm.options import JointOptions
 from partywise.methods.glm.protocols import joint
-from partywise.methods.glm.records import Response
+from partywise.methods.glm.records import WeightedResponse
 from partywise.models.families import FAMILIES as OBJECTS
 
 # Measured: .2 to .6 on small data, .07 to .4 on large.
@@ -54,7 +54,7 @@ def adult_or_stand_in() -> tuple[str, Data]:
 def ours(data: Data, family: str) -> Found:
     X, y = data
     fit = fit_glm(X, y, family)
-    sums = sums_of(Response(y, OBJECTS[family]), fit.eta)
+    sums = sums_of(WeightedResponse(y, OBJECTS[family]), fit.eta)
     found = diagnose(sums, fit.information, fit.scaling, family, ridge=0.0, dispersion="family")
     assert found.standard_errors is not None
     return fit.coefficients, found.standard_errors

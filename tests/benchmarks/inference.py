@@ -28,7 +28,7 @@ from partywise.federation.folds import Fold
 from partywise.federation.parties import Party, split_columns
 from partywise.federation.run import Run
 from partywise.methods.trees.ensemble import with_thresholds
-from partywise.methods.trees.model import LEAF, Column, Ensemble, PublicFacts, Tree
+from partywise.methods.trees.model import LEAF, Ensemble, Tree, TreeColumn, TreeFacts
 from partywise.methods.trees.options import GatheringOptions
 from partywise.methods.trees.protocols.inference import score_held_out
 
@@ -60,7 +60,7 @@ def measured(inference: str, parties: int, rows: int) -> float:
         Party(f"{role} {k}", role, {"X": X[:, group]}, group)
         for k, (role, group) in enumerate(zip(roles, groups, strict=True))
     ]
-    facts = PublicFacts(tuple(Column(f"x{j}") for j in range(COLUMNS)), "CrossEntropyLoss")
+    facts = TreeFacts(tuple(TreeColumn(f"x{j}") for j in range(COLUMNS)), "CrossEntropyLoss")
     spec = SimpleNamespace(options=GatheringOptions(inference=inference), public=facts, study=None)
     fold = Fold(np.append(np.zeros(rows, dtype=int), 1), 0, 2)
     run = Run(holders, epsilon=np.inf, fold=fold, rng_for=lambda *names: stream(2, *names), spec=spec, extra=(DEALER,))

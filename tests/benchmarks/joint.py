@@ -31,11 +31,11 @@ from partywise.core.randomness import Streams, stream
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party, split_columns
 from partywise.federation.run import Run, simulate
-from partywise.methods.glm.blocks import Block, published_step
-from partywise.methods.glm.model import PublicFacts
+from partywise.methods.glm.blocks import PartyBlock, published_step
+from partywise.methods.glm.model import GlmFacts
 from partywise.methods.glm.options import BcdOptions, JointOptions
 from partywise.methods.glm.protocols import bcd, joint
-from partywise.methods.glm.records import Response
+from partywise.methods.glm.records import WeightedResponse
 from partywise.models.families import FAMILIES
 
 P, PAIRS = 10, 5
@@ -56,7 +56,7 @@ def run_of(X: np.ndarray, y: np.ndarray, count: int, options: Any) -> Run:
     for k, group in enumerate(split_columns(P, count, "contiguous")):
         block = {"X": np.ascontiguousarray(X[:, list(group)])} | ({"y": y} if k == 0 else {})
         parties.append(Party(f"party {k}", "passive" if k else "active", block, group))
-    spec = SimpleNamespace(options=options, public=PublicFacts("poisson", tuple(f"x{j}" for j in range(P))))
+    spec = SimpleNamespace(options=options, public=GlmFacts("poisson", tuple(f"x{j}" for j in range(P))))
     fold = Fold(np.full(len(y), -1), 0, 1)
     return Run(parties, epsilon=np.inf, fold=fold, rng_for=Streams(7, "joint"), spec=spec, extra=("analyst", "dealer"))
 
@@ -70,10 +70,12 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 def plain(X: np.ndarray, y: np.ndarray, count: int, sweeps: int) -> np.ndarray:
     """The visits of so many sweeps, and nothing else."""
-    response, blocks = Response(y, FAMILIES["poisson"]), []
+    response, blocks = WeightedResponse(y, FAMILIES["poisson"]), []
     for k, group in enumerate(split_columns(P, count, "contiguous")):
         columns = X[:, list(group)] if k else np.column_stack([np.ones(len(y)), X[:, list(group)]])
-        blocks.append(Block(np.ascontiguousarray(columns), np.full(columns.shape[1], 1e-4), np.zeros(columns.shape[1])))
+        blocks.append(
+            PartyBlock(np.ascontiguousarray(columns), np.full(columns.shape[1], 1e-4), np.zeros(columns.shape[1]))
+        )
     b, eta = [block.b for block in blocks], [np.zeros(len(y)) for _ in blocks]
     for _ in range(sweeps):
         for k, block in enumerate(blocks):

@@ -38,7 +38,7 @@ from partywise.models.links import LOGIT
 from partywise.models.newton import newton
 from partywise.models.objective import Objective
 from partywise.studies.label_private.cases import draw_logistic
-from partywise.studies.label_private.settings import GeneratedSettings
+from partywise.studies.label_private.settings import LabelGeneratedSettings
 
 RIDGE, REPLICATES, STEPS = 1e-6, 64, 2000
 GAP, TIME, SHARED, DIFFERENCE = 1e-10, 1.0, 0.15, 2e-6
@@ -64,7 +64,7 @@ def shuffled(X: np.ndarray, y: np.ndarray, rows: int) -> Data:
 
 
 def generated() -> Data:
-    X, y, _ = draw_logistic(GeneratedSettings(n=35_000, k=20), stream(7, "benchmark", "generated"))
+    X, y, _ = draw_logistic(LabelGeneratedSettings(n=35_000, k=20), stream(7, "benchmark", "generated"))
     return X, y
 
 

@@ -28,13 +28,13 @@ from partywise.data import fetch as resources
 from partywise.experiment.study import MethodSpec
 from partywise.federation.folds import Fold
 from partywise.federation.run import Run, simulate
-from partywise.methods.functional.options import MomentsOptions
+from partywise.methods.functional.options import CurveMomentsOptions
 from partywise.methods.functional.protocols import moments as moments_release
 from partywise.studies.functional_boosting import cases
 from partywise.studies.functional_boosting import data as study_data
 from partywise.studies.functional_boosting.metrics import metrics
-from partywise.studies.functional_boosting.settings import DatasetSettings, SimulatedSettings
-from partywise.studies.functional_boosting.study import Spec
+from partywise.studies.functional_boosting.settings import CurveDatasetSettings, SimulatedCurveSettings
+from partywise.studies.functional_boosting.study import CurveConstants
 
 SEED = 20261121
 EPSILON = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, float("inf"))
@@ -42,13 +42,13 @@ WORST, LOSS, USEFUL = 1.05, 1.02, 0.98
 FRESH: dict[str, Any] = {"n_test": 2000, "n_basis_x": 8, "n_basis_y": 8}
 # Settings, numbers of parties, folds, replicates.
 CASES: dict[str, tuple[Any, int, int, int]] = {
-    "sweep": (SimulatedSettings(n=5000, p=4, active=(0, 1, 2, 3), snr=10.0, **FRESH), 4, 1, 20),
-    "weak signal": (SimulatedSettings(n=3000, p=6, active=(0, 1), snr=0.5, **FRESH), 2, 1, 20),
-    "small sample": (SimulatedSettings(n=400, p=4, active=(0, 1), snr=2.0, **FRESH), 2, 1, 20),
-    "no signal": (SimulatedSettings(n=1000, p=4, active=(0,), snr=1e-3, **FRESH), 2, 1, 20),
-    "twelve predictors": (SimulatedSettings(n=2000, p=12, **FRESH), 4, 1, 10),
-    "beijing": (DatasetSettings(dataset="beijing"), 3, 5, 10),
-    "nyc": (DatasetSettings(dataset="nyc"), 4, 5, 2),
+    "sweep": (SimulatedCurveSettings(n=5000, p=4, active=(0, 1, 2, 3), snr=10.0, **FRESH), 4, 1, 20),
+    "weak signal": (SimulatedCurveSettings(n=3000, p=6, active=(0, 1), snr=0.5, **FRESH), 2, 1, 20),
+    "small sample": (SimulatedCurveSettings(n=400, p=4, active=(0, 1), snr=2.0, **FRESH), 2, 1, 20),
+    "no signal": (SimulatedCurveSettings(n=1000, p=4, active=(0,), snr=1e-3, **FRESH), 2, 1, 20),
+    "twelve predictors": (SimulatedCurveSettings(n=2000, p=12, **FRESH), 4, 1, 10),
+    "beijing": (CurveDatasetSettings(dataset="beijing"), 3, 5, 10),
+    "nyc": (CurveDatasetSettings(dataset="nyc"), 4, 5, 2),
 }
 # New York has 27 predictors: a fit costs a hundred times one of the others, so it has its own, fewer targets.
 FEW = {"nyc": (1.0, 10.0, 100.0, 1000.0)}
@@ -60,20 +60,20 @@ def made(name: str, settings: Any, replicate: int) -> Any:
     def rng_for(*names: str | int, shared: bool = False) -> np.random.Generator:
         return stream(SEED, name, "data", "shared" if shared else replicate, *names)
 
-    if isinstance(settings, DatasetSettings):
+    if isinstance(settings, CurveDatasetSettings):
         for resource in settings.resources:
             resources.fetch(resource, ROOT / "resources" / resource)
-        return cases.draw_dataset(settings, Spec(), rng_for, ROOT / "resources")
-    return cases.draw_simulated(settings, Spec(), rng_for, ROOT)
+        return cases.draw_dataset(settings, CurveConstants(), rng_for, ROOT / "resources")
+    return cases.draw_simulated(settings, CurveConstants(), rng_for, ROOT)
 
 
 def share(data: Any, settings: Any, parties: int, folds: int, epsilon: float, margin: str, noise: Streams) -> float:
     """Risk as a share of the mean curve's: mean over the folds."""
     found = []
-    of, options = study_data.folds(data, folds, settings), MomentsOptions(margin=margin)
+    of, options = study_data.folds(data, folds, settings), CurveMomentsOptions(margin=margin)
     for held_out in range(folds):
-        fold, held = Fold(of, held_out, folds), study_data.split(data, parties, Spec(), settings)
-        spec, extra = MethodSpec(options, Spec(), settings, data.public()), ("analyst", "dealer")
+        fold, held = Fold(of, held_out, folds), study_data.split(data, parties, CurveConstants(), settings)
+        spec, extra = MethodSpec(options, CurveConstants(), settings, data.public()), ("analyst", "dealer")
         run = Run(held, epsilon=epsilon, fold=fold, rng_for=noise, spec=spec, extra=extra)
         estimate = simulate(moments_release.fit, run)
         found.append(metrics(estimate, data, fold.train, spec).relative_error)

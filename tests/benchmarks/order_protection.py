@@ -23,7 +23,7 @@ import numpy as np
 from partywise.core.randomness import Streams, stream
 from partywise.methods.trees.gathering.protection import protection
 from partywise.methods.trees.gathering.ranks import message_of, rank_codes
-from partywise.methods.trees.model import Column, PublicFacts
+from partywise.methods.trees.model import TreeColumn, TreeFacts
 from partywise.methods.trees.options import GatheringOptions
 from partywise.privacy.accounted_values import Public
 
@@ -45,17 +45,17 @@ CASES = {
 }
 
 
-def table() -> tuple[np.ndarray, PublicFacts]:
+def table() -> tuple[np.ndarray, TreeFacts]:
     """Columns half of which have ties, with declared edges and bounds."""
     X = stream(7, "benchmark", "orders").standard_normal((ROWS, COLUMNS))
     X[:, ::2] = np.round(X[:, ::2], 1)
     edges = Public(np.linspace(-2, 2, 20), because="fixed for the benchmark")
     bounds = Public((-3.0, 3.0), because="fixed for the benchmark")
-    columns = tuple(Column(f"x{j}", edges, bounds) for j in range(COLUMNS))
-    return X, PublicFacts(columns, "CrossEntropyLoss")
+    columns = tuple(TreeColumn(f"x{j}", edges, bounds) for j in range(COLUMNS))
+    return X, TreeFacts(columns, "CrossEntropyLoss")
 
 
-def protected(X: np.ndarray, facts: PublicFacts, options: GatheringOptions, epsilon: float) -> object:
+def protected(X: np.ndarray, facts: TreeFacts, options: GatheringOptions, epsilon: float) -> object:
     """The message of one party with all columns."""
     columns = range(COLUMNS)
     plan = protection(options, facts, ROWS, columns, epsilon, 1e-5)

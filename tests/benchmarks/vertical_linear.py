@@ -31,7 +31,7 @@ from partywise.federation.exchanges.homomorphic.ciphertexts import take
 from partywise.federation.exchanges.homomorphic.paillier_keys import generate_key
 from partywise.federation.exchanges.homomorphic.weighted_sums import weighted_sums
 from partywise.methods.linear.fixed_point import to_fixed_point
-from partywise.methods.linear.options import CertifiedOptions
+from partywise.methods.linear.options import LinearCertifiedOptions
 from partywise.methods.linear.protocols import certified
 
 BATCH, COLUMNS, PAIRS = 50, 15, 5
@@ -51,7 +51,7 @@ def one_round() -> float:
     groups = [list(range(7)), list(range(7, 14))]
 
     def rounds(count: int) -> float:
-        options = CertifiedOptions(batch_size=BATCH, total_round_num=count)
+        options = LinearCertifiedOptions(batch_size=BATCH, total_round_num=count)
         return seconds(lambda: fitted(certified.fit, X, labels, groups, options))
 
     rounds(1)

@@ -32,7 +32,7 @@ from partywise.data.loaders import adult
 from partywise.methods.trees.codes import CodedColumns, dense_ranks, quantile_bins
 from partywise.methods.trees.ensemble import grow_trees
 from partywise.methods.trees.model import Ensemble
-from partywise.methods.trees.options import PooledOptions
+from partywise.methods.trees.options import TreePooledOptions
 
 BINS, MEGABYTES = 50, 400
 Data = tuple[np.ndarray, np.ndarray]
@@ -54,7 +54,7 @@ def adult_or_stand_in() -> tuple[str, Data]:
     return "Adult-like (synthetic)", (X, (X[:, 0] / 74 + X[:, 3] / 16 + rng.random(45222) > 1.5).astype(float))
 
 
-def trees(codes: CodedColumns, y: np.ndarray, options: PooledOptions) -> Ensemble:
+def trees(codes: CodedColumns, y: np.ndarray, options: TreePooledOptions) -> Ensemble:
     columns = range(len(codes.sizes))
     return grow_trees(codes, y, options, "CrossEntropyLoss", [(columns, None)] * options.num_of_trees)
 
@@ -70,7 +70,7 @@ def by_turns(works: list[Callable[[], object]], repeats: int) -> list[float]:
     return np.median(times, axis=0).tolist()
 
 
-def compare(name: str, data: Data, options: PooledOptions, limit: float, repeats: int) -> list[str]:
+def compare(name: str, data: Data, options: TreePooledOptions, limit: float, repeats: int) -> list[str]:
     """Print one line of the table; the requirements that are missed."""
     import xgboost
 
@@ -120,15 +120,15 @@ def peak() -> list[str]:
 def main() -> int:
     if sys.argv[1:] == ["memory"]:
         _, (X, y) = adult_or_stand_in()
-        trees(dense_ranks(X), y, PooledOptions(max_tree_depth=5))
+        trees(dense_ranks(X), y, TreePooledOptions(max_tree_depth=5))
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
         return 0
     print(f"  {'':42s}         ours      xgboost   ratio")
     name, people = adult_or_stand_in()
-    missed = compare("generated", generated(2000, 14), PooledOptions(), 2.5, 31)
-    missed += compare(name, people, PooledOptions(), 2.5, 9)
-    missed += compare(name, people, PooledOptions(max_tree_depth=5), 4, 9)
-    missed += compare("generated", generated(50_000, 30), PooledOptions(max_tree_depth=6, num_of_trees=50), 6, 3)
+    missed = compare("generated", generated(2000, 14), TreePooledOptions(), 2.5, 31)
+    missed += compare(name, people, TreePooledOptions(), 2.5, 9)
+    missed += compare(name, people, TreePooledOptions(max_tree_depth=5), 4, 9)
+    missed += compare("generated", generated(50_000, 30), TreePooledOptions(max_tree_depth=6, num_of_trees=50), 6, 3)
     missed += peak()
     print("\n".join(missed) or "all requirements met")
     return bool(missed)

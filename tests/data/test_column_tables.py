@@ -16,7 +16,7 @@ from partywise.core.errors import DataMissing
 from partywise.data import fetch as resources
 from partywise.data.catalogue import RESOURCES, Member
 from partywise.data.column_facts import ColumnFacts, levels
-from partywise.data.columns.settings import DatasetSettings
+from partywise.data.columns.settings import ColumnDatasetSettings
 from partywise.data.loaders import abalone, adult, adult_split, credit_default
 from partywise.data.loaders.read import read_table
 from partywise.data.tables import Table
@@ -130,7 +130,7 @@ def test_declared_edges_are_those_of_the_specification_and_what_settings_know_of
         else:
             np.testing.assert_allclose(about.edges, EDGES[name][column], rtol=1e-12)
         assert about.because and (about.bounds is None or about.bounds[0] < about.bounds[1])
-    for one in (DatasetSettings(dataset=dataset) for dataset in datasets):
+    for one in (ColumnDatasetSettings(dataset=dataset) for dataset in datasets):
         assert one.n_columns == len(names)
         assert one.columns_without_edges == tuple(j for j, about in enumerate(column_facts) if about.edges is None)
         assert one.columns_without_bounds == tuple(j for j, about in enumerate(column_facts) if about.bounds is None)

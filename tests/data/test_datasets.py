@@ -17,7 +17,7 @@ from partywise.core.errors import DataMissing
 from partywise.data import fetch as resources
 from partywise.data.catalogue import RESOURCES, Member, Resource
 from partywise.data.curves import tables as curves
-from partywise.data.curves.descriptions import Scale
+from partywise.data.curves.descriptions import UnitChange
 from partywise.data.loaders import beijing, nyc
 from partywise.methods.functional.bases import BSplineBasis
 
@@ -84,7 +84,7 @@ def test_smoothing_names_what_is_wrong(values, penalty, weight, message):
 
 
 def test_scale_is_undone():
-    scale = Scale(name="warmth", unit="degrees C", offset=12.0, scale=6.0, because="a test")
+    scale = UnitChange(name="warmth", unit="degrees C", offset=12.0, scale=6.0, because="a test")
     np.testing.assert_array_equal(scale.apply(np.array([6.0, 18.0])), [-1.0, 1.0])
     np.testing.assert_array_equal(scale.undo(scale.apply(np.array([6.0, 18.0]))), [6.0, 18.0])
 

@@ -10,8 +10,8 @@ import pytest
 from partywise.data.own.grammar import ColumnBlock
 from partywise.data.own.indicators import indicators
 from partywise.data.own.table_files import TableFile
-from partywise.studies.vertical_linear.own_settings import TableSettings as Linear
-from partywise.studies.vertical_trees.own_settings import TableSettings as Trees
+from partywise.studies.vertical_linear.own_settings import LinearTableSettings
+from partywise.studies.vertical_trees.own_settings import TreeTableSettings
 
 AGE = ColumnBlock(name="age", bounds=(0.0, 100.0))
 BLOOD = ColumnBlock(name="blood", levels=("0", "A", "B"))
@@ -29,11 +29,13 @@ def test_a_number_stays_as_it_is():
     assert [column.tolist() for column in indicators(ages, AGE)] == [[30.0, 40.0]]
 
 
-@pytest.mark.parametrize(("kind", "groups"), [(Linear, ((0, 1), (2,))), (Trees, ((0,), (1,)))])
+@pytest.mark.parametrize(("kind", "groups"), [(LinearTableSettings, ((0, 1), (2,))), (TreeTableSettings, ((0,), (1,)))])
 def test_parties_hold_what_the_columns_of_their_files_become(kind, groups):
     files = (TableFile(party="a", file="a.csv", columns=(BLOOD,)), TableFile(party="b", file="b.csv", columns=(AGE,)))
     settings = kind(id="id", tables=files, response="late", response_party="b")
     assert settings.groups(2) == groups and settings.n_columns == groups[1][0] + 1
-    assert settings.column_names == (("blood = A", "blood = B", "age") if kind is Linear else ("blood", "age"))
+    assert settings.column_names == (
+        ("blood = A", "blood = B", "age") if kind is LinearTableSettings else ("blood", "age")
+    )
     with pytest.raises(ValueError, match="parties is 3: the settings name 2 files"):
         settings.groups(3)

@@ -13,7 +13,7 @@ from partywise.data import fetch
 from partywise.data.clients.deal import deal_rows
 from partywise.data.clients.settings import ClientRows
 from partywise.data.column_facts import ColumnFacts
-from partywise.data.columns.settings import DatasetSettings
+from partywise.data.columns.settings import ColumnDatasetSettings
 from partywise.data.descriptions import TABLES
 from partywise.data.tables import Table
 from partywise.experiment.cells import run
@@ -42,12 +42,12 @@ def test_settings_refuse_a_name_that_no_table_has():
     with pytest.raises(
         ConfigError, match="dataset is 'adlut': it must be one of abalone, abalone_two_parties, activity,"
     ):
-        build(DatasetSettings, {"dataset": "adlut"}, "settings")
+        build(ColumnDatasetSettings, {"dataset": "adlut"}, "settings")
 
 
 @pytest.mark.parametrize("dataset", NATURAL)
 def test_what_is_public_of_a_table_comes_from_its_description(dataset):
-    settings, table = DatasetSettings(dataset=dataset), TABLES[dataset]
+    settings, table = ColumnDatasetSettings(dataset=dataset), TABLES[dataset]
     count = len(table.holders)
     assert settings.party_names(count) == tuple(holder.name for holder in table.holders)
     assert settings.groups(count) == table.groups and settings.active_index(count) == 0
@@ -113,7 +113,7 @@ def test_columns_without_a_public_range_are_fitted_without_epsilon_only():
 def test_a_table_is_fitted_by_a_study_that_does_not_name_it(dataset, study):
     table = TABLES[dataset]
     fetch.fetch(table.resource, ROOT / "resources" / table.resource)
-    numbers = DatasetSettings(dataset=dataset).loss_in_force == NUMBERS
+    numbers = ColumnDatasetSettings(dataset=dataset).loss_in_force == NUMBERS
     given = METHODS[study] | ({"model": "linear"} if study == "vertical_linear" and numbers else {})
     if study == "vertical_trees" and not numbers:
         given = {name: value for name, value in given.items() if name != "residual_bound"}

@@ -37,7 +37,7 @@ from partywise.experiment.results.cube import open_cube
 from partywise.experiment.study import MethodSpec
 from partywise.federation.estimators.estimate_rows import EstimateRow
 from partywise.federation.place_checks import LocatedValue
-from partywise.methods.glm.model import Estimate
+from partywise.methods.glm.model import GlmEstimate
 from pipeline import ROOT, Planned, planned, snakemake
 from verbs import report
 from verbs.crate import write
@@ -394,7 +394,7 @@ def test_an_estimate_that_no_place_has_is_said_to_be_nobodys(tmp_path, monkeypat
 
 def test_what_is_undefined_or_has_no_names_is_a_reason_and_no_error(tmp_path, monkeypatch):
     """All is paid then: a run must end well."""
-    deployment, estimate = Apart("vertical_glm").deployment(), Estimate(np.full(5, np.nan), status="diverged")
+    deployment, estimate = Apart("vertical_glm").deployment(), GlmEstimate(np.full(5, np.nan), status="diverged")
     value, spec = LocatedValue(frozenset(["analyst"]), {"analyst": estimate}), MethodSpec(None, None, None, None)
     assert "it has no names: AttributeError" in held_estimate(deployment, value, "analyst", spec).reason
     settings = deployment.plan.cases["own"].settings
@@ -410,7 +410,7 @@ def test_a_verdict_that_is_exact_of_records_is_in_no_cell_of_a_distributed_run(s
     plan, network = deployment.plan, deployment.network
     data = generate(plan, network.case, [0], "resources")[0]
     fitted = execution(plan, network.case, network.method, deployment.n_parties, 0, deployment.epsilon, data)
-    estimate = Estimate(np.zeros(5), status=status)
+    estimate = GlmEstimate(np.zeros(5), status=status)
     value = LocatedValue(frozenset(["analyst"]), {"analyst": estimate})
     result = held_estimate(deployment, value, "analyst", fitted.spec, Part(fitted, {}))
     expected = "ok" if status in OF_RECORDS else status

@@ -28,7 +28,7 @@ from partywise.experiment.cells import compute, execution
 from partywise.experiment.data import generate
 from partywise.experiment.jobs import Timings
 from partywise.experiment.plans import plans
-from partywise.experiment.results.columns import Columns
+from partywise.experiment.results.columns import CubeColumns
 from partywise.federation.account.account import FILE
 from partywise.federation.account.reading import opened_account, paid_events, runs_of
 from site_files import site_of, write_site
@@ -64,7 +64,7 @@ def check_kept(case: Apart, results: Path) -> None:
     write_block(results / "block.npz", kept_cells(plan, share, folders, Timings()))
     parts = [entry.read() for entry in read_entries(results / "block.npz")]
     for chosen in (parts, parts[:2], parts[2:]):
-        columns = Columns(plan)
+        columns = CubeColumns(plan)
         for part in chosen:
             columns.add(part)
         columns.check()

@@ -11,7 +11,7 @@ import pytest
 import every_protocol
 import toy
 from gathered import data_of
-from partywise.experiment.batches import Block, blocks, most_blocks, runs
+from partywise.experiment.batches import JobBlock, blocks, most_blocks, runs
 from partywise.experiment.blocks import read_entries, write_block
 from partywise.experiment.cells import compute
 from partywise.experiment.jobs import Timings, gather
@@ -33,7 +33,7 @@ def study(batch: dict[str, int], names: list[str], methods: list[str], **grid: A
     return plan("functional_boosting", block, 1)
 
 
-def cells(block: Block) -> list[tuple[Any, ...]]:
+def cells(block: JobBlock) -> list[tuple[Any, ...]]:
     """Coordinates of all cells of a block."""
     return [
         (share.case, *rest)
@@ -92,7 +92,7 @@ def test_cases_that_need_different_files_share_no_job():
     assert found == {frozenset({"one", "three"}), frozenset({"two"})}
 
 
-def changed(before: dict[str, Block], after: dict[str, Block]) -> tuple[set[str], int]:
+def changed(before: dict[str, JobBlock], after: dict[str, JobBlock]) -> tuple[set[str], int]:
     """Blocks that are new or hold other cells, and how many cells of those before they hold."""
     old = {name: block.plain() for name, block in before.items()}
     new = {name: block for name, block in after.items() if old.get(name) != block.plain()}

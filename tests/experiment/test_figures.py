@@ -7,7 +7,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 from partywise.core.randomness import stream
-from partywise.data.curves.descriptions import Scale
+from partywise.data.curves.descriptions import UnitChange
 from partywise.data.curves.tables import CurveTable
 from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import run
@@ -88,7 +88,7 @@ def block():
 def day_curves(folder):
     """Seven predictors of three parties on 60 days, in place of the downloaded table."""
     rng, days = stream(5, "days"), 60
-    unit = Scale(name="v", unit="1", offset=2.0, scale=3.0, because="a test")
+    unit = UnitChange(name="v", unit="1", offset=2.0, scale=3.0, because="a test")
     return CurveTable(
         hours=np.arange(24) + 0.5,
         hours_x=np.arange(24) + 0.5,

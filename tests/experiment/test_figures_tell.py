@@ -16,7 +16,7 @@ from matplotlib.text import Text
 from invented import invented
 from partywise.core.errors import ConfigError
 from partywise.experiment.plan import plan
-from partywise.experiment.plotting.typeset import Table
+from partywise.experiment.plotting.typeset import TypesetTable
 from partywise.methods.logistic.zonotope import LP_ROWS
 from pipeline import ROOT
 from shipped import DEFAULT, shipped
@@ -59,14 +59,14 @@ def numbers(block: Any) -> Iterator[float]:
         yield float(block)
 
 
-def texts_of(figure: Figure | Table) -> list[str]:
+def texts_of(figure: Figure | TypesetTable) -> list[str]:
     """What a figure says; of a table its title and notes, since its cells are numbers of the cube."""
-    if isinstance(figure, Table):
+    if isinstance(figure, TypesetTable):
         return [figure.title, *figure.notes]
     return [text.get_text().strip() for text in figure.findobj(Text) if text.get_visible()]
 
 
-def told(figure: Figure | Table) -> Iterator[tuple[str, float]]:
+def told(figure: Figure | TypesetTable) -> Iterator[tuple[str, float]]:
     """Texts of a figure that hold words, with each number in them."""
     for words in texts_of(figure):
         if re.search(r"[^\W\d_]{2,}|=", words):

@@ -22,7 +22,7 @@ from partywise.experiment.blocks import read_entries
 from partywise.experiment.configuration.grammar import Batch
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import read_configuration
-from partywise.experiment.results.columns import Columns, Places
+from partywise.experiment.results.columns import CubeColumns, Places
 from partywise.experiment.tables import summary
 from partywise.experiment.tables.summary import averages, summary_rows
 from pipeline import ROOT, copy_project, environment, snakemake
@@ -76,7 +76,7 @@ def test_a_sum_depends_on_the_order_of_its_terms_and_on_nothing_beside_them():
 
 def test_summaries_do_not_depend_on_how_many_slots_are_averaged_at_a_time(tmp_path, monkeypatch):
     made = design("sparse", 500)
-    columns = Columns(made)
+    columns = CubeColumns(made)
     for path in write_blocks(made, tmp_path):
         for entry in read_entries(path):
             columns.add(entry.read())

@@ -24,7 +24,7 @@ from partywise.experiment.cells import run
 from partywise.experiment.owner_outputs import OwnerReport, decode_report, encode_report, estimate_rows
 from partywise.experiment.results.provenance_record import fingerprint_of, write_record
 from partywise.experiment.tables import take_home
-from partywise.methods.glm.model import Estimate
+from partywise.methods.glm.model import GlmEstimate
 from partywise.models.intervals import Intervals
 from partywise.studies.vertical_glm.owner_outputs import regression
 from plain_digests import artifacts_with, digests_of_file
@@ -190,7 +190,7 @@ def test_intervals_are_taken_home_beside_their_coefficients_or_the_reason_why_th
     assert {row.note for row in estimate_rows(told)} == {told["no_intervals"]}
     settings: Any = home.plan.cases["my_tables"].settings
     b = np.arange(len(told["coefficients"]) + 1.0)
-    estimate: Any = Estimate(b, noise_errors=b / 10, intervals=Intervals(b, np.ones(len(b))))
+    estimate: Any = GlmEstimate(b, noise_errors=b / 10, intervals=Intervals(b, np.ones(len(b))))
     found: Any = regression(estimate, settings)
     assert "no_intervals" not in found and found["intercept_interval"].mean() == pytest.approx(0.0)
     for one in found["coefficients"]:

@@ -14,7 +14,7 @@ from partywise.core.errors import ConfigError
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.plotting.select import coordinate_of, having
 from partywise.experiment.results.assemble import header_of
-from partywise.experiment.results.columns import Columns
+from partywise.experiment.results.columns import CubeColumns
 from partywise.experiment.results.cube import open_cube, write_cube
 from partywise.experiment.results.provenance import config_json, global_attributes
 from pipeline import ROOT
@@ -194,7 +194,7 @@ def test_broken_defaults_and_titles_are_told_in_one_sentence(change, sentence):
 
 def labelled(found: Plan, tmp_path):
     """The coordinates of a cube as they are read back from a file."""
-    cube = header_of(found, Columns(found), [])
+    cube = header_of(found, CubeColumns(found), [])
     cube.attrs = global_attributes(found, code_sha256="0" * 64, root=ROOT)
     write_cube(tmp_path / "cube.nc", cube)
     return open_cube(tmp_path / "cube.nc")

@@ -14,7 +14,7 @@ from partywise.core.verdicts import REFUSED, STATUSES, WARNED, intervals_verdict
 from partywise.deployment.session.outcome import outcomes
 from partywise.federation.estimators.estimator import Estimator
 from partywise.federation.parties import Party, clip_shares, largest_clip_shares
-from partywise.methods.glm.model import PublicFacts
+from partywise.methods.glm.model import GlmFacts
 from partywise.methods.glm.noisy_statistics.scaling import local_scaled_block
 
 rng = pw.stream(1, "verdicts")
@@ -300,7 +300,7 @@ def test_normal_records_keep_their_intervals(n, p):
     """The default radius takes 0.3 % of normal records, and 0.6 % of the squares of one column."""
     party = Party("clinic", "passive", {"X": pw.stream(6, n, p).normal(size=(n, p))}, tuple(range(p)))
     zero, unit = (pw.Public(np.full(p, one), because="a test") for one in (0.0, 1.0))
-    public = PublicFacts("gaussian", tuple(f"x{j}" for j in range(p)), True, location=zero, scale=unit)
+    public = GlmFacts("gaussian", tuple(f"x{j}" for j in range(p)), True, location=zero, scale=unit)
     local_scaled_block(party, np.arange(n), public)
     assert intervals_verdict(largest_clip_shares([party])).status == "ok"
 

@@ -15,8 +15,8 @@ import pytest
 from noisy_driver import subject as private_subject
 from partywise.audits.contract import check_neighbours
 from partywise.methods.glm.options import (
-    MomentsOptions,
-    NoisyGradientOptions,
+    GlmMomentsOptions,
+    GlmNoisyGradientOptions,
     NoisyNewtonOptions,
     NoisyPredictorOptions,
 )
@@ -112,8 +112,8 @@ PRIVATE = [
     for fit, options in (
         (noisy_newton.fit, NoisyNewtonOptions()),
         (noisy_newton.fit, NoisyNewtonOptions(clip="record")),
-        (noisy_gradient.fit, NoisyGradientOptions(steps=2, rate=0.4)),
-        (moments.fit, MomentsOptions(cipher="sized")),
+        (noisy_gradient.fit, GlmNoisyGradientOptions(steps=2, rate=0.4)),
+        (moments.fit, GlmMomentsOptions(cipher="sized")),
     )
     for family in FAMILIES
 ]

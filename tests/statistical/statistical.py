@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partywise.methods.functional.options import LocalOptions, MomentsOptions
-from partywise.studies.functional_boosting.settings import SimulatedSettings
+from partywise.methods.functional.options import CurveMomentsOptions, LocalOptions
+from partywise.studies.functional_boosting.settings import SimulatedCurveSettings
 from protocol_driver import INF, make_data, run
 
 pytestmark = pytest.mark.statistical
 
 REPLICATES, FOLDS = 5, 5
-STUDY = SimulatedSettings()
-UNEQUAL = SimulatedSettings(strengths=(1.0, 0.7, 0.5, 0.35, 0.25))
-ONE = SimulatedSettings(p=1, active=(0,))
-SWEEP = SimulatedSettings(n=5000, p=4, n_basis_x=8, n_basis_y=8, active=(0, 1, 2, 3))
+STUDY = SimulatedCurveSettings()
+UNEQUAL = SimulatedCurveSettings(strengths=(1.0, 0.7, 0.5, 0.35, 0.25))
+ONE = SimulatedCurveSettings(p=1, active=(0,))
+SWEEP = SimulatedCurveSettings(n=5000, p=4, n_basis_x=8, n_basis_y=8, active=(0, 1, 2, 3))
 FRESH = replace(SWEEP, n_test=2000)
 NAMES = ("excess", "ril2", "sensitivity", "specificity", "steps")
 
@@ -41,7 +41,7 @@ class Result:
 
 
 @functools.cache
-def data_of(settings: SimulatedSettings, replicate: int) -> Any:
+def data_of(settings: SimulatedCurveSettings, replicate: int) -> Any:
     """One data set for all methods."""
     return make_data(settings, replicate)
 
@@ -49,7 +49,7 @@ def data_of(settings: SimulatedSettings, replicate: int) -> Any:
 @functools.cache
 def measure(
     options: Any,
-    settings: SimulatedSettings = STUDY,
+    settings: SimulatedCurveSettings = STUDY,
     parties: int = 2,
     epsilon: float = INF,
     replicates: int = REPLICATES,
@@ -184,7 +184,7 @@ LOUD_ACTIVE = tuple(1.2 if j < 5 else 0.3 for j in range(20))
 QUIET_ACTIVE = tuple(0.3 if j < 5 else 1.2 for j in range(20))
 
 
-def by_score(s: Any, settings: SimulatedSettings) -> dict[str, Result]:
+def by_score(s: Any, settings: SimulatedCurveSettings) -> dict[str, Result]:
     return {score: measure(LocalOptions(s=s, score=score), settings) for score in ("raw", "published", "debiased")}
 
 
@@ -227,8 +227,8 @@ def test_released_moments_beat_released_curves(epsilon):
     Without a dealer either party of a product adds all of the noise, so that variance and excess at most double. The
     ratio of two such means, of independent draws of five replicates each, has a standard error of about .12.
     """
-    moments = measure(MomentsOptions(cipher="sized"), FRESH, parties=4, epsilon=epsilon, folds=1)
-    dealt = measure(MomentsOptions(dealer="dealer"), FRESH, parties=4, epsilon=epsilon, folds=1)
+    moments = measure(CurveMomentsOptions(cipher="sized"), FRESH, parties=4, epsilon=epsilon, folds=1)
+    dealt = measure(CurveMomentsOptions(dealer="dealer"), FRESH, parties=4, epsilon=epsilon, folds=1)
     local = measure(LocalOptions(s_mode="calibrated"), FRESH, parties=4, epsilon=epsilon, folds=1)
     print(f"epsilon {epsilon:g}: excess without a dealer over that with one: {moments['excess'] / dealt['excess']:.2f}")
     assert moments["excess"] < 0.5 * local["excess"]
@@ -241,7 +241,7 @@ def test_released_moments_beat_released_curves(epsilon):
 @pytest.mark.parametrize("epsilon", [4.0, 64.0])
 def test_moments_of_ten_chunks_cost_more_noise_and_still_win(epsilon):
     """Five folds: ten disjoint chunks are noised, eight of them train, so the noise has four times the variance."""
-    chunks = measure(MomentsOptions(cipher="sized"), SWEEP, parties=4, epsilon=epsilon)
-    halves = measure(MomentsOptions(cipher="sized"), FRESH, parties=4, epsilon=epsilon, folds=1)
+    chunks = measure(CurveMomentsOptions(cipher="sized"), SWEEP, parties=4, epsilon=epsilon)
+    halves = measure(CurveMomentsOptions(cipher="sized"), FRESH, parties=4, epsilon=epsilon, folds=1)
     local = measure(LocalOptions(s_mode="calibrated"), SWEEP, parties=4, epsilon=epsilon)
     assert 2 * halves["excess"] < chunks["excess"] < 0.5 * local["excess"]

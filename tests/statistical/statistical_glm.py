@@ -17,9 +17,9 @@ from glm_tables import excess_deviances, private_fits, table
 from partywise.core.randomness import stream
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
-from partywise.methods.glm.noisy_statistics.moment_plan import Plan
+from partywise.methods.glm.noisy_statistics.moment_plan import MomentPlan
 from partywise.methods.glm.noisy_statistics.submodels import coefficients
-from partywise.methods.glm.options import MomentsOptions
+from partywise.methods.glm.options import GlmMomentsOptions
 from partywise.methods.glm.protocols import moments
 from partywise.methods.glm.protocols.moments import local_steps
 from partywise.privacy.accounted_values import Public
@@ -41,7 +41,7 @@ EXCESS: list[tuple[tuple[str, str | None, str | None], dict[float, float]]] = [
 # Of the same release of the first: RMSE and largest error of correlations.
 CORRELATION = dict(zip(EPSILONS, ((0.037, 0.14), (0.020, 0.075), (0.011, 0.041), (0.006, 0.023)), strict=True))
 GAUSSIAN = EXCESS[0][0]
-DEALT = MomentsOptions(dealer="dealer")
+DEALT = GlmMomentsOptions(dealer="dealer")
 # Median excess deviance of Poisson fits, measured; a normal linear predictor has .56, .91, 1.28 and 20, 51, 61.
 COUNTS = {"nmes": {1.0: 0.34, 4.0: 0.114, math.inf: 0.065}, "doctor_visits": {1.0: 0.24, 4.0: 0.088, math.inf: 0.057}}
 
@@ -102,7 +102,7 @@ def test_submodels_of_one_release_stay_close_to_their_own_fits():
         assert np.median(found) <= most
 
 
-def worst_pair(plan: Plan, run: Run) -> tuple[np.ndarray, np.ndarray]:
+def worst_pair(plan: MomentPlan, run: Run) -> tuple[np.ndarray, np.ndarray]:
     """Statistics of two neighbours whose records v, w have full length and v'w = 0, apart by all that is certified.
 
     With two columns at the first party and one at the second, S^2 / 3 of the constants, S^2 / 3 of the second party
@@ -127,7 +127,7 @@ def test_an_audit_proves_nearly_all_of_the_release_and_no_more(epsilon, draws):
     X, y = records("gaussian", 50, 3)
     facts = {"statistic": Public((-3.0, 3.0), DECLARED)}
     run = start(X, y, ((0, 1), (2,)), DEALT, epsilon=epsilon, facts=facts)
-    plan = Plan.of(run, 50)
+    plan = MomentPlan.of(run, 50)
     one, other = worst_pair(plan, run)
     ((noisy,),) = (chunk.sums for chunk in plan.chunks)
     apart = float(np.linalg.norm(one - other))

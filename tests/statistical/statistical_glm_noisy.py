@@ -17,7 +17,7 @@ import pytest
 from extreme_records import directions, public
 from glm_tables import excess_deviances, table
 from partywise.core.randomness import stream
-from partywise.methods.glm.model import PublicFacts
+from partywise.methods.glm.model import GlmFacts
 from partywise.methods.glm.noisy_statistics.blocks import (
     block_moments,
     block_predictor,
@@ -27,8 +27,8 @@ from partywise.methods.glm.noisy_statistics.blocks import (
 )
 from partywise.methods.glm.noisy_statistics.scores import ScoreClip, mean_score, second_moments
 from partywise.methods.glm.options import (
-    MomentsOptions,
-    NoisyGradientOptions,
+    GlmMomentsOptions,
+    GlmNoisyGradientOptions,
     NoisyNewtonOptions,
     NoisyPredictorOptions,
 )
@@ -42,11 +42,11 @@ pytestmark = pytest.mark.statistical
 EPSILONS = (1, 2, 4, 8)
 DRAWS = 40
 NEWTON = noisy_newton.fit, NoisyNewtonOptions()
-SLOW = noisy_gradient.fit, NoisyGradientOptions(rate=0.15)
-FAST = noisy_gradient.fit, NoisyGradientOptions(rate=0.4)
+SLOW = noisy_gradient.fit, GlmNoisyGradientOptions(rate=0.15)
+FAST = noisy_gradient.fit, GlmNoisyGradientOptions(rate=0.4)
 PREDICTOR = noisy_predictor.fit, NoisyPredictorOptions(cipher="sized")
 EXACT = noisy_predictor.fit, NoisyPredictorOptions(own="exact", cipher="sized")
-MOMENTS = moments.fit, MomentsOptions(dealer="dealer")
+MOMENTS = moments.fit, GlmMomentsOptions(dealer="dealer")
 NAMES = {
     NEWTON: "newton",
     SLOW: "gradient .15",
@@ -144,7 +144,7 @@ def worlds(kind):
     right = np.array([[C, 0.0, 0.0], [0.0, C, 0.0]])
     # v and v~ have the same constant entry C / sqrt(3): z'z~ = -C^2 / 3 makes them orthogonal.
     tilted = C * np.array([[1.0, 0.0, 0.0], [-1 / 3, sqrt(8) / 3, 0.0]])
-    facts = PublicFacts("gaussian", tuple("abc"), eta_start=public(0.0), statistic=public((-3.0, 3.0)))
+    facts = GlmFacts("gaussian", tuple("abc"), eta_start=public(0.0), statistic=public((-3.0, 3.0)))
     clip, beta, far = ScoreClip(public(4.0)), public(np.zeros(4)), np.array([50.0])
     residual = whole_block(far[:, None], WIDTH)[:, 0]
     crossing = [(product_total(3, LENGTH, WIDTH), whole_block(one[None], LENGTH).T @ residual) for one in (z, opposite)]

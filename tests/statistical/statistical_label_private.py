@@ -20,7 +20,7 @@ from sklearn.datasets import load_breast_cancer
 from partywise.core.randomness import stream
 from partywise.data.loaders.read import read_table
 from partywise.methods.logistic.evaluate import auc, log_loss
-from partywise.methods.logistic.model import Plan
+from partywise.methods.logistic.model import ReleasePlan
 from partywise.methods.logistic.newton import fit_many
 from partywise.methods.logistic.perturbation import objective_perturbation
 from partywise.methods.logistic.planner import fixed_plan, label_noise_plan, plan_label_dp
@@ -31,7 +31,7 @@ from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.audit.pairs import audit_pair
 from partywise.privacy.ledger.compose import epsilon as total
 from partywise.studies.label_private.cases import draw_logistic
-from partywise.studies.label_private.settings import GeneratedSettings
+from partywise.studies.label_private.settings import LabelGeneratedSettings
 
 pytestmark = pytest.mark.statistical
 
@@ -42,7 +42,7 @@ TRAIN = {"adult": 31_655, "breast_cancer": 398}
 Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 # Classic sigma and sqrt(k)/N without ridge (A), with it (B), analytic sigma and max norm (C), planned (P), randomised
 # response with a fixed (RR) and a planned ridge (RRp), and the choice between P and RRp.
-PLANS: dict[str, Callable[[np.ndarray, float, float], Plan]] = {
+PLANS: dict[str, Callable[[np.ndarray, float, float], ReleasePlan]] = {
     "A": lambda X, e, d: fixed_plan(X, e, d, sigma="classic", bound="sqrt_k"),
     "B": lambda X, e, d: fixed_plan(X, e, d, sigma="classic", bound="sqrt_k", ridge="fixed"),
     "C": lambda X, e, d: fixed_plan(X, e, d, ridge="fixed"),
@@ -69,7 +69,7 @@ def table(name: str) -> tuple[np.ndarray, np.ndarray]:
 def split(name: str, replicate: int) -> Split:
     """Training and test part of one replicate."""
     if name == "generated":
-        X, y, _ = draw_logistic(GeneratedSettings(n=50_000), stream(7, "statistical", name, replicate))
+        X, y, _ = draw_logistic(LabelGeneratedSettings(n=50_000), stream(7, "statistical", name, replicate))
         return X[:35_000], y[:35_000], X[35_000:], y[35_000:]
     X, y = table(name)
     order = stream(7, "statistical", name, replicate).permutation(len(X))
@@ -182,7 +182,7 @@ def test_the_planner_takes_the_better_distribution():
     right = []
     for name, n, k, epsilon in cells:
         if name == "generated":
-            X, y, _ = draw_logistic(GeneratedSettings(n=2 * n, k=k), stream(7, "choice", n, k))
+            X, y, _ = draw_logistic(LabelGeneratedSettings(n=2 * n, k=k), stream(7, "choice", n, k))
             X, y, Xt, yt = X[:n], y[:n], X[n:], y[n:]
         else:
             X, y, Xt, yt = split(name, 0)
@@ -199,7 +199,7 @@ def test_the_planner_takes_the_better_distribution():
     assert np.mean(right) >= 0.9
 
 
-def share_unbounded(X: np.ndarray, y: np.ndarray, plan: Plan, draws: int, *names: str | int) -> float:
+def share_unbounded(X: np.ndarray, y: np.ndarray, plan: ReleasePlan, draws: int, *names: str | int) -> float:
     dots = redraw_dot_products(X, y, plan, draws, stream(7, "unbounded", *names))
     return float(np.mean([boundedness(X, dot).status in ("unbounded", "boundary") for dot in dots]))
 
@@ -231,7 +231,7 @@ def test_shares_without_minimiser_on_generated_data():
     ):
         found = []
         for n in sizes:
-            X, y, _ = draw_logistic(GeneratedSettings(n=n), stream(7, "unbounded", n))
+            X, y, _ = draw_logistic(LabelGeneratedSettings(n=n), stream(7, "unbounded", n))
             found.append(share_unbounded(X, y, PLANS["A"](X, epsilon, 1e-5), 40, n))
         print(f"generated, epsilon={epsilon:g}, rows {sizes}: {found}")
         assert found == sorted(found, reverse=True)

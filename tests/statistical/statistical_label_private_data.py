@@ -18,7 +18,7 @@ from partywise.data.loaders.read import read_table
 from partywise.methods.logistic.evaluate import auc, log_loss
 from partywise.methods.logistic.trainers import penalised_optimum
 from partywise.studies.label_private import cases
-from partywise.studies.label_private.settings import DatasetSettings
+from partywise.studies.label_private.settings import LabelDatasetSettings
 
 pytestmark = pytest.mark.statistical
 
@@ -61,7 +61,7 @@ def test_held_out_rows_of_adult_and_flights():
     for name in ("adult_indicators", "late_flights"):
         loaded(name)
     for name, expected in (("adult_indicators", 0.9064), ("late_flights", 0.70)):
-        data = cases.draw_dataset(DatasetSettings(dataset=name), None, rng_for, RESOURCES)
+        data = cases.draw_dataset(LabelDatasetSettings(dataset=name), None, rng_for, RESOURCES)
         X, y = data.testing
         theta = penalised_optimum(*data.training, 1e-6)
         found = auc(X @ theta, y)

@@ -17,7 +17,7 @@ import pytest
 from partywise.core.randomness import stream
 from partywise.data.loaders.read import read_table
 from partywise.methods.logistic.evaluate import log_loss
-from partywise.methods.logistic.model import Plan
+from partywise.methods.logistic.model import ReleasePlan
 from partywise.methods.logistic.newton import fit_many
 from partywise.methods.logistic.noise import certified_mu, gaussian_shapes, rr_covariance
 from partywise.methods.logistic.objective import ridge_vector
@@ -26,20 +26,20 @@ from partywise.methods.logistic.release import redraw_dot_products
 from partywise.models.newton import newton
 from partywise.models.objective import Objective
 from partywise.studies.label_private.cases import draw_logistic
-from partywise.studies.label_private.settings import GeneratedSettings
+from partywise.studies.label_private.settings import LabelGeneratedSettings
 
 pytestmark = pytest.mark.statistical
 
 RESOURCES = Path(__file__).resolve().parents[2] / "resources"
 GENERATED = {
-    "generated n=50": GeneratedSettings(n=50),
-    "generated n=100": GeneratedSettings(n=100),
-    "generated n=500": GeneratedSettings(n=500),
-    "generated n=2000": GeneratedSettings(n=2000),
-    "generated n=35000": GeneratedSettings(n=35_000),
-    "generated k=5": GeneratedSettings(n=2000, k=5),
-    "generated k=80": GeneratedSettings(n=2000, k=80),
-    "generated dependence=.9": GeneratedSettings(n=2000, dependence=0.9),
+    "generated n=50": LabelGeneratedSettings(n=50),
+    "generated n=100": LabelGeneratedSettings(n=100),
+    "generated n=500": LabelGeneratedSettings(n=500),
+    "generated n=2000": LabelGeneratedSettings(n=2000),
+    "generated n=35000": LabelGeneratedSettings(n=35_000),
+    "generated k=5": LabelGeneratedSettings(n=2000, k=5),
+    "generated k=80": LabelGeneratedSettings(n=2000, k=80),
+    "generated dependence=.9": LabelGeneratedSettings(n=2000, dependence=0.9),
 }
 TEST_ROWS, FLIGHTS = 5000, 100_000
 SPLITS, DRAWS = 20, 4
@@ -77,7 +77,7 @@ def delta_of(name: str) -> float:
 # at least 1 / (4 N); the release as it came.
 
 
-def old_plan(X: np.ndarray, epsilon: float, delta: float, distribution: str = "auto") -> Plan:
+def old_plan(X: np.ndarray, epsilon: float, delta: float, distribution: str = "auto") -> ReleasePlan:
     n, k = X.shape
     gram, mu = X.T @ X / n, certified_mu(epsilon, delta)
     candidates = [("gaussian", covariance) for _, covariance in gaussian_shapes(X, gram, mu)]
@@ -96,14 +96,14 @@ def old_plan(X: np.ndarray, epsilon: float, delta: float, distribution: str = "a
     value, (chosen, covariance), ridge = best
     gaussian = chosen == "gaussian"
     own = {"covariance": covariance if gaussian else None, "mu": mu if gaussian else None}
-    return Plan(chosen, own["covariance"], ridge, epsilon, delta, own["mu"], value, True, epsilon)
+    return ReleasePlan(chosen, own["covariance"], ridge, epsilon, delta, own["mu"], value, True, epsilon)
 
 
-def old_fits(X: np.ndarray, dots: np.ndarray, plan: Plan) -> list[np.ndarray]:
+def old_fits(X: np.ndarray, dots: np.ndarray, plan: ReleasePlan) -> list[np.ndarray]:
     return [newton(Objective(X, dot, plan.ridge)).theta for dot in dots]
 
 
-def losses(part: Split, plan: Plan, draws: int, fits, *names: str | int) -> float:
+def losses(part: Split, plan: ReleasePlan, draws: int, fits, *names: str | int) -> float:
     """Mean test log-loss over draws of the noise; plans of one distribution share them."""
     X, y, Xt, yt = part
     dots = redraw_dot_products(X, y, plan, draws, stream(23, "planner", "noise", plan.distribution, *names))

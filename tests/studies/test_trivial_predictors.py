@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from partywise.methods.functional.model import Estimate as Curves
-from partywise.methods.inverse_regression.model import Estimate as Subspace
-from partywise.methods.inverse_regression.options import PublishedOptions
+from partywise.methods.functional.model import CurveEstimate
+from partywise.methods.inverse_regression.model import SlicingEstimate
+from partywise.methods.inverse_regression.options import SlicingPublishedOptions
 from partywise.methods.inverse_regression.subspace import projection_loss
-from partywise.methods.linear.model import Estimate as Linear
-from partywise.methods.linear.options import ExactOptions
+from partywise.methods.linear.model import LinearEstimate
+from partywise.methods.linear.options import LinearExactOptions
 from partywise.studies.functional_boosting.metrics import metrics as of_curves
 from partywise.studies.sliced_inverse_regression.metrics import metrics as of_subspaces
 from partywise.studies.sliced_inverse_regression.metrics import random_loss
-from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
+from partywise.studies.sliced_inverse_regression.settings import SimulatedSlicingSettings
 from partywise.studies.vertical_linear import metrics as linear
 from protocol_driver import make_data
 from slicing_driver import simulated
@@ -27,7 +27,7 @@ from slicing_driver import simulated
 def test_curves_without_held_out_records_are_in_sample(train):
     data = make_data()
     p, q, qy = data.operators.shape
-    fit = Curves(data.operators, np.zeros((p, q)), np.zeros(qy), np.ones(p, dtype=bool), 1.0)
+    fit = CurveEstimate(data.operators, np.zeros((p, q)), np.zeros(qy), np.ones(p, dtype=bool), 1.0)
     assert of_curves(fit, data, train, None).in_sample == train.all()
 
 
@@ -40,19 +40,19 @@ def test_the_loss_of_a_random_subspace(p, d):
 
 
 def test_subspaces_lose_against_a_random_one():
-    settings = SimulatedSettings(model="III", n=300, clients=4, p=6, radius=1.0)
+    settings = SimulatedSlicingSettings(model="III", n=300, clients=4, p=6, radius=1.0)
     data = simulated(settings)
     apart = np.linalg.qr(np.hstack([data.beta, np.eye(6)]))[0][:, 2:4]
 
     def found(basis):
-        fit = Subspace(basis=basis, epsilon=1.0, epsilon_claimed=1.0, clients=3)
+        fit = SlicingEstimate(basis=basis, epsilon=1.0, epsilon_claimed=1.0, clients=3)
         return of_subspaces(
             fit,
             data,
             np.ones(4, dtype=bool),
             SimpleNamespace(
                 settings=settings,
-                options=PublishedOptions(mechanism="iid"),
+                options=SlicingPublishedOptions(mechanism="iid"),
                 study=SimpleNamespace(unit="row"),
                 public=data.facts,
             ),
@@ -69,8 +69,8 @@ def test_linear_models_against_the_mean_label():
     assert linear.base_loss(1.0, y[test]) == 0.0 and linear.base_loss(0.0, y[test]) == np.inf
     X = (2 * y - 1)[:, None]
     data = SimpleNamespace(X=X, y=y, criterion="CrossEntropyLoss", label_scale=1.0)
-    fits = {sign: Linear(coefficients=np.array([0.0, sign]), epsilon_claimed=np.inf) for sign in (1.0, -1.0)}
+    fits = {sign: LinearEstimate(coefficients=np.array([0.0, sign]), epsilon_claimed=np.inf) for sign in (1.0, -1.0)}
     for model in ("logistic", "linear"):
         worse = [linear.prediction_measures(fits[sign], data, test, model).worse_than_mean for sign in (1.0, -1.0)]
         assert worse == [False, True], model
-    assert ExactOptions().model == "logistic"
+    assert LinearExactOptions().model == "logistic"

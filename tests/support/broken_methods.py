@@ -8,7 +8,7 @@ import numpy as np
 from config.own_method import OneStepOptions, local_features, local_sum, server_step
 
 from partywise.experiment.study import Lazy, Protocol
-from partywise.methods.logistic.model import Estimate, delta_of
+from partywise.methods.logistic.model import LabelEstimate, delta_of
 from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.ledger.event import Event
@@ -24,7 +24,7 @@ def one_step(run, summed=local_sum, features=local_features):
     X = run.send(trainer, measurer, "features", features, run.fold.train)
     noisy_sum = run.send(measurer, trainer, "noisy label sum", summed, run.fold.train, X, mu, run.rng_for)
     theta = run.at(trainer.name, server_step, X, noisy_sum, run.spec.options.ridge)
-    return run.assemble(lambda value: Estimate(value, run.epsilon), theta)
+    return run.assemble(lambda value: LabelEstimate(value, run.epsilon), theta)
 
 
 def fit_reads_a_block(run):
@@ -37,7 +37,7 @@ def fit_uses_what_was_not_sent(run):
     """The trainer computes with the measurer's labels."""
     trainer, measurer = run.parties
     labels = run.at(measurer, lambda party: party.block["y"])
-    return run.assemble(lambda value: Estimate(value, run.epsilon), run.at(trainer.name, np.mean, labels))
+    return run.assemble(lambda value: LabelEstimate(value, run.epsilon), run.at(trainer.name, np.mean, labels))
 
 
 def half_a_sum(measurer, train, X, mu, rng_for):
@@ -81,11 +81,11 @@ class Client:
 
 def fit_forgets_a_client(run):
     """Sums the records of the first client only: no pooled fit has this answer."""
-    from partywise.methods.inverse_regression.model import Estimate
+    from partywise.methods.inverse_regression.model import SlicingEstimate
 
     one = run.parties[0]
     mean = run.send(one, "server", "mean", lambda client: Clear(client.block["X"].mean(axis=0), ("row",), client.name))
-    return run.assemble(lambda value: Estimate(value[:, None], np.inf, run.epsilon, len(run.parties)), mean)
+    return run.assemble(lambda value: SlicingEstimate(value[:, None], np.inf, run.epsilon, len(run.parties)), mean)
 
 
 def fit_raises(run):
@@ -157,7 +157,7 @@ def fit_shares_noise_in_part(run):
     names = ("noisy label sum", "noisy two entries")
     sums, _ = run.gather([measurer], trainer, names, two_sums, run.fold.train, X, mu, run.rng_for)
     theta = run.at(trainer.name, lambda X, s, ridge: server_step(X, s[0], ridge), X, sums, run.spec.options.ridge)
-    return run.assemble(lambda value: Estimate(value, run.epsilon), theta)
+    return run.assemble(lambda value: LabelEstimate(value, run.epsilon), theta)
 
 
 OWN_MECHANISM = Protocol(OneStepOptions, Lazy("broken_methods:fit_states_a_mechanism_of_its_own"), study=LABEL)

@@ -23,8 +23,8 @@ from partywise.core.checks import positive
 from partywise.methods.functional.bases import BSplineBasis, FourierBasis
 from partywise.methods.functional.boosting import BoostingFit, fit_joint
 from partywise.methods.functional.coordinates import make_coordinates
-from partywise.methods.functional.model import BasisSpec, PublicFacts
-from partywise.methods.functional.moments import Moments, Sums, block_noise, corrected_moments
+from partywise.methods.functional.model import BasisSpec, CurveFacts
+from partywise.methods.functional.moments import CurveMoments, CurveSums, block_noise, corrected_moments
 from partywise.methods.functional.path_options import BoostingOptions
 from partywise.privacy.accounted_values import AccountedValue, Clear, Public, parameter
 from partywise.privacy.ledger.event import Event
@@ -103,7 +103,7 @@ def fit_central(
     options: BoostingOptions | None = None,
     omega_x: np.ndarray | None = None,
     omega_y: np.ndarray | None = None,
-) -> tuple[BoostingFit, Moments, list[Event]]:
+) -> tuple[BoostingFit, CurveMoments, list[Event]]:
     """One joint penalised operator from released curves, with noise on the response where ``sy`` > 0."""
     for name, sd in (("s", s), ("sy", sy)):
         if not 0 <= sd < np.inf:
@@ -115,7 +115,7 @@ def fit_central(
         positive(y_radius=parameter("y_radius", y_radius))
     n, p, q = X.shape
     # Coordinates follow from the bases: no radius enters them.
-    public = PublicFacts(basis_x, basis_y, (UNCLIPPED,) * p, UNCLIPPED, tuple(f"x{j}" for j in range(p)))
+    public = CurveFacts(basis_x, basis_y, (UNCLIPPED,) * p, UNCLIPPED, tuple(f"x{j}" for j in range(p)))
     coordinates = make_coordinates(public, p, omega_x=omega_x, omega_y=omega_y)
     events, Z = [], np.array(X, dtype=float)
     for j in range(p if s > 0 else 0):
@@ -129,7 +129,7 @@ def fit_central(
         Y = release.value
         events.append(release.event)
     noise = block_noise(np.full(p, s**2), q, p)
-    moments = corrected_moments(Sums.of(Z.reshape(n, -1), Y), noise, sy**2)
+    moments = corrected_moments(CurveSums.of(Z.reshape(n, -1), Y), noise, sy**2)
     return fit_joint(moments, coordinates.penalties, options or BoostingOptions()), moments, events
 
 

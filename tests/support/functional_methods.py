@@ -7,16 +7,16 @@ from functools import partial
 from partywise.methods.functional.options import (
     BaselineOptions,
     CentralOptions,
+    CurveMomentsOptions,
+    CurvePublishedOptions,
     LocalOptions,
-    MomentsOptions,
-    PublishedOptions,
     RoundwiseOptions,
 )
 
 INF = float("inf")
 CALIBRATED = {"s_mode": "calibrated", "max_steps": 6}
 ROUNDS = {"max_steps": 4}
-SIZED = partial(MomentsOptions, cipher="sized")
+SIZED = partial(CurveMomentsOptions, cipher="sized")
 
 METHODS = {
     "mean": (BaselineOptions(kind="mean"), 2, INF),
@@ -50,9 +50,9 @@ METHODS = {
     "noisy response, each fit": (LocalOptions(s=0.3, sy=0.2, y_radius=3.0, release="per_fit", max_steps=6), 2, INF),
     "criterion with probes": (LocalOptions(s=0.3, stop="aicc", df="hutchinson", max_steps=6), 2, INF),
     "no halves": (LocalOptions(s=0.3, stop="aic", crossfit="none", max_steps=6), 2, INF),
-    "published": (PublishedOptions(), 2, INF),
-    "published, calibrated": (PublishedOptions(s_mode="calibrated"), 2, 8.0),
-    "published, public radius": (PublishedOptions(s_mode="calibrated", radius="public"), 3, 8.0),
+    "published": (CurvePublishedOptions(), 2, INF),
+    "published, calibrated": (CurvePublishedOptions(s_mode="calibrated"), 2, 8.0),
+    "published, public radius": (CurvePublishedOptions(s_mode="calibrated", radius="public"), 3, 8.0),
     "joint": (CentralOptions(s=0.4), 2, INF),
     "joint, no noise": (CentralOptions(noise="none"), 2, INF),
     "joint, private radii": (CentralOptions(s_mode="calibrated", radius="dp_quantile"), 2, 8.0),
@@ -74,7 +74,7 @@ METHODS = {
     "moments, no noise": (SIZED(max_steps=6), 2, INF),
     "moments, other radii": (SIZED(radius_value=2.0, response_radius=3.0, max_steps=6), 2, 200.0),
     "moments, no margin": (SIZED(margin="none", shares=(0.6, 0.3, 0.1), max_steps=6), 4, 200.0),
-    "moments, dealer": (MomentsOptions(dealer="dealer", max_steps=6), 3, 200.0),
+    "moments, dealer": (CurveMomentsOptions(dealer="dealer", max_steps=6), 3, 200.0),
     "moments, directions": (SIZED(directions=3, penalty_scale="none", max_steps=6), 2, 200.0),
     "moments, no halves": (SIZED(margin="none", stop="aic", crossfit="none", max_steps=6), 2, 200.0),
 }  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from partywise.methods.functional.moments import Moments, Sums, block_noise, corrected_moments
+from partywise.methods.functional.moments import CurveMoments, CurveSums, block_noise, corrected_moments
 from partywise.methods.functional.path_options import BoostingOptions
 from partywise.methods.functional.paths import Penalties
 
@@ -42,9 +42,9 @@ class Problem:
     def noise(self) -> np.ndarray:
         return block_noise(self.s**2, self.Z.shape[2], self.Z.shape[1])
 
-    def moments(self) -> tuple[Moments, Moments, Moments]:
+    def moments(self) -> tuple[CurveMoments, CurveMoments, CurveMoments]:
         """Corrected moments of all records and of the two halves."""
-        a, b = (Sums.of(self.flat[rows], self.Y[rows]) for rows in (self.in_a, ~self.in_a))
+        a, b = (CurveSums.of(self.flat[rows], self.Y[rows]) for rows in (self.in_a, ~self.in_a))
         return tuple(corrected_moments(sums, self.noise) for sums in (a + b, a, b))
 
 

@@ -13,7 +13,7 @@ from partywise.experiment.study import MethodSpec
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
-from partywise.methods.trees.model import Column, PublicFacts
+from partywise.methods.trees.model import TreeColumn, TreeFacts
 from partywise.privacy.accounted_values import Public
 from partywise.privacy.ledger.total import Total
 
@@ -31,12 +31,12 @@ def table(n: int = 240, d: int = 6, seed: int = 1, digits: int | None = 1, crite
     return X, score if criterion == "RegressionMSELoss" else (score > 0).astype(float)
 
 
-def facts(d: int, criterion: str = "CrossEntropyLoss", edges: Sequence[Any] | None = None) -> PublicFacts:
+def facts(d: int, criterion: str = "CrossEntropyLoss", edges: Sequence[Any] | None = None) -> TreeFacts:
     """Columns with declared edges, of another number each, and bounds."""
     cuts = [np.linspace(-2, 2, 5 + column) for column in range(d)] if edges is None else edges
     known = (Public(np.asarray(cut, float), because="fixed for the test") for cut in cuts)
     ends = Public((-3.0, 3.0), because="fixed for the test")
-    return PublicFacts(tuple(Column(f"x{j}", cut, ends) for j, cut in enumerate(known)), criterion)
+    return TreeFacts(tuple(TreeColumn(f"x{j}", cut, ends) for j, cut in enumerate(known)), criterion)
 
 
 def dealt(X: np.ndarray, y: np.ndarray, groups: Sequence[Sequence[int]], active: int = -1) -> list[Party]:
@@ -60,7 +60,7 @@ def execution(
     *,
     epsilon: float = 3.0,
     delta: float = DELTA,
-    public: PublicFacts | None = None,
+    public: TreeFacts | None = None,
     held_out: int = 0,
     seed: int = 5,
     active: int = -1,

@@ -12,7 +12,7 @@ from partywise.core.randomness import Streams, stream
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
-from partywise.methods.glm.model import PublicFacts
+from partywise.methods.glm.model import GlmFacts
 from partywise.privacy.accounted_values import Public
 
 FAMILIES = ("gaussian", "binomial", "poisson", "gamma", "inverse_gaussian")
@@ -51,7 +51,7 @@ def start(
 ) -> Run:
     """A run, not used yet, whose first party is the active one.
 
-    changes : ``block`` further arrays of the active party (weights, offset), ``facts`` further fields of `PublicFacts`,
+    changes : ``block`` further arrays of the active party (weights, offset), ``facts`` further fields of `GlmFacts`,
         ``rng_for``, ``fold``, ``delta``
     """
     parties = []
@@ -66,7 +66,7 @@ def start(
         "location": Public(np.zeros(p), because=DECLARED),
         "scale": Public(np.ones(p), because=DECLARED),
     } | changes.get("facts", {})
-    public = PublicFacts(family, tuple(f"x{j}" for j in range(p)), **facts)
+    public = GlmFacts(family, tuple(f"x{j}" for j in range(p)), **facts)
     study = SimpleNamespace(delta=changes.get("delta", 1e-5), unit="row")
     return Run(
         parties,

@@ -19,7 +19,7 @@ from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.methods.glm.exact import fit_glm, intercept_only
-from partywise.methods.glm.model import PublicFacts
+from partywise.methods.glm.model import GlmFacts
 from partywise.models.families import FAMILIES
 from partywise.privacy.accounted_values import Public
 
@@ -32,7 +32,7 @@ class Fitted:
     """A table at its parties, with the deviances of its pooled and its null fit."""
 
     parties: tuple[Party, ...]
-    public: PublicFacts
+    public: GlmFacts
     X: np.ndarray
     y: np.ndarray
     deviance: float
@@ -56,7 +56,7 @@ def table(name: str, response: str | None = None, family: str | None = None) -> 
     def said(value: Any) -> Public:
         return Public(value, because=described.because)
 
-    public = PublicFacts(
+    public = GlmFacts(
         family or explained.families[0],
         tuple(column.name for column in described.columns),
         location=said(np.array([column.location for column in described.columns])),

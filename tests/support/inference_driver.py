@@ -13,7 +13,7 @@ from partywise.federation.folds import Fold
 from partywise.federation.parties import Party, split_columns
 from partywise.federation.run import Run, per_place
 from partywise.methods.trees.ensemble import with_thresholds
-from partywise.methods.trees.model import LEAF, Column, Ensemble, PublicFacts, Table, Tree
+from partywise.methods.trees.model import LEAF, Ensemble, StepFunction, Tree, TreeColumn, TreeFacts
 from partywise.methods.trees.options import GatheringOptions
 from partywise.privacy.accounted_values import Public
 
@@ -76,12 +76,10 @@ def case(
         parts.append(Party(name, role, block | ({"y": np.zeros(n)} if role == "active" else {}), group))
     cuts = cuts_of(columns)
     grown = tuple(random_tree(rng, on or list(range(columns)), depth, full) for _ in range(trees))
-    steps = tuple(Table(f, cuts[f], rng.normal(size=CUTS + 1)) for f in rng.integers(0, columns, tables))
+    steps = tuple(StepFunction(f, cuts[f], rng.normal(size=CUTS + 1)) for f in rng.integers(0, columns, tables))
     ensemble = with_thresholds(Ensemble(grown, 0.3, 0.7, steps), dict(enumerate(cuts)))
-    named = tuple(Column(f"x{j}", edges=Public(cuts[j], because=DRAWN)) for j in range(columns))
-    spec = SimpleNamespace(
-        options=GatheringOptions(**options), public=PublicFacts(named, "CrossEntropyLoss"), study=None
-    )
+    named = tuple(TreeColumn(f"x{j}", edges=Public(cuts[j], because=DRAWN)) for j in range(columns))
+    spec = SimpleNamespace(options=GatheringOptions(**options), public=TreeFacts(named, "CrossEntropyLoss"), study=None)
     run = Run(
         parts,
         epsilon=np.inf,

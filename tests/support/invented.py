@@ -17,7 +17,7 @@ from invented_studies import SHOWN, Fit, arrays, numbers
 from partywise.core.randomness import stream
 from partywise.experiment.blocks import Part
 from partywise.experiment.plan import CasePlan, Plan
-from partywise.experiment.results.columns import Columns
+from partywise.experiment.results.columns import CubeColumns
 from partywise.experiment.results.provenance import config_json
 from partywise.experiment.tables.run_totals import RunTotals
 from small_cube import assemble
@@ -46,10 +46,10 @@ def invented(plan: Plan, replicates: int | None = None) -> xr.Dataset:
     return assemble(small, parts).assign_attrs(config_json=config_json(plan))
 
 
-def invented_columns(plan: Plan, replicates: int) -> tuple[Plan, Columns]:
+def invented_columns(plan: Plan, replicates: int) -> tuple[Plan, CubeColumns]:
     """The plan cut to so many replicates and two folds, and the scalars of its cells, invented."""
     small, rng = _cut(plan, replicates), stream(plan.root_seed, "invented", plan.study.name)
-    columns = Columns(small)
+    columns = CubeColumns(small)
     for case in small.cases.values():
         for label, count in itertools.product(case.methods, case.parties):
             columns.add(replace(_part(small, case, label, count, rng), example_fits={}))

@@ -12,7 +12,7 @@ from partywise.core.randomness import Streams, stream
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
-from partywise.methods.linear.model import Estimate, PublicFacts
+from partywise.methods.linear.model import LinearEstimate, LinearFacts
 from partywise.privacy.accounted_values import Public
 
 BOUND = 2.0
@@ -39,7 +39,7 @@ def start(
         else:
             parties.append(Party(f"passive {number + (number < active)}", "passive", block, tuple(group)))
     bounds = Public(np.full(X.shape[1], BOUND), because="range of the generator")
-    public = PublicFacts(tuple(f"x{j}" for j in range(X.shape[1])), bounds, Public(8.0, because="clipped"))
+    public = LinearFacts(tuple(f"x{j}" for j in range(X.shape[1])), bounds, Public(8.0, because="clipped"))
     return Run(
         parties,
         epsilon=np.inf,
@@ -51,7 +51,7 @@ def start(
     )
 
 
-def fitted(fit: Callable[[Run], Estimate], *given: Any, **changes: Any) -> tuple[Estimate, Run]:
+def fitted(fit: Callable[[Run], LinearEstimate], *given: Any, **changes: Any) -> tuple[LinearEstimate, Run]:
     """What a protocol found, and the run."""
     run = start(*given, **changes)
     return simulate(fit, run), run

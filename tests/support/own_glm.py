@@ -14,7 +14,7 @@ from partywise.experiment.study import Protocol
 from partywise.federation.parties import Party
 from partywise.federation.roles import ANALYST
 from partywise.federation.run import Run
-from partywise.methods.glm.model import Estimate, PublicFacts
+from partywise.methods.glm.model import GlmEstimate, GlmFacts
 from partywise.methods.glm.records import response_of
 from partywise.models.families import FAMILIES
 from partywise.privacy.accounted_values import Public
@@ -32,7 +32,7 @@ class MeanOptions(AlignmentOptions):
     uses_epsilon = True
 
 
-def local_total(active: Party, rows: np.ndarray, public: PublicFacts, mu: float, rng_for: Callable) -> Release:
+def local_total(active: Party, rows: np.ndarray, public: GlmFacts, mu: float, rng_for: Callable) -> Release:
     """Sum (1,) of responses, centred at the middle of their public range and clipped to it."""
     low, high = public.statistic.value
     y = response_of(active.block, rows, public.family, active.name).y
@@ -46,18 +46,18 @@ def local_means(passive: Party, rows: np.ndarray) -> Public:
     return Public(passive.block["X"][rows].mean(axis=0), because="a mean of many records says little of one")
 
 
-def analyst_answer(total: np.ndarray, n: int, public: PublicFacts) -> np.ndarray:
+def analyst_answer(total: np.ndarray, n: int, public: GlmFacts) -> np.ndarray:
     """The intercept at the link of the mean, inside the range; no slope."""
     low, high = public.statistic.value
     mean = np.clip(total[0] / n + (low + high) / 2, low + 1e-3, high - 1e-3)
     return np.concatenate([[float(FAMILIES[public.family].link(mean))], np.zeros(len(public.names))])
 
 
-def to_estimate(answer: np.ndarray, epsilon: float, rows: Any) -> Estimate:
-    return Estimate(answer, epsilon_claimed=epsilon, rows=rows, numbers={"record_openings": 0})
+def to_estimate(answer: np.ndarray, epsilon: float, rows: Any) -> GlmEstimate:
+    return GlmEstimate(answer, epsilon_claimed=epsilon, rows=rows, numbers={"record_openings": 0})
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> GlmEstimate:
     """One release of one party."""
     rows, n = common_rows(run)
     (active,) = (party for party in run.parties if party.role == "active")

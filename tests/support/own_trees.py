@@ -13,7 +13,7 @@ from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.methods.trees.codes import from_codes, side_by_side
 from partywise.methods.trees.ensemble import grow_trees, with_thresholds
-from partywise.methods.trees.model import Estimate
+from partywise.methods.trees.model import TreeEstimate
 from partywise.methods.trees.options import TreeOptions
 from partywise.methods.trees.protocols.common import active_of, columns_of, draws_of, local_codes, passive_of
 from partywise.privacy.accounted_values import Public
@@ -61,7 +61,7 @@ def local_trees(active: Party, train: np.ndarray, bins: Sequence[np.ndarray], gr
     return with_thresholds(ensemble, cuts)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> TreeEstimate:
     """One message of every passive party, then trees."""
     active, passive, spec, train = active_of(run.parties), passive_of(run.parties), run.spec, run.fold.train
     share = run.epsilon / len(passive)
@@ -69,7 +69,7 @@ def fit(run: Run) -> Estimate:
     if spec.options.leak:
         run.gather(passive, active, "means", local_mean, train)
     ensemble = run.at(active, local_trees, train, bins, columns_of(run.parties), spec, run.rng_for)
-    return run.assemble(lambda value: Estimate(value, run.epsilon), ensemble)
+    return run.assemble(lambda value: TreeEstimate(value, run.epsilon), ensemble)
 
 
 PROTOCOL = Protocol(FirstColumnsOptions, study="vertical_trees")

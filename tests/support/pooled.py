@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from partywise.methods.inverse_regression.moments import Moments
+from partywise.methods.inverse_regression.moments import SliceMoments
 
 
-def merge(parts: Iterable[Moments]) -> Moments:
+def merge(parts: Iterable[SliceMoments]) -> SliceMoments:
     """Moments of all records together, weights n_k / N; reads one client at a time (seed 001, algorithm 1)."""
     clients = iter(parts)
     total = next(clients)

@@ -14,8 +14,8 @@ from partywise.experiment.study import MethodSpec
 from partywise.federation import run as federation
 from partywise.federation.channel import Channel
 from partywise.federation.folds import Fold
-from partywise.methods.functional.model import Estimate
-from partywise.methods.functional.options import BaselineOptions, MomentsOptions, RoundwiseOptions
+from partywise.methods.functional.model import CurveEstimate
+from partywise.methods.functional.options import BaselineOptions, CurveMomentsOptions, RoundwiseOptions
 from partywise.methods.functional.protocols import baselines
 from partywise.methods.functional.protocols import curves as local_release
 from partywise.methods.functional.protocols import moments as moments_release
@@ -24,13 +24,13 @@ from partywise.privacy.ledger.total import Total
 from partywise.studies.functional_boosting import cases, metrics
 from partywise.studies.functional_boosting import data as study_data
 from partywise.studies.functional_boosting.data import FunctionalData
-from partywise.studies.functional_boosting.settings import SimulatedSettings
-from partywise.studies.functional_boosting.study import Spec
+from partywise.studies.functional_boosting.settings import SimulatedCurveSettings
+from partywise.studies.functional_boosting.study import CurveConstants
 
 ROOT = 20240601
 DELTA = 1e-5
 INF = float("inf")
-SMALL = SimulatedSettings(n=120, p=4, n_basis_x=6, n_basis_y=6, active=(0, 1), singular_values=(1.0, 0.5))
+SMALL = SimulatedCurveSettings(n=120, p=4, n_basis_x=6, n_basis_y=6, active=(0, 1), singular_values=(1.0, 0.5))
 
 
 def data_rng(replicate: int = 0, root: int = ROOT) -> Callable[..., np.random.Generator]:
@@ -47,16 +47,16 @@ def noise_rng(replicate: int = 0, root: int = ROOT) -> Callable[..., np.random.G
     return lambda *names: stream(root, "noise", replicate, *names)
 
 
-def make_data(settings: SimulatedSettings = SMALL, replicate: int = 0) -> FunctionalData:
+def make_data(settings: SimulatedCurveSettings = SMALL, replicate: int = 0) -> FunctionalData:
     """One simulated replicate."""
-    return cases.draw_simulated(settings, Spec(), data_rng(replicate), Path("unused"))
+    return cases.draw_simulated(settings, CurveConstants(), data_rng(replicate), Path("unused"))
 
 
 @dataclass(frozen=True)
 class Run:
     """One fit with everything that may be asked about it."""
 
-    estimate: Estimate
+    estimate: CurveEstimate
     channel: Channel
     data: FunctionalData
     fold: Fold
@@ -78,11 +78,11 @@ class Run:
         return [event for event in rows if event.mechanism not in ("none", "cipher", "post_processing", "budget")]
 
 
-def protocol_of(options: Any) -> Callable[..., Estimate]:
+def protocol_of(options: Any) -> Callable[..., CurveEstimate]:
     """The protocol that a class of options belongs to."""
     if isinstance(options, RoundwiseOptions):
         return roundwise.fit
-    if isinstance(options, MomentsOptions):
+    if isinstance(options, CurveMomentsOptions):
         return moments_release.fit
     return baselines.fit if isinstance(options, BaselineOptions) else local_release.fit
 
@@ -90,7 +90,7 @@ def protocol_of(options: Any) -> Callable[..., Estimate]:
 def execution(
     options: Any,
     *,
-    settings: SimulatedSettings = SMALL,
+    settings: SimulatedCurveSettings = SMALL,
     data: FunctionalData | None = None,
     parties: int = 2,
     epsilon: float = INF,
@@ -102,10 +102,10 @@ def execution(
 ) -> federation.Run:
     """A run of one cell."""
     data = make_data(settings, replicate) if data is None else data
-    held = study_data.split(data, parties, Spec(), settings)
+    held = study_data.split(data, parties, CurveConstants(), settings)
     fold = Fold(study_data.folds(data, folds, settings), held_out, folds)
-    extra = ("analyst", "dealer") if isinstance(options, MomentsOptions) else ()
-    spec = MethodSpec(options, Spec(delta=delta), settings, data.public())
+    extra = ("analyst", "dealer") if isinstance(options, CurveMomentsOptions) else ()
+    spec = MethodSpec(options, CurveConstants(delta=delta), settings, data.public())
     rng_for = noise_rng(replicate) if noise is None else noise
     return federation.Run(held, epsilon=epsilon, fold=fold, rng_for=rng_for, spec=spec, extra=extra)
 

@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from partywise.experiment.plotting.select import plan_behind
-from partywise.experiment.plotting.typeset import Table
+from partywise.experiment.plotting.typeset import TypesetTable
 from partywise.experiment.results.labels import dim_of
 
 
@@ -35,9 +35,9 @@ def relabelled(cube: xr.Dataset) -> xr.Dataset:
     return other.assign_attrs(config_json=json.dumps(made | {"cases": cases, "methods": methods}))
 
 
-def content(figure: Figure | Table) -> list[Any]:
+def content(figure: Figure | TypesetTable) -> list[Any]:
     """Texts, lines and points of a figure, in order, or rows and notes of a table; the figure is closed."""
-    if isinstance(figure, Table):
+    if isinstance(figure, TypesetTable):
         return [figure.title, *map(dict, figure.rows), *figure.notes]
     plt.close(figure)
     found: list[Any] = [figure._suptitle.get_text() if figure._suptitle else ""]

@@ -13,12 +13,12 @@ from partywise.federation.parties import Party, split_columns
 from partywise.federation.run import Run
 from partywise.methods.trees.codes import side_by_side
 from partywise.methods.trees.ensemble import grow_trees
-from partywise.methods.trees.model import Column, Ensemble, PublicFacts
+from partywise.methods.trees.model import Ensemble, TreeColumn, TreeFacts
 from partywise.methods.trees.options import ScatteringOptions
 from partywise.methods.trees.protocols.common import columns_of, draws_of, own_codes
 from partywise.methods.trees.scattering.plan import STEP, passive_bins
 from partywise.privacy.accounted_values import Public
-from partywise.studies.vertical_trees.study import Spec
+from partywise.studies.vertical_trees.study import TreeConstants
 
 KINDS = {"CrossEntropyLoss": {}, "RegressionMSELoss": {"residual_bound": 16.0}}
 
@@ -59,10 +59,10 @@ def make_run(
         made.append(Party(role if role == "active" else f"passive {k + 1}", role, block, tuple(group)))
     edges = [Public(np.linspace(-2, 2, 7 + j), because="set by the test") for j in range(d)]
     bounds = Public((-3.0, 3.0), because="set by the test")
-    named = tuple(Column(f"x{j}", edges[j], bounds) for j in range(d))
+    named = tuple(TreeColumn(f"x{j}", edges[j], bounds) for j in range(d))
     fold = Fold(np.where(np.arange(n + n_test) < n_test, 0, 1), 0, 2)
     chosen = ScatteringOptions(**{"n_bins": 6, "num_of_trees": 2, "key_size": 512} | KINDS[criterion] | options)
-    spec = MethodSpec(chosen, Spec(), None, PublicFacts(named, criterion))
+    spec = MethodSpec(chosen, TreeConstants(), None, TreeFacts(named, criterion))
     streams = rng_for or (lambda *names: stream(9, *names))
     return Run(made, epsilon=np.inf, fold=fold, rng_for=streams, spec=spec, extra=extra, record=record)
 

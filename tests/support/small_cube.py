@@ -14,7 +14,7 @@ from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.results.assemble import header_of
-from partywise.experiment.results.columns import Columns
+from partywise.experiment.results.columns import CubeColumns
 from partywise.experiment.results.cube import DIMS
 from partywise.experiment.results.provenance import config_json
 from partywise.experiment.tables.ledger import ledger_total, ledgers
@@ -41,7 +41,7 @@ def computed(study: str, block: dict[str, Any], root_seed: int, folder: Path) ->
 def assemble(plan: Plan, parts: Iterable[Part]) -> xr.Dataset:
     """Every part in its place, NaN outside the design; CubeError names the first cell that is missing or too many."""
     parts = list(parts)
-    columns = Columns(plan)
+    columns = CubeColumns(plan)
     for part in parts:
         columns.add(part)
     columns.check()
@@ -51,7 +51,7 @@ def assemble(plan: Plan, parts: Iterable[Part]) -> xr.Dataset:
     return header.assign({name: every[name] for name in sorted(every, key=str)})
 
 
-def variables(columns: Columns) -> dict[str, xr.Variable]:
+def variables(columns: CubeColumns) -> dict[str, xr.Variable]:
     """The layers of a cube as they are read back from its file."""
     shape, found = columns.places.shape, {}
     for layer in columns.layers():

@@ -22,9 +22,9 @@ from partywise.methods.survival.exact import (
     maximise,
     partial_likelihood,
 )
-from partywise.methods.survival.model import Estimate, PublicFacts
+from partywise.methods.survival.model import SurvivalEstimate, SurvivalFacts
 from partywise.methods.survival.models import Weibull
-from partywise.methods.survival.records import Records, pool, scale
+from partywise.methods.survival.records import SurvivalRecords, pool, scale
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,15 @@ class Constants:
     unit: str = "row"
 
 
-def scaled(weibull: Weibull, n: int, seed: int) -> Records:
+def scaled(weibull: Weibull, n: int, seed: int) -> SurvivalRecords:
     """Records of a generator, with scaled covariates."""
     drawn = weibull.draw(n, np.random.default_rng(seed))
     p = drawn.covariates.shape[1]
     covariates = scale(drawn.covariates, weibull.centre, weibull.half_width, np.sqrt(p))
-    return Records(drawn.times, drawn.events, covariates, drawn.groups)
+    return SurvivalRecords(drawn.times, drawn.events, covariates, drawn.groups)
 
 
-def clients_of(records: Records, count: int) -> list[Party]:
+def clients_of(records: SurvivalRecords, count: int) -> list[Party]:
     """The records in neighbouring blocks, dealt to so many clients."""
     parts = np.array_split(np.arange(len(records)), count)
     return [
@@ -65,7 +65,7 @@ def clients_of(records: Records, count: int) -> list[Party]:
 class Done:
     """What a run left behind."""
 
-    estimate: Estimate
+    estimate: SurvivalEstimate
     run: Run
 
     def total(self, delta: float = 1e-5) -> Any:
@@ -78,7 +78,7 @@ class Done:
 
 
 def run_of(
-    records: Records,
+    records: SurvivalRecords,
     options: Any,
     clients: int = 3,
     epsilon: float = np.inf,
@@ -89,7 +89,7 @@ def run_of(
     """A run on the records, which has not begun."""
     parties = clients_of(records, clients)
     p = records.covariates.shape[1]
-    facts = PublicFacts(
+    facts = SurvivalFacts(
         records=len(records),
         natural_sizes=tuple(len(party.block["times"]) for party in parties),
         horizon=horizon,
@@ -104,7 +104,7 @@ def run_of(
     return Run(parties, epsilon=epsilon, fold=fold, rng_for=addresses_of(rng), spec=spec, extra=places, **kept)
 
 
-def fit(program: Any, records: Records, options: Any, *given: Any, **named: Any) -> Done:
+def fit(program: Any, records: SurvivalRecords, options: Any, *given: Any, **named: Any) -> Done:
     """A run of a protocol on the records."""
     run = run_of(records, options, *given, **named)
     return Done(simulate(program, run), run)
@@ -117,7 +117,7 @@ def greenwood(table: EventTable) -> np.ndarray:
     return kaplan_meier(table).values ** 2 * sums
 
 
-def piecewise_exponential(records: Records, edges: np.ndarray) -> tuple[CoxFit, np.ndarray]:
+def piecewise_exponential(records: SurvivalRecords, edges: np.ndarray) -> tuple[CoxFit, np.ndarray]:
     """Cox's model with a hazard that is constant within bins (Friedman 1982): the fit, and log hazards (B,).
 
     Records are followed to the last edge. A bin without events has the log hazard -inf.

@@ -15,7 +15,7 @@ from partywise.federation.folds import Fold, Spec
 from partywise.federation.parties import Party, split_columns
 from partywise.federation.run import Run, simulate
 from partywise.methods.trees.growth.splits import Rule
-from partywise.methods.trees.model import Column, Estimate, PublicFacts
+from partywise.methods.trees.model import TreeColumn, TreeEstimate, TreeFacts
 from partywise.models.criteria import Criterion
 
 CLASSES: Criterion = "CrossEntropyLoss"
@@ -53,12 +53,12 @@ def run_of(
         last = k == parties
         name, block = ("active", {"y": y}) if last else (f"passive {k}", {})
         held.append(Party(name, "active" if last else "passive", {"X": X[:, group]} | block, columns=group))
-    public = PublicFacts(tuple(Column(f"x{j}") for j in range(d)), criterion)
+    public = TreeFacts(tuple(TreeColumn(f"x{j}") for j in range(d)), criterion)
     spec = Spec(options, SimpleNamespace(delta=1e-5), SimpleNamespace(), public)
     return Run(held, epsilon=epsilon, fold=fold, rng_for=Streams(seed, "fit"), spec=spec, extra=extra, record=True)
 
 
-def fitted(fit: Callable[[Run], Estimate], *args: Any, **kwargs: Any) -> tuple[Estimate, Run]:
+def fitted(fit: Callable[[Run], TreeEstimate], *args: Any, **kwargs: Any) -> tuple[TreeEstimate, Run]:
     """A protocol, simulated on `run_of`."""
     run = run_of(*args, **kwargs)
     return simulate(fit, run), run

@@ -10,7 +10,7 @@ import xgboost
 
 from partywise.methods.trees.codes import CodedColumns
 from partywise.methods.trees.model import LEAF, Ensemble, Tree
-from partywise.methods.trees.options import PooledOptions
+from partywise.methods.trees.options import TreePooledOptions
 from tree_driver import CLASSES, SQUARES
 
 OBJECTIVES = {CLASSES: "binary:logistic", SQUARES: "reg:squarederror"}
@@ -20,7 +20,9 @@ METHODS = ("exact", "hist")
 CLOSE = 1e-6
 
 
-def oracle(codes: CodedColumns, y: np.ndarray, options: PooledOptions, criterion: Any, method: str) -> xgboost.Booster:
+def oracle(
+    codes: CodedColumns, y: np.ndarray, options: TreePooledOptions, criterion: Any, method: str
+) -> xgboost.Booster:
     """Its boosting at equal options; ``exact`` prunes by gamma afterwards, ``hist`` as we do while it grows."""
     settings = {
         "objective": OBJECTIVES[criterion],

@@ -17,7 +17,7 @@ import yaml
 
 from captions import caption, case_titles
 from partywise.experiment.plans import plans, read_configuration
-from partywise.experiment.plotting.typeset import Table, save_table
+from partywise.experiment.plotting.typeset import TypesetTable, save_table
 from pipeline import RESULTS, ROOT, STUDY, TINY, copy_run, edit, environment, snakemake
 from snakemake_report_plugin_partywise.content import FIRST, TooOld, run_of
 from snakemake_report_plugin_partywise.page import MOST_LINES, ROOM, page
@@ -256,7 +256,7 @@ def test_a_figure_that_is_a_table_stands_there_as_rows(tmp_path):
     """With its caption, folded, and with the filter above its rows."""
     found, path = invented(tmp_path, 1), tmp_path / "mine" / "figures" / "study_00" / "a_table.html"
     save_table(
-        Table("Ours & theirs", [{"ours": 0.51, "verdict": "agrees"}], ["A < b."]), path, path.with_suffix(".csv")
+        TypesetTable("Ours & theirs", [{"ours": 0.51, "verdict": "agrees"}], ["A < b."]), path, path.with_suffix(".csv")
     )
     shown = page(run_of([*found, record(path, "000.001")], [], "<p>about</p>"))
     read = Page(shown)

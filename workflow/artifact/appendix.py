@@ -9,7 +9,7 @@ from pathlib import Path
 from partywise.experiment.register import table
 from partywise.experiment.register.printed_source import files
 from partywise.experiment.register.printed_source import read as read_printed
-from partywise.experiment.register.table import Row
+from partywise.experiment.register.table import RegisterRow
 from partywise.experiment.register.verb import notable
 from partywise.experiment.register.verdict import STATUSES
 from partywise.experiment.tables.templates import pipe_table
@@ -35,7 +35,7 @@ class Experiment:
     minutes: float
     command: str
     expected: str
-    examples: Sequence[Row]
+    examples: Sequence[RegisterRow]
 
 
 def page(root: Path) -> str:
@@ -53,7 +53,7 @@ def page(root: Path) -> str:
     )
 
 
-def experiments(rows: Sequence[Row]) -> list[Experiment]:
+def experiments(rows: Sequence[RegisterRow]) -> list[Experiment]:
     """One a document for what it prints, and one for the claims of privacy of all of them."""
     chosen = notable([read_printed(path) for path in files()])
     found = []
@@ -68,7 +68,7 @@ def experiments(rows: Sequence[Row]) -> list[Experiment]:
     return [*found, _of(privacy, claim, chosen)]
 
 
-def _of(rows: Sequence[Row], claim: str, chosen: Sequence[str]) -> Experiment:
+def _of(rows: Sequence[RegisterRow], claim: str, chosen: Sequence[str]) -> Experiment:
     studies = list(dict.fromkeys(row.study for row in rows if row.study))
     configurations = {row.configuration for row in rows if row.configuration}
     commands = [
@@ -85,12 +85,12 @@ def _of(rows: Sequence[Row], claim: str, chosen: Sequence[str]) -> Experiment:
     )
 
 
-def _told(rows: Sequence[Row]) -> str:
+def _told(rows: Sequence[RegisterRow]) -> str:
     counts = {status: sum(row.status == status for row in rows) for status in STATUSES}
     return ", ".join(f"{count} *{status}*" for status, count in counts.items() if count)
 
 
-def _counts(rows: Sequence[Row]) -> str:
+def _counts(rows: Sequence[RegisterRow]) -> str:
     return f"{len(rows)} printed numbers and sentences: {_told(rows)}"
 
 

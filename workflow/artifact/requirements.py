@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from partywise.experiment.register import table
-from partywise.experiment.register.table import Row
+from partywise.experiment.register.table import RegisterRow
 from partywise.experiment.tables.templates import pipe_table
 
 from .measured import DATA, TABLE, Measured, read
@@ -63,7 +63,7 @@ def page(root: Path) -> str:
     )
 
 
-def cpu_minutes(rows: Iterable[Row]) -> float:
+def cpu_minutes(rows: Iterable[RegisterRow]) -> float:
     """Of all fits behind some rows of the register, each case and method once."""
     found = {(row.study, row.case, row.method): float(row.cpu_minutes) for row in rows if row.cpu_minutes}
     return sum(found.values())

@@ -22,7 +22,7 @@ from .rows import matched_rows
 
 
 @dataclass(frozen=True)
-class OwnRecords:
+class PartyTable:
     """One party's table and its ids as they are compared, in the order of the rows; place : of their column."""
 
     table: TextTable
@@ -52,7 +52,7 @@ def file_of(settings: OwnTables, me: str) -> str | None:
     return next((table.file for table in settings.tables if table.party == me), None)
 
 
-def own_records(settings: OwnTables, me: str, folder: Path) -> OwnRecords:
+def own_records(settings: OwnTables, me: str, folder: Path) -> PartyTable:
     """A party's own table with its ids; DataMissing counts ids that are missing or double."""
     entry = next(entry for entry in settings.tables if entry.party == me)
     form = settings.text_of(entry)
@@ -66,7 +66,7 @@ def own_records(settings: OwnTables, me: str, folder: Path) -> OwnRecords:
     except ValueError as error:
         # An alignment has no rules for double and missing ids: such records are corrected in the file.
         raise DataMissing(f"{entry.file}: {str(error).partition(':')[0]}: correct the column {name!r}.") from None
-    return OwnRecords(table, table.header.index(name), ids)
+    return PartyTable(table, table.header.index(name), ids)
 
 
 def parties_with(settings: OwnTables, me: str, ids: Sequence[str]) -> list[Party]:

@@ -22,7 +22,7 @@ Payload = Release | Clear | Cipher
 
 
 @dataclass(frozen=True)
-class Verdict:
+class EpsilonBounds:
     """Bounds on epsilon, at the delta of the claim, that an attack on one pair of neighbours proves.
 
     lower : lower bound, inf where one output tells the worlds apart with certainty
@@ -42,7 +42,7 @@ class Verdict:
 class AttackedPair(Protocol):
     """A pair of neighbours with the best known attack on a mechanism."""
 
-    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
+    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> EpsilonBounds:
         """Attack both worlds and certify the success."""
 
 

@@ -17,7 +17,7 @@ from ..privacy.mechanisms.gaussian import Gaussian, SymmetricGaussian
 from ..privacy.mechanisms.randomized_response import RandomizedResponse
 from ..privacy.mechanisms.release import Terms
 from ..privacy.statistics.bounded import Bounded, SensitivityCertificate
-from .exposure import Exposure, Task, Verdict
+from .exposure import EpsilonBounds, Exposure, Task
 from .worlds import World
 
 # Entries drawn at once: memory of a job stays far below its limit.
@@ -89,12 +89,12 @@ class GaussianPair:
         ]
         return np.asarray((squares[1] - squares[0]) / 2)
 
-    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
+    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> EpsilonBounds:
         """Counts at any threshold; mu and the exact epsilon of the pair where both worlds share their noise."""
         shared = self.noise2 is None
         first, second = (self.scores(rng, draws, world) for world in (0, 1))
         bound = audit_pair(first, second, delta, gaussian=shared, confidence=confidence)
-        return Verdict(
+        return EpsilonBounds(
             bound.eps_lower,
             bound.kind,
             bound.mu_lower if shared else None,
@@ -142,11 +142,11 @@ class ResponsePair:
             parts.append(self.epsilon * (np.sum(out == first, axis=1) - np.sum(out == second, axis=1)))
         return np.concatenate(parts).astype(float)
 
-    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
+    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> EpsilonBounds:
         """Counts at any threshold; the loss takes few values, so ties are cut as they are."""
         first, second = (self.scores(rng, draws, world) for world in (0, 1))
         bound = audit_pair(first, second, delta, gaussian=False, confidence=confidence)
-        return Verdict(bound.eps_lower, bound.kind, None, self.exact(delta), bound.n, bound.at_sample_limit)
+        return EpsilonBounds(bound.eps_lower, bound.kind, None, self.exact(delta), bound.n, bound.at_sample_limit)
 
 
 @dataclass(frozen=True)
@@ -156,20 +156,20 @@ class DistributionPair:
     first: np.ndarray
     second: np.ndarray
 
-    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
+    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> EpsilonBounds:
         """Epsilon of the pair at ``delta``."""
         epsilon = finite_epsilon(self.first, self.second, delta)
-        return Verdict(epsilon, "exact", None, epsilon)
+        return EpsilonBounds(epsilon, "exact", None, epsilon)
 
 
 @dataclass(frozen=True)
 class ResponseDistributionPair(ResponsePair):
     """Pair of responses whose distributions are compared exactly."""
 
-    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
+    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> EpsilonBounds:
         """Epsilon of the pair at ``delta``."""
         epsilon = self.exact(delta)
-        return Verdict(epsilon, "exact", None, epsilon)
+        return EpsilonBounds(epsilon, "exact", None, epsilon)
 
 
 @dataclass(frozen=True)
@@ -179,19 +179,19 @@ class ClearPair:
     first: np.ndarray | float
     second: np.ndarray | float
 
-    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
+    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> EpsilonBounds:
         """Infinite if the two values differ, 0 if they agree."""
         epsilon = 0.0 if np.array_equal(self.first, self.second) else float("inf")
-        return Verdict(epsilon, "certain", None, epsilon)
+        return EpsilonBounds(epsilon, "certain", None, epsilon)
 
 
 @dataclass(frozen=True)
 class NoDistribution:
     """A formula that is not a probability distribution: there is nothing to draw from."""
 
-    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
+    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> EpsilonBounds:
         """Nothing can be said."""
-        return Verdict(None, "no_distribution")
+        return EpsilonBounds(None, "no_distribution")
 
 
 def canaries(pair: GaussianPair, rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:

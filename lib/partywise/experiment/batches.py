@@ -26,7 +26,7 @@ Cuts = tuple[list[list[str]], list[Sequence[int]], list[Sequence[int]], list[Seq
 
 
 class PlainShare(TypedDict):
-    """A `Share` among the parameters of a job."""
+    """A `CaseShare` among the parameters of a job."""
 
     case: str
     methods: list[str]
@@ -36,7 +36,7 @@ class PlainShare(TypedDict):
 
 
 @dataclass(frozen=True)
-class Share:
+class CaseShare:
     """The cells of one case in a block: methods x parties x replicates x folds x the epsilons of each method."""
 
     case: str
@@ -67,11 +67,11 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Block:
+class JobBlock:
     """Work of one fit job; ``name`` is its path below the folder of all blocks, ``data`` that of its data."""
 
     name: str
-    shares: tuple[Share, ...]
+    shares: tuple[CaseShare, ...]
     data: str
 
     @property
@@ -84,12 +84,12 @@ class Block:
         return [share.plain for share in self.shares]
 
 
-def blocks(plan: Plan) -> dict[str, Block]:
+def blocks(plan: Plan) -> dict[str, JobBlock]:
     """All blocks of a plan by name: every cell is in one of them.
 
     Cases that need the same files may share a job: one that needs none never waits for a download.
     """
-    by_name = dict[str, Block]()
+    by_name = dict[str, JobBlock]()
     data = {key: name for name, replicates in data_blocks(plan).items() for key in _pairs(replicates)}
     for cases, cuts in _cuts(plan):
         labels, counts, numbers, held_out = cuts
@@ -176,8 +176,8 @@ def _by_files(plan: Plan) -> list[list[str]]:
 
 def _share(
     case: CasePlan, methods: Sequence[str], parties: Sequence[int], replicates: Sequence[int], folds: Sequence[int]
-) -> Share:
-    return Share(
+) -> CaseShare:
+    return CaseShare(
         case.name,
         tuple(label for label in methods if label in case.methods),
         tuple(count for count in parties if count in case.parties),
@@ -186,14 +186,14 @@ def _share(
     )
 
 
-def _block(shares: Sequence[Share], data: str) -> Block:
+def _block(shares: Sequence[CaseShare], data: str) -> JobBlock:
     """A block under the first and last of everything that it holds."""
     cases = _ends([share.case for share in shares])
     methods = _ends([label for share in shares for label in share.methods])
     parties = _ends(sorted({count for share in shares for count in share.parties}))
     folds = [number for share in shares for number in share.folds]
     numbers = f"{_span(share.replicates for share in shares)}_f{min(folds):02d}-{max(folds):02d}"
-    return Block(f"{cases}/{methods}/k{parties}_{numbers}", tuple(shares), data)
+    return JobBlock(f"{cases}/{methods}/k{parties}_{numbers}", tuple(shares), data)
 
 
 def _ends(values: Sequence[str | int]) -> str:

@@ -131,7 +131,7 @@ def _bytes(content: bytes) -> np.ndarray:
 
 
 @dataclass(frozen=True, order=True)
-class Entry:
+class PartLabels:
     """Labels of the cells in a part of a file, before it is read; ordered as a cube and its ledger are written."""
 
     case: str
@@ -172,14 +172,14 @@ class Entry:
         )
 
 
-def read_entries(path: Path | str) -> tuple[Entry, ...]:
+def read_entries(path: Path | str) -> tuple[PartLabels, ...]:
     """Return the entries of a file, without its numbers and releases; CubeError if it cannot be read."""
     with _readable(path):
         index = json.loads(open_npz(path).part(INDEX)[""].tobytes())
         if not index:
             raise ValueError("it holds no cells")
         return tuple(
-            Entry(
+            PartLabels(
                 axes["case"],
                 axes["method"],
                 axes["parties"],

@@ -15,10 +15,10 @@ from pathlib import Path
 import xarray as xr
 
 from ..core.files import replacing
-from .blocks import Entry, Part, read_entries
+from .blocks import Part, PartLabels, read_entries
 from .plan import Plan
 from .results.assemble import header_of
-from .results.columns import Columns
+from .results.columns import CubeColumns
 from .results.cube import write_cube
 from .results.provenance import global_attributes
 from .tables.dictionary import dictionary_rows, tidy_rows
@@ -70,9 +70,11 @@ def collect(
     write_text(outputs["tables"], page)
 
 
-def gather(plan: Plan, entries: Iterable[Entry], tables: LedgerTables) -> tuple[Columns, xr.Dataset, Wire, Homes]:
+def gather(
+    plan: Plan, entries: Iterable[PartLabels], tables: LedgerTables
+) -> tuple[CubeColumns, xr.Dataset, Wire, Homes]:
     """Read every part once: its numbers, example fits, messages and homes; its releases go to the tables."""
-    columns, wire, homes = Columns(plan), Wire(plan), Homes(plan)
+    columns, wire, homes = CubeColumns(plan), Wire(plan), Homes(plan)
     totals, example_fits = RunTotals(plan, columns), list[Part]()
     for group in together(entries):
         parts = [entry.read() for entry in group]
@@ -88,9 +90,9 @@ def gather(plan: Plan, entries: Iterable[Entry], tables: LedgerTables) -> tuple[
     return columns, header_of(plan, columns, example_fits), wire, homes
 
 
-def together(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+def together(entries: Iterable[PartLabels]) -> Iterator[list[PartLabels]]:
     """Parts that may hold folds of the same replicate: same case, method and parties, replicates that overlap."""
-    group: list[Entry] = []
+    group: list[PartLabels] = []
     for entry in entries:
         same = group and (entry.case, entry.method, entry.parties) == (group[0].case, group[0].method, group[0].parties)
         if group and not (same and min(entry.replicates) <= max(max(earlier.replicates) for earlier in group)):

@@ -61,14 +61,14 @@ STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 @dataclass
-class Cost:
+class JobCost:
     """Number of fits, sum of their CPU seconds, and their largest memory in MB, the interpreter included."""
 
     cells: int = 0
     cpu_seconds: float = 0.0
     peak_megabytes: float = 0.0
 
-    def add(self, other: Cost) -> None:
+    def add(self, other: JobCost) -> None:
         """Both together."""
         self.cells += other.cells
         self.cpu_seconds += other.cpu_seconds
@@ -82,21 +82,21 @@ class Timings:
     What several methods of a job draw alike is drawn for the first of them and counts for that one.
     """
 
-    costs: dict[tuple[str, str], Cost] = field(default_factory=dict)
+    costs: dict[tuple[str, str], JobCost] = field(default_factory=dict)
 
     @contextmanager
-    def measure(self, case: str, method: str) -> Iterator[Cost]:
+    def measure(self, case: str, method: str) -> Iterator[JobCost]:
         """Count what happens inside for a method; whoever computes sets the number of cells."""
         with suppress(OSError):
             RESET.write_text("5")
-        cost, begun = Cost(), process_time()
+        cost, begun = JobCost(), process_time()
         yield cost
         cost.cpu_seconds, cost.peak_megabytes = process_time() - begun, peak_megabytes()
         self.add(case, method, cost)
 
-    def add(self, case: str, method: str, cost: Cost) -> None:
+    def add(self, case: str, method: str, cost: JobCost) -> None:
         """Add to a case and method."""
-        self.costs.setdefault((case, method), Cost()).add(cost)
+        self.costs.setdefault((case, method), JobCost()).add(cost)
 
     def __str__(self) -> str:
         return "\n".join(
@@ -129,6 +129,6 @@ def gather(paths: Iterable[Path | str]) -> Timings:
     for path in paths:
         with Path(path).open(encoding="utf-8", newline="") as handle:
             for row in csv.DictReader(handle):
-                cost = Cost(int(row["cells"]), float(row["cpu_seconds"]), float(row["peak_megabytes"]))
+                cost = JobCost(int(row["cells"]), float(row["cpu_seconds"]), float(row["peak_megabytes"]))
                 timings.add(row["case"], row["method"], cost)
     return timings

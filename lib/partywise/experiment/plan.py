@@ -13,7 +13,7 @@ from ..core.errors import ConfigError
 from .configuration.build import as_block, build, choices, refuse_unknown
 from .configuration.grammar import Batch, Grid, StudyBlock
 from .configuration.new_names import DATASET_SOURCES
-from .configuration.sweep import Entry, checked_title, fill, written_out
+from .configuration.sweep import CaseEntry, checked_title, fill, written_out
 from .study import NO_NOISE, Lazy, Protocol, Source, Study, address_of, load_object
 
 if TYPE_CHECKING:
@@ -324,7 +324,7 @@ def _method(study: Study, label: str, entry: dict[str, object], where: str) -> M
     )
 
 
-def _case(study: Study, entry: Entry, complete: bool) -> CasePlan:
+def _case(study: Study, entry: CaseEntry, complete: bool) -> CasePlan:
     where, block = entry.where, entry.block
     source = block.get("source", entry.group)
     module = None

@@ -153,7 +153,7 @@ def subject(study_plan: Plan, case: str, method: str, trial: AnyTrial) -> Subjec
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrialOutcome:
     """Result of one trial of a method.
 
     totals : certified epsilon by unit, at the target of the trial
@@ -172,7 +172,7 @@ class Outcome:
 
 def try_method(
     address: str, study: str | None = None, options: Mapping[str, object] | None = None
-) -> Iterator[Outcome]:
+) -> Iterator[TrialOutcome]:
     """Try a method, or every method of a study, by its address on every trial of the study."""
     address = address if ":" in address else f"{address}:PROTOCOL"
     target = load_object(address, object, "method")
@@ -187,7 +187,7 @@ def try_method(
         yield outcome(label, trial, name, {"protocol": address} | dict(options or {}))
 
 
-def _try_study(address: str, study: Study, options: dict[str, object]) -> Iterator[Outcome]:
+def _try_study(address: str, study: Study, options: dict[str, object]) -> Iterator[TrialOutcome]:
     """Every method of a study from outside, with its defaults and these options, on all its trials."""
     if study.trials is None:
         raise ConfigError(f"method is {address!r}: the study has no trials; give it a file trials.py with TRIALS.")
@@ -196,7 +196,7 @@ def _try_study(address: str, study: Study, options: dict[str, object]) -> Iterat
             yield outcome(f"{name}, {label}", trial, study.name, {"protocol": name} | options, address=address)
 
 
-def outcome(label: str, trial: AnyTrial, study: str, entry: Mapping[str, object], **elsewhere: str) -> Outcome:
+def outcome(label: str, trial: AnyTrial, study: str, entry: Mapping[str, object], **elsewhere: str) -> TrialOutcome:
     """Try one method on one trial of a study; ``address`` of one from outside."""
     grid = {"methods": ["own"], "replicates": 1, "parties": [trial.parties[0]], "folds": 1, "epsilon": [trial.epsilon]}
     case = {"source": trial.source, "settings": dict(trial.settings), "grid": grid}
@@ -207,10 +207,12 @@ def outcome(label: str, trial: AnyTrial, study: str, entry: Mapping[str, object]
     failures = contract_violations(method)
     whole = "ledger" not in failures
     mechanisms = mechanisms_beyond_replay(method) if whole else ((), ())
-    return Outcome(label, trial, promises(method) if whole else {}, failures, method.silent is not None, *mechanisms)
+    return TrialOutcome(
+        label, trial, promises(method) if whole else {}, failures, method.silent is not None, *mechanisms
+    )
 
 
-def report(outcomes: Sequence[Outcome]) -> str:
+def report(outcomes: Sequence[TrialOutcome]) -> str:
     """The outcomes as a person reads them: one line per check, the reason below a check that failed."""
     lines = []
     for outcome in outcomes:
@@ -229,7 +231,7 @@ def report(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def _pooling(outcome: Outcome) -> str:
+def _pooling(outcome: TrialOutcome) -> str:
     if outcome.pooled:
         return f"one answer for {' and '.join(map(str, outcome.trial.parties))} parties"
     if len(outcome.trial.parties) == 1:
@@ -237,7 +239,7 @@ def _pooling(outcome: Outcome) -> str:
     return "not asked, the method draws noise where no target is set"
 
 
-def _mechanisms(outcome: Outcome) -> str:
+def _mechanisms(outcome: TrialOutcome) -> str:
     """Report which mechanisms that the replay does not know were tried, and which were not."""
     text = ""
     if outcome.own_mechanisms:

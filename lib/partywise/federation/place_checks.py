@@ -37,7 +37,7 @@ from .run import (
 from .secure_streams import SecureStreams, charge_streams_to
 
 
-class Link(Protocol):
+class MessageLink(Protocol):
     """Carrier of the messages of one process to the others."""
 
     def put(self, step: int, sender: str, receiver: str, name: str, payload: Payload) -> None:
@@ -154,14 +154,14 @@ class PlacedRun(Run):
         Not used yet; its parties, options and generators are taken over.
     here : collection of str, optional
         The places that live in this process; by default all of them.
-    link : Link, optional
+    link : MessageLink, optional
         How messages leave and reach this process, where not all places live in it.
     whole : bool
         Whether `assemble` is computed where all places live here; without it every place keeps what it can say.
     """
 
     def __init__(
-        self, run: Run, here: Sequence[str] | None = None, link: Link | None = None, *, whole: bool = True
+        self, run: Run, here: Sequence[str] | None = None, link: MessageLink | None = None, *, whole: bool = True
     ) -> None:
         self._inside: list[str] = []
         self.parties = tuple(_GuardedParty(party, self._inside) for party in run.parties)
@@ -195,7 +195,7 @@ class PlacedRun(Run):
         return self._link is not None or self.channel.record
 
     def charge_to(self, payer: Payer) -> None:
-        """Ask a payer, as in `Run`; what leaves a process of its own in the clear is paid where it leaves (`Link`)."""
+        """Ask a payer, as in `Run`; what leaves a process of its own in the clear is paid where it leaves."""
         self._streams, self._payer = charge_streams_to(self._streams, PaidShares(payer, self.announced)), payer
         if self._link is None:
             self.channel.payer = payer

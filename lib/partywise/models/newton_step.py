@@ -3,7 +3,7 @@
 Whoever drives the steps, a pooled fit or a protocol that adds the sums of several parties, forms at coefficients beta
 (q,) the deviance D (minus twice a log-likelihood), -1/2 of its derivative (the scores), and -1/2 of the derivative of
 those (the matrix of Newton, or an information).  The objective is F = D + ridge |beta|^2, where an intercept, the first
-coefficient, is not penalised; `Point.gradient` is -1/2 of its derivative.
+coefficient, is not penalised; `StepPoint.gradient` is -1/2 of its derivative.
 
 `newton_step` gives the direction or the reason why there is none, to all who step by Newton.  Trial points lie on one
 line.  Where a place knows the deviance along it, the place searches it without a message (`line_search`); where every
@@ -36,7 +36,7 @@ def penalties(q: int, ridge: float) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Point:
+class StepPoint:
     """Coefficients (q,), the objective F there, and -1/2 of its derivative (q,)."""
 
     beta: np.ndarray
@@ -44,7 +44,7 @@ class Point:
     gradient: np.ndarray
 
     @classmethod
-    def at(cls, beta: np.ndarray, deviance: float, scores: np.ndarray, ridge: float) -> Point:
+    def at(cls, beta: np.ndarray, deviance: float, scores: np.ndarray, ridge: float) -> StepPoint:
         """The point from sums of the records."""
         shrunk = penalties(len(beta), ridge) * beta
         return cls(beta, deviance + float(shrunk @ beta), scores - shrunk)
@@ -68,7 +68,7 @@ class Line:
     bend: float = 0.0
 
     @classmethod
-    def along(cls, point: Point, direction: np.ndarray, ridge: float) -> Line:
+    def along(cls, point: StepPoint, direction: np.ndarray, ridge: float) -> Line:
         """The line from a point in a direction."""
         shrunk = penalties(len(direction), ridge)
         beta = point.beta
@@ -281,7 +281,7 @@ class Ascent:
             return replace(now, beta=self.beta + direction, status="ok")
         if now.evaluations >= limit:
             return replace(now, status="not_converged")
-        line = Line.along(Point(self.beta, value, gradient), direction, ridge)
+        line = Line.along(StepPoint(self.beta, value, gradient), direction, ridge)
         return replace(now, beta=line.at(1.0), line=line)
 
     def _halve(self, line: Line, limit: int) -> Ascent:

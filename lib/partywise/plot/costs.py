@@ -23,7 +23,7 @@ SHOWN = 6
 
 
 @dataclass(frozen=True)
-class Cost:
+class ErrorByEpsilon:
     """An error by epsilon: as claimed and as certified for the fit, with the standard error of the error."""
 
     epsilon_claimed: np.ndarray
@@ -49,7 +49,7 @@ class Cost:
         return not np.allclose(self.epsilon_claimed, self.epsilon_certified, rtol=1e-6, equal_nan=True)
 
 
-def cost(cube: xr.Dataset, case: str, method: str, variable: str) -> Cost:
+def cost(cube: xr.Dataset, case: str, method: str, variable: str) -> ErrorByEpsilon:
     """Error of a method at its fewest parties, over its slots of epsilon."""
     cell = cube[variable].sel(case=case, method_label=method)
     few = int(np.flatnonzero(cell.notnull().any(["replicate", "fold", "epsilon"]).values)[0])
@@ -60,10 +60,10 @@ def cost(cube: xr.Dataset, case: str, method: str, variable: str) -> Cost:
         there[name].sel(case=case, method_label=method).max([d for d in ("replicate", "parties", "fold")]).values
         for name in ("epsilon_claimed", plan_behind(cube).study.certified)
     )
-    return Cost(claimed[mask], certified[mask], line.mean, line.se)
+    return ErrorByEpsilon(claimed[mask], certified[mask], line.mean, line.se)
 
 
-def costs_of(cube: xr.Dataset, case: str, variable: str) -> dict[str, Cost]:
+def costs_of(cube: xr.Dataset, case: str, variable: str) -> dict[str, ErrorByEpsilon]:
     """The error of every method of a case that has it."""
     values = cube[variable].sel(case=case)
     known = [method for method in methods_of(cube, case) if bool(values.sel(method_label=method).notnull().any())]
@@ -188,7 +188,7 @@ def _variable_and_case(cube: xr.Dataset, variable: str | None, case: str | None)
     return name, private_cases[name][0]
 
 
-def _points(ax: Axes, curve: Cost, style: Look, claim: str) -> None:
+def _points(ax: Axes, curve: ErrorByEpsilon, style: Look, claim: str) -> None:
     """The certified line with its band; the claims hollow, joined to what is certified of the same fit."""
     proved = np.isfinite(curve.epsilon_certified)
     if proved.any():

@@ -37,18 +37,18 @@ LABELS = {
 }
 
 
-class Fit(Protocol):
+class FittedEstimator(Protocol):
     """A fitted estimator."""
 
     privacy_: Total
     epsilon_claimed_: float
 
 
-Source: TypeAlias = Ledger | Total | Composition | Fit
+Source: TypeAlias = Ledger | Total | Composition | FittedEstimator
 
 
 @dataclass(frozen=True)
-class Curve:
+class StatedCurve:
     """Privacy that one source states: its compositions and one point.
 
     compositions : one per choice of cells, of which the largest counts; none if nothing is proved
@@ -157,13 +157,13 @@ def privacy_curve(
     return panel
 
 
-def _curve_of(name: str, source: Source, unit: str | None, parties: Sequence[str] | None) -> Curve:
+def _curve_of(name: str, source: Source, unit: str | None, parties: Sequence[str] | None) -> StatedCurve:
     """Return the curve of a source; errors name the source."""
     if isinstance(source, Composition):
-        return Curve((source,), unit or "")
+        return StatedCurve((source,), unit or "")
     if isinstance(source, Ledger):
         whose, asked = parties or _names(source), unit or _unit_of(source)
-        return Curve(_proof_of(source.worst_total(whose, asked, DELTA)), asked)
+        return StatedCurve(_proof_of(source.worst_total(whose, asked, DELTA)), asked)
     claimed = math.nan
     total = source if isinstance(source, Total) else getattr(source, "privacy_", None)
     if not isinstance(total, Total):
@@ -173,7 +173,7 @@ def _curve_of(name: str, source: Source, unit: str | None, parties: Sequence[str
         )
     if total is not source:
         claimed = float(getattr(source, "epsilon_claimed_", math.nan))
-    return Curve(_proof_of(total), total.unit, total.delta, total.epsilon_certified, claimed)
+    return StatedCurve(_proof_of(total), total.unit, total.delta, total.epsilon_certified, claimed)
 
 
 def _proof_of(total: Total) -> tuple[Composition, ...]:
@@ -199,7 +199,7 @@ def _unit_of(ledger: Ledger) -> str:
     return units[0]
 
 
-def _draw_epsilons(ax: Axes, curve: Curve, marks: Marks, name: str) -> None:
+def _draw_epsilons(ax: Axes, curve: StatedCurve, marks: Marks, name: str) -> None:
     """The line of certified epsilons, and what is certified and claimed at the stated delta."""
     epsilons = curve.largest(Composition.epsilon, DELTAS)
     if not np.isfinite(epsilons).any():
@@ -218,7 +218,7 @@ def _draw_epsilons(ax: Axes, curve: Curve, marks: Marks, name: str) -> None:
         ax.plot(curve.delta, curve.epsilon_claimed, **point | hollow)
 
 
-def _draw_bound(ax: Axes, curve: Curve, marks: Marks) -> None:
+def _draw_bound(ax: Axes, curve: StatedCurve, marks: Marks) -> None:
     """The bound of every attack, 1 where nothing is proved."""
     bound = curve.largest(power, RATES) if curve.compositions else np.ones(len(RATES))
     # An attack that never accuses finds nobody, and no bound is above 1.

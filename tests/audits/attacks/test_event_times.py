@@ -12,19 +12,19 @@ from partywise.methods.survival.options import NoisedTimesOptions, RiskSetsOptio
 from partywise.methods.survival.protocols import noised_times, risk_sets
 from partywise.methods.survival.protocols.newton_sums import unpack_sums
 from partywise.methods.survival.published.noised_times import add_noise
-from partywise.methods.survival.records import Records
+from partywise.methods.survival.records import SurvivalRecords
 from partywise.models.standardise import scaling_of
 from survival_driver import fit, scaled
 
 
 @pytest.fixture(scope="module")
-def records() -> Records:
+def records() -> SurvivalRecords:
     """Times in whole days up to 1,000, where follow-up ends."""
     drawn = scaled(Weibull(coefficients=tuple(b / 2 for b in STRONG)), 240, seed=41)
-    return Records(np.ceil(drawn.times * 500), drawn.events, drawn.covariates)
+    return SurvivalRecords(np.ceil(drawn.times * 500), drawn.events, drawn.covariates)
 
 
-def sent(program, records: Records, options, name: str) -> list[np.ndarray]:
+def sent(program, records: SurvivalRecords, options, name: str) -> list[np.ndarray]:
     """What each client sent to the server under a name."""
     run = fit(program, records, options, horizon=1000.0, record=True).run
     return [payload.value for payload in run.received("server", name)]
@@ -66,7 +66,7 @@ def test_two_tables_tell_the_person_by_whom_they_differ(records):
 
 
 def test_a_printed_curve_gives_the_numbers_behind_it(records):
-    few = Records(records.times[:120], records.events[:120])
+    few = SurvivalRecords(records.times[:120], records.events[:120])
     known = exact.event_table(few, exact.event_times(few))
     printed = np.round(exact.kaplan_meier(known).values, 5)
     found = read_curve(printed, 120, 5)

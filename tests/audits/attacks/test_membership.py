@@ -12,7 +12,7 @@ from partywise.audits.attacks.membership import ATTACK, attack_metrics
 from partywise.audits.attacks.roc import balanced_accuracy, bootstrap_interval, rank_auc, true_positive_rate
 from partywise.audits.attacks.tracing import tracing_auc
 from partywise.core.randomness import stream
-from partywise.methods.functional.model import Estimate
+from partywise.methods.functional.model import CurveEstimate
 from partywise.methods.functional.options import BaselineOptions, CentralOptions, LocalOptions
 from partywise.methods.logistic.evaluate import auc
 from partywise.privacy.audit.pairs import audit_pair
@@ -76,7 +76,7 @@ def test_a_bootstrap_of_separated_scores_has_no_width(auc):
 def test_the_score_is_minus_the_loss_calibrated_by_fresh_models():
     data = make_data(replace(SMALL, references=2))
     train = np.arange(120) >= 50
-    estimate = Estimate(data.operators, np.zeros((4, 6)), np.zeros(6), np.ones(4, dtype=bool), 1.0)
+    estimate = CurveEstimate(data.operators, np.zeros((4, 6)), np.zeros(6), np.ones(4, dtype=bool), 1.0)
 
     def losses(B, mean_x, mean_y):
         fitted = mean_y + np.einsum("npq,pqr->nr", data.X - mean_x, B)
@@ -104,7 +104,7 @@ def test_without_non_members_or_with_a_diverged_fit_nothing_is_reported():
     everything = run(LocalOptions(max_steps=2), settings=settings, folds=1).scalars
     assert [everything[name] for name in ATTACK] == [None] * len(ATTACK)
     data = make_data(settings)
-    lost = Estimate(1e200 * data.operators, np.zeros((4, 6)), np.zeros(6), np.ones(4, dtype=bool), 1.0)
+    lost = CurveEstimate(1e200 * data.operators, np.zeros((4, 6)), np.zeros(6), np.ones(4, dtype=bool), 1.0)
     with np.errstate(over="ignore"):
         records, references = (data.X, data.Y), [(data.reference_X[0], data.reference_Y[0])]
         found = attack_metrics(lost.predict, records, np.arange(120) > 60, references, reference_model)

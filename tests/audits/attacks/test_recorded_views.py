@@ -21,10 +21,10 @@ from partywise.federation.exchanges.residues import Ring
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
-from partywise.methods.glm.options import BcdOptions, JointOptions, MomentsOptions
+from partywise.methods.glm.options import BcdOptions, GlmMomentsOptions, JointOptions
 from partywise.methods.glm.protocols import bcd, joint, moments
 from partywise.methods.glm.secret_shared_link.plan import PREDICTOR
-from partywise.methods.pca.model import PublicFacts
+from partywise.methods.pca.model import PcaFacts
 from partywise.methods.pca.options import BlockSvdOptions, CorrelationOptions
 from partywise.methods.pca.protocols import block_svd, correlation
 from partywise.privacy.accounted_values import Public
@@ -192,7 +192,7 @@ def test_a4_and_a5_have_no_input_behind_the_shared_link_and_the_released_moments
     groups = [range(2), range(2, 4)]
     shared = JointOptions(solver="lbfgs", link="shared", max_iter=3)
     statistic = {"statistic": Public((0.0, 20.0), DECLARED)}
-    for fit, options, facts in ((joint.fit, shared, {}), (moments.fit, MomentsOptions(dealer="dealer"), statistic)):
+    for fit, options, facts in ((joint.fit, shared, {}), (moments.fit, GlmMomentsOptions(dealer="dealer"), statistic)):
         estimate, run = fitted(fit, X, y, groups, options, family="poisson", facts=facts, epsilon=1.0)
         assert set(clear_vectors(run, 200).values()) == {0}
         seen = np.column_stack(list(estimate.views.values())) if estimate.views else np.zeros((200, 0))
@@ -232,7 +232,7 @@ def unaligned(options, fit):
         Party(name, role, {"X": rng.standard_normal((len(ids), 2)), "ids": ids}, (2 * k, 2 * k + 1))
         for k, ((name, ids), role) in enumerate(zip(groups.items(), ("active", "passive"), strict=True))
     ]
-    public = PublicFacts(("a", "b", "c", "d"), aligned=False)
+    public = PcaFacts(("a", "b", "c", "d"), aligned=False)
     spec = SimpleNamespace(options=options, public=public, study=None, settings=None)
     run = Run(
         parties,

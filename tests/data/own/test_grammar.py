@@ -12,13 +12,12 @@ from partywise.data.own.curves.files import PredictorFile, ResponseFile
 from partywise.data.own.grammar import FileBlock, OwnFiles
 from partywise.data.own.rows import match_records, read_contents, read_files
 from partywise.experiment.configuration.build import build
-from partywise.studies.functional_boosting.own_settings import TableSettings as Curves
-from partywise.studies.label_private.own_settings import OwnSettings as Labels
-from partywise.studies.sliced_inverse_regression.own_settings import OwnSettings as Clients
-from partywise.studies.vertical_glm.own_settings import GlmFile
-from partywise.studies.vertical_glm.own_settings import TableSettings as Glm
-from partywise.studies.vertical_linear.own_settings import TableSettings as Linear
-from partywise.studies.vertical_trees.own_settings import TableSettings as Trees
+from partywise.studies.functional_boosting.own_settings import CurveTableSettings
+from partywise.studies.label_private.own_settings import OwnLabelSettings
+from partywise.studies.sliced_inverse_regression.own_settings import OwnSlicingSettings
+from partywise.studies.vertical_glm.own_settings import GlmFile, GlmTableSettings
+from partywise.studies.vertical_linear.own_settings import LinearTableSettings
+from partywise.studies.vertical_trees.own_settings import TreeTableSettings
 
 COLUMN = {"name": "a", "bounds": [0, 9]}
 TABLES = [
@@ -28,11 +27,11 @@ TABLES = [
 LATE = {"response": "late", "response_party": "bank"}
 CURVE = {"file": "y.csv", "time": "t", "value": "v"}
 GOOD = {
-    Trees: {"id": "n", "tables": TABLES} | LATE,
-    Linear: {"id": "n", "tables": TABLES} | LATE,
-    Glm: {"id": "n", "tables": TABLES, "family": "binomial", "records": "aligned"} | LATE,
-    Labels: {"file": "all.csv", "response": "late", "columns": [COLUMN]},
-    Clients: {
+    TreeTableSettings: {"id": "n", "tables": TABLES} | LATE,
+    LinearTableSettings: {"id": "n", "tables": TABLES} | LATE,
+    GlmTableSettings: {"id": "n", "tables": TABLES, "family": "binomial", "records": "aligned"} | LATE,
+    OwnLabelSettings: {"file": "all.csv", "response": "late", "columns": [COLUMN]},
+    OwnSlicingSettings: {
         "file": "all.csv",
         "party": "p",
         "parties": ["x", "y"],
@@ -41,7 +40,7 @@ GOOD = {
         "edges": [1, 2],
     }
     | {"least": 100},
-    Curves: {
+    CurveTableSettings: {
         "id": "n",
         "domain": [0, 1],
         "response": CURVE,
@@ -91,11 +90,11 @@ def test_columns_at_parties_know_words_for_labels_and_leave_out_what_is_missing(
     tables = [TABLES[0], TABLES[1] | {"id": "key", "delimiter": "|"}]
     given = LATE | {"id": "n", "tables": tables, "delimiter": ";", "marks": ["-9"]}
     given |= {"missing": "drop", "positive": "yes"}
-    settings = build(Trees, given, "settings")
+    settings = build(TreeTableSettings, given, "settings")
     records = match_records(settings, read_files(settings, dict(read_contents(settings))))
     kept = [k for k in range(30) if k not in (3, 8)]
     assert records.ids.tolist() == [str(k) for k in kept]
     np.testing.assert_array_equal(records.labels["y"], [float(k % 3 > 0) for k in kept])
     np.testing.assert_array_equal(records.X, [[k % 7, k % 5] for k in kept])
     with pytest.raises(ConfigError, match="positive is 'yes': it names a class, and the response is a number"):
-        build(Trees, given | {"loss": "RegressionMSELoss"}, "settings")
+        build(TreeTableSettings, given | {"loss": "RegressionMSELoss"}, "settings")

@@ -22,7 +22,7 @@ from partywise.deployment.session.outcome import estimate_places
 from partywise.federation.estimators.estimator import Estimator
 from partywise.federation.estimators.saved_model import plain, value_of_type
 from partywise.federation.place_checks import PlacedRun
-from partywise.methods.trees.model import LEAF, Ensemble, Table, Tree
+from partywise.methods.trees.model import LEAF, Ensemble, StepFunction, Tree
 
 RNG = np.random.default_rng(20240601)
 X = RNG.uniform(-1, 1, size=(160, 4))
@@ -367,7 +367,9 @@ def ensembles(draw) -> Ensemble:
     edges = np.array(sorted(draw(st.sets(FLOATS, min_size=1, max_size=4))))
     values = np.array(draw(st.lists(FLOATS, min_size=len(edges) + 1, max_size=len(edges) + 1)))
     noise = draw(st.sampled_from([None, np.ones(len(edges) + 1)]))
-    return Ensemble(tuple(trees), draw(FLOATS), draw(FLOATS), (Table(1, edges, values, noise),), draw(st.booleans()))
+    return Ensemble(
+        tuple(trees), draw(FLOATS), draw(FLOATS), (StepFunction(1, edges, values, noise),), draw(st.booleans())
+    )
 
 
 @given(ensembles())

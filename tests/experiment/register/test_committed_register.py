@@ -17,7 +17,7 @@ import pytest
 from partywise.experiment.register.numbers import Cubes
 from partywise.experiment.register.printed_source import files, read
 from partywise.experiment.register.register import number_text
-from partywise.experiment.register.table import Row, counts
+from partywise.experiment.register.table import RegisterRow, counts
 from partywise.experiment.register.table import read as read_table
 from partywise.experiment.register.text import closeness, page, sentence
 from partywise.experiment.register.verb import MARKED, fit_notes, notable, notes
@@ -110,7 +110,7 @@ def test_comparisons_that_chance_decides_are_counted():
     ) and f"for the {held} that count" in page(ROWS, [], {}, [])
 
 
-def restated(row: Row) -> str:
+def restated(row: RegisterRow) -> str:
     """The status by the rule from the numbers in the file, for kinds whose numbers are all in it."""
     entry = ENTRIES[row.id]
     ours = (

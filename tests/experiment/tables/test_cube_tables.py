@@ -14,7 +14,7 @@ import toy
 from gathered import gather, make_blocks, table
 from partywise.core.verdicts import STATUSES
 from partywise.experiment.differences.difference import difference
-from partywise.experiment.jobs import Cost, Timings
+from partywise.experiment.jobs import JobCost, Timings
 from partywise.experiment.plan import Plan
 from partywise.experiment.results.attributes import meanings
 from partywise.experiment.results.compare import compare_cubes
@@ -77,7 +77,7 @@ def test_tidy_does_not_depend_on_how_many_fits_become_text_at_a_time(plan, block
 
 
 def test_the_dictionary_has_every_column_of_every_table_and_no_other(gathered, tmp_path):
-    Timings({("one", "clear"): Cost(1, 1.0, 1.0)}).write(tmp_path / "timings.csv")
+    Timings({("one", "clear"): JobCost(1, 1.0, 1.0)}).write(tmp_path / "timings.csv")
     rows, found = table(gathered / "dictionary.csv"), dict[str, list[str]]()
     assert list(rows[0]) == ["table", "column", "meaning", "unit"] and all(all(row.values()) for row in rows)
     for row in rows:

@@ -15,12 +15,12 @@ from partywise.experiment.claims import ClaimSettings
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import read_configuration
-from partywise.experiment.results.columns import Columns
+from partywise.experiment.results.columns import CubeColumns
 from partywise.experiment.tables.page import summary_wide
 from partywise.experiment.tables.run_totals import RunTotals
 from partywise.experiment.tables.summary import summary_rows
 from partywise.experiment.tables.summary_text import summary_text
-from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
+from partywise.studies.sliced_inverse_regression.settings import SimulatedSlicingSettings
 from printed_rows import printed_rows
 from small_cube import assemble, read_block
 
@@ -61,7 +61,7 @@ def test_the_sum_that_the_source_claims_counts_and_not_one_release():
 @pytest.mark.parametrize("n", [2, 100, 500, 1000, 5000, 60_000])
 @pytest.mark.parametrize("screened", [{}, {"p": 20, "active": 5}])
 def test_the_total_of_certified_methods_stays_below_one_over_n(n, screened):
-    settings = SimulatedSettings(model="III", n=n, **screened)
+    settings = SimulatedSlicingSettings(model="III", n=n, **screened)
     kinds = 3 if screened else 2
     assert kinds * settings.release_delta == pytest.approx(settings.delta) and settings.delta < 1 / n
     assert settings.claimed_delta == pytest.approx(kinds * n**-1.1)
@@ -112,7 +112,7 @@ def test_cells_summary_and_page_show_it(tmp_path):
     cube = assemble(made, parts)
     flags = cube["delta_exceeds_1_over_n"].squeeze(drop=True).transpose("case", "method_label").values
     assert np.array_equal(flags == 1, [[True, False], [True, True]])
-    columns = Columns(made)
+    columns = CubeColumns(made)
     for part in parts:
         columns.add(part)
     RunTotals(made, columns).close()

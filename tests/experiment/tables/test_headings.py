@@ -9,7 +9,7 @@ import pytest
 
 import toy
 from partywise.experiment.measures import Heading, Measures, measure
-from partywise.experiment.results.columns import Columns
+from partywise.experiment.results.columns import CubeColumns
 from partywise.experiment.study import available, load
 from partywise.experiment.tables.run_totals import CELL, RUN, RunTotals
 from partywise.experiment.tables.summary import BESIDE, HEADINGS, shown_variables
@@ -69,7 +69,7 @@ def filled(labels: tuple[str, ...], n_variables: int) -> str:
     study = toy.varied(measures=make_dataclass("Filled", own, bases=(Measures,), frozen=True, kw_only=True))
     grid = {"methods": ("noisy",), "replicates": 3, "parties": (1, 2), "folds": 2, "epsilon": (1.0,)}
     plan = toy.toy_plan(study, **dict.fromkeys(labels, grid))
-    columns = Columns(plan)
+    columns = CubeColumns(plan)
     columns.status[:] = 1
     for i, name in enumerate([*names, *(v for v in shown_variables(plan) if v not in names)]):
         columns.number(name)[:] = -1.2345e-100 * (i + 1)

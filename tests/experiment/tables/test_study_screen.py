@@ -16,7 +16,7 @@ from partywise.experiment.cells import STATUS
 from partywise.experiment.measures import Measures, measure
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.plans import read_configuration
-from partywise.experiment.results.columns import Columns
+from partywise.experiment.results.columns import CubeColumns
 from partywise.experiment.tables.screen import _same_but_noise, overview, screen_text
 from partywise.experiment.tables.summary import Slot
 from partywise.experiment.tables.summary_text import summary_text
@@ -37,11 +37,11 @@ figures: []
 
 
 @pytest.fixture
-def made() -> tuple[Plan, Columns]:
+def made() -> tuple[Plan, CubeColumns]:
     return filled(BLOCK)
 
 
-def filled(text: str) -> tuple[Plan, Columns]:
+def filled(text: str) -> tuple[Plan, CubeColumns]:
     """Losses of .1 (open), .2 (good) and .3 (bad) plus .01 times the target; certified is what is claimed."""
     made, columns = invented_columns(plan("label_private", yaml.safe_load(text), 7), 2)
     base = {"open": 0.1, "good": 0.2, "bad": 0.3}
@@ -53,15 +53,15 @@ def filled(text: str) -> tuple[Plan, Columns]:
     return made, columns
 
 
-def put(columns: Columns, block, name: str, values) -> None:
+def put(columns: CubeColumns, block, name: str, values) -> None:
     columns.number(name)[block.first : block.first + math.prod(block.shape)] = np.ravel(values)
 
 
-def block_of(columns: Columns, case: str, method: str):
+def block_of(columns: CubeColumns, case: str, method: str):
     return next(block for block in columns.places.blocks if (block.case, block.method) == (case, method))
 
 
-def lines(made: tuple[Plan, Columns]) -> list[str]:
+def lines(made: tuple[Plan, CubeColumns]) -> list[str]:
     return screen_text(*made).splitlines()
 
 

@@ -11,7 +11,7 @@ from forked import checked, forked
 from partywise.audits.contract import agree
 from partywise.core.randomness import Streams, stream
 from partywise.federation.cipher import Cipher
-from partywise.federation.exchanges.column_sums.layout import CONSTANT, Layout, Part
+from partywise.federation.exchanges.column_sums.layout import CONSTANT, SumGroup, SumLayout
 from partywise.federation.exchanges.column_sums.noisy_moments import noisy_moments
 from partywise.federation.exchanges.column_sums.openings import Chunk, NoisySum
 from partywise.federation.exchanges.sharing import DEALER
@@ -30,9 +30,9 @@ ROWS = (slice(0, 15), slice(15, N))
 NAMES = tuple(f"{part} of chunk {c}" for c in range(2) for part in ("products", "means"))
 
 
-def part(pairs) -> Part:
+def part(pairs) -> SumGroup:
     first, second = np.array(pairs).T
-    return Part(first, second)
+    return SumGroup(first, second)
 
 
 # The last party's last column is multiplied with others only.
@@ -71,7 +71,7 @@ def fit(run: Run):
         told = {"source": "a test", "depends_on": ("features",), "stratum": f"c/{c}"}
         totals = [whole(np.zeros(len(one.first), dtype=int), SQUARES, STEP, **told) for one in PARTS]
         chunks.append(Chunk(rows, tuple(NoisySum(next(names), total, run.epsilon) for total in totals)))
-    layout = Layout(tuple(party.name for party in run.parties), GROUPS, PARTS)
+    layout = SumLayout(tuple(party.name for party in run.parties), GROUPS, PARTS)
     made = noisy_moments(run, run.each(run.parties, local_block), chunks, layout, "analyst")
     return run.gather(("analyst",), run.parties[0], lambda _: NAMES, as_made, made)
 

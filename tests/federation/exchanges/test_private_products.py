@@ -16,7 +16,7 @@ from partywise.audits.contract import agree
 from partywise.core.randomness import Streams, stream
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges.column_sums import openings
-from partywise.federation.exchanges.column_sums.layout import CONSTANT, Layout, Part
+from partywise.federation.exchanges.column_sums.layout import CONSTANT, SumGroup, SumLayout
 from partywise.federation.exchanges.column_sums.openings import Chunk, NoisySum
 from partywise.federation.exchanges.homomorphic.column_products import LARGEST
 from partywise.federation.exchanges.private_products import Encryption, private_products
@@ -34,13 +34,13 @@ GROUPS = ((2, 1), (0,), (3, 4, 5))
 SQUARES = Fraction(2**38)
 
 
-def layout_of(groups) -> Layout:
+def layout_of(groups) -> SumLayout:
     """All products, and in a second part the sums of all columns."""
     size = sum(map(len, groups))
     first, second = np.triu_indices(size)
     parts = (first, second), (np.full(size, CONSTANT), np.arange(size))
     names = tuple(f"p{k}" for k in range(len(groups)))
-    return Layout(names, tuple(groups), tuple(Part(*part) for part in parts))
+    return SumLayout(names, tuple(groups), tuple(SumGroup(*part) for part in parts))
 
 
 def a_run(X, groups=GROUPS, rng_for=None, mu=0.5, kind="sized", rows=None, key_size=512) -> Run:

@@ -10,7 +10,7 @@ from layer_noise import fixed_mu, local_mu
 from partywise.core.randomness import stream
 from partywise.methods.filters.guarantees import epsilon_of, svt_bound
 from partywise.methods.filters.layers.nvflare import percentile
-from partywise.methods.filters.model import PublicFacts
+from partywise.methods.filters.model import FilterFacts
 from partywise.methods.filters.options import FedavgOptions
 from partywise.methods.filters.training import clip_rows, local_updates, percentile_rows, record_gradients
 from partywise.models.links import LOGIT
@@ -113,7 +113,7 @@ def test_options_that_a_layer_does_not_read_are_refused():
 
 
 def test_clients_that_cannot_share_sites_are_refused():
-    facts = PublicFacts(3, (10, 10, 20, 20))
+    facts = FilterFacts(3, (10, 10, 20, 20))
     assert facts.sites(2) == ((2, 10), (2, 20))
     with pytest.raises(ValueError, match="n_parties is 3: it must divide the 4 clients"):
         facts.sites(3)

@@ -11,7 +11,7 @@ from functional_reference import Problem, ReferencePath, make_problem, solve_kro
 from partywise.federation.parties import split_columns
 from partywise.methods.functional.bases import BSplineBasis, FourierBasis
 from partywise.methods.functional.boosting import fit_boosting, fit_joint
-from partywise.methods.functional.moments import Sums, corrected_moments
+from partywise.methods.functional.moments import CurveSums, corrected_moments
 from partywise.methods.functional.path_options import BoostingOptions
 from partywise.methods.functional.paths import PathState, Penalties, Rotation, noise_floor, path_covariances
 from partywise.methods.functional.protocols.common import active_groups
@@ -258,7 +258,7 @@ def test_published_information_criteria_subtract_nothing_or_the_own_term():
 def test_noise_on_the_response_is_left_out_of_debiased_losses():
     """K is corrected by s_y^2, so debiased losses do not move in the mean and raw ones carry s_y^2 Qy."""
     problem = make_problem(13, s=0.4)
-    sums = [Sums.of(problem.flat[rows], problem.Y[rows]) for rows in (problem.in_a, ~problem.in_a)]
+    sums = [CurveSums.of(problem.flat[rows], problem.Y[rows]) for rows in (problem.in_a, ~problem.in_a)]
     parts = [corrected_moments(x, problem.noise, 0.09) for x in (sums[0] + sums[1], *sums)]
     fitted = fit_boosting(*parts, SINGLES, problem.penalties, endless(stop="cv_published"), response_noise=0.09)
     plain = fit(problem, SINGLES, endless(stop="cv_published"))

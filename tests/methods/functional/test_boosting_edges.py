@@ -9,7 +9,7 @@ from boosting_driver import GROUPS, SINGLES, endless, fit
 from curve_functions import predict_curves
 from functional_reference import Problem, make_problem, second_difference_penalty
 from partywise.methods.functional.boosting import fit_boosting, fit_joint
-from partywise.methods.functional.moments import Moments, Sums, block_noise, corrected_moments
+from partywise.methods.functional.moments import CurveMoments, CurveSums, block_noise, corrected_moments
 from partywise.methods.functional.path_options import BoostingOptions
 from partywise.methods.functional.paths import Penalties
 
@@ -259,10 +259,10 @@ def test_moments_of_a_chunked_fit_give_the_same_path():
     problem = make_problem(30, n=150, s=0.4)
     fold = np.arange(150) % 5
     noise = block_noise(problem.s**2, 3, 4)
-    halves: list[Moments] = []
+    halves: list[CurveMoments] = []
     totals = []
     for rows in (problem.in_a, ~problem.in_a):
-        chunks = [Sums.of(problem.flat[rows & (fold == f)], problem.Y[rows & (fold == f)]) for f in range(5)]
+        chunks = [CurveSums.of(problem.flat[rows & (fold == f)], problem.Y[rows & (fold == f)]) for f in range(5)]
         total = chunks[0]
         for chunk in chunks[1:]:
             total = total + chunk

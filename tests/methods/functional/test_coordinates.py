@@ -8,8 +8,7 @@ import pytest
 from partywise.core.randomness import stream
 from partywise.methods.functional.bases import BSplineBasis, FourierBasis, roughness_directions
 from partywise.methods.functional.coordinates import make_coordinates
-from partywise.methods.functional.model import BasisSpec, Estimate
-from partywise.methods.functional.model import PublicFacts as Public
+from partywise.methods.functional.model import BasisSpec, CurveEstimate, CurveFacts
 from partywise.methods.functional.options import CentralOptions, LocalOptions
 from partywise.privacy.statistics.geometry import Ball, mahalanobis
 from protocol_driver import SMALL, make_data, run
@@ -17,7 +16,7 @@ from protocol_driver import SMALL, make_data, run
 
 def public(kind="bspline", domain=(0.0, 1.0), q=8, p=3):
     basis = BasisSpec(kind, domain, q)
-    return Public(basis, basis, np.full(p, 4.0), 5.0, tuple(f"x{j}" for j in range(p)))
+    return CurveFacts(basis, basis, np.full(p, 4.0), 5.0, tuple(f"x{j}" for j in range(p)))
 
 
 BASES = [("bspline", (0.0, 1.0), 8), ("bspline", (0.0, 100.0), 12), ("fourier", (0.0, 24.0), 9)]
@@ -189,7 +188,7 @@ def test_smooth_directions_do_not_depend_on_rounding():
 
 
 def test_prediction_refuses_another_basis_of_the_same_size():
-    fit = Estimate(
+    fit = CurveEstimate(
         np.zeros((1, 6, 6)),
         np.zeros((1, 6)),
         np.zeros(6),

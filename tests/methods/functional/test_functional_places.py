@@ -12,7 +12,7 @@ import pytest
 from forked import checked, forked
 from functional_methods import METHODS
 from partywise.audits.contract import same
-from partywise.methods.functional.options import LocalOptions, MomentsOptions, RoundwiseOptions
+from partywise.methods.functional.options import CurveMomentsOptions, LocalOptions, RoundwiseOptions
 from partywise.studies.functional_boosting.study import STUDY
 from protocol_driver import execution, protocol_of, run
 
@@ -29,7 +29,7 @@ WAYS = {
         "release": ("once", "per_fit"),
     },
     RoundwiseOptions: {"learner": ("predictor", "party"), "memory": ("last", "mean"), "radius": ("public", "quantile")},
-    MomentsOptions: {"learner": ("predictor", "party"), "margin": ("noise", "none")},
+    CurveMomentsOptions: {"learner": ("predictor", "party"), "margin": ("noise", "none")},
 }
 
 

@@ -9,8 +9,8 @@ from functional_reference import solve_kronecker
 from local_release_driver import CLEAN, NOISY
 from partywise.methods.functional.boosting import fit_boosting
 from partywise.methods.functional.coordinates import make_coordinates
-from partywise.methods.functional.moments import Moments
-from partywise.methods.functional.options import CentralOptions, LocalOptions, PublishedOptions
+from partywise.methods.functional.moments import CurveMoments
+from partywise.methods.functional.options import CentralOptions, CurvePublishedOptions, LocalOptions
 from protocol_driver import INF, SMALL, make_data, run
 
 SPLITS = [
@@ -31,7 +31,7 @@ def pooled_moments(X, Y, rows):
     P = X[0].size
     zero = np.zeros((P, P))
     means = X[rows].reshape(rows.sum(), -1).mean(0), Y[rows].mean(0)
-    return Moments(joint[:P, :P], joint[:P, P:], joint[P:, P:], joint[:P, :P], zero, float(rows.sum()), *means)
+    return CurveMoments(joint[:P, :P], joint[:P, P:], joint[P:, P:], joint[:P, :P], zero, float(rows.sum()), *means)
 
 
 def pooled_fit(data, fold, groups, options):
@@ -74,7 +74,7 @@ def test_without_noise_party_learners_equal_the_pooled_fit_of_their_blocks(parti
     [
         NOISY,
         LocalOptions(s_mode="calibrated", rho_total=300.0),
-        PublishedOptions(release="once", max_steps=15),
+        CurvePublishedOptions(release="once", max_steps=15),
         CentralOptions(),
     ],
 )

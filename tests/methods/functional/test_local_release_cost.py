@@ -9,7 +9,7 @@ import pytest
 from local_release_driver import CLEAN, NOISY
 from partywise.core.errors import CertificationError
 from partywise.core.randomness import stream
-from partywise.methods.functional.options import CentralOptions, LocalOptions, PublishedOptions
+from partywise.methods.functional.options import CentralOptions, CurvePublishedOptions, LocalOptions
 from partywise.methods.functional.protocols import common
 from partywise.privacy.accounting.calibration import gaussian_delta, gaussian_epsilon, mu_from_rho
 from partywise.privacy.ledger.ledger import Ledger
@@ -75,7 +75,7 @@ def test_the_classic_formula_overshoots_above_its_range_and_the_ledger_says_so()
 @pytest.mark.parametrize("coordinates", ["raw", "orthonormal"])
 def test_the_published_geometry_costs_more_than_its_formula_says(domain, ratio, digits, coordinates):
     settings = replace(SMALL, p=2, n_basis_x=20, domain=domain)
-    options = PublishedOptions(radius="public", coordinates=coordinates, max_steps=2, min_steps=1)
+    options = CurvePublishedOptions(radius="public", coordinates=coordinates, max_steps=2, min_steps=1)
     done = run(options, settings=settings)
     nominal = float(np.sum(2 * done.data.radius**2 / 0.2**2))
     assert done.total().rho_total / nominal == pytest.approx(ratio, abs=digits)  # four digits

@@ -9,7 +9,7 @@ from error_rates import accepts_covariance, accepts_sigma
 from local_release_driver import NOISY
 from partywise.federation.secure_streams import SecureStreams
 from partywise.methods.functional.boosting import fit_boosting
-from partywise.methods.functional.options import CentralOptions, LocalOptions, PublishedOptions, RoundwiseOptions
+from partywise.methods.functional.options import CentralOptions, CurvePublishedOptions, LocalOptions, RoundwiseOptions
 from partywise.privacy.mechanisms.random import words_of
 from partywise.privacy.secure.table import draw_integers
 from partywise.privacy.statistics.bounded import clip_curves
@@ -75,7 +75,7 @@ def test_the_certified_noise_is_isotropic_in_orthonormal_coordinates():
 
 @pytest.mark.parametrize("coordinates", ["raw", "orthonormal"])
 def test_the_published_noise_has_the_gram_matrix_as_covariance_of_coefficients(coordinates):
-    options = PublishedOptions(s=0.7, radius="public", coordinates=coordinates, max_steps=1, min_steps=1)
+    options = CurvePublishedOptions(s=0.7, radius="public", coordinates=coordinates, max_steps=1, min_steps=1)
     noise = rows_of_noise(options, WIDE)
     gram = make_data(WIDE).basis_x.build().gram
     assert accepts_covariance(noise, 0.49 * gram @ gram)  # M^{1/2} M M^{1/2}
@@ -99,7 +99,7 @@ def test_the_moments_subtract_the_noise_that_was_added(monkeypatch):
         return fit_boosting(train, *args, **kwargs)
 
     monkeypatch.setattr("partywise.methods.functional.protocols.curves.fit_boosting", recording)
-    for options in (NOISY, PublishedOptions(radius="public", max_steps=2, min_steps=1)):
+    for options in (NOISY, CurvePublishedOptions(radius="public", max_steps=2, min_steps=1)):
         run(options)
     gram = make_data().basis_x.build().gram
     assert np.array_equal(seen[0].noise, 0.4**2 * np.eye(24))
@@ -141,8 +141,8 @@ def test_noise_is_drawn_from_these_addresses_and_no_others():
 @pytest.mark.parametrize("options", [
     LocalOptions(s_mode="calibrated", radius="dp_quantile", sy=0.5, y_radius=3.0, max_steps=3),
     LocalOptions(s_mode="calibrated", calibration="classic", radius="dp_quantile", max_steps=3),
-    PublishedOptions(radius="public", max_steps=2, min_steps=1),
-    PublishedOptions(radius="public", coordinates="orthonormal", max_steps=2, min_steps=1),
+    CurvePublishedOptions(radius="public", max_steps=2, min_steps=1),
+    CurvePublishedOptions(radius="public", coordinates="orthonormal", max_steps=2, min_steps=1),
     CentralOptions(s=1e-7),
     RoundwiseOptions(s=0.4, coordinates="raw", max_steps=3),
 ], ids=str)  # fmt: skip

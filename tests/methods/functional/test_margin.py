@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from partywise.methods.functional.margin import Improvement
-from partywise.methods.functional.moments import Sums
-from partywise.methods.functional.options import MomentsOptions
+from partywise.methods.functional.moments import CurveSums
+from partywise.methods.functional.options import CurveMomentsOptions
 from partywise.methods.functional.protocols.moments import ReleasedChunk, active_moments, active_noise
 from partywise.privacy.statistics.isometry import to_matrix
 from protocol_driver import INF, make_data, run
 
-NEW, OLD = MomentsOptions(cipher="sized"), MomentsOptions(cipher="sized", margin="none")
+NEW, OLD = CurveMomentsOptions(cipher="sized"), CurveMomentsOptions(cipher="sized", margin="none")
 
 
 def shares(options, epsilon, replicates=8):
@@ -45,7 +45,7 @@ def test_the_stated_variance_is_that_of_the_change_of_the_loss():
     X, Y = data.X.reshape(len(data.X), -1)[:, :6] + 0.7, data.Y[:, :3] + 2.0
     P, sd = X.shape[1], {"zz": 3.0, "zy": 2.0, "mean": 1.5}
     B = rng.normal(size=(P, Y.shape[1]))
-    clean = [Sums.of(X[start::4], Y[start::4]) for start in range(4)]
+    clean = [CurveSums.of(X[start::4], Y[start::4]) for start in range(4)]
 
     def noisy(sums):
         xx = to_matrix(sd["zz"] * rng.normal(size=P * (P + 1) // 2), P)

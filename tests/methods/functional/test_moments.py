@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partywise.methods.functional.moments import Sums, block_noise, corrected_moments, project, stabilize_published
+from partywise.methods.functional.moments import CurveSums, block_noise, corrected_moments, project, stabilize_published
 
 DRAWS = 2000
 FIELDS = ("n", "x", "y", "xx", "xy", "yy")
@@ -17,7 +17,7 @@ def records(seed: int, n: int = 60, size: int = 6, qy: int = 3) -> tuple[np.ndar
     return X, X[:, :qy] + rng.standard_normal((n, qy)) + 2.0
 
 
-def assert_same_sums(left: Sums, right: Sums) -> None:
+def assert_same_sums(left: CurveSums, right: CurveSums) -> None:
     for name in FIELDS:
         a, b = np.asarray(getattr(left, name)), np.asarray(getattr(right, name))
         assert np.abs(a - b).max() <= 1e-12 * np.abs(b).max(), name
@@ -28,8 +28,8 @@ def assert_same_sums(left: Sums, right: Sums) -> None:
 def test_chunked_sums_equal_the_whole(seed, labels):
     labels = np.array(labels)
     X, Y = records(seed, n=len(labels))
-    whole = Sums.of(X, Y)
-    chunks = [Sums.of(X[labels == c], Y[labels == c]) for c in range(5)]
+    whole = CurveSums.of(X, Y)
+    chunks = [CurveSums.of(X[labels == c], Y[labels == c]) for c in range(5)]
     total = chunks[0]
     for chunk in chunks[1:]:
         total = total + chunk
@@ -39,7 +39,7 @@ def test_chunked_sums_equal_the_whole(seed, labels):
 def test_moments_match_numpy_and_carry_their_correction():
     X, Y = records(2)
     noise = block_noise(np.array([0.1, 0.4, 0.0]), 2, 3)
-    moments = corrected_moments(Sums.of(X, Y), noise, response_noise=0.25)
+    moments = corrected_moments(CurveSums.of(X, Y), noise, response_noise=0.25)
     joint = np.cov(np.hstack([X, Y]).T)
     np.testing.assert_allclose(moments.raw, joint[:6, :6], rtol=1e-11)
     np.testing.assert_allclose(moments.G, joint[:6, :6] - np.diag([0.1, 0.1, 0.4, 0.4, 0.0, 0.0]), rtol=1e-11)
@@ -56,7 +56,7 @@ def test_moments_match_numpy_and_carry_their_correction():
 def test_a_shift_of_the_curves_changes_means_only():
     X, Y = records(3)
     noise = block_noise(np.zeros(3), 2, 3)
-    here, there = (corrected_moments(Sums.of(X + d, Y - d), noise) for d in (0.0, 5.0))
+    here, there = (corrected_moments(CurveSums.of(X + d, Y - d), noise) for d in (0.0, 5.0))
     for name in ("G", "H", "K"):
         np.testing.assert_allclose(getattr(there, name), getattr(here, name), atol=1e-11)
     np.testing.assert_allclose(there.mean_x - here.mean_x, 5.0, rtol=1e-12)
@@ -72,7 +72,7 @@ def test_corrected_moments_are_unbiased_and_uncorrected_ones_are_not(shape):
     """2000 releases of the same clean records: |z| < 4 with the correction, the bias is s^2 without."""
     s, sy, q, p = np.array([0.5, 1.0, 1.5]), 0.8, 2, 3
     X, Y = records(4, n=40)
-    clean = corrected_moments(Sums.of(X, Y), np.zeros((6, 6)))
+    clean = corrected_moments(CurveSums.of(X, Y), np.zeros((6, 6)))
     unit = np.eye(q) if shape == "isotropic" else np.array([[1.0, 0.3], [0.3, 0.5]])
     factor = np.linalg.cholesky(unit)
     variances = s**2 if shape == "isotropic" else s[:, None, None] ** 2 * unit
@@ -81,7 +81,7 @@ def test_corrected_moments_are_unbiased_and_uncorrected_ones_are_not(shape):
     draws = []
     for _ in range(DRAWS):
         E = (s[:, None] * (rng.standard_normal((40, p, q)) @ factor.T)).reshape(40, -1)
-        released = Sums.of(X + E, Y + sy * rng.standard_normal(Y.shape))
+        released = CurveSums.of(X + E, Y + sy * rng.standard_normal(Y.shape))
         draws.append(corrected_moments(released, noise, response_noise=sy**2))
     G, raw, H, K = (np.stack([getattr(d, name) for d in draws]) for name in ("G", "raw", "H", "K"))
     for sample, truth in ((G, clean.G), (H, clean.H), (K, clean.K)):
@@ -98,11 +98,11 @@ def test_dividing_by_n_would_be_seen():
     """The correction belongs to the divisor n - 1: with n the mean of the draws is off by more than four errors."""
     X, Y = records(6, n=6)
     noise = block_noise(np.full(3, 4.0), 2, 3)
-    clean = corrected_moments(Sums.of(X, Y), np.zeros((6, 6)))
+    clean = corrected_moments(CurveSums.of(X, Y), np.zeros((6, 6)))
     rng = np.random.default_rng(7)
     sample = np.stack(
         [
-            np.diagonal(corrected_moments(Sums.of(X + 2 * rng.standard_normal(X.shape), Y), noise).raw)
+            np.diagonal(corrected_moments(CurveSums.of(X + 2 * rng.standard_normal(X.shape), Y), noise).raw)
             for _ in range(DRAWS)
         ]
     )
@@ -150,20 +150,20 @@ X6, Y3 = records(9, n=5)
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Sums.of(X6, Y3[:4]), r"X has shape \(5, 6\) and Y \(4, 3\): give \(n, P\) and \(n, Qy\)"),
-        (lambda: Sums.of(X6[0], Y3), r"X has shape \(6,\) and Y \(5, 3\)"),
-        (lambda: Sums.of(X6, Y3[:, 0]), r"X has shape \(5, 6\) and Y \(5,\)"),
+        (lambda: CurveSums.of(X6, Y3[:4]), r"X has shape \(5, 6\) and Y \(4, 3\): give \(n, P\) and \(n, Qy\)"),
+        (lambda: CurveSums.of(X6[0], Y3), r"X has shape \(6,\) and Y \(5, 3\)"),
+        (lambda: CurveSums.of(X6, Y3[:, 0]), r"X has shape \(5, 6\) and Y \(5,\)"),
         (lambda: block_noise(np.ones(3), 2, 4), r"noise_var has shape \(3,\): give one variance .* 4 predictors"),
         (lambda: block_noise(np.ones((3, 2)), 2, 3), r"noise_var has shape \(3, 2\): give one variance"),
         (lambda: block_noise(np.array([1.0, -1.0]), 2, 2), r"noise_var holds a negative or non-finite variance"),
         (lambda: block_noise(np.array([1.0, np.nan]), 2, 2), r"noise_var holds a negative or non-finite variance"),
         (lambda: block_noise(np.ones((2, 3, 3)), 2, 2), r"noise_var has blocks of shape \(3, 3\): they must be 2"),
         (
-            lambda: corrected_moments(Sums.of(X6[:1], Y3[:1]), np.zeros((6, 6))),
+            lambda: corrected_moments(CurveSums.of(X6[:1], Y3[:1]), np.zeros((6, 6))),
             r"n is 1: second moments need at least 2 records",
         ),
         (
-            lambda: corrected_moments(Sums.of(X6, Y3), np.zeros((3, 3))),
+            lambda: corrected_moments(CurveSums.of(X6, Y3), np.zeros((3, 3))),
             r"the noise has shape \(3, 3\): the moments are \(6, 6\)",
         ),
     ],
@@ -179,4 +179,4 @@ def test_non_finite_curves_are_named(which, value):
     X, Y = X6.copy(), Y3.copy()
     (X if which == "X" else Y)[2, 1] = value
     with pytest.raises(ValueError, match=rf"{which} .*non-finite"):
-        Sums.of(X, Y)
+        CurveSums.of(X, Y)

@@ -16,10 +16,10 @@ from partywise.federation.exchanges.residues import Ring
 from partywise.federation.run import per_place
 from partywise.federation.secure_streams import SecureStreams
 from partywise.methods.functional.margin import ReleasedNoise
-from partywise.methods.functional.moments import Sums, corrected_moments
-from partywise.methods.functional.options import LocalOptions, MomentsOptions
+from partywise.methods.functional.moments import CurveSums, corrected_moments
+from partywise.methods.functional.options import CurveMomentsOptions, LocalOptions
 from partywise.methods.functional.protocols.aggregation import aggregation
-from partywise.methods.functional.protocols.common import Plan
+from partywise.methods.functional.protocols.common import CurvePlan
 from partywise.methods.functional.protocols.moments import ReleasedChunk, active_moments, local_curves, local_steps
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.ledger.ledger import Ledger
@@ -28,9 +28,9 @@ from partywise.privacy.statistics.bounded import clip_curves
 from partywise.privacy.statistics.isometry import to_matrix, to_vector
 from protocol_driver import DELTA, INF, SMALL, execution, make_data, protocol_of, run
 
-MOMENTS = MomentsOptions(max_steps=30, dealer="dealer")
+MOMENTS = CurveMomentsOptions(max_steps=30, dealer="dealer")
 # Noise of either party of a product, at keys that close nothing.
-ALONE = MomentsOptions(max_steps=30, cipher="sized")
+ALONE = CurveMomentsOptions(max_steps=30, cipher="sized")
 BOTH = pytest.mark.parametrize("options", [MOMENTS, ALONE], ids=["dealer", "no dealer"])
 EPSILON = 200.0
 # Radii that clip nothing: the largest norms of the small case are below them.
@@ -163,7 +163,7 @@ def test_the_noise_of_the_mean_is_taken_out_of_the_second_moments():
     n, sd, draws = 20, 15.0, 2000
     X = stream(1, "X").standard_normal((2 * n, 2))
     truth = np.cov(X, rowvar=False)
-    parts = [Sums.of(X[half], X[half]) for half in (slice(0, n), slice(n, None))]
+    parts = [CurveSums.of(X[half], X[half]) for half in (slice(0, n), slice(n, None))]
     noise = stream(1, "noise").standard_normal((draws, 2, 2)) * sd
     found = []
     for pair in noise:
@@ -297,7 +297,7 @@ def test_noise_levels_without_a_dealer_are_those_that_are_drawn():
         data, values = make_data(SMALL, replicate), []
         for epsilon in (5.0, INF):
             one = execution(ALONE, data=data, epsilon=epsilon, parties=2, replicate=replicate)
-            plan = Plan.of(one)
+            plan = CurvePlan.of(one)
             sums = sums if epsilon == INF else aggregation(plan, one.spec.public.response_radius, data.Y.shape[1])
             columns = {one.parties[0].name: one.at(one.parties[0], local_steps, sums)}
             columns |= {party.name: one.at(party, local_curves, sums) for party in one.parties[1:]}
@@ -326,7 +326,7 @@ def silent(chunks):
 
 def test_the_variance_of_a_change_counts_entries_of_two_owners_twice():
     B, owners = stream(1, "B").standard_normal((6, 3)), (np.arange(2), np.arange(2, 6))
-    moments = Sums.of(*(stream(1, name).standard_normal((9, k)) for name, k in (("x", 6), ("y", 3))))
+    moments = CurveSums.of(*(stream(1, name).standard_normal((9, k)) for name, k in (("x", 6), ("y", 3))))
     made = corrected_moments(moments, np.zeros((6, 6)))
     once, twice = (ReleasedNoise((2.0, 2.0), (0.0, 0.0), (0.0, 0.0), 0.0, own) for own in ((), owners))
     copies = np.full((6, 6), 2.0)

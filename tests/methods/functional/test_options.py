@@ -13,13 +13,13 @@ from partywise.experiment.configuration.build import build
 from partywise.methods.functional.options import (
     BaselineOptions,
     CentralOptions,
+    CurveMomentsOptions,
+    CurvePublishedOptions,
     LocalOptions,
-    MomentsOptions,
-    PublishedOptions,
     RoundwiseOptions,
 )
 from partywise.methods.functional.path_options import PathOptions
-from partywise.studies.functional_boosting.settings import SimulatedSettings
+from partywise.studies.functional_boosting.settings import SimulatedCurveSettings
 from protocol_driver import SMALL, make_data, run
 
 EPSILON = 500.0
@@ -132,15 +132,15 @@ ROUNDS |= {
 }
 # Options of another protocol that these do not offer.
 ABSENT = {
-    MomentsOptions: {"score", "sse", "df"},
+    CurveMomentsOptions: {"score", "sse", "df"},
     RoundwiseOptions: {"noise", "geometry", "release", "sy", "y_radius", "radius_rho", "stop", "sse", "update", "score"}
     | {"crossfit", "stabiliser", "alpha", "ridge", "h_ridge", "df"},
     CentralOptions: set(WALK),
 }
 TABLES = {
     LocalOptions: (NOISY | PATH, LOCAL | WALK),
-    PublishedOptions: ({"max_steps": 20}, PUBLISHED),
-    MomentsOptions: (PATH | {"cipher": "sized"}, MOMENTS),
+    CurvePublishedOptions: ({"max_steps": 20}, PUBLISHED),
+    CurveMomentsOptions: (PATH | {"cipher": "sized"}, MOMENTS),
     RoundwiseOptions: (NOISY | {"max_steps": 20}, ROUNDS),
     CentralOptions: (NOISY, LOCAL),
     BaselineOptions: (
@@ -225,8 +225,8 @@ def test_options_without_their_company_are_refused(options, name):
 
 
 def test_the_target_of_the_grid_is_used_where_noise_is_calibrated_to_it_and_only_there():
-    assert LocalOptions(s_mode="calibrated").uses_epsilon and PublishedOptions(s_mode="calibrated").uses_epsilon
-    assert MomentsOptions().uses_epsilon and RoundwiseOptions(s_mode="calibrated").uses_epsilon
+    assert LocalOptions(s_mode="calibrated").uses_epsilon and CurvePublishedOptions(s_mode="calibrated").uses_epsilon
+    assert CurveMomentsOptions().uses_epsilon and RoundwiseOptions(s_mode="calibrated").uses_epsilon
     unused = [LocalOptions(), LocalOptions(s_mode="calibrated", rho_total=3.0), BaselineOptions(), CentralOptions()]
     unused.append(LocalOptions(s_mode="calibrated", noise="none"))
     assert not any(options.uses_epsilon for options in unused)
@@ -254,7 +254,12 @@ def test_settings_of_the_generator_change_the_data():
         "domain": (0.0, 24.0),
     }
     # The other settings act later: split and groups on the parties, fold_rule on the folds (test_cases.py).
-    assert {entry.name for entry in fields(SimulatedSettings)} - set(other) == {"basis", "split", "groups", "fold_rule"}
+    assert {entry.name for entry in fields(SimulatedCurveSettings)} - set(other) == {
+        "basis",
+        "split",
+        "groups",
+        "fold_rule",
+    }
     for name, value in other.items():
         made = make_data(replace(SMALL, **{name: value}))
         same = all(

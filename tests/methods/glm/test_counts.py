@@ -10,7 +10,7 @@ from glm_driver import records
 from partywise.core.randomness import stream
 from partywise.methods.glm.exact import fit_glm
 from partywise.methods.glm.noisy_statistics.counts import Cumulants, cumulants
-from partywise.methods.glm.noisy_statistics.moments import Moments, Scale
+from partywise.methods.glm.noisy_statistics.moments import MomentScale, NoisyMoments
 from partywise.methods.glm.noisy_statistics.submodels import coefficients
 from partywise.models.families import FAMILIES
 from partywise.privacy.statistics.isometry import to_vector
@@ -19,15 +19,15 @@ POISSON = FAMILIES["poisson"]
 N = 5000
 
 
-def moments(X: np.ndarray, y: np.ndarray, location: np.ndarray, scale: np.ndarray) -> Moments:
+def moments(X: np.ndarray, y: np.ndarray, location: np.ndarray, scale: np.ndarray) -> NoisyMoments:
     """Without noise, the radius so large that nothing is clipped."""
     n, p = X.shape
     z = (X - location) / scale
     radius = max(1.4 * np.sqrt(p), float(np.linalg.norm(z, axis=1).max()))
-    public = Scale(radius, p, y.max() / 2, y.max() / 2)
+    public = MomentScale(radius, p, y.max() / 2, y.max() / 2)
     v = np.column_stack([z, public.weight * (y - public.center)])
     vector = np.concatenate([to_vector(v.T @ v), np.sqrt(2) * public.constant * v.sum(axis=0)]) / n
-    return Moments.of(vector, n, 0.0, np.ones((len(location) + 1,) * 2), public, location, scale)
+    return NoisyMoments.of(vector, n, 0.0, np.ones((len(location) + 1,) * 2), public, location, scale)
 
 
 def excess(X: np.ndarray, y: np.ndarray, beta: np.ndarray) -> float:
@@ -49,7 +49,7 @@ def counts(X: np.ndarray, slopes: np.ndarray, seed: int) -> np.ndarray:
     return stream(seed, "counts").poisson(np.exp(np.minimum(eta, np.log(60)))).astype(float)
 
 
-def normal_formula(found: Moments) -> np.ndarray:
+def normal_formula(found: NoisyMoments) -> np.ndarray:
     """Coefficients of a normal linear predictor: b / mean y, less half its variance."""
     p = len(found.mean) - 1
     slopes = np.linalg.solve(found.block(range(p)), found.covariance[:p, p]) / found.response

@@ -10,7 +10,7 @@ from glm_driver import FAMILIES, records
 from glm_oracle import oracle
 from partywise.methods.glm import diagnostics as d
 from partywise.methods.glm.exact import fit_glm
-from partywise.methods.glm.records import Response
+from partywise.methods.glm.records import WeightedResponse
 from partywise.models.families import FAMILIES as OBJECTS
 
 DRAWN = ("gaussian", "gamma", "inverse_gaussian")
@@ -21,7 +21,7 @@ def fit_of(family, *, more=False, dispersion="family", ridge=0.0, n=150, p=4):
     X, y = records(family, n, p)
     rng = np.random.default_rng(2)
     weights, offset = (rng.choice([0.0, 0.5, 1.0, 3.0], n), rng.normal(0, 0.3, n)) if more else (None, None)
-    response = Response(y, OBJECTS[family], weights, offset)
+    response = WeightedResponse(y, OBJECTS[family], weights, offset)
     fit = fit_glm(X, y, family, weights=weights, offset=offset, ridge=ridge)
     sums = d.sums_of(response, fit.eta)
     found = d.diagnose(sums, fit.information, fit.scaling, family, ridge=ridge, dispersion=dispersion)
@@ -111,7 +111,7 @@ def test_both_criteria_of_the_specification():
     likelihood = -1000 / 2 * (np.log(2 * np.pi * 1067.1 / 1000) + 1)
     assert abs(d.aic(likelihood, 12, "gaussian") - 2928.8) < 0.05
     y = np.sqrt(1067.1 / 1000) * np.tile([1.0, -1.0], 500)
-    sums = d.sums_of(Response(y, OBJECTS["gaussian"]), np.zeros(1000))
+    sums = d.sums_of(WeightedResponse(y, OBJECTS["gaussian"]), np.zeros(1000))
     assert abs(d.aic(sums.log_likelihood, 12, "gaussian") - 2928.8) < 0.05
 
 
@@ -121,7 +121,7 @@ def test_the_published_criterion_depends_on_the_unit_of_the_response(family, pow
     found = []
     for unit in (1.0, 100.0):
         fits = [fit_glm(X[:, :p], unit * y, family) for p in (2, 4)]
-        sums = [d.sums_of(Response(unit * y, OBJECTS[family]), fit.eta) for fit in fits]
+        sums = [d.sums_of(WeightedResponse(unit * y, OBJECTS[family]), fit.eta) for fit in fits]
         found.append((sums, [d.aic(one.log_likelihood, q, family) for one, q in zip(sums, (3, 5), strict=True)]))
     (first, criteria), (second, rescaled) = found
     assert np.isclose(second[1].deviance, 100.0**power * first[1].deviance, rtol=1e-9)
@@ -144,7 +144,7 @@ def test_what_is_undefined_is_none():
     X, y = records("gaussian", 4, 5)
     fit = fit_glm(X, y, "gaussian", ridge=1.0)
     found = d.diagnose(
-        d.sums_of(Response(y, OBJECTS["gaussian"]), fit.eta),
+        d.sums_of(WeightedResponse(y, OBJECTS["gaussian"]), fit.eta),
         fit.information,
         fit.scaling,
         "gaussian",
@@ -152,6 +152,6 @@ def test_what_is_undefined_is_none():
         dispersion="family",
     )
     assert found.dispersion is None and found.standard_errors is None and found.aic is not None
-    assert np.isnan(d.sums_of(Response(y, OBJECTS["gaussian"]), y).log_likelihood)
+    assert np.isnan(d.sums_of(WeightedResponse(y, OBJECTS["gaussian"]), y).log_likelihood)
     with pytest.raises(ValueError, match=r"level=1\.5"):
         d.wald(fit.coefficients, np.ones(6), None, 1.5)

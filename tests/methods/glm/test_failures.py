@@ -13,7 +13,7 @@ from party_tables import arrays
 from partywise.data.descriptions import TABLES
 from partywise.methods.glm.diagnostics import deviance_r2, diagnose, sums_of, wald
 from partywise.methods.glm.exact import fit_glm
-from partywise.methods.glm.records import Response
+from partywise.methods.glm.records import WeightedResponse
 from partywise.models.families import FAMILIES
 
 # Share of the deviance that is explained, as the specification measured it (section 12).
@@ -50,7 +50,7 @@ def test_every_table_is_fitted_as_by_statsmodels(table, response, family):
     assert falls(newton) and falls(lbfgs)
     assert np.abs(lbfgs.beta - newton.beta).max() <= 1e-8 * np.abs(newton.beta).max()
     found = diagnose(
-        sums_of(Response(y, FAMILIES[family]), newton.eta),
+        sums_of(WeightedResponse(y, FAMILIES[family]), newton.eta),
         newton.information,
         newton.scaling,
         family,
@@ -169,10 +169,10 @@ def test_records_without_weight_may_lie_anywhere():
     X = np.vstack([X, [[1e3, -1e3], [-1e5, 0.0]]])
     y, weights = np.append(y, [1e-9, 1e9]), np.append(np.ones(60), [0.0, 0.0])
     fit = fit_glm(X, y, "inverse_gaussian", weights=weights)
-    found = sums_of(Response(y, FAMILIES["inverse_gaussian"], weights), fit.eta)
+    found = sums_of(WeightedResponse(y, FAMILIES["inverse_gaussian"], weights), fit.eta)
     alone = fit_glm(X[:60], y[:60], "inverse_gaussian")
     assert fit.status == "ok" and np.allclose(fit.coefficients, alone.coefficients, rtol=0, atol=1e-9)
-    expected = sums_of(Response(y[:60], FAMILIES["inverse_gaussian"]), alone.eta)
+    expected = sums_of(WeightedResponse(y[:60], FAMILIES["inverse_gaussian"]), alone.eta)
     assert np.allclose(found, expected, rtol=1e-9)
 
 
@@ -180,7 +180,7 @@ def test_a_constant_column_under_a_ridge_has_no_test():
     X, y = records("gaussian", 40, 2)
     X = np.column_stack([X, np.full(40, 5.0)])
     fit = fit_glm(X, y, "gaussian", ridge=1e-3)
-    sums = sums_of(Response(y, FAMILIES["gaussian"]), fit.eta)
+    sums = sums_of(WeightedResponse(y, FAMILIES["gaussian"]), fit.eta)
     found = diagnose(sums, fit.information, fit.scaling, "gaussian", ridge=1e-3, dispersion="family")
     tests = wald(fit.coefficients, found.standard_errors, found.df_residual)
     assert fit.coefficients[3] == 0 and found.standard_errors[3] == 0 and np.isnan(tests.p_values[3])

@@ -10,7 +10,7 @@ import pytest
 import partywise as pw
 from partywise.core.randomness import stream
 from partywise.methods.glm.noisy_statistics.intervals import clipped_share, intervals_of, share_beyond
-from partywise.methods.glm.noisy_statistics.moments import Moments, Scale
+from partywise.methods.glm.noisy_statistics.moments import MomentScale, NoisyMoments
 from partywise.methods.glm.noisy_statistics.scaling import default_radius
 from partywise.models.intervals import Intervals
 from partywise.privacy.accounting.calibration import gdp_mu
@@ -29,12 +29,14 @@ def records(n: int, rng: np.random.Generator, slopes: np.ndarray = SLOPES, depen
 
 def released(
     seed: int, epsilon: float = 2.0, n: int = N, slopes: np.ndarray = SLOPES, radii: Sequence[float] = (), **more: float
-) -> Moments:
+) -> NoisyMoments:
     """Moments of records with the noise of a target; as many parties as radii, by default one."""
     p, rng = len(slopes), stream(seed, "moments")
     sizes = np.array_split(np.arange(p), max(len(radii), 1))
     blocks = [(tuple(map(int, own)), radius) for own, radius in zip(sizes, radii or [default_radius(p)], strict=True)]
-    public = Scale(float(np.linalg.norm([radius for _, radius in blocks])), p, 1.0, HALF_WIDTH, blocks=tuple(blocks))
+    public = MomentScale(
+        float(np.linalg.norm([radius for _, radius in blocks])), p, 1.0, HALF_WIDTH, blocks=tuple(blocks)
+    )
     X, y = records(n, rng, slopes, **more)
     for own, radius in blocks:
         X[:, own] *= np.minimum(1, radius / np.linalg.norm(X[:, own], axis=1))[:, None]
@@ -42,7 +44,9 @@ def released(
     exact = np.concatenate([to_vector(v.T @ v / n), np.sqrt(2) * public.constant * v.mean(axis=0)])
     sd = float(np.sqrt(2) * public.length**2 / n / gdp_mu(epsilon, 1e-5))
     zeros, ones = np.zeros(p), np.ones(p)
-    return Moments.of(exact + sd * rng.standard_normal(len(exact)), n, sd, np.ones((p + 1,) * 2), public, zeros, ones)
+    return NoisyMoments.of(
+        exact + sd * rng.standard_normal(len(exact)), n, sd, np.ones((p + 1,) * 2), public, zeros, ones
+    )
 
 
 @pytest.mark.parametrize(("epsilon", "n"), [(2.0, 2000), pytest.param(8.0, 20_000, marks=pytest.mark.statistical)])
@@ -57,7 +61,7 @@ def test_intervals_hold_the_slopes_of_unclipped_columns_as_often_as_they_say(eps
     if n > N:
         return
     blind = [
-        intervals_of(Moments.of(vector_of(m), n, 0.0, m.copies, m.public, m.location, m.scale), "gaussian")
+        intervals_of(NoisyMoments.of(vector_of(m), n, 0.0, m.copies, m.public, m.location, m.scale), "gaussian")
         for m in given
     ]
     assert np.mean([one.coverage(truth) for one in blind]) < 0.8
@@ -98,14 +102,14 @@ def test_the_share_beyond_a_radius_is_that_of_drawn_records(p, radius, shift):
     assert share_beyond(mean, root @ root.T, radius) == pytest.approx(drawn, rel=0.15, abs=0.002)
 
 
-def vector_of(moments: Moments) -> np.ndarray:
+def vector_of(moments: NoisyMoments) -> np.ndarray:
     means = np.sqrt(2) * moments.public.constant * moments.mean
     return np.concatenate([to_vector(moments.second), means])
 
 
 def test_they_are_in_the_units_of_the_columns():
     one = released(3)
-    other = Moments.of(vector_of(one), N, one.sd, one.copies, one.public, np.full(5, 2.0), np.full(5, 10.0))
+    other = NoisyMoments.of(vector_of(one), N, one.sd, one.copies, one.public, np.full(5, 2.0), np.full(5, 10.0))
     bounds, moved = intervals_of(one, "gaussian"), intervals_of(other, "gaussian")
     np.testing.assert_allclose(moved.centre[1:], bounds.centre[1:] / 10)
     np.testing.assert_allclose(moved.standard_errors[1:], bounds.standard_errors[1:] / 10)

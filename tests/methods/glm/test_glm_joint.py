@@ -20,7 +20,7 @@ from partywise.methods.glm.diagnostics import diagnose, sums_of
 from partywise.methods.glm.exact import fit_glm as pooled
 from partywise.methods.glm.options import JointOptions
 from partywise.methods.glm.protocols import joint
-from partywise.methods.glm.records import Response
+from partywise.methods.glm.records import WeightedResponse
 from partywise.models.families import FAMILIES as OBJECTS
 
 NEWTON = JointOptions()
@@ -69,7 +69,7 @@ def test_weights_offset_ridge_and_dispersion_count(family, solver):
         options = replace(SOLVERS[solver], ridge=ridge, dispersion="pearson", tolerance=1e-9)
         found, _ = fitted(joint.fit, X, y, [[3, 0], [4, 1], [2]], options, family=family, block=block)
         fit = pooled(X, y, family, ridge=ridge, tolerance=1e-10, **block)
-        sums = sums_of(Response(y, OBJECTS[family], **block), fit.eta)
+        sums = sums_of(WeightedResponse(y, OBJECTS[family], **block), fit.eta)
         terms = {"ridge": ridge, "dispersion": "pearson"}
         expected = diagnose(sums, fit.information, fit.scaling, family, **terms)
         assert close(found.coefficients, fit.coefficients)

@@ -21,10 +21,10 @@ from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
 from partywise.methods.glm.noisy_statistics import moment_plan
-from partywise.methods.glm.noisy_statistics.moment_plan import Plan
+from partywise.methods.glm.noisy_statistics.moment_plan import MomentPlan
 from partywise.methods.glm.noisy_statistics.scaling import default_radius
 from partywise.methods.glm.noisy_statistics.submodels import coefficients
-from partywise.methods.glm.options import MomentsOptions
+from partywise.methods.glm.options import GlmMomentsOptions
 from partywise.methods.glm.protocols.moments import fit, local_steps
 from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.mechanisms.noise_shares import NoiseShares
@@ -33,7 +33,7 @@ from partywise.privacy.statistics.whole import gram_squares
 
 GROUPS = ((1, 3), (0, 4, 5), (2,))
 # Noise in the shares of a dealer; noise of either party of a product, at keys that close nothing.
-DEALT, ALONE = MomentsOptions(dealer="dealer"), MomentsOptions(cipher="sized")
+DEALT, ALONE = GlmMomentsOptions(dealer="dealer"), GlmMomentsOptions(cipher="sized")
 BOTH = pytest.mark.parametrize("options", [DEALT, ALONE], ids=["dealer", "no dealer"])
 RANGES = {"gaussian": (-5.0, 7.0), "binomial": (0.0, 1.0), "poisson": (0.0, 20.0)}
 WIDE = {name: Public(30.0, DECLARED) for name in ("active", "passive 1", "passive 2")}
@@ -55,7 +55,7 @@ def least_squares(X: np.ndarray, t: np.ndarray) -> np.ndarray:
 
 def in_steps(X: np.ndarray, y: np.ndarray, run: Run) -> tuple[np.ndarray, np.ndarray]:
     """Columns and responses as they are multiplied: whole steps inside their radii."""
-    plan, public = Plan.of(run, len(X)), run.spec.public
+    plan, public = MomentPlan.of(run, len(X)), run.spec.public
     V = steps_of(X, y, run, plan) * plan.step
     X = V[:, :-1] * public.scale.value + public.location.value
     return X, plan.scale.center + V[:, -1] / plan.scale.weight
@@ -80,9 +80,9 @@ def test_blocks_and_the_response_are_clipped_to_what_is_declared():
     X, t = in_steps(X, y, run)
     np.testing.assert_allclose(estimate.coefficients, least_squares(X, t), atol=1e-9)
     # An entry is as far as a step and a half from what was declared: the few that lie beyond are rounded inwards.
-    step = Plan.of(run, 200).step
+    step = MomentPlan.of(run, 200).step
     np.testing.assert_allclose(X, clipped, rtol=0, atol=1.5 * step)
-    np.testing.assert_allclose(t, np.clip(y, 0, 2), rtol=0, atol=1.5 * step / Plan.of(run, 200).scale.weight)
+    np.testing.assert_allclose(t, np.clip(y, 0, 2), rtol=0, atol=1.5 * step / MomentPlan.of(run, 200).scale.weight)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -94,7 +94,7 @@ def test_any_number_of_parties_gives_one_answer(family):
         # S of all blocks together is the same whatever their number is.
         radii = {name: Public(40.0 / np.sqrt(len(groups)), DECLARED) for name in names}
         estimate, run = a_fit(family, groups=groups, facts=facts(family, radii=radii))
-        fits.append((estimate.coefficients, Plan.of(run, 200).step))
+        fits.append((estimate.coefficients, MomentPlan.of(run, 200).step))
     for (one, step), (other, _) in pairwise(fits):
         # Entries are rounded to steps of the longest radius; in slopes of 200 records errors average out.
         np.testing.assert_allclose(one, other, rtol=0, atol=step / 4)
@@ -187,7 +187,7 @@ def test_every_vector_of_records_is_a_cipher():
     assert all(200 not in message.shape for name in ("analyst", "dealer") for message, _ in run.channel.view(name))
 
 
-def contract(family: str, n: int, options: MomentsOptions = DEALT) -> Subject:
+def contract(family: str, n: int, options: GlmMomentsOptions = DEALT) -> Subject:
     """Data with a response that may be any number: of Gamma its logarithm."""
 
     def begin(data, seed: int) -> Run:
@@ -219,7 +219,7 @@ def test_neighbours_look_alike(family, options):
     assert abs(totals["row"] - 2.0) < 1e-9
 
 
-def steps_of(X: np.ndarray, y: np.ndarray, run: Run, plan: Plan) -> np.ndarray:
+def steps_of(X: np.ndarray, y: np.ndarray, run: Run, plan: MomentPlan) -> np.ndarray:
     """(n, p + 1) the integers that the parties multiply, in the order of the columns."""
     rows = np.arange(len(X))
     parts = []
@@ -232,19 +232,19 @@ def steps_of(X: np.ndarray, y: np.ndarray, run: Run, plan: Plan) -> np.ndarray:
     return np.concatenate(parts, axis=1)[:, order]
 
 
-def vector(X: np.ndarray, y: np.ndarray, run: Run, plan: Plan) -> np.ndarray:
+def vector(X: np.ndarray, y: np.ndarray, run: Run, plan: MomentPlan) -> np.ndarray:
     """The statistic before noise, from these integers."""
     V = steps_of(X, y, run, plan) * plan.step
     constant = plan.scale.constant
     return np.concatenate([to_vector(V.T @ V), np.sqrt(2) * constant * V.sum(axis=0)]) / plan.n
 
 
-def made_plan(groups, statistic, location, scale, options=DEALT) -> tuple[Run, Plan]:
+def made_plan(groups, statistic, location, scale, options=DEALT) -> tuple[Run, MomentPlan]:
     given = {"statistic": statistic, "location": location, "scale": scale}
     given = {name: Public(value, DECLARED) for name, value in given.items()}
     X, y = records("gaussian", 2, 6)
     run = start(X, y, groups, options, epsilon=1.0, facts=given)
-    return run, Plan.of(run, 1)
+    return run, MomentPlan.of(run, 1)
 
 
 ENTRY = st.floats(-1e6, 1e6) | st.sampled_from([0.0, 1.0, -1.0, 1e6])
@@ -263,7 +263,7 @@ def test_no_record_moves_the_statistic_by_more_than_its_certificate(records, gro
     assert np.linalg.norm(one - other) <= plan.total.certificate.value * (1 + 1e-12)
 
 
-def worst_records(plan: Plan, groups, rng) -> tuple[np.ndarray, np.ndarray]:
+def worst_records(plan: MomentPlan, groups, rng) -> tuple[np.ndarray, np.ndarray]:
     """Two records of full length with (1, v)'(1, w) = 0: blocks at their radii, one turned against the other."""
     X, directions = np.zeros((2, 6)), rng.standard_normal((2, 6))
     for group, radius in zip(groups, plan.radii, strict=True):
@@ -396,8 +396,8 @@ def test_its_noise_errors_are_those_of_its_noise(options, count):
 def test_real_ciphertexts_give_the_same_release(monkeypatch):
     monkeypatch.setattr("partywise.core.checks.LEAST_KEY_SIZE", 512)
     small = {"n": 12, "epsilon": 2.0}
-    one, run = a_fit(options=MomentsOptions(key_size=512), **small)
-    other, _ = a_fit(options=MomentsOptions(cipher="sized", key_size=512), **small)
+    one, run = a_fit(options=GlmMomentsOptions(key_size=512), **small)
+    other, _ = a_fit(options=GlmMomentsOptions(cipher="sized", key_size=512), **small)
     np.testing.assert_array_equal(one.coefficients, other.coefficients)
     assert {m.kind for m in run.channel.messages if m.name in ("closed columns", "masked products")} == {"cipher"}
 
@@ -405,8 +405,8 @@ def test_real_ciphertexts_give_the_same_release(monkeypatch):
 def test_keys_that_no_dealer_needs_are_refused():
     for unread in ({"cipher": "sized"}, {"key_size": 1024}):
         with pytest.raises(ValueError, match="dealer 'none'"):
-            MomentsOptions(dealer="dealer", **unread)
+            GlmMomentsOptions(dealer="dealer", **unread)
     with pytest.raises(ValueError, match="multiple of 16"):
-        MomentsOptions(key_size=2050)
+        GlmMomentsOptions(key_size=2050)
     with pytest.raises(ValueError, match="dealer"):
-        MomentsOptions(dealer="bank")
+        GlmMomentsOptions(dealer="bank")

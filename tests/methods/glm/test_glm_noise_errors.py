@@ -10,7 +10,7 @@ import pytest
 import partywise as pw
 from glm_driver import records
 from partywise.core.randomness import stream
-from partywise.methods.glm.noisy_statistics.moments import Moments, Scale
+from partywise.methods.glm.noisy_statistics.moments import MomentScale, NoisyMoments
 from partywise.methods.glm.noisy_statistics.noise import of_moments
 from partywise.methods.glm.noisy_statistics.submodels import coefficients
 
@@ -21,12 +21,12 @@ DRAWS = 200
 
 def release(
     family: str, n: int = 2000, p: int = 4, rho: float = 0.3
-) -> tuple[np.ndarray, Callable[[np.ndarray, float], Moments]]:
+) -> tuple[np.ndarray, Callable[[np.ndarray, float], NoisyMoments]]:
     """The exact isometric vector of records, and what a vector with noise of a deviation is read as."""
     X, y = records(family, n, p, rho=rho)
     t = np.log(y) if family in ("gamma", "inverse_gaussian") else y
     low, high = (0.0, 1.0) if family == "binomial" else (float(t.min()) - 1, float(t.max()) + 1)
-    public = Scale(float(np.sqrt(p) * 1.7), p, (low + high) / 2, (high - low) / 2)
+    public = MomentScale(float(np.sqrt(p) * 1.7), p, (low + high) / 2, (high - low) / 2)
     length = np.linalg.norm(X, axis=1)
     z = X / np.maximum(length / public.radius, 1)[:, None]
     v = np.column_stack([z, public.weight * (t - public.center)])
@@ -37,13 +37,15 @@ def release(
     worth[-p - 1 :] *= public.constant
     copies = np.ones((p + 1, p + 1))
 
-    def read(vector: np.ndarray, sd: float) -> Moments:
-        return Moments.of(vector, n, sd, copies, public, np.full(p, 0.5), np.full(p, 2.0))
+    def read(vector: np.ndarray, sd: float) -> NoisyMoments:
+        return NoisyMoments.of(vector, n, sd, copies, public, np.full(p, 0.5), np.full(p, 2.0))
 
     return worth * means, read
 
 
-def jacobian(family: str, exact: np.ndarray, read: Callable[[np.ndarray, float], Moments], sd: float) -> np.ndarray:
+def jacobian(
+    family: str, exact: np.ndarray, read: Callable[[np.ndarray, float], NoisyMoments], sd: float
+) -> np.ndarray:
     """(1 + p, d) derivative of the coefficients by each released number, by central differences."""
     ends = [[coefficients(read(exact + step * e, sd), family) for step in (1e-4, -1e-4)] for e in np.eye(len(exact))]
     return np.array([(high - low) / 2e-4 for high, low in ends]).T

@@ -16,7 +16,7 @@ from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.methods.glm.exact import fit_glm as pooled
-from partywise.methods.glm.model import PublicFacts
+from partywise.methods.glm.model import GlmFacts
 from partywise.methods.glm.options import BcdOptions, JointOptions
 from partywise.methods.glm.protocols import bcd, joint
 
@@ -38,7 +38,7 @@ def start(options):
         block = {"X": X[np.ix_(who(k), own)], "ids": np.array([f"P{person:04d}" for person in who(k)])}
         more = {} if k else {"y": Y[who(k)], "weights": WEIGHTS[who(k)]}
         parties.append(Party(("clinic", "insurer", "registry")[k], "passive" if k else "active", block | more, own))
-    public = PublicFacts("poisson", tuple(f"x{j}" for j in range(5)), aligned=False)
+    public = GlmFacts("poisson", tuple(f"x{j}" for j in range(5)), aligned=False)
     return Run(
         parties,
         epsilon=np.inf,

@@ -8,12 +8,12 @@ import statsmodels.api as sm
 
 import partywise as pw
 from glm_driver import fitted
-from partywise.methods.glm.options import BcdOptions, JointOptions, ReferenceOptions
+from partywise.methods.glm.options import BcdOptions, GlmReferenceOptions, JointOptions
 from partywise.methods.glm.protocols import bcd, joint, reference
 
 SHARED = {"solver": "lbfgs", "link": "shared"}
 PROTOCOLS = {
-    "reference": (reference.fit, ReferenceOptions, {}),
+    "reference": (reference.fit, GlmReferenceOptions, {}),
     "newton": (joint.fit, JointOptions, {}),
     "lbfgs": (joint.fit, JointOptions, {"solver": "lbfgs"}),
     "shared": (joint.fit, JointOptions, SHARED),

@@ -14,14 +14,14 @@ from partywise.core.errors import BudgetExceeded
 from partywise.federation.exchanges.secure_sum import AGGREGATOR
 from partywise.federation.run import simulate
 from partywise.methods.glm.noisy_statistics.scaling import split_budget
-from partywise.methods.glm.options import NoisyGradientOptions, NoisyNewtonOptions
+from partywise.methods.glm.options import GlmNoisyGradientOptions, NoisyNewtonOptions
 from partywise.methods.glm.protocols import noisy_gradient, noisy_newton
 from partywise.privacy.accounted_values import Public
 from partywise.privacy.accounting.calibration import gdp_mu
 
 FITS = {
     "newton": (noisy_newton.fit, NoisyNewtonOptions()),
-    "gradient": (noisy_gradient.fit, NoisyGradientOptions(steps=6)),
+    "gradient": (noisy_gradient.fit, GlmNoisyGradientOptions(steps=6)),
 }
 S = default_total()
 # Bound of r that the specification names, where the response has the unit of the driver's constants: ranges of
@@ -50,7 +50,7 @@ def test_without_noise_iterates_are_those_of_clipped_scores(family, clip):
     mean = NoisyNewtonOptions(steps=3, iterate="mean", **how)
     found = simulate(noisy_newton.fit, private_run(X, y, mean, family, np.inf))
     np.testing.assert_allclose(found.coefficients, expected[2:].mean(axis=0), rtol=1e-9, atol=1e-9)
-    options = NoisyGradientOptions(steps=5, rate=0.3, **how)
+    options = GlmNoisyGradientOptions(steps=5, rate=0.3, **how)
     found = simulate(noisy_gradient.fit, private_run(X, y, options, family, np.inf))
     expected = oracle(family, X, y, C=C, bound=bound, steps=5, rate=0.3)
     np.testing.assert_allclose(found.coefficients, expected[-1], rtol=1e-9, atol=1e-9)

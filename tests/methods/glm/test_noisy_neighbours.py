@@ -12,7 +12,7 @@ from noisy_driver import private_run, subject
 from partywise.audits.contract import check_neighbours
 from partywise.core.errors import ContractError
 from partywise.methods.glm.noisy_statistics import blocks, scores, sweeps
-from partywise.methods.glm.options import NoisyGradientOptions, NoisyNewtonOptions, NoisyPredictorOptions
+from partywise.methods.glm.options import GlmNoisyGradientOptions, NoisyNewtonOptions, NoisyPredictorOptions
 from partywise.methods.glm.protocols import noisy_blocks, noisy_gradient, noisy_newton, noisy_predictor
 from partywise.privacy.accounted_values import Public
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
@@ -20,7 +20,7 @@ from partywise.privacy.mechanisms import integer
 from partywise.privacy.statistics.clips import ClipResult
 
 NEWTON = noisy_newton.fit, NoisyNewtonOptions()
-GRADIENT = noisy_gradient.fit, NoisyGradientOptions(steps=3, rate=0.4)
+GRADIENT = noisy_gradient.fit, GlmNoisyGradientOptions(steps=3, rate=0.4)
 PREDICTOR = noisy_predictor.fit, NoisyPredictorOptions(sweeps=2, cipher="sized")
 CASES = [
     *((*NEWTON, family) for family in FAMILIES),

@@ -9,7 +9,7 @@ from extreme_records import DOMAIN, directions, moved, public
 from glm_driver import FAMILIES
 from noisy_driver import facts
 from partywise.core.randomness import stream
-from partywise.methods.glm.model import PublicFacts
+from partywise.methods.glm.model import GlmFacts
 from partywise.methods.glm.noisy_statistics.blocks import (
     block_moments,
     block_predictor,
@@ -35,7 +35,7 @@ NEAR, WHOLE = 0.7, 1 + 1e-12
 
 def known(family):
     zeros, ones = public(np.zeros(P)), public(np.ones(P))
-    return PublicFacts(family, tuple("abcde"), location=zeros, scale=ones, **facts(family))
+    return GlmFacts(family, tuple("abcde"), location=zeros, scale=ones, **facts(family))
 
 
 @pytest.mark.parametrize("clip", ["record", "residual"])

@@ -13,9 +13,9 @@ from partywise.privacy.accounted_values import Public
 
 LARGEST = 1.7e308
 METHODS = {
-    "moments": (options.MomentsOptions(cipher="sized"), "dealer"),
+    "moments": (options.GlmMomentsOptions(cipher="sized"), "dealer"),
     "noisy_newton": (options.NoisyNewtonOptions(), "aggregator"),
-    "noisy_gradient": (options.NoisyGradientOptions(steps=2), "aggregator"),
+    "noisy_gradient": (options.GlmNoisyGradientOptions(steps=2), "aggregator"),
     "noisy_predictor": (options.NoisyPredictorOptions(own="exact", sweeps=2, cipher="sized"), "dealer"),
 }
 CASES = [

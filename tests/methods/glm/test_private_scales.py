@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chi
 
 from partywise.federation.parties import Party
-from partywise.methods.glm.model import PublicFacts
+from partywise.methods.glm.model import GlmFacts
 from partywise.methods.glm.noisy_statistics.scaling import (
     check_columns,
     check_eta_start,
@@ -34,7 +34,7 @@ def facts(**changes):
         "statistic": Public((-1.0, 3.0), SAID),
         "eta_start": Public(0.5, SAID),
     }
-    return PublicFacts("gaussian", ("age", "dose", "ward"), **(given | changes))
+    return GlmFacts("gaussian", ("age", "dose", "ward"), **(given | changes))
 
 
 def parties(X=None, **block):

@@ -16,10 +16,10 @@ from partywise.federation.cipher import Cipher
 from partywise.federation.secure_streams import SecureStreams
 from partywise.methods.glm.diagnostics import diagnose, sums_of
 from partywise.methods.glm.exact import fit_glm as pooled
-from partywise.methods.glm.model import Estimate
+from partywise.methods.glm.model import GlmEstimate
 from partywise.methods.glm.options import JointOptions
 from partywise.methods.glm.protocols import joint
-from partywise.methods.glm.records import Response
+from partywise.methods.glm.records import WeightedResponse
 from partywise.models.families import FAMILIES as ALL
 
 OPTIONS = JointOptions(solver="lbfgs", link="shared")
@@ -36,10 +36,10 @@ def block(family: str) -> dict[str, np.ndarray]:
     return {"weights": rng.uniform(0.5, 2.0, N), "offset": 0.2 * rng.standard_normal(N)}
 
 
-def errors(estimate: Estimate, X: np.ndarray, y: np.ndarray, family: str, **given: np.ndarray) -> dict[str, float]:
+def errors(estimate: GlmEstimate, X: np.ndarray, y: np.ndarray, family: str, **given: np.ndarray) -> dict[str, float]:
     """How far an estimate is from the pooled fit."""
     fit = pooled(X, y, family, ridge=0.0, **given)
-    response = Response(y, ALL[family], given.get("weights"), given.get("offset"))
+    response = WeightedResponse(y, ALL[family], given.get("weights"), given.get("offset"))
     found = diagnose(sums_of(response, fit.eta), fit.information, fit.scaling, family, ridge=0.0, dispersion="family")
     deviance = response.deviance(estimate.predictor(X, given.get("offset")))
     return {
@@ -168,7 +168,7 @@ def test_quasi_likelihood_has_pearsons_dispersion():
     X, y = records("poisson", N, 4)
     estimate, _ = fitted(joint.fit, X, y, GROUPS, options(dispersion="pearson"), family="poisson")
     fit = pooled(X, y, "poisson")
-    found = sums_of(Response(y, ALL["poisson"]), fit.eta)
+    found = sums_of(WeightedResponse(y, ALL["poisson"]), fit.eta)
     assert abs(estimate.dispersion / (found.pearson / (N - 5)) - 1) < 0.01
     assert estimate.log_likelihood is None
 

@@ -12,7 +12,7 @@ from partywise.core.randomness import stream
 from partywise.methods.glm.diagnostics import sums_of
 from partywise.methods.glm.exact import fit_glm as pooled
 from partywise.methods.glm.options import JointOptions
-from partywise.methods.glm.records import Response
+from partywise.methods.glm.records import WeightedResponse
 from partywise.methods.glm.secret_shared_link.plan import (
     COEFFICIENT,
     COLUMN,
@@ -156,7 +156,7 @@ def test_terms_give_scores_weights_deviance_and_pearson(family, given):
     rng = stream(3, "terms", family)
     _, y = records(family, 200, 2)
     weights, offset = (rng.uniform(0.5, 2, 200), 0.3 * rng.standard_normal(200)) if given else (None, None)
-    response = Response(y, ALL[family], weights, offset)
+    response = WeightedResponse(y, ALL[family], weights, offset)
     intercept, null = response.null()
     centre = centre_of(family, intercept)
     terms, fine, primitives = terms_of(response, intercept, centre), link_of(family, centre).fine, PRIMITIVES[family]
@@ -189,7 +189,7 @@ def test_terms_give_scores_weights_deviance_and_pearson(family, given):
 def test_numbers_of_the_response_are_within_their_bounds(family):
     rng = stream(3, "terms", family)
     _, y = records(family, 200, 2)
-    response = Response(y, ALL[family], rng.uniform(0.5, 2, 200), 0.3 * rng.standard_normal(200))
+    response = WeightedResponse(y, ALL[family], rng.uniform(0.5, 2, 200), 0.3 * rng.standard_normal(200))
     intercept, _ = response.null()
     terms = terms_of(response, intercept, centre_of(family, intercept))
     assert all(np.max(np.abs(a)) <= 400 for a in terms.residual)

@@ -8,7 +8,7 @@ import pytest
 from glm_driver import FAMILIES, records
 from partywise.core.randomness import stream
 from partywise.methods.glm.exact import fit_glm
-from partywise.methods.glm.noisy_statistics.moments import Moments, Scale
+from partywise.methods.glm.noisy_statistics.moments import MomentScale, NoisyMoments
 from partywise.methods.glm.noisy_statistics.scaling import statistic
 from partywise.methods.glm.noisy_statistics.submodels import coefficients
 from partywise.models.families import FAMILIES as FAMILY
@@ -20,16 +20,16 @@ RANGES = {"gaussian": (-6.0, 8.0), "binomial": (0.0, 1.0), "poisson": (0.0, 40.0
 CLOSE = {"gaussian": 1e-9, "binomial": 0.001, "poisson": 0.002, "gamma": 0.002, "inverse_gaussian": 0.05}
 
 
-def moments(X: np.ndarray, y: np.ndarray, family: str, sd: float = 0.0, draw: int = 1) -> Moments:
+def moments(X: np.ndarray, y: np.ndarray, family: str, sd: float = 0.0, draw: int = 1) -> NoisyMoments:
     """As they would be released with noise of this deviation; nothing is clipped."""
     low, high = RANGES.get(family, (-6.0, 6.0))
     p = X.shape[1]
     location, scale = np.linspace(-1, 1, p), np.linspace(0.5, 2, p)
-    public = Scale(10.0, p, (low + high) / 2, (high - low) / 2)
+    public = MomentScale(10.0, p, (low + high) / 2, (high - low) / 2)
     v = np.column_stack([(X - location) / scale, public.weight * (statistic(y, family) - public.center)])
     vector = np.concatenate([to_vector(v.T @ v), np.sqrt(2) * public.constant * v.sum(axis=0)]) / len(X)
     noise = sd * stream(draw, "noise of moments").standard_normal(len(vector))
-    return Moments.of(vector + noise, len(X), sd, np.ones((p + 1, p + 1)), public, location, scale)
+    return NoisyMoments.of(vector + noise, len(X), sd, np.ones((p + 1, p + 1)), public, location, scale)
 
 
 def excess(family: str, X: np.ndarray, y: np.ndarray, beta: np.ndarray, columns=slice(None)) -> float:

@@ -8,7 +8,7 @@ import pytest
 from partywise.core.randomness import stream
 from partywise.methods.glm.blocks import PUBLISHED
 from partywise.methods.glm.noisy_statistics.submodels import LINKS
-from partywise.methods.glm.records import Response, response_of
+from partywise.methods.glm.records import WeightedResponse, response_of
 from partywise.methods.glm.secret_shared_link.polynomials import link_of
 from partywise.methods.glm.secret_shared_link.terms import MAKERS
 from partywise.models.families import FAMILIES, Gamma
@@ -16,7 +16,9 @@ from partywise.studies.vertical_glm.cases import responses
 
 PLACES = {
     "shared link": lambda family: link_of(family),
-    "terms of the shared link": lambda family: MAKERS[family](Response(np.ones(2), FAMILIES["gamma"]), np.zeros(2), 0),
+    "terms of the shared link": lambda family: MAKERS[family](
+        WeightedResponse(np.ones(2), FAMILIES["gamma"]), np.zeros(2), 0
+    ),
     "published blocks": lambda family: PUBLISHED[family],
     "moments": lambda family: LINKS[family],
     "records": lambda family: response_of({"y": np.ones(2)}, np.arange(2), family, "active"),

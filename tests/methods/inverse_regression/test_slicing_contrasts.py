@@ -10,7 +10,7 @@ import pytest
 from error_rates import accepts_sigma
 from fixed import fixed
 from partywise.core.randomness import stream
-from partywise.methods.inverse_regression.protocols.budgets import Round
+from partywise.methods.inverse_regression.protocols.budgets import RoundPlan
 from partywise.methods.inverse_regression.protocols.screening import server_heard
 from partywise.methods.inverse_regression.screening import (
     MEAN_WEIGHT,
@@ -158,14 +158,14 @@ def test_clients_compose_in_parallel_and_rounds_in_sequence():
 
 
 def test_the_server_weights_clients_by_their_size():
-    step = Round(1, "contrasts of signs", 1.0, 0.6, 3)
+    step = RoundPlan(1, "contrasts of signs", 1.0, 0.6, 3)
     one = np.ones((3, 6))
     one[:, -1] = 0.0
     heard = server_heard([one, np.zeros((3, 6))], [100, 300], step, None)
     assert np.allclose(heard.aggregate, 0.25) and heard.weight == pytest.approx(0.12)
     assert heard.columns.tolist() == list(range(5))
     assert np.allclose(score(heard.aggregate), 2 * 0.25**2)
-    votes = server_heard([np.ones(5), np.ones(5)], [100, 300], Round(1, "votes", 1.0, 1.0, 3), None)
+    votes = server_heard([np.ones(5), np.ones(5)], [100, 300], RoundPlan(1, "votes", 1.0, 1.0, 3), None)
     assert votes.aggregate.tolist() == [[2.0] * 5]
 
 

@@ -23,21 +23,23 @@ from partywise.methods.inverse_regression.protocols import common, published
 from partywise.methods.inverse_regression.slices import class_slices, public_slices
 from partywise.studies.sliced_inverse_regression.cases import client_statistics
 from partywise.studies.sliced_inverse_regression.data import SlicingData
-from partywise.studies.sliced_inverse_regression.settings import DatasetSettings, SimulatedSettings
+from partywise.studies.sliced_inverse_regression.settings import SimulatedSlicingSettings, SlicingDatasetSettings
 from partywise.studies.sliced_inverse_regression.simulation import clients
 from slicing_driver import STUDY, run_of, simulated
 
 SIZES, EDGES = (90, 200, 150), (-0.5, 0.0, 1.0)
 SIMULATED = {
-    "classes": SimulatedSettings(model="I", n=200, clients=3, p=5),
-    "number": SimulatedSettings(model="III", n=300, clients=3, p=6),
-    "many independent columns": SimulatedSettings(model="III", n=400, clients=3, p=60, active=5),
-    "many AR columns": SimulatedSettings(model="IV", n=300, clients=3, p=50, active=6, epsilon_second=2.0),
+    "classes": SimulatedSlicingSettings(model="I", n=200, clients=3, p=5),
+    "number": SimulatedSlicingSettings(model="III", n=300, clients=3, p=6),
+    "many independent columns": SimulatedSlicingSettings(model="III", n=400, clients=3, p=60, active=5),
+    "many AR columns": SimulatedSlicingSettings(model="IV", n=300, clients=3, p=50, active=6, epsilon_second=2.0),
 }
 # The settings say no more of a table than the source's unit, sizes and slices.
 TABLES = {
-    "table of numbers": DatasetSettings(dataset="flights", n=90, edges=EDGES, n_shown=5),
-    "table of classes": DatasetSettings(dataset="activity", screen=True, n_directions=2, n_shown=5, delta_power=1.5),
+    "table of numbers": SlicingDatasetSettings(dataset="flights", n=90, edges=EDGES, n_shown=5),
+    "table of classes": SlicingDatasetSettings(
+        dataset="activity", screen=True, n_directions=2, n_shown=5, delta_power=1.5
+    ),
 }
 SCREENED = ("many independent columns", "many AR columns", "table of classes")
 UNSCREENED = ("classes", "number", "table of numbers")
@@ -181,7 +183,7 @@ def test_the_chosen_fits_are_of_every_method_and_every_case():
 
 def test_a_second_moment_that_whitens_nothing_changes_no_message_but_what_it_says():
     """The server does not stop in silence: the clients answer that there is nothing to release, at no cost."""
-    settings = SimulatedSettings(model="I", n=20, clients=2, p=1, delta_power=1.5)
+    settings = SimulatedSlicingSettings(model="I", n=20, clients=2, p=1, delta_power=1.5)
     data, seen = simulated(settings), {}
     fit = STUDY.methods["whitened"].fit.target
     for replicate in range(20):

@@ -13,7 +13,7 @@ from partywise.core.errors import CertificationError
 from partywise.core.randomness import stream
 from partywise.methods.inverse_regression import models, published
 from partywise.methods.inverse_regression.estimate import leading
-from partywise.methods.inverse_regression.moments import Moments, client_moments
+from partywise.methods.inverse_regression.moments import SliceMoments, client_moments
 from partywise.methods.inverse_regression.options import refuse
 from partywise.methods.inverse_regression.slices import equal_frequency, public_slices
 from partywise.methods.inverse_regression.subspace import projection_loss
@@ -31,7 +31,7 @@ def rng(*names):
     return stream(7, "slicing published", *names)
 
 
-def moments(model="III", slices="quantile", n=N, radius: float | None = R) -> Moments:
+def moments(model="III", slices="quantile", n=N, radius: float | None = R) -> SliceMoments:
     X, y, _ = models.draw(model, n, P, rng("data", model, n))
     edges = equal_frequency(y, H) if slices == "quantile" else public_slices(fixed(np.linspace(-1.5, 1.5, H - 1)))
     return client_moments(X, y, edges, clip=None if radius is None else BoxClip(fixed(radius)))

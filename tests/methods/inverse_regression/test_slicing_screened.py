@@ -15,9 +15,9 @@ from partywise.core.randomness import Streams, stream
 from partywise.experiment.plan import plan
 from partywise.experiment.study import MethodSpec
 from partywise.federation.parties import Party
-from partywise.methods.inverse_regression.model import PublicFacts
+from partywise.methods.inverse_regression.model import SlicingFacts
 from partywise.methods.inverse_regression.moments import client_moments
-from partywise.methods.inverse_regression.options import CertifiedOptions
+from partywise.methods.inverse_regression.options import SlicingCertifiedOptions
 from partywise.methods.inverse_regression.protocols import screening as screened
 from partywise.methods.inverse_regression.protocols.budgets import (
     FIRST_SHARE,
@@ -32,10 +32,10 @@ from partywise.methods.inverse_regression.slices import class_slices
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from partywise.privacy.statistics.clips import BoxClip
 from partywise.studies.sliced_inverse_regression.data import split
-from partywise.studies.sliced_inverse_regression.settings import DatasetSettings, SimulatedSettings
+from partywise.studies.sliced_inverse_regression.settings import SimulatedSlicingSettings, SlicingDatasetSettings
 from slicing_driver import fit, records_of, simulated
 
-MANY = SimulatedSettings(model="V", n=400, clients=8, p=60, active=5)
+MANY = SimulatedSlicingSettings(model="V", n=400, clients=8, p=60, active=5)
 CHAIN = replace(MANY, model="IV")
 PROTOCOLS = ("certified", "whitened")
 WAYS = ({}, {"rounds": 1}, {"screening": "votes"})
@@ -51,7 +51,7 @@ def noise(*names):
 
 
 def spec_of(data, settings=MANY, **options):
-    return MethodSpec(CertifiedOptions(**options), None, settings, data.public())
+    return MethodSpec(SlicingCertifiedOptions(**options), None, settings, data.public())
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -108,7 +108,7 @@ def test_without_noise_the_support_is_found(many, protocol, model):
 
 def test_signs_find_at_epsilon_one_what_votes_do_not():
     """Same budget, same clients; paired over replicates."""
-    settings = SimulatedSettings(model="V", n=500, clients=30, p=120, active=6)
+    settings = SimulatedSlicingSettings(model="V", n=500, clients=30, p=120, active=6)
     kept = []
     for replicate in range(6):
         data = simulated(settings, replicate)
@@ -152,9 +152,9 @@ def test_real_records_are_screened_as_they_are():
     """Classes without order: all contrasts; columns are read, not drawn."""
     X, y = noise("X").standard_normal((90, 6)).astype(np.float32), noise("y").integers(0, 3, 90)
     client = Party("client 1", "client", {"X": X, "y": y})
-    public = PublicFacts((client.name,), (90,), 6, 3, 1, class_slices(fixed(range(3))))
-    settings = DatasetSettings(dataset="activity", screen=True)
-    plan = CertifiedPlan(MethodSpec(CertifiedOptions(max_size=3), None, settings, public), math.inf)
+    public = SlicingFacts((client.name,), (90,), 6, 3, 1, class_slices(fixed(range(3))))
+    settings = SlicingDatasetSettings(dataset="activity", screen=True)
+    plan = CertifiedPlan(MethodSpec(SlicingCertifiedOptions(max_size=3), None, settings, public), math.inf)
     steps = plan.rounds
     assert len(steps) == 1 and steps[0].keep == 3
     release = screened.local_screening(client, plan, steps[0], None, noise)

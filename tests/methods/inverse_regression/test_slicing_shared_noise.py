@@ -17,19 +17,19 @@ from partywise.federation.estimators.estimator import party
 from partywise.federation.folds import Fold
 from partywise.federation.run import Run, simulate
 from partywise.methods.inverse_regression.certified import reach_of
-from partywise.methods.inverse_regression.model import PublicFacts
-from partywise.methods.inverse_regression.options import CertifiedOptions, WhitenedOptions
+from partywise.methods.inverse_regression.model import SlicingFacts
+from partywise.methods.inverse_regression.options import SlicingCertifiedOptions, WhitenedOptions
 from partywise.methods.inverse_regression.protocols.budgets import CertifiedPlan
 from partywise.methods.inverse_regression.protocols.noise_shares import local_check
 from partywise.methods.inverse_regression.slices import public_slices
 from partywise.methods.inverse_regression.subspace import projection_loss
 from partywise.privacy.accounted_values import Public
 from partywise.privacy.ledger.event import SEVERAL
-from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
+from partywise.studies.sliced_inverse_regression.settings import SimulatedSlicingSettings
 from slicing_driver import STUDY, fit, run_of, simulated
 
-SMALL = SimulatedSettings(model="III", n=300, clients=4, p=6, n_slices=4)
-MANY = SimulatedSettings(model="III", n=300, clients=3, p=24, active=4)
+SMALL = SimulatedSlicingSettings(model="III", n=300, clients=4, p=6, n_slices=4)
+MANY = SimulatedSlicingSettings(model="III", n=300, clients=3, p=24, active=4)
 WAYS = [
     ("certified", SMALL, {}),
     ("certified", SMALL, {"second": "mirrored"}),
@@ -101,8 +101,8 @@ def test_delta_and_the_ball_follow_all_records():
 def test_options_that_sums_do_not_serve_are_refused():
     for aggregation in ("kernel", "projector"):
         with pytest.raises(ValueError, match=f"aggregation is '{aggregation}': it needs the matrix of every client"):
-            CertifiedOptions(noise="shared", aggregation=aggregation)
-    for options in (CertifiedOptions, WhitenedOptions):
+            SlicingCertifiedOptions(noise="shared", aggregation=aggregation)
+    for options in (SlicingCertifiedOptions, WhitenedOptions):
         with pytest.raises(ValueError, match="colluders"):
             options(colluders=2)
         assert options(noise="shared", colluders=2).shares_noise
@@ -134,7 +134,7 @@ def channel_of(protocol, X, y):
     """The channel of a fit of records that clients hold as arrays, with the contents of its messages."""
     parties = [party(f"client {k + 1}", "client", X=X[k::3], y=y[k::3]) for k in range(3)]
     slices = public_slices(Public(np.array([-0.7, 0.0, 0.7]), because="a test"))
-    public = PublicFacts(tuple(one.name for one in parties), (100,) * 3, 4, 4, 1, slices)
+    public = SlicingFacts(tuple(one.name for one in parties), (100,) * 3, 4, 4, 1, slices)
     chosen = STUDY.methods[protocol]
     spec = MethodSpec(chosen.options(noise="shared"), STUDY.spec(), replace(SMALL, n=100, p=4), public)
     more = {"rng_for": Streams(5, "replay"), "spec": spec, "extra": chosen.extra, "record": True}

@@ -11,7 +11,7 @@ import partywise as pw
 from partywise.core.randomness import stream
 from partywise.methods.inverse_regression.estimate import sir
 from partywise.methods.inverse_regression.subspace import angle, projection_loss
-from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
+from partywise.studies.sliced_inverse_regression.settings import SimulatedSlicingSettings
 from partywise.studies.sliced_inverse_regression.trials import as_table, with_statistics
 from slicing_driver import fit, simulated
 
@@ -76,7 +76,7 @@ def test_without_noise_and_clipping_a_shift_changes_nothing(protocol):
 @pytest.mark.parametrize("screening", ["signs", "votes"])
 def test_screening_finds_the_same_columns_of_shifted_records(screening):
     """Null columns with a mean sign stood out where slices are unequal, and took the places of the support."""
-    settings = SimulatedSettings(model="III", n=3000, clients=3, p=40, active=4)
+    settings = SimulatedSlicingSettings(model="III", n=3000, clients=3, p=40, active=4)
     data = as_table(simulated(settings), settings)
     fixed = dict(labels=np.zeros(0), edges=np.quantile(data.y, np.linspace(0.3, 0.9, 7)))
     shift = np.zeros(40)

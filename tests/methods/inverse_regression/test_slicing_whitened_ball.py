@@ -20,11 +20,11 @@ from partywise.methods.inverse_regression.moments import client_moments, whitene
 from partywise.methods.inverse_regression.slices import public_slices
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.statistics.clips import BallClip, BoxClip
-from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
+from partywise.studies.sliced_inverse_regression.settings import SimulatedSlicingSettings
 from slicing_driver import fit, simulated
 from whole_moves import squared_move
 
-SMALL = SimulatedSettings(model="IV", n=300, clients=4, p=6)
+SMALL = SimulatedSlicingSettings(model="IV", n=300, clients=4, p=6)
 SLICES = public_slices(fixed([-0.5, 0.5]))
 
 

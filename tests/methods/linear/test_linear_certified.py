@@ -18,13 +18,13 @@ from partywise.federation.exchanges.homomorphic.keys import drawn_key
 from partywise.federation.exchanges.homomorphic.large_numbers import number_of
 from partywise.federation.exchanges.homomorphic.paillier import decrypt
 from partywise.federation.run import simulate
-from partywise.methods.linear.model import PublicFacts
-from partywise.methods.linear.options import CertifiedOptions, PooledOptions
+from partywise.methods.linear.model import LinearFacts
+from partywise.methods.linear.options import LinearCertifiedOptions, LinearPooledOptions
 from partywise.methods.linear.protocols import certified, pooled
 from partywise.privacy.accounted_values import Public
 
 X, LABELS, NUMBERS = rows(90, 4)
-SIZED = CertifiedOptions(cipher="sized", batch_size=20, total_round_num=9)
+SIZED = LinearCertifiedOptions(cipher="sized", batch_size=20, total_round_num=9)
 SPLITS = {
     "two": ([[0, 1], [2, 3]], -1),
     "first holds": ([[2], [0, 1, 3]], 0),
@@ -53,7 +53,7 @@ def test_federation_equals_pooled_steps_on_the_same_batches(split, model, interc
     options = replace(SIZED, model=model, intercept=intercept, ridge=0.1)
     found, _ = fitted(certified.fit, X, y, groups, options, holder=holder)
     shared = {"batch_size": 20, "total_round_num": 9, "model": model, "intercept": intercept, "ridge": 0.1}
-    expected, _ = fitted(pooled.fit, X, y, groups, PooledOptions(**shared), holder=holder)
+    expected, _ = fitted(pooled.fit, X, y, groups, LinearPooledOptions(**shared), holder=holder)
     assert np.abs(found.coefficients - expected.coefficients).max() < 1e-9
     assert np.abs(found.path.coefficients - expected.path.coefficients).max() < 1e-9
     assert same(found.path.rounds, expected.path.rounds) and same(found.batches, expected.batches)
@@ -64,7 +64,7 @@ def test_federation_equals_pooled_steps_on_the_same_batches(split, model, interc
 @pytest.mark.parametrize(("model", "y", "alpha"), [("linear", NUMBERS, 0.3), ("logistic", 2 * (2 * LABELS - 1), 1.2)])
 def test_full_batches_end_at_ridge_regression(model, y, alpha):
     """The logistic steps at that of twice the labels -1 and 1, by Taylor's formula."""
-    options = CertifiedOptions(cipher="sized", model=model, batch_size=None, total_round_num=500, ridge=0.3)
+    options = LinearCertifiedOptions(cipher="sized", model=model, batch_size=None, total_round_num=500, ridge=0.3)
     options = replace(options, learning_rate=0.11 if model == "linear" else 0.4, eval_freq=100)
     found, _ = fitted(certified.fit, X, NUMBERS if model == "linear" else LABELS, [[0, 1], [2, 3]], options)
     oracle = Ridge(alpha=90 * alpha).fit(X, y)
@@ -178,7 +178,7 @@ def test_bounds_that_are_too_small_are_named_before_anything_is_closed(monkeypat
         raise AssertionError("something was encrypted")
 
     monkeypatch.setattr(certified, "encrypt", closed)
-    public = PublicFacts(tuple("abcd"), Public(np.array([2.0, 2.0, 1.0, 2.0]), because="declared"))
+    public = LinearFacts(tuple("abcd"), Public(np.array([2.0, 2.0, 1.0, 2.0]), because="declared"))
     with pytest.raises(ValueError, match="column 'c' has a value beyond its declared bound 1: declare a larger"):
         fitted(certified.fit, X, LABELS, [[0, 1], [2, 3]], SIZED, public=public)
     facts = replace(public, bounds=Public(np.full(4, BOUND), because="declared"), label_bound=Public(1.0, because="x"))
@@ -194,8 +194,8 @@ def test_bounds_that_are_too_small_are_named_before_anything_is_closed(monkeypat
 def test_without_declared_bounds_nothing_is_encrypted():
     names = tuple("abcd")
     with pytest.raises(CertificationError, match="bounds is None"):
-        fitted(certified.fit, X, LABELS, [[0, 1], [2, 3]], SIZED, public=PublicFacts(names))
-    some = PublicFacts(names, Public(np.full(4, BOUND), because="declared"))
+        fitted(certified.fit, X, LABELS, [[0, 1], [2, 3]], SIZED, public=LinearFacts(names))
+    some = LinearFacts(names, Public(np.full(4, BOUND), because="declared"))
     with pytest.raises(CertificationError, match="label_bound is None"):
         fitted(certified.fit, X, NUMBERS, [[0, 1], [2, 3]], replace(SIZED, model="linear"), public=some)
     fitted(certified.fit, X, LABELS, [[0, 1], [2, 3]], SIZED, public=some)

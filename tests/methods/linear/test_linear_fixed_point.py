@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from partywise.core.randomness import stream
 from partywise.methods.linear.fixed_point import FRACTION_BITS, mean_of, sizes, to_fixed_point
-from partywise.methods.linear.model import PublicFacts
-from partywise.methods.linear.options import CertifiedOptions
+from partywise.methods.linear.model import LinearFacts
+from partywise.methods.linear.options import LinearCertifiedOptions
 from partywise.methods.linear.steps import SLOPES, WEIGHTS
 from partywise.privacy.accounted_values import Public
 
@@ -45,10 +45,10 @@ def test_no_residual_and_no_sum_is_beyond_its_size(seed, d, model, rate, ridge, 
     """Rows at the corners of what is declared, labels that push on: the worst that a batch can do."""
     rng, m, rounds = stream(seed, "corners"), 4, 12
     bounds, label = rng.uniform(0.1, 3.0, d), 2.0 if model == "linear" else 1.0
-    options = CertifiedOptions(
+    options = LinearCertifiedOptions(
         model=model, learning_rate=rate, ridge=ridge, intercept=intercept, total_round_num=rounds, batch_size=m
     )
-    facts = PublicFacts(tuple(map(str, range(d))), Public(bounds, because="x"), Public(label, because="x"))
+    facts = LinearFacts(tuple(map(str, range(d))), Public(bounds, because="x"), Public(label, because="x"))
     limit = sizes(facts, options, m)
     X = np.column_stack([np.ones(m), bounds * rng.choice([-1, 1], size=(m, d))])[:, 1 - intercept :]
     if rng.random() < 0.5:
@@ -67,8 +67,8 @@ def test_no_residual_and_no_sum_is_beyond_its_size(seed, d, model, rate, ridge, 
 
 def test_the_size_of_a_sum_is_near_what_one_row_repeated_reaches():
     """A constant feature at its bound, a rate that overshoots: the bound is reached but for the spare bits."""
-    facts = PublicFacts(("x",), Public(np.array([3.0]), because="x"))
-    options = CertifiedOptions(learning_rate=2.0, intercept=False, total_round_num=20, batch_size=4)
+    facts = LinearFacts(("x",), Public(np.array([3.0]), because="x"))
+    options = LinearCertifiedOptions(learning_rate=2.0, intercept=False, total_round_num=20, batch_size=4)
     limit, b = sizes(facts, options, 4), 0.0
     for _ in range(20):
         y = -1.0 if b >= 0 else 1.0

@@ -7,7 +7,7 @@ import pytest
 
 from linear_driver import fitted, rows
 from partywise.audits.attacks.messages import directions_seen
-from partywise.methods.linear.options import CertifiedOptions, PooledOptions, PublishedOptions
+from partywise.methods.linear.options import LinearCertifiedOptions, LinearPooledOptions, LinearPublishedOptions
 from partywise.methods.linear.protocols import certified, pooled, published
 from pipeline import ROOT
 
@@ -16,15 +16,15 @@ X, LABELS, _ = rows(120, 4)
 
 @pytest.mark.parametrize("groups", [[[0, 1], [2, 3]], [[3], [0, 2], [1]], [[0], [1], [2], [3], []]])
 def test_federation_equals_pooled_steps(groups):
-    found, _ = fitted(published.fit, X, LABELS, groups, PublishedOptions())
-    expected, _ = fitted(pooled.fit, X, LABELS, groups, PooledOptions(intercept=False))
+    found, _ = fitted(published.fit, X, LABELS, groups, LinearPublishedOptions())
+    expected, _ = fitted(pooled.fit, X, LABELS, groups, LinearPooledOptions(intercept=False))
     assert np.abs(found.coefficients - expected.coefficients).max() < 1e-12
     assert np.abs(found.path.coefficients - expected.path.coefficients).max() < 1e-12
     assert found.coefficients[0] == 0 and found.path.rounds.tolist() == list(range(0, 31, 3))
 
 
 def test_the_key_holder_sees_the_direction_of_every_row():
-    found, run = fitted(published.fit, X, LABELS, [[0, 1], [2, 3]], PublishedOptions())
+    found, run = fitted(published.fit, X, LABELS, [[0, 1], [2, 3]], LinearPublishedOptions())
     drawn = found.batches[0]
     seen = [value for message, value in run.channel.view("server") if message.name == "gradient rows"]
     assert len(seen) == 30 and len(drawn) == 50
@@ -39,7 +39,7 @@ def test_the_key_holder_sees_the_direction_of_every_row():
 
 
 def test_every_view_costs_infinity():
-    _, run = fitted(published.fit, X, LABELS, [[0, 1], [2, 3]], PublishedOptions(total_round_num=1))
+    _, run = fitted(published.fit, X, LABELS, [[0, 1], [2, 3]], LinearPublishedOptions(total_round_num=1))
     for view, unit in (("server", "label"), ("server", "features"), ("passive 1", "label"), ("active", "features")):
         assert run.channel.ledger.total(view, unit, 1e-5).epsilon_certified == np.inf
     names = [message.name for message in run.channel.messages]
@@ -63,8 +63,8 @@ def test_the_wire_table_of_the_page_is_that_of_a_run():
     groups = [list(range(7)), list(range(7, 14))]
     measured = []
     for name, fit, options in (
-        ("published", published.fit, PublishedOptions(total_round_num=1)),
-        ("certified", certified.fit, CertifiedOptions(cipher="sized", total_round_num=1)),
+        ("published", published.fit, LinearPublishedOptions(total_round_num=1)),
+        ("certified", certified.fit, LinearCertifiedOptions(cipher="sized", total_round_num=1)),
     ):
         _, run = fitted(fit, X, y, groups, options)
         for message in run.channel.messages:

@@ -8,7 +8,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 from partywise.core.randomness import stream
 from partywise.methods.linear.exact import exact_fit, loss
-from partywise.methods.linear.options import CertifiedOptions, PooledOptions, PublishedOptions
+from partywise.methods.linear.options import LinearCertifiedOptions, LinearPooledOptions, LinearPublishedOptions
 from partywise.methods.linear.steps import batches, descend, minimiser, residuals, responses
 
 RNG = stream(1, "linear steps")
@@ -31,7 +31,7 @@ def test_the_published_residual_is_the_slope_of_the_logistic_loss_at_no_coeffici
 
 def test_steps_are_those_of_a_loop_over_rows():
     drawn = batches(80, 30, 7, stream(2, "batches"))
-    b, path = descend(X, responses(LABELS, "logistic"), drawn, PooledOptions(intercept=False, eval_freq=3))
+    b, path = descend(X, responses(LABELS, "logistic"), drawn, LinearPooledOptions(intercept=False, eval_freq=3))
     slow, kept = np.zeros(4), [np.zeros(4)]
     for number, rows in enumerate(drawn, start=1):
         rows_of = [(0.25 * (slow @ X[i]) - 0.5 * (2 * LABELS[i] - 1)) * X[i] for i in rows]
@@ -62,7 +62,7 @@ def test_full_batches_are_all_rows_and_nothing_is_drawn(size):
 
 @pytest.mark.parametrize("intercept", [True, False])
 def test_steps_on_all_rows_end_at_ridge_regression(intercept):
-    options = PooledOptions(model="linear", batch_size=None, ridge=0.3, intercept=intercept, learning_rate=0.3)
+    options = LinearPooledOptions(model="linear", batch_size=None, ridge=0.3, intercept=intercept, learning_rate=0.3)
     b, _ = descend(X, NUMBERS, batches(80, None, 600, stream(2, "unused")), options)
     oracle = Ridge(alpha=80 * 0.3, fit_intercept=intercept).fit(X, NUMBERS)
     np.testing.assert_allclose(b, [oracle.intercept_, *oracle.coef_], rtol=0, atol=1e-8)
@@ -114,12 +114,12 @@ def test_labels_other_than_0_and_1_are_named():
 @pytest.mark.parametrize(
     ("options", "given", "message"),
     [
-        (PooledOptions, {"model": "probit"}, "model is 'probit': it must be one of logistic, linear"),
-        (PooledOptions, {"batch_size": 0}, "batch_size is 0: it must be at least 1"),
-        (PublishedOptions, {"learning_rate": 0.0}, "learning_rate is 0.0: it must be a positive"),
-        (CertifiedOptions, {"key_size": 1024}, "key_size is 1024: it must be at least 2048"),
-        (CertifiedOptions, {"key_size": 2056}, "key_size is 2056: it must be a multiple of 16"),
-        (CertifiedOptions, {"cipher": "identity"}, "cipher is 'identity': it must be one of paillier, sized"),
+        (LinearPooledOptions, {"model": "probit"}, "model is 'probit': it must be one of logistic, linear"),
+        (LinearPooledOptions, {"batch_size": 0}, "batch_size is 0: it must be at least 1"),
+        (LinearPublishedOptions, {"learning_rate": 0.0}, "learning_rate is 0.0: it must be a positive"),
+        (LinearCertifiedOptions, {"key_size": 1024}, "key_size is 1024: it must be at least 2048"),
+        (LinearCertifiedOptions, {"key_size": 2056}, "key_size is 2056: it must be a multiple of 16"),
+        (LinearCertifiedOptions, {"cipher": "identity"}, "cipher is 'identity': it must be one of paillier, sized"),
     ],
 )
 def test_options_out_of_range_are_named(options, given, message):

@@ -18,7 +18,7 @@ from partywise.data.tables import Table
 from partywise.experiment.configuration.build import build
 from partywise.experiment.plan import plan
 from partywise.methods.logistic.objective import dot_product
-from partywise.methods.logistic.options import LabelSgdOptions, ReferenceOptions, RoundsOptions, WalrOptions
+from partywise.methods.logistic.options import LabelReferenceOptions, LabelSgdOptions, RoundsOptions, WalrOptions
 from partywise.methods.logistic.planner import label_noise_plan
 from partywise.methods.logistic.protocols import one_release
 from partywise.methods.logistic.release import release_dot_product
@@ -281,12 +281,12 @@ def test_walr_options_name_what_is_wrong(options, message):
         (LabelSgdOptions, {"learning_rates": []}, "learning_rates is empty: give at least one"),
         (LabelSgdOptions, {"learning_rates": [-1.0]}, r"learning_rates\[0\] is -1.0: it must be a finite number"),
         (
-            ReferenceOptions,
+            LabelReferenceOptions,
             {"trainer": "adam"},
             "trainer is 'adam': it must be one of newton, hybrid, full_batch, mini",
         ),
-        (ReferenceOptions, {"steps": 3}, "steps is 3: it is read with a first-order trainer only"),
-        (ReferenceOptions, {"ridge": -1.0}, "ridge is -1.0: it must be a finite number of at least 0"),
+        (LabelReferenceOptions, {"steps": 3}, "steps is 3: it is read with a first-order trainer only"),
+        (LabelReferenceOptions, {"ridge": -1.0}, "ridge is -1.0: it must be a finite number of at least 0"),
     ],
 )
 def test_other_options_name_what_is_wrong(kind, options, message):

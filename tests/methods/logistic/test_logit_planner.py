@@ -24,7 +24,7 @@ from partywise.privacy.accounting.calibration import gaussian_delta, gaussian_ep
 from partywise.privacy.ledger import compose as accounting
 from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
 from partywise.studies.label_private.cases import draw_logistic
-from partywise.studies.label_private.settings import GeneratedSettings
+from partywise.studies.label_private.settings import LabelGeneratedSettings
 
 EPSILONS = (0.03, 0.1, 0.3, 1.0, 4.0, 8.0)
 
@@ -170,7 +170,7 @@ def test_auto_takes_the_distribution_that_turns_out_better(n, epsilon):
 
 def test_the_prediction_is_close_to_what_happens():
     """Excess over the truth on fresh rows, mean over data sets and noise."""
-    settings, found = GeneratedSettings(n=24_000, k=6), []
+    settings, found = LabelGeneratedSettings(n=24_000, k=6), []
     for number in range(20):
         X, y, truth = draw_logistic(settings, stream(7, "excess", number))
         (X, Z), p = np.split(X, [4000]), LOGIT.mean(X[4000:] @ truth)

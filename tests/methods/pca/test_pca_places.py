@@ -13,7 +13,7 @@ from partywise.core.randomness import Streams, stream
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
-from partywise.methods.pca.model import PublicFacts
+from partywise.methods.pca.model import PcaFacts
 from partywise.methods.pca.options import BlockSvdOptions, CorrelationOptions
 from partywise.methods.pca.protocols import block_svd, correlation
 
@@ -30,7 +30,7 @@ def execution(options, aligned):
         block = {"X": X[rows][:, list(group)]} | ({} if aligned else {"ids": np.array([f"P{i}" for i in rows])})
         parties.append(Party(f"holder {number}", "passive" if number else "active", block, group))
     fold = Fold(np.arange(40) % 4, 1, 4) if aligned else Fold(np.zeros(38, dtype=int), 0, 1)
-    public = PublicFacts(tuple("abcde"), aligned)
+    public = PcaFacts(tuple("abcde"), aligned)
     spec = SimpleNamespace(options=options, public=public, study=None, settings=None)
     places = {"rng_for": Streams(7, "pca"), "extra": ("analyst", "dealer"), "record": True}
     return Run(parties, epsilon=np.inf, fold=fold, spec=spec, **places), X

@@ -14,13 +14,13 @@ from partywise.methods.survival import exact
 from partywise.methods.survival.certified import gradient as ascent
 from partywise.methods.survival.certified import moments as classes
 from partywise.methods.survival.certified.cells import corners, piecewise_fit, sign_groups
-from partywise.methods.survival.certified.scores import Baseline, Model, Terms, contributions
+from partywise.methods.survival.certified.scores import Baseline, HazardModel, ScoreTerms, contributions
 from partywise.methods.survival.certified.whole import whole_scores
 from partywise.methods.survival.models import STRONG, Weibull
 from partywise.methods.survival.options import GradientOptions, OneReleaseOptions
 from partywise.methods.survival.protocols.competitors import cells, gradient, moments
-from partywise.methods.survival.records import Records
-from partywise.methods.survival.tables import Table, cell_counts, equal_edges
+from partywise.methods.survival.records import SurvivalRecords
+from partywise.methods.survival.tables import CellTable, cell_counts, equal_edges
 from survival_driver import fit, piecewise_exponential, run_of, scaled
 
 P, R = 6, math.sqrt(6)
@@ -34,26 +34,26 @@ PROGRAMS = {
 
 
 @pytest.fixture(scope="module")
-def moderate() -> Records:
+def moderate() -> SurvivalRecords:
     """Moderate effects."""
     return scaled(MODERATE, 3000, seed=11)
 
 
 @pytest.fixture(scope="module")
-def indicators(moderate) -> Records:
+def indicators(moderate) -> SurvivalRecords:
     """Covariates of -1 and 1 alone."""
-    return Records(moderate.times, moderate.events, np.where(moderate.covariates > 0, 1.0, -1.0))
+    return SurvivalRecords(moderate.times, moderate.events, np.where(moderate.covariates > 0, 1.0, -1.0))
 
 
-def off(found: np.ndarray, records: Records) -> np.ndarray:
+def off(found: np.ndarray, records: SurvivalRecords) -> np.ndarray:
     """Distances from the pooled fit, in its standard errors."""
     pooled = exact.cox(records.until(2.0))
     return (found - pooled.coefficients) / pooled.standard_errors
 
 
-def terms(stop: float | None = None, curvature: float = 0.0) -> Terms:
+def terms(stop: float | None = None, curvature: float = 0.0) -> ScoreTerms:
     """Of gradients with six covariates."""
-    return Terms(2.0, 3000, P, R, 1.0, shares=(0.15, 0.85), bins=6, merge_count=1, curvature=curvature, stop=stop)
+    return ScoreTerms(2.0, 3000, P, R, 1.0, shares=(0.15, 0.85), bins=6, merge_count=1, curvature=curvature, stop=stop)
 
 
 def largest_share(ends: np.ndarray, bound: float, sensitivity: float) -> float:
@@ -70,9 +70,9 @@ def largest_share(ends: np.ndarray, bound: float, sensitivity: float) -> float:
 @pytest.mark.parametrize(("stop", "of_bound"), [(0.5, 0.926), (1.0, 1.0), (1.5, 0.926)])
 def test_corner_pairs_reach_the_sensitivity_of_a_gradient(stop, of_bound):
     """An event at time 0 against a stopped record with the same covariates, and opposite corners."""
-    at, model = terms(stop), Model(np.full(6, 3.0), np.zeros(P))
+    at, model = terms(stop), HazardModel(np.full(6, 3.0), np.zeros(P))
     ends = [
-        contributions(Records(np.full(64, t), np.full(64, e), CORNERS), model, at)
+        contributions(SurvivalRecords(np.full(64, t), np.full(64, e), CORNERS), model, at)
         for t, e in ((0.0, True), (2.0, False))
     ]
     assert largest_share(np.concatenate(ends), at.bound, at.sensitivity) == pytest.approx(1, abs=1e-9)
@@ -84,7 +84,7 @@ def test_corner_pairs_reach_the_sensitivity_of_moments(radius):
     """Two events with opposite covariates: in different bins, or in the same at a radius of 1.6."""
     edges, bound, distance = equal_edges(2.0, 4), classes.bound(radius), classes.largest_distance(radius)
     ends = [
-        classes.contributions(Records(np.full(64, t), np.full(64, e), CORNERS), edges, radius)
+        classes.contributions(SurvivalRecords(np.full(64, t), np.full(64, e), CORNERS), edges, radius)
         for t, e in ((0.0, True), (1.1, True), (1.1, False), (2.0, False))
     ]
     assert largest_share(np.concatenate(ends), bound, distance) == pytest.approx(1, abs=1e-9)
@@ -96,9 +96,9 @@ def test_corner_pairs_reach_the_sensitivity_of_moments(radius):
 @settings(max_examples=100, deadline=None)
 @given(st.floats(0, 3), st.booleans(), st.lists(st.floats(-1, 1), min_size=P, max_size=P))
 def test_no_contribution_is_longer_than_its_bound(time, event, z):
-    record = Records(np.array([time]), np.array([event]), np.array([z]))
+    record = SurvivalRecords(np.array([time]), np.array([event]), np.array([z]))
     assert np.linalg.norm(classes.contributions(record, equal_edges(2.0, 4), R)) <= classes.bound(R) * (1 + 1e-12)
-    for model in (Model(np.full(6, 3.0), np.full(P, -4.0)), Model(np.zeros(6), np.zeros(P))):
+    for model in (HazardModel(np.full(6, 3.0), np.full(P, -4.0)), HazardModel(np.zeros(6), np.zeros(P))):
         assert np.linalg.norm(contributions(record, model, terms(1.5))) <= terms(1.5).bound * (1 + 1e-12)
 
 
@@ -124,7 +124,7 @@ def test_cells_without_noise_are_the_piecewise_exponential_fit(indicators):
     grouped = sign_groups(indicators)
     np.testing.assert_array_equal(corners(P)[grouped.groups], indicators.covariates)
     edges = equal_edges(2.0, 32)
-    found = piecewise_fit(Table(cell_counts(grouped, edges, 64).astype(float), edges, 0.0, 3000), P)
+    found = piecewise_fit(CellTable(cell_counts(grouped, edges, 64).astype(float), edges, 0.0, 3000), P)
     known, _ = piecewise_exponential(indicators, edges)
     assert found is not None and np.abs(found - known.coefficients).max() < 0.1 * known.standard_errors.min()
 
@@ -171,7 +171,9 @@ def test_unusual_records_give_an_answer(name, case):
     elif case == "a constant covariate":
         z[:, 0] = 1.0
     rows = slice(3 if case == "a record each" else None)
-    done = fit(program, Records(times[rows], events[rows], z[rows]), options(), 3, 0.05 if case == "noise" else 4.0)
+    done = fit(
+        program, SurvivalRecords(times[rows], events[rows], z[rows]), options(), 3, 0.05 if case == "noise" else 4.0
+    )
     found = done.estimate
     assert found.numbers["not_estimable"] == (found.coefficients is None) and found.standard_errors is None
     if case in ("no events", "a record each"):
@@ -185,7 +187,7 @@ def test_what_a_competitor_cannot_fit_is_refused_before_anything_is_sent(name):
     with pytest.raises(ValueError, match="add_remove"):
         options(relation="add_remove")
     for p, words in ((0, "covariates is 0"), *([(9, "at most 8")] if name == "cells" else [])):
-        records = Records(np.ones(30), np.ones(30, bool), np.ones((30, p)))
+        records = SurvivalRecords(np.ones(30), np.ones(30, bool), np.ones((30, p)))
         run = run_of(records, options(), 3, 1.0)
         with pytest.raises(ValueError, match=words):
             program(run)

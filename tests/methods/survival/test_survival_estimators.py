@@ -14,13 +14,13 @@ import partywise as pw
 from partywise.core.errors import ModelError
 from partywise.methods.survival import exact
 from partywise.methods.survival.models import STRONG, Weibull
-from partywise.methods.survival.records import Records, scale
+from partywise.methods.survival.records import SurvivalRecords, scale
 
 WEIBULL = Weibull(coefficients=tuple(b / 2 for b in STRONG))
 
 
 @pytest.fixture(scope="module")
-def drawn() -> Records:
+def drawn() -> SurvivalRecords:
     """Raw covariates."""
     return WEIBULL.draw(2000, np.random.default_rng(5))
 
@@ -130,7 +130,7 @@ def test_exact_and_published_curves_come_without_bands(protocol):
         lower, upper = model.confidence_interval_[0].T
         assert (lower <= model.survival_function_[0]).all() and (model.survival_function_[0] <= upper).all()
         assert 0 < model.restricted_mean_standard_errors()[0] < 40
-    known = exact.kaplan_meier(exact.event_table(Records(days, drawn.events), np.unique(days[drawn.events])))
+    known = exact.kaplan_meier(exact.event_table(SurvivalRecords(days, drawn.events), np.unique(days[drawn.events])))
     assert abs(model.predict([365.0])[0, 0] - known.at(np.array([365.0]))[0]) < 0.05
 
 

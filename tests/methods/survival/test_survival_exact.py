@@ -13,32 +13,32 @@ from partywise.methods.survival import exact
 from partywise.methods.survival.bands import step_intervals
 from partywise.methods.survival.curves import survival_curve
 from partywise.methods.survival.models import Weibull
-from partywise.methods.survival.records import Records, pool
+from partywise.methods.survival.records import SurvivalRecords, pool
 from partywise.methods.survival.tables import cell_counts, correct_sum
 from survival_driver import greenwood, piecewise_exponential, scaled
 
 N = 240
 
 
-def ties(records: Records, width: float) -> Records:
+def ties(records: SurvivalRecords, width: float) -> SurvivalRecords:
     """The same records with times rounded up to multiples of a width."""
-    return Records(np.ceil(records.times / width) * width, records.events, records.covariates, records.groups)
+    return SurvivalRecords(np.ceil(records.times / width) * width, records.events, records.covariates, records.groups)
 
 
 @pytest.fixture(params=["days", "months", "years"])
-def records(request) -> Records:
+def records(request) -> SurvivalRecords:
     """Records with few, many and very many ties."""
     drawn = scaled(Weibull(hazard_ratio=1.6), N, seed=3)
     return drawn if request.param == "days" else ties(drawn, {"months": 0.1, "years": 0.5}[request.param])
 
 
-def table(records: Records, times: np.ndarray | None = None) -> exact.EventTable:
+def table(records: SurvivalRecords, times: np.ndarray | None = None) -> exact.EventTable:
     """Its event table."""
     return exact.event_table(records, exact.event_times(records) if times is None else times)
 
 
 def test_a_calculation_by_hand():
-    by_hand = Records(np.array([1.0, 2, 2, 3, 4]), np.array([True, True, False, True, False]))
+    by_hand = SurvivalRecords(np.array([1.0, 2, 2, 3, 4]), np.array([True, True, False, True, False]))
     curve = exact.kaplan_meier(table(by_hand))
     np.testing.assert_allclose(curve.values, [0.8, 0.6, 0.3], rtol=1e-14)
     np.testing.assert_allclose(exact.nelson_aalen(table(by_hand)).values, [1 / 5, 1 / 5 + 1 / 4, 1 / 5 + 1 / 4 + 1 / 2])
@@ -92,7 +92,9 @@ def test_the_piecewise_exponential_fit_is_a_poisson_model_with_the_logarithm_of_
 @pytest.mark.parametrize("clients", [1, 2, 3, 7])
 def test_sums_of_clients_are_those_of_all_records(records, clients):
     rows = np.array_split(np.arange(N), clients)
-    parts = [Records(records.times[r], records.events[r], records.covariates[r], records.groups[r]) for r in rows]
+    parts = [
+        SurvivalRecords(records.times[r], records.events[r], records.covariates[r], records.groups[r]) for r in rows
+    ]
     np.testing.assert_array_equal(pool(parts).times, records.times)
     times, at = exact.event_times(records), np.linspace(-0.5, 0.5, records.covariates.shape[1])
     for function in (exact.risk_sums, exact.tied_sums):
@@ -134,17 +136,17 @@ def test_a_likelihood_without_maximum_is_refused(fault, sentence):
         z = z[:, [1]]
     names = "abcdef" if z.shape[1] > 1 else "b"
     with pytest.raises(exact.NoMaximum, match=sentence):
-        exact.cox(Records(drawn.times, drawn.events, z), names=names)
+        exact.cox(SurvivalRecords(drawn.times, drawn.events, z), names=names)
 
 
 def test_events_come_before_those_censored_at_the_same_time():
-    tied = Records(np.array([1.0, 1.0, 2.0]), np.array([False, True, True]))
+    tied = SurvivalRecords(np.array([1.0, 1.0, 2.0]), np.array([False, True, True]))
     np.testing.assert_array_equal(table(tied).at_risk, [3, 1])
 
 
 def test_greenwood_intervals_and_errors_of_restricted_means_by_hand():
     """Times 1, 2, 3 of four records, all events, the last censored at 4: log variances 1/12, 1/12 + 1/6, + 1/2."""
-    records = Records(np.array([1.0, 2.0, 3.0, 4.0]), np.array([True, True, True, False]))
+    records = SurvivalRecords(np.array([1.0, 2.0, 3.0, 4.0]), np.array([True, True, True, False]))
     curve = exact.kaplan_meier(exact.events_of(records))
     np.testing.assert_allclose(np.cumsum(curve.increments), [1 / 12, 1 / 4, 3 / 4])
     band = step_intervals(curve, np.array([0.5, 2.0]))
@@ -153,12 +155,12 @@ def test_greenwood_intervals_and_errors_of_restricted_means_by_hand():
     np.testing.assert_allclose([band.lower[1], band.upper[1]], [0.5**spread, 0.5 ** (1 / spread)])
     # Areas after the jumps until 4: 1.5, 0.75, 0.25.
     assert curve.restricted_mean_error(4.0) == pytest.approx(np.sqrt(1.5**2 / 12 + 0.75**2 / 6 + 0.25**2 / 2))
-    everybody = exact.kaplan_meier(exact.events_of(Records(np.array([1.0, 2.0]), np.array([True, True]))))
+    everybody = exact.kaplan_meier(exact.events_of(SurvivalRecords(np.array([1.0, 2.0]), np.array([True, True]))))
     last = step_intervals(everybody, np.array([2.0]))
     assert last is not None and last.lower[0] == 0 and last.upper[0] > 0.5
 
 
-def median_of_counts(records: Records) -> float | None:
+def median_of_counts(records: SurvivalRecords) -> float | None:
     """First time at which the product of shares who survive each event time, as fractions, is one half or less."""
     survival = Fraction(1)
     known = table(records)
@@ -171,12 +173,12 @@ def median_of_counts(records: Records) -> float | None:
 
 def test_medians_are_those_of_counts():
     for n in range(2, 400, 2):
-        days = Records(np.arange(1.0, n + 1), np.ones(n, dtype=bool))
+        days = SurvivalRecords(np.arange(1.0, n + 1), np.ones(n, dtype=bool))
         assert exact.kaplan_meier(table(days)).median == n / 2
     rng = np.random.default_rng(1)
     for _ in range(100):
         n = int(rng.integers(4, 40))
-        drawn = Records(np.ceil(rng.exponential(10.0, n)), rng.random(n) < 0.8)
+        drawn = SurvivalRecords(np.ceil(rng.exponential(10.0, n)), rng.random(n) < 0.8)
         assert exact.kaplan_meier(table(drawn)).median == median_of_counts(drawn)
 
 
@@ -184,5 +186,5 @@ def test_a_released_curve_that_is_one_half_at_an_edge_has_its_median_there():
     # 24 records, one event a bin of width 1 until half are left, then none.
     times = np.concatenate([np.arange(12) + 0.5, np.full(12, 20.0)])
     edges = np.arange(21.0)
-    cells = cell_counts(Records(times, times < 20), edges).astype(float)
+    cells = cell_counts(SurvivalRecords(times, times < 20), edges).astype(float)
     assert survival_curve(correct_sum(cells, edges, 0.0, 24)).median == pytest.approx(12.0)

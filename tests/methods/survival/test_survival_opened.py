@@ -13,16 +13,16 @@ from partywise.federation.place_checks import PlacedRun, together
 from partywise.federation.run import Run, simulate
 from partywise.methods.survival import exact
 from partywise.methods.survival.models import STRONG, Weibull
-from partywise.methods.survival.options import PiecewiseOptions, ReferenceOptions, RiskSetsOptions
+from partywise.methods.survival.options import PiecewiseOptions, RiskSetsOptions, SurvivalReferenceOptions
 from partywise.methods.survival.protocols import piecewise, reference, risk_sets
 from partywise.methods.survival.protocols.newton_sums import pack_sums, unpack_sums
-from partywise.methods.survival.records import Records
+from partywise.methods.survival.records import SurvivalRecords
 from partywise.methods.survival.tables import equal_edges
 from survival_driver import fit, piecewise_exponential, run_of, scaled
 
 MODERATE = Weibull(coefficients=tuple(b / 2 for b in STRONG), hazard_ratio=1.4)
 WAYS = [
-    (reference.fit, ReferenceOptions()),
+    (reference.fit, SurvivalReferenceOptions()),
     (risk_sets.fit, RiskSetsOptions()),
     (risk_sets.fit, RiskSetsOptions(ties="breslow")),
     (piecewise.fit, PiecewiseOptions()),
@@ -30,12 +30,12 @@ WAYS = [
 
 
 @pytest.fixture(scope="module")
-def records() -> Records:
+def records() -> SurvivalRecords:
     """Two groups, with tied times, some beyond the horizon."""
     drawn = scaled(MODERATE, 400, seed=21)
     times = np.ceil(drawn.times * 50) / 50
     times[::40] += 2.5
-    return Records(times, drawn.events, drawn.covariates, drawn.groups)
+    return SurvivalRecords(times, drawn.events, drawn.covariates, drawn.groups)
 
 
 @pytest.mark.parametrize("clients", [1, 2, 3, 7])
@@ -63,7 +63,7 @@ def test_an_empty_group_has_no_restricted_mean_and_the_status_says_so(records, p
     """Nobody, or nobody who is followed to the first event: the integral of a curve of nobody is the horizon."""
     groups = np.where(np.arange(400) < censored, 2, records.groups)
     times = np.where(groups == 2, 1e-4, records.times)
-    given = Records(times, records.events & (groups < 2), records.covariates[:, :0], groups)
+    given = SurvivalRecords(times, records.events & (groups < 2), records.covariates[:, :0], groups)
     run = run_of(given, options, 3)
     run.spec = replace(run.spec, public=replace(run.spec.public, groups=3))
     estimate = simulate(program, run)

@@ -10,14 +10,14 @@ from scipy.optimize import brentq
 from statsmodels.duration.survfunc import survdiff
 
 import partywise as pw
-from partywise.methods.survival.model import Estimate
+from partywise.methods.survival.model import SurvivalEstimate
 from partywise.methods.survival.options import (
+    CoxNoisyGradientOptions,
     EncryptedHistogramOptions,
     NoisedTimesOptions,
-    NoisyGradientOptions,
     PiecewiseOptions,
-    ReferenceOptions,
     RiskSetsOptions,
+    SurvivalReferenceOptions,
 )
 from partywise.methods.survival.protocols import (
     encrypted_histogram,
@@ -27,14 +27,14 @@ from partywise.methods.survival.protocols import (
     reference,
     risk_sets,
 )
-from partywise.methods.survival.records import Records
+from partywise.methods.survival.records import SurvivalRecords
 from partywise.studies.federated_survival.study import STUDY
 from survival_driver import fit
 
 N = 300
 COX = {
-    "reference efron": (reference.fit, ReferenceOptions(ties="efron")),
-    "reference breslow": (reference.fit, ReferenceOptions(ties="breslow")),
+    "reference efron": (reference.fit, SurvivalReferenceOptions(ties="efron")),
+    "reference breslow": (reference.fit, SurvivalReferenceOptions(ties="breslow")),
     "risk_sets efron": (risk_sets.fit, RiskSetsOptions(ties="efron")),
     "risk_sets breslow": (risk_sets.fit, RiskSetsOptions(ties="breslow")),
     "piecewise": (piecewise.fit, PiecewiseOptions()),
@@ -49,10 +49,10 @@ def drawn(hazard: np.ndarray, seed: int, *, censoring: float) -> tuple[np.ndarra
     return np.ceil(np.minimum(times, ends) * 100) / 100, times <= ends
 
 
-def cox(way: str, times: np.ndarray, events: np.ndarray, covariates: np.ndarray, horizon: float) -> Estimate:
+def cox(way: str, times: np.ndarray, events: np.ndarray, covariates: np.ndarray, horizon: float) -> SurvivalEstimate:
     """The estimate of three clients."""
     program, options = COX[way]
-    return fit(program, Records(times, events, covariates), options, 3, horizon=horizon).estimate
+    return fit(program, SurvivalRecords(times, events, covariates), options, 3, horizon=horizon).estimate
 
 
 TRANSFORMS = {
@@ -134,24 +134,24 @@ def test_a_likelihood_without_maximum_has_a_status_and_no_coefficients(way, name
 HORIZON = 6.0
 
 
-def arms() -> Records:
+def arms() -> SurvivalRecords:
     """Two groups whose hazards differ after the horizon alone; all have their event."""
     rng = np.random.default_rng(2)
     group = np.arange(400) % 2
     times = rng.exponential(20.0, 400)
     later = HORIZON + rng.exponential(3.0, 400)
     times = np.where(group == 1, np.minimum(times, later), times)
-    return Records(times, np.ones(400, dtype=bool), groups=group)
+    return SurvivalRecords(times, np.ones(400, dtype=bool), groups=group)
 
 
-def cut(records: Records) -> Records:
+def cut(records: SurvivalRecords) -> SurvivalRecords:
     """The records with follow-up that ends at the horizon."""
     seen = records.events & (records.times <= HORIZON)
-    return Records(np.minimum(records.times, HORIZON), seen, records.covariates, records.groups)
+    return SurvivalRecords(np.minimum(records.times, HORIZON), seen, records.covariates, records.groups)
 
 
 CURVES = {
-    "reference": (reference.fit, ReferenceOptions()),
+    "reference": (reference.fit, SurvivalReferenceOptions()),
     "risk_sets": (risk_sets.fit, RiskSetsOptions()),
     "noised_times": (noised_times.fit, NoisedTimesOptions(noise="none")),
     "encrypted_histogram": (encrypted_histogram.fit, EncryptedHistogramOptions(width=1e-4)),
@@ -176,7 +176,7 @@ def test_no_protocol_sees_what_comes_after_the_horizon(protocol):
     rng = np.random.default_rng(4)
     covariates = np.sign(rng.normal(size=(240, 2)))
     times, events = drawn(np.exp(0.5 * covariates[:, 0]) / 6, 9, censoring=30.0)
-    records = Records(times, events, covariates / np.sqrt(2))
+    records = SurvivalRecords(times, events, covariates / np.sqrt(2))
     assert (events & (times > HORIZON)).any()
     parts = records, cut(records)
     first, second = (fit(module.fit, part, method.options(), 2, horizon=HORIZON) for part in parts)
@@ -208,7 +208,7 @@ CERTIFIED = ["scores", "gradient", "moments", "cells"]
 def test_certified_fits_without_events_say_that_nothing_is_estimable(protocol):
     method = pw.FederatedCox.methods[protocol]
     covariates = np.sign(np.random.default_rng(4).normal(size=(N, 2))) / np.sqrt(2)
-    records = Records(np.full(N, 1.5), np.zeros(N, dtype=bool), covariates)
+    records = SurvivalRecords(np.full(N, 1.5), np.zeros(N, dtype=bool), covariates)
     estimate = fit(method.fit, records, method.options(), 3, 4.0).estimate
     assert estimate.status == "not_estimable" and "do not stand out of their noise" in estimate.reason
     assert estimate.coefficients is None and estimate.numbers["not_estimable"]
@@ -216,17 +216,19 @@ def test_certified_fits_without_events_say_that_nothing_is_estimable(protocol):
 
 def test_published_steps_that_end_at_the_longest_coefficients_say_so():
     group = np.arange(N) % 2 == 0
-    records = Records(np.where(group, 1.9, np.linspace(0.1, 1.8, N)), ~group, group[:, None].astype(float))
-    ended = fit(noisy_gradient.fit, records, NoisyGradientOptions(steps=40, step=5.0), 3).estimate
+    records = SurvivalRecords(np.where(group, 1.9, np.linspace(0.1, 1.8, N)), ~group, group[:, None].astype(float))
+    ended = fit(noisy_gradient.fit, records, CoxNoisyGradientOptions(steps=40, step=5.0), 3).estimate
     assert ended.status == "not_converged" and "c_beta=3" in ended.reason
-    steady = Records(records.times, np.ones(N, dtype=bool), np.random.default_rng(2).choice([-1.0, 1.0], (N, 1)))
-    assert fit(noisy_gradient.fit, steady, NoisyGradientOptions(steps=20), 3).estimate.status == "ok"
+    steady = SurvivalRecords(
+        records.times, np.ones(N, dtype=bool), np.random.default_rng(2).choice([-1.0, 1.0], (N, 1))
+    )
+    assert fit(noisy_gradient.fit, steady, CoxNoisyGradientOptions(steps=20), 3).estimate.status == "ok"
 
 
 @pytest.mark.parametrize("protocol", pw.FederatedKaplanMeier.methods)
 def test_curves_of_censored_records_alone_stay_at_one(protocol):
     method = pw.FederatedKaplanMeier.methods[protocol]
-    records = Records(np.random.default_rng(1).uniform(0.1, 30.0, N), np.zeros(N, dtype=bool))
+    records = SurvivalRecords(np.random.default_rng(1).uniform(0.1, 30.0, N), np.zeros(N, dtype=bool))
     (curve,) = fit(method.fit, records, method.options(), 3, horizon=20.0).estimate.curves
     assert curve.median is None
     np.testing.assert_array_equal(curve.at(np.linspace(0, 20.0, 5)), 1.0)

@@ -14,10 +14,10 @@ from partywise.federation.run import Run
 from partywise.methods.survival import exact
 from partywise.methods.survival.models import STRONG, Weibull
 from partywise.methods.survival.options import (
+    CoxNoisyGradientOptions,
     DpPropensityOptions,
     EncryptedHistogramOptions,
     NoisedTimesOptions,
-    NoisyGradientOptions,
     TreeBreslowOptions,
 )
 from partywise.methods.survival.protocols import (
@@ -29,7 +29,7 @@ from partywise.methods.survival.protocols import (
 )
 from partywise.methods.survival.published import gradient_cox, hazard_tree, histograms, propensity
 from partywise.methods.survival.published import noised_times as noised
-from partywise.methods.survival.records import Records
+from partywise.methods.survival.records import SurvivalRecords
 from partywise.privacy.accountants.exact import Exact
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.accounting.compose import cost
@@ -39,13 +39,13 @@ MODERATE = Weibull(coefficients=tuple(b / 2 for b in STRONG))
 
 
 @pytest.fixture(scope="module")
-def records() -> Records:
+def records() -> SurvivalRecords:
     """Moderate effects; times in days, two years long."""
     drawn = scaled(MODERATE, 300, seed=31)
-    return Records(np.ceil(drawn.times * 365), drawn.events, drawn.covariates)
+    return SurvivalRecords(np.ceil(drawn.times * 365), drawn.events, drawn.covariates)
 
 
-def by_hand(records: Records, coefficients: np.ndarray, cutoff: float) -> np.ndarray:
+def by_hand(records: SurvivalRecords, coefficients: np.ndarray, cutoff: float) -> np.ndarray:
     """The gradient record by record, in sorted order."""
     order = np.argsort(records.times, kind="stable")
     z, found = records.covariates[order], np.zeros(records.covariates.shape[1])
@@ -77,7 +77,7 @@ def test_the_proved_sensitivity_is_come_close_to_and_never_exceeded():
         other[-1] = -z[-1]
         at = norm * u * (1 if number % 3 else -1)
         one, two = (
-            gradient_cox.SortedRecords.of(Records(times, np.ones(n, dtype=bool), rows), 2.0).gradient(at)
+            gradient_cox.SortedRecords.of(SurvivalRecords(times, np.ones(n, dtype=bool), rows), 2.0).gradient(at)
             for rows in (z, other)
         )
         bound = gradient_cox.proved_sensitivity(n, norm)
@@ -91,7 +91,7 @@ def test_the_proved_sensitivity_is_come_close_to_and_never_exceeded():
 
 
 WAYS = [
-    (noisy_gradient.fit, NoisyGradientOptions(variant=variant, sensitivity=sensitivity, steps=12))
+    (noisy_gradient.fit, CoxNoisyGradientOptions(variant=variant, sensitivity=sensitivity, steps=12))
     for variant in ("central", "interactive", "federated")
     for sensitivity in ("published", "bound")
 ] + [
@@ -124,15 +124,17 @@ def test_all_ways_to_run_are_one(records, program, options):
 
 @pytest.mark.parametrize("variant", ["central", "interactive", "federated"])
 def test_what_is_certified_is_the_target_with_the_proved_bound_and_far_above_as_published(records, variant):
-    kept = fit(noisy_gradient.fit, records, NoisyGradientOptions(variant=variant, sensitivity="bound", steps=8), 1, 3.0)
+    kept = fit(
+        noisy_gradient.fit, records, CoxNoisyGradientOptions(variant=variant, sensitivity="bound", steps=8), 1, 3.0
+    )
     assert kept.total().epsilon_certified == pytest.approx(3.0, rel=1e-3)
-    printed = fit(noisy_gradient.fit, records, NoisyGradientOptions(variant=variant, steps=8), 1, 3.0)
+    printed = fit(noisy_gradient.fit, records, CoxNoisyGradientOptions(variant=variant, steps=8), 1, 3.0)
     assert printed.total().epsilon_certified > 50 and printed.estimate.epsilon_claimed == 3.0
     assert kept.bytes_of("gradient") == printed.bytes_of("gradient") == [8 * 6] * 8
 
 
 def test_without_noise_the_steps_go_to_the_pooled_fit(records):
-    done = fit(noisy_gradient.fit, records, NoisyGradientOptions(steps=400, step=2.0, c_beta=50.0), 3, horizon=1e4)
+    done = fit(noisy_gradient.fit, records, CoxNoisyGradientOptions(steps=400, step=2.0, c_beta=50.0), 3, horizon=1e4)
     pooled = exact.cox(records, "breslow")
     off = (done.estimate.coefficients - pooled.coefficients) / pooled.standard_errors
     # Tied events have risk sets of their own there, in the order of the records.
@@ -163,7 +165,7 @@ def test_without_noise_the_tables_give_the_pooled_curve_and_bytes_are_those_of_t
 
 def test_histograms_give_the_curve_of_rounded_times_and_their_bytes(records):
     done = fit(encrypted_histogram.fit, records, EncryptedHistogramOptions(), horizon=1e4)
-    weeks = Records(np.ceil(records.times / 7) * 7, records.events)
+    weeks = SurvivalRecords(np.ceil(records.times / 7) * 7, records.events)
     times = exact.event_times(weeks)
     pooled = exact.kaplan_meier(exact.event_table(weeks, times))
     np.testing.assert_allclose(done.estimate.curves[0].at(times), pooled.values, atol=1e-12)
@@ -177,14 +179,14 @@ def test_histograms_give_the_curve_of_rounded_times_and_their_bytes(records):
 
 def test_a_client_reads_the_others_who_are_alone_in_a_cell(records):
     parts = np.array_split(np.arange(300), 3)
-    own = [Records(records.times[r], records.events[r]) for r in parts]
+    own = [SurvivalRecords(records.times[r], records.events[r]) for r in parts]
     bins = int(np.ceil(records.times.max() / 7))
     counts = np.array([histograms.histograms(one, 7.0, bins) for one in own])
-    others = histograms.histograms(Records(records.times[100:], records.events[100:]), 7.0, bins)
+    others = histograms.histograms(SurvivalRecords(records.times[100:], records.events[100:]), 7.0, bins)
     assert histograms.alone(counts)[0] == (others == 1).sum() > 0
 
 
-def restated_leaves(records: Records, cutoff: float, levels: int, floor_share: float) -> np.ndarray:
+def restated_leaves(records: SurvivalRecords, cutoff: float, levels: int, floor_share: float) -> np.ndarray:
     """The published loop, word for word with its counters from 1, at coefficients of 0."""
     order = np.argsort(records.times, kind="stable")
     at_risk = np.arange(len(records), 0, -1)
@@ -207,7 +209,7 @@ def restated_leaves(records: Records, cutoff: float, levels: int, floor_share: f
 @pytest.mark.parametrize("cutoff", [400.0, 900.0, 4000.0])
 def test_the_published_loop_loses_the_ends_and_doubles_empty_leaves(records, cutoff):
     """Times stretched to five years: the last leaves lie after day 3,000 where the cutoff does."""
-    longer = Records(records.times * 5, records.events)
+    longer = SurvivalRecords(records.times * 5, records.events)
     found = hazard_tree.leaf_sums(longer, np.zeros(0), cutoff, 5, 0.1, "published")
     np.testing.assert_allclose(found, restated_leaves(longer, cutoff, 5, 0.1), atol=1e-14)
     every = hazard_tree.leaf_sums(longer, np.zeros(0), cutoff, 5, 1e-9, "all")
@@ -239,7 +241,7 @@ PRINTED = {(0.1, 1e-3): 0.006, (1, 1e-3): 0.093, (5, 1e-3): 0.474, (10, 1e-3): 0
 @pytest.mark.parametrize(("epsilon", "delta"), PRINTED)
 def test_the_noise_of_the_propensity_model_is_for_more_steps_than_are_made(epsilon, delta):
     """What 40 steps of fresh noise hold, for a record that is added or removed, at clients of 100."""
-    plan = propensity.Training()
+    plan = propensity.PropensityTraining()
     z = propensity.noise_multiplier(plan, 100, epsilon, delta)
     planned = 1000 * cost(mu=1 / z, rate=plan.planned_rate(100))
     assert Exact(planned).epsilon(delta) <= epsilon
@@ -252,7 +254,7 @@ def test_own_seeds_are_certified_and_the_fixed_one_is_not(records):
     made, every = (
         fit(dp_propensity.fit, records, replace(options, steps=steps), 3, 1.0) for steps in ("published", "planned")
     )
-    z = propensity.noise_multiplier(propensity.Training(), 100, 1.0, 1e-5)
+    z = propensity.noise_multiplier(propensity.PropensityTraining(), 100, 1.0, 1e-5)
     for done, steps in ((made, 40), (every, 1000)):
         assert done.estimate.numbers["steps"] == steps and done.bytes_of("model") == [8 * 6] * 3 * 10
         assert done.total().epsilon_certified == pytest.approx(gaussian_epsilon(2 * math.sqrt(steps) / z, 1e-5))
@@ -262,7 +264,7 @@ def test_own_seeds_are_certified_and_the_fixed_one_is_not(records):
 
 def test_noise_of_the_fixed_seed_is_subtracted(records):
     """Who knows the algorithm computes the noise of a round: it is that of the seed, whatever the client."""
-    plan = propensity.Training()
+    plan = propensity.PropensityTraining()
     X, y = propensity.propensity_table(records.covariates[:100], 0)
     z = propensity.noise_multiplier(plan, 100, 1.0, 1e-3)
     noise = [propensity.normal_noise(sd, np.random.RandomState(42)) for sd in (z, 0.0)]

@@ -19,8 +19,8 @@ from partywise.federation.place_checks import PlacedRun, together
 from partywise.federation.run import Run
 from partywise.methods.survival import exact
 from partywise.methods.survival.certified.scores import (
-    Model,
-    Terms,
+    HazardModel,
+    ScoreTerms,
     baseline,
     contributions,
     estimable,
@@ -31,13 +31,13 @@ from partywise.methods.survival.certified.scores import (
 )
 from partywise.methods.survival.certified.selection import GRID, beta_shares, conditional_hazard
 from partywise.methods.survival.certified.whole import whole_scores
-from partywise.methods.survival.model import Estimate
+from partywise.methods.survival.model import SurvivalEstimate
 from partywise.methods.survival.models import STRONG, Weibull
-from partywise.methods.survival.options import GradientOptions, OneReleaseOptions, ScoresOptions, TableOptions
+from partywise.methods.survival.options import GradientOptions, OneReleaseOptions, ScoresOptions, SurvivalTableOptions
 from partywise.methods.survival.protocols import scores, table
 from partywise.methods.survival.protocols.competitors import cells as sign_cells
 from partywise.methods.survival.protocols.competitors import gradient, moments
-from partywise.methods.survival.records import Records
+from partywise.methods.survival.records import SurvivalRecords
 from partywise.methods.survival.tables import cell_counts, correct_sum, equal_edges
 from survival_driver import clients_of, fit, run_of, scaled
 
@@ -45,14 +45,14 @@ P, R = 6, math.sqrt(6)
 MODERATE = Weibull(coefficients=tuple(b / 2 for b in STRONG))
 
 
-def terms(n: int = 3000, mu: float = math.inf, **given: object) -> Terms:
+def terms(n: int = 3000, mu: float = math.inf, **given: object) -> ScoreTerms:
     """Six covariates, horizon 2, eight bins."""
     given.setdefault("merge_count", 3)
-    return Terms(horizon=2.0, records=n, covariates=P, radius=R, mu=mu, **given)  # type: ignore[arg-type]
+    return ScoreTerms(horizon=2.0, records=n, covariates=P, radius=R, mu=mu, **given)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
-def moderate() -> Records:
+def moderate() -> SurvivalRecords:
     """Moderate effects."""
     return scaled(MODERATE, 3000, seed=11)
 
@@ -75,12 +75,12 @@ def test_packed_matrices_keep_their_length():
 )
 def test_no_contribution_is_longer_than_gamma_whatever_the_model(time, event, z, stop, hazards, coefficients):
     at = terms(stop=stop)
-    record_ = Records(np.array([time]), np.array([event]), np.array([z]))
-    found = contributions(record_, Model(np.array(hazards), np.array(coefficients)), at)
+    record_ = SurvivalRecords(np.array([time]), np.array([event]), np.array([z]))
+    found = contributions(record_, HazardModel(np.array(hazards), np.array(coefficients)), at)
     assert np.linalg.norm(found) <= at.bound * (1 + 1e-12)
 
 
-def extremes(at: Terms, rng: np.random.Generator, count: int = 240) -> tuple[Records, Model]:
+def extremes(at: ScoreTerms, rng: np.random.Generator, count: int = 240) -> tuple[SurvivalRecords, HazardModel]:
     """Records at the ends of what a record can be, and a model whose hazard reaches C at time 1."""
     p = at.covariates
     z = rng.standard_normal((count, p))
@@ -88,7 +88,7 @@ def extremes(at: Terms, rng: np.random.Generator, count: int = 240) -> tuple[Rec
     z *= at.radius * rng.choice([1.0, 1.0, 0.3], (count, 1)) / np.linalg.norm(z, axis=1, keepdims=True)
     z[::4], z[1::4] = at.radius * np.eye(p)[0], -at.radius * np.eye(p)[0]
     times = rng.choice([0.0, 1 - 1e-12, 1.5, 1.999], count)
-    return Records(times, rng.random(count) < 0.5, z), Model(
+    return SurvivalRecords(times, rng.random(count) < 0.5, z), HazardModel(
         np.full(len(at.edges) - 1, math.log(at.stopped_at)), np.zeros(p)
     )
 
@@ -99,7 +99,7 @@ def test_no_two_records_are_further_apart_than_the_sensitivity_and_two_reach_it(
     for _ in range(40):
         p = int(rng.integers(1, 7))
         chosen = {"stop": rng.uniform(0.3, 3), "level": rng.uniform(0.3, 2), "curvature": rng.choice([0.0, 0.1, 0.6])}
-        at = Terms(2.0, 100, p, float(rng.uniform(0.2, 1.2) * math.sqrt(p)), 1.0, **chosen)
+        at = ScoreTerms(2.0, 100, p, float(rng.uniform(0.2, 1.2) * math.sqrt(p)), 1.0, **chosen)
         records, model = extremes(at, rng)
         rows = contributions(records, model, at)
         squared = np.sum((rows[:, None] - rows[None, :]) ** 2, axis=2)
@@ -119,7 +119,7 @@ def test_no_two_records_are_further_apart_than_the_sensitivity_and_two_reach_it(
 )
 def test_the_sensitivity_is_a_share_of_twice_the_longest_that_depends_on_the_radius(p, stop, shares):
     for part, share in zip((0.25, 0.5, 1.0), shares, strict=True):
-        at = Terms(2.0, 100, p, part * math.sqrt(p), 1.0, stop=stop)
+        at = ScoreTerms(2.0, 100, p, part * math.sqrt(p), 1.0, stop=stop)
         assert at.sensitivity / (2 * at.bound) == pytest.approx(share, abs=6e-4)
 
 
@@ -136,15 +136,15 @@ def test_the_sensitivity_is_a_share_of_twice_the_longest_that_depends_on_the_rad
 )
 def test_follow_up_is_stopped_by_the_noise_in_standard_errors(n, mu, factor, stop):
     """C = 1 below mu sqrt(n / K') = 70, 1.5 below 150, else 2."""
-    assert Terms(2.0, n, P, R, mu, noise_factor=factor).stopped_at == stop
+    assert ScoreTerms(2.0, n, P, R, mu, noise_factor=factor).stopped_at == stop
 
 
 def test_records_of_any_floats_stay_within_the_sensitivity():
     """Covariates beyond the radius, and hazards that are no numbers: the certificate rests on nothing of the data."""
     at = terms(stop=1.0)
     z = np.vstack([np.full(P, 1e200), np.full(P, -40.0), np.full(P, np.nan), np.full(P, -np.inf)])
-    records = Records(np.array([0.0, 2.0, np.nan, np.inf]), np.array([True, False, True, True]), z)
-    rows = contributions(records, Model(np.array([800.0, *np.full(7, -800.0)]), np.zeros(P)), at)
+    records = SurvivalRecords(np.array([0.0, 2.0, np.nan, np.inf]), np.array([True, False, True, True]), z)
+    rows = contributions(records, HazardModel(np.array([800.0, *np.full(7, -800.0)]), np.zeros(P)), at)
     assert np.isfinite(rows).all()
     assert np.linalg.norm(rows[:, None] - rows[None, :], axis=2).max() <= at.sensitivity * (1 + 1e-12)
 
@@ -154,12 +154,12 @@ def test_a_model_that_is_not_finite_is_refused_before_a_record_is_read():
         def __getattr__(self, name: str) -> object:
             raise AssertionError(name)
 
-    for model in (Model(np.full(8, np.inf), np.zeros(P)), Model(np.zeros(8), np.full(P, np.nan))):
+    for model in (HazardModel(np.full(8, np.inf), np.zeros(P)), HazardModel(np.zeros(8), np.full(P, np.nan))):
         with pytest.raises(ValueError, match="not finite"):
             contributions(Unread(), model, terms())  # type: ignore[arg-type]
 
 
-def noise_free(records: Records, at: Terms):
+def noise_free(records: SurvivalRecords, at: ScoreTerms):
     """All rounds without noise."""
     found = correct_sum(cell_counts(records, equal_edges(2.0, at.bins)), equal_edges(2.0, at.bins), 0.0, at.records)
     base = baseline(found, at)
@@ -210,8 +210,8 @@ def test_strong_effects_of_an_indicator_are_found_without_bias(share):
     rng = np.random.default_rng(5)
     z = np.where(rng.random((3000, 1)) < share, 1.0, -1.0)
     times = rng.exponential(1 / (1.2 * np.exp(z[:, 0])))
-    records = Records(np.minimum(times, 2.0), times <= 2.0, z)
-    at = Terms(horizon=2.0, records=3000, covariates=1, radius=1.0, mu=math.inf)
+    records = SurvivalRecords(np.minimum(times, 2.0), times <= 2.0, z)
+    at = ScoreTerms(horizon=2.0, records=3000, covariates=1, radius=1.0, mu=math.inf)
     last, pooled = noise_free(records, at), exact.cox(records)
     assert abs(last.model.coefficients - pooled.coefficients) < pooled.standard_errors and not last.reason
     assert 0.9 < math.sqrt(last.covariance[0, 0]) / pooled.standard_errors[0] < 1.6
@@ -251,7 +251,7 @@ def test_events_that_do_not_stand_out_estimate_nothing():
 
 
 WAYS = [
-    (table.fit, TableOptions, {}),
+    (table.fit, SurvivalTableOptions, {}),
     (scores.fit, ScoresOptions, {}),
     (gradient.fit, GradientOptions, {"steps": 4}),
     (moments.fit, OneReleaseOptions, {}),
@@ -293,7 +293,7 @@ def test_every_value_is_used_where_it_is(program, options, given, noise):
     def fresh() -> Run:
         return run_of(small, options(noise=noise, **given), 3, 2.0)
 
-    def described(estimate: Estimate, run: Run) -> tuple[object, ...]:
+    def described(estimate: SurvivalEstimate, run: Run) -> tuple[object, ...]:
         shown = [None if estimate.coefficients is None else estimate.coefficients.tobytes()]
         return (estimate.table.cells.tobytes(), *shown, run.channel.transcript(), run.channel.ledger.digest)
 
@@ -312,7 +312,7 @@ def test_a_neighbour_moves_every_sum_by_its_certificate_at_most(program, options
         small = scaled(MODERATE, 240, seed=seed)
         rng = np.random.default_rng(seed)
 
-        def channel_of(records: Records, seed: int = seed) -> Channel:
+        def channel_of(records: SurvivalRecords, seed: int = seed) -> Channel:
             run = run_of(records, options(noise=noise, **given), 3, 2.0, Streams(seed, "replay"), record=True)
             program(run)
             return run.channel
@@ -323,7 +323,7 @@ def test_a_neighbour_moves_every_sum_by_its_certificate_at_most(program, options
             place = rng.integers(240)
             times[place], events[place] = rng.choice([0.0, 0.25, 1.0, 2.0, 1e300]), rng.random() < 0.5
             z[place] = rng.choice([-1.0, 1.0], P)
-            second = replay(lambda: channel_of(Records(times, events, z, small.groups)), tape)  # noqa: B023
+            second = replay(lambda: channel_of(SurvivalRecords(times, events, z, small.groups)), tape)  # noqa: B023
             compare(tape, second, "row")
             both = zip(tape.calls, second.calls, strict=True)
             found = (distance(one.bounded, other.bounded) / one.bounded.certificate.value for one, other in both)
@@ -332,7 +332,7 @@ def test_a_neighbour_moves_every_sum_by_its_certificate_at_most(program, options
 
 
 def test_a_client_with_another_number_of_records_than_is_public_stops_the_run(moderate):
-    run = run_of(moderate, TableOptions(), 3, 1.0)
+    run = run_of(moderate, SurvivalTableOptions(), 3, 1.0)
     short = replace(run.parties[0], block=dict(run.parties[0].block) | {"times": np.zeros(3)})
     run.parties = (short, *run.parties[1:])
     with pytest.raises(PartyError, match="another number of records"):
@@ -342,7 +342,7 @@ def test_a_client_with_another_number_of_records_than_is_public_stops_the_run(mo
 def test_bytes_are_those_of_keys_cells_and_scores(moderate):
     """A key is 2,048 bytes with signature and certificate; the server sends all three to each client."""
     for noise, keys in (("shared", [2048] * 3 + [3 * 2048] * 3), ("local", [])):
-        done = fit(table.fit, moderate, TableOptions(noise=noise, bins=10), 3, 1.0)
+        done = fit(table.fit, moderate, SurvivalTableOptions(noise=noise, bins=10), 3, 1.0)
         assert done.bytes_of("cells") == [8 * 21] * 3 and done.bytes_of("public key") == keys
         done = fit(scores.fit, moderate, ScoresOptions(noise=noise), 3, 1.0)
         assert done.bytes_of("cells") == [8 * 49] * 3 and done.bytes_of("public key") == keys
@@ -356,7 +356,7 @@ def test_options_that_contradict_each_other_are_refused():
         ({"bins": 1}, "bins"),
     ):
         with pytest.raises(ValueError, match=words):
-            TableOptions(**chosen)
+            SurvivalTableOptions(**chosen)
     for chosen, words in (
         ({"relation": "add_remove"}, "add_remove"),
         ({"shares": (0.2, 0.2)}, "sum to 1"),
@@ -404,10 +404,10 @@ def test_unusual_records_give_an_answer(case):
         z[:, 0] = 1.0
     elif case == "copies":
         times[:], events[:], z[:] = times[0], events[0], z[0]
-    records = Records(times, events, z)
+    records = SurvivalRecords(times, events, z)
     run = run_of(records, ScoresOptions(), 3, 4.0)
     if case == "one record at a client":
-        records = Records(times[:3], events[:3], z[:3])
+        records = SurvivalRecords(times[:3], events[:3], z[:3])
         run = run_of(records, ScoresOptions(), 3, 4.0)
         assert [len(party.block["times"]) for party in clients_of(records, 3)] == [1, 1, 1]
     estimate = scores.fit(run)

@@ -19,23 +19,23 @@ from partywise.methods.survival.bands import (
     simultaneous,
 )
 from partywise.methods.survival.certified.whole import whole_cells
-from partywise.methods.survival.curves import Curve, survival_curve, survival_curves
-from partywise.methods.survival.model import Estimate, PublicFacts
+from partywise.methods.survival.curves import SurvivalCurve, survival_curve, survival_curves
+from partywise.methods.survival.model import SurvivalEstimate, SurvivalFacts
 from partywise.methods.survival.models import Weibull
-from partywise.methods.survival.options import TableOptions
+from partywise.methods.survival.options import SurvivalTableOptions
 from partywise.methods.survival.protocols import table as table_protocol
 from partywise.methods.survival.ranks import _gradient, noisy_log_rank
-from partywise.methods.survival.records import Records, pool
-from partywise.methods.survival.tables import Table, cell_counts, chosen_bins, correct_sum, equal_edges
+from partywise.methods.survival.records import SurvivalRecords, pool
+from partywise.methods.survival.tables import CellTable, cell_counts, chosen_bins, correct_sum, equal_edges
 from survival_driver import fit, scaled
 
 EDGES = np.array([0.0, 1.0, 2.0, 3.0])
 NO_COVARIATES = Weibull(coefficients=())
 
 
-def one(time: float, event: bool) -> Records:
+def one(time: float, event: bool) -> SurvivalRecords:
     """A single record."""
-    return Records(np.array([time]), np.array([event]))
+    return SurvivalRecords(np.array([time]), np.array([event]))
 
 
 # Events in bins 0, 1, 2, censored in bins 0, 1, 2 (3, 4, 5), alive (6): an edge belongs to the bin that it closes.
@@ -67,9 +67,9 @@ def test_every_record_is_in_one_cell(time, event, cell):
 )
 def test_a_replaced_record_moves_two_counts_by_one(rows, place, time):
     times, events = np.array([t for t, _ in rows]), np.array([e for _, e in rows])
-    before = cell_counts(Records(times, events), EDGES)
+    before = cell_counts(SurvivalRecords(times, events), EDGES)
     times[place % len(rows)] = time
-    moved = cell_counts(Records(times, events), EDGES) - before
+    moved = cell_counts(SurvivalRecords(times, events), EDGES) - before
     assert (moved**2).sum() in (0, 2) and moved.sum() == 0
     assert float(whole_cells(before).squares) == 2 and float(whole_cells(before, "add_remove").squares) == 1
 
@@ -86,12 +86,14 @@ def test_the_number_of_bins_follows_the_rule_within_its_limits():
 
 
 @pytest.fixture(scope="module")
-def drawn() -> Records:
+def drawn() -> SurvivalRecords:
     """Many records without covariates, in two groups."""
     return scaled(Weibull(coefficients=(), hazard_ratio=1.5), 1500, seed=5)
 
 
-def released(records: Records, bins: int, sd: float = 0.0, groups: int = 1, rng=None, public: bool = True) -> Table:
+def released(
+    records: SurvivalRecords, bins: int, sd: float = 0.0, groups: int = 1, rng=None, public: bool = True
+) -> CellTable:
     """A table of the records, with rounded normal noise."""
     cells = cell_counts(records, equal_edges(2.0, bins), groups)
     noise = 0 if rng is None else np.rint(rng.normal(0, sd, cells.shape))
@@ -99,7 +101,7 @@ def released(records: Records, bins: int, sd: float = 0.0, groups: int = 1, rng=
 
 
 def test_without_noise_the_curve_is_the_actuarial_estimate_at_the_edges(drawn):
-    single = Records(drawn.times, drawn.events)
+    single = SurvivalRecords(drawn.times, drawn.events)
     curve = survival_curve(released(single, 8))
     expected, left = [1.0], float(len(drawn))
     for low, high in zip(curve.edges[:-1], curve.edges[1:], strict=True):
@@ -118,17 +120,17 @@ def test_without_noise_the_curve_is_the_actuarial_estimate_at_the_edges(drawn):
 
 
 def test_the_restricted_mean_is_the_integral_of_the_curve_and_the_median_where_it_is_one_half():
-    curve = Curve(np.array([0.0, 1.0, 2.0, 4.0]), np.array([1.0, 0.6, 0.6, 0.2]), 3)
+    curve = SurvivalCurve(np.array([0.0, 1.0, 2.0, 4.0]), np.array([1.0, 0.6, 0.6, 0.2]), 3)
     grid = np.linspace(0, 3.3, 400_001)
     assert curve.restricted_mean(3.3) == pytest.approx(np.trapezoid(curve.at(grid), grid), rel=1e-9)
     assert curve.median is not None and curve.at(np.array([curve.median])) == pytest.approx(0.5)
-    assert Curve(EDGES, np.ones(4), 0).median is None
+    assert SurvivalCurve(EDGES, np.ones(4), 0).median is None
 
 
 def test_a_released_curve_falls_and_stays_within_its_limits(drawn):
     rng = np.random.default_rng(0)
     for _ in range(20):
-        curve = survival_curve(released(Records(drawn.times[:60], drawn.events[:60]), 16, 10.0, rng=rng))
+        curve = survival_curve(released(SurvivalRecords(drawn.times[:60], drawn.events[:60]), 16, 10.0, rng=rng))
         assert (np.diff(curve.survival) <= 0).all() and curve.survival.min() >= 1e-6 and curve.survival[0] <= 1
 
 
@@ -152,11 +154,11 @@ def numeric(function, cells: np.ndarray) -> np.ndarray:
 
 def test_the_covariance_of_the_curve_is_that_of_its_derivatives_by_the_cells(drawn):
     """Multinomial records and independent noise, by numeric derivatives of log S."""
-    table = released(Records(drawn.times, drawn.events), 6, 4.0)
+    table = released(SurvivalRecords(drawn.times, drawn.events), 6, 4.0)
     n, edges = len(drawn), table.edges
 
     def logs(cells: np.ndarray) -> np.ndarray:
-        return np.log(survival_curve(Table(cells, edges, 4.0, n)).survival[1:])
+        return np.log(survival_curve(CellTable(cells, edges, 4.0, n)).survival[1:])
 
     G = numeric(logs, table.cells.astype(float))
     q = table.cells[0] / n
@@ -165,7 +167,7 @@ def test_the_covariance_of_the_curve_is_that_of_its_derivatives_by_the_cells(dra
     centred = G - G.mean(axis=1, keepdims=True)
     wanted = sampling + (16 + 1 / 12) * centred @ centred.T
     np.testing.assert_allclose(log_survival_covariance(table), wanted, rtol=2e-3, atol=1e-9)
-    unknown = Table(table.cells, edges, 4.0, None)
+    unknown = CellTable(table.cells, edges, 4.0, None)
     np.testing.assert_allclose(
         log_survival_covariance(unknown), sampling + (16 + 1 / 12) * G @ G.T, rtol=2e-3, atol=1e-9
     )
@@ -175,7 +177,7 @@ def test_the_noise_of_the_log_rank_test_is_that_of_its_derivatives(drawn):
     table = released(drawn, 6, 3.0, groups=2)
 
     def difference(cells: np.ndarray) -> np.ndarray:
-        test = noisy_log_rank(Table(cells, table.edges, 3.0, len(drawn)))
+        test = noisy_log_rank(CellTable(cells, table.edges, 3.0, len(drawn)))
         assert test is not None
         return np.array([test.difference])
 
@@ -202,7 +204,7 @@ def test_bins_that_do_not_stand_out_are_left_out_and_a_table_of_noise_gives_no_t
     part, all_ = noisy_log_rank(released(drawn, 8, 25.0, groups=2)), noisy_log_rank(released(drawn, 8, 0.0, groups=2))
     assert part is not None and all_ is not None and abs(part.difference) < abs(all_.difference)
     with pytest.raises(ValueError, match="1 groups"):
-        noisy_log_rank(released(Records(drawn.times, drawn.events), 8))
+        noisy_log_rank(released(SurvivalRecords(drawn.times, drawn.events), 8))
 
 
 def test_bands_hold_where_nobody_had_an_event_and_where_everybody_had():
@@ -219,7 +221,7 @@ def test_bands_hold_where_nobody_had_an_event_and_where_everybody_had():
 
 def test_an_interval_of_a_curve_near_1_with_much_noise_is_everything():
     """The exponent of the interval overflows, which is no warning."""
-    curve = Curve(EDGES, np.array([1.0, 0.9999, 0.9998, 0.9]), 3)
+    curve = SurvivalCurve(EDGES, np.array([1.0, 0.9999, 0.9998, 0.9]), 3)
     band = pointwise(curve, np.diag([1.0, 1.0, 0.01]))
     assert band.lower[:2].tolist() == [0, 0] and band.upper[:2].tolist() == [1, 1] and 0 < band.lower[2] < 0.9
 
@@ -231,7 +233,7 @@ def test_bands_cover_the_true_curve_and_only_because_they_count_the_noise(sd, re
     truth = NO_COVARIATES.survival(equal_edges(2.0, 24)[1:])
     for _ in range(replicates):
         drawn = NO_COVARIATES.draw(3000, rng)
-        table = released(Records(drawn.times, drawn.events), 24, sd, rng=rng)
+        table = released(SurvivalRecords(drawn.times, drawn.events), 24, sd, rng=rng)
         curve, covariance = survival_curve(table), log_survival_covariance(table)
         covered.append(pointwise(curve, covariance).covers(truth).mean())
         bare.append(pointwise(curve, log_survival_covariance(table, noise=False)).covers(truth).mean())
@@ -242,7 +244,7 @@ def test_bands_cover_the_true_curve_and_only_because_they_count_the_noise(sd, re
 
 def test_pooling_parts_gives_the_records_again(drawn):
     halves = [
-        Records(drawn.times[rows], drawn.events[rows], drawn.covariates[rows], drawn.groups[rows])
+        SurvivalRecords(drawn.times[rows], drawn.events[rows], drawn.covariates[rows], drawn.groups[rows])
         for rows in np.array_split(np.arange(len(drawn)), 2)
     ]
     np.testing.assert_array_equal(cell_counts(pool(halves), EDGES, 2), cell_counts(drawn, EDGES, 2))
@@ -250,7 +252,7 @@ def test_pooling_parts_gives_the_records_again(drawn):
 
 def test_errors_of_restricted_mean_and_median_are_those_of_their_derivatives():
     """By numeric derivatives of the curve by log S."""
-    curve = Curve(np.array([0.0, 1.0, 2.0, 4.0]), np.array([1.0, 0.7, 0.7, 0.2]), 3)
+    curve = SurvivalCurve(np.array([0.0, 1.0, 2.0, 4.0]), np.array([1.0, 0.7, 0.7, 0.2]), 3)
 
     def shifted(value):
         def at(logs: np.ndarray) -> np.ndarray:
@@ -269,10 +271,10 @@ def test_released_means_and_medians_cover_and_their_difference_holds_its_level()
     rng, edges, covered, rejected = np.random.default_rng(9), equal_edges(2.0, 12), [], []
     truth = 1 - np.exp(-2.0), np.log(2)
     for _ in range(150):
-        drawn = Records(rng.exponential(size=2000), np.ones(2000, bool), groups=np.arange(2000) % 2)
+        drawn = SurvivalRecords(rng.exponential(size=2000), np.ones(2000, bool), groups=np.arange(2000) % 2)
         cells = cell_counts(drawn, edges, 2)
         table = correct_sum(cells + np.rint(rng.normal(0, 5.0, cells.shape)), edges, 5.0, 2000)
-        found = Estimate(curves=survival_curves(table), table=table)
+        found = SurvivalEstimate(curves=survival_curves(table), table=table)
         means, errors = np.array([one.restricted_mean(2.0) for one in found.curves]), found.restricted_mean_errors(2.0)
         medians = np.array([one.median for one in found.curves])
         covered.append(
@@ -286,10 +288,10 @@ def test_released_means_and_medians_cover_and_their_difference_holds_its_level()
 def test_a_group_of_which_nothing_is_known_has_no_mean_and_intervals_from_0_to_1(drawn):
     """The third of three groups is empty."""
     rng = np.random.default_rng(4)
-    records = Records(drawn.times[:300], drawn.events[:300], groups=np.arange(300) % 2)
+    records = SurvivalRecords(drawn.times[:300], drawn.events[:300], groups=np.arange(300) % 2)
     counts = cell_counts(records, EDGES, 3) + np.rint(rng.normal(0, 5.0, (3, 2 * len(EDGES) - 1)))
     table = correct_sum(counts, EDGES, 5.0, 300)
-    empty = Estimate(curves=survival_curves(table), table=table)
+    empty = SurvivalEstimate(curves=survival_curves(table), table=table)
     assert empty.curves[2].median is None and np.isnan(empty.curves[2].restricted_mean(2.0))
     assert np.isnan(empty.restricted_mean_errors(2.0)).tolist() == [False, False, True]
     for together in (False, True):
@@ -306,7 +308,15 @@ def test_intervals_of_few_records_are_numbers(epsilon):
     """The shares of a noisy table sum to 1, so that no variance is negative."""
     times = np.random.default_rng(0).uniform(1, 12, 5)
     for seed in range(40):
-        done = fit(table_protocol.fit, Records(times, np.ones(5, bool)), TableOptions(), 1, epsilon, seed, horizon=10.0)
+        done = fit(
+            table_protocol.fit,
+            SurvivalRecords(times, np.ones(5, bool)),
+            SurvivalTableOptions(),
+            1,
+            epsilon,
+            seed,
+            horizon=10.0,
+        )
         for together in (False, True):
             (band,) = done.estimate.bands(together=together)
             assert np.isfinite(band.lower).all() and (band.lower <= band.upper).all()
@@ -322,6 +332,6 @@ def test_a_band_between_edges_is_that_of_a_falling_curve():
 
 @pytest.mark.parametrize("third", [1 / 3, 2 / 3])
 def test_a_time_that_is_an_edge_belongs_to_the_bin_that_it_closes(third):
-    edges = PublicFacts(records=1, horizon=1.0, edges=(0.0, third, 1.0)).cell_edges(2)
+    edges = SurvivalFacts(records=1, horizon=1.0, edges=(0.0, third, 1.0)).cell_edges(2)
     assert cell_counts(one(third, True).until(1.0), edges)[0, 0] == 1
     assert cell_counts(one(third, True).until(1.0), equal_edges(1.0, 3))[0, round(3 * third) - 1] == 1

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import partywise as pw
-from partywise.data.columns.settings import DatasetSettings
+from partywise.data.columns.settings import ColumnDatasetSettings
 from partywise.methods.trees.ensemble import base_of
-from partywise.methods.trees.options import GatheringOptions, PooledOptions, ScatteringOptions, TablesOptions
+from partywise.methods.trees.options import GatheringOptions, ScatteringOptions, TablesOptions, TreePooledOptions
 from partywise.models.criteria import CLASSES, NUMBERS
 from partywise.studies.vertical_trees.data import TreeData
 
@@ -77,11 +77,11 @@ def test_a_start_that_must_be_public_is_never_the_mean(label):
 
 
 def test_the_programs_of_the_source_start_at_0():
-    for options in (PooledOptions(algo="gbdt", as_published=True), ScatteringOptions(ties="position")):
+    for options in (TreePooledOptions(algo="gbdt", as_published=True), ScatteringOptions(ties="position")):
         assert base_of(HEIGHTS, options, NUMBERS, bounds=(1000.0, 1030.0)) == 0.0
     published = GatheringOptions(protect="dp", edges="quantile", n_bins=5, ties="position", budget="feature")
     assert base_of(HEIGHTS, published, NUMBERS, bounds=(1000.0, 1030.0)) == 0.0
-    assert base_of(HEIGHTS, PooledOptions(algo="rf"), NUMBERS) == 0.0
+    assert base_of(HEIGHTS, TreePooledOptions(algo="rf"), NUMBERS) == 0.0
     assert base_of(HEIGHTS, TablesOptions(), NUMBERS) == 0.0
 
 
@@ -121,10 +121,10 @@ def test_a_start_near_the_response_lets_tables_have_less_noise():
 
 
 def test_the_study_knows_the_public_range_of_a_shipped_response():
-    settings = DatasetSettings(dataset="abalone")
+    settings = ColumnDatasetSettings(dataset="abalone")
     rows = {"y": np.array([9.0, 11.0]), "X": np.zeros((2, 0)), "train": np.ones(2, dtype=bool), "order": np.arange(2)}
     data = TreeData(
         **rows, names=np.array([]), column_facts=(), criterion=NUMBERS, response_bounds=settings.response_bounds
     )
     assert data.public().response_bounds == (0.0, 30.0)
-    assert DatasetSettings(dataset="adult", loss=CLASSES).response_bounds is None
+    assert ColumnDatasetSettings(dataset="adult", loss=CLASSES).response_bounds is None

@@ -23,7 +23,7 @@ from partywise.core.randomness import stream
 from partywise.federation.run import simulate
 from partywise.methods.trees.histograms.assemble import integers_of
 from partywise.methods.trees.histograms.plan import histogram_plan
-from partywise.methods.trees.options import GatheringOptions, LocalTablesOptions, PooledOptions, TablesOptions
+from partywise.methods.trees.options import GatheringOptions, LocalTablesOptions, TablesOptions, TreePooledOptions
 from partywise.methods.trees.protocols import feature_gathering, local_tables, pooled, tables
 from partywise.models.losses import class_derivatives, class_probabilities
 from partywise.privacy.accounting.calibration import gdp_mu
@@ -120,7 +120,7 @@ def test_derivatives_are_those_of_the_loss_and_curvatures_bound_them():
 def test_any_parties_give_the_pooled_trees_where_ranks_cross():
     held, _ = three()
     options = {"num_of_trees": 3, "own_n_bins": None}
-    whole = simulate(pooled.fit, started(PooledOptions(**options))).ensemble
+    whole = simulate(pooled.fit, started(TreePooledOptions(**options))).ensemble
     run = started(GatheringOptions(**options))
     apart = simulate(feature_gathering.fit, run)
     assert whole.outputs == K and len(whole.trees) == 3 * K

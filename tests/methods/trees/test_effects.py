@@ -13,7 +13,7 @@ from sklearn.inspection import partial_dependence
 
 import partywise as pw
 from partywise.methods.trees.effects import dependence, importances
-from partywise.methods.trees.model import LEAF, Table
+from partywise.methods.trees.model import LEAF, StepFunction
 from tree_driver import CLASSES, SQUARES
 
 CUTS = np.array([-1.5, -0.5, 0.25, 1.0])
@@ -156,7 +156,7 @@ def test_what_a_model_came_without_is_said_with_a_remedy():
     trees = tuple(replace(tree, gain=None, cover=None) for tree in model.ensemble_.trees)
     bare = replace(model.ensemble_, trees=trees)
     assert importances(bare, 5, "split").sum() == pytest.approx(1)
-    for one in (bare, replace(bare, trees=(), tables=(Table(0, CUTS, np.arange(5.0)),))):
+    for one in (bare, replace(bare, trees=(), tables=(StepFunction(0, CUTS, np.arange(5.0)),))):
         with pytest.raises(ValueError, match=r"no gains?: .*fit the model again, or use importance_type='split'"):
             importances(one, 5, "gain")
         with pytest.raises(ValueError, match=r"no covers: .*fit the model again"):

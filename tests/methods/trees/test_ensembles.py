@@ -11,7 +11,7 @@ from partywise.core.randomness import Streams
 from partywise.methods.trees.codes import CodedColumns, dense_ranks, from_codes, quantile_bins
 from partywise.methods.trees.ensemble import grow_trees, renumber, with_thresholds
 from partywise.methods.trees.model import LEAF, Ensemble
-from partywise.methods.trees.options import GatheringOptions, PooledOptions
+from partywise.methods.trees.options import GatheringOptions, TreePooledOptions
 from partywise.methods.trees.protocols.common import draws_of
 from partywise.models.losses import derivatives
 from tree_driver import CLASSES, SQUARES, data
@@ -20,13 +20,13 @@ from tree_partitions import partitions_of
 ALGOS = ("xgb", "gbdt", "rf")
 
 
-def everything(codes: CodedColumns, options: PooledOptions) -> list:
+def everything(codes: CodedColumns, options: TreePooledOptions) -> list:
     """Draws that leave nothing out."""
     return [(range(len(codes.sizes)), None)] * options.num_of_trees
 
 
 def fit(X: np.ndarray, y: np.ndarray, criterion=CLASSES, codes: CodedColumns | None = None, **options) -> Ensemble:
-    chosen, codes = PooledOptions(**options), quantile_bins(X, 20) if codes is None else codes
+    chosen, codes = TreePooledOptions(**options), quantile_bins(X, 20) if codes is None else codes
     return grow_trees(codes, y, chosen, criterion, everything(codes, chosen))
 
 
@@ -89,7 +89,7 @@ def test_published_gbdt_always_splits():
     assert np.sum(dull.trees[0].feature == LEAF) > 1
     assert np.sum(fit(X, np.ones(len(y)), SQUARES, algo="gbdt", num_of_trees=1).trees[0].feature == LEAF) == 1
     with pytest.raises(ValueError, match=r"gamma is 1\.0: it is read with as_published false"):
-        PooledOptions(algo="gbdt", as_published=True, gamma=1.0)
+        TreePooledOptions(algo="gbdt", as_published=True, gamma=1.0)
 
 
 def test_published_forests_vote():
@@ -106,9 +106,9 @@ def test_published_forests_vote():
 def test_options_that_an_algorithm_does_not_read_are_refused():
     for name in ("eta", "lambda_", "gamma"):
         with pytest.raises(ValueError, match=f"{name} is 0.25: it is read with algo 'xgb' or 'gbdt' only"):
-            PooledOptions(algo="rf", **{name: 0.25})
+            TreePooledOptions(algo="rf", **{name: 0.25})
     with pytest.raises(ValueError, match="batch_size is 5"):
-        PooledOptions(batch_size=5)
+        TreePooledOptions(batch_size=5)
 
 
 def test_trees_chosen_by_held_out_loss_are_not_scored_together():
@@ -123,7 +123,7 @@ GROUPS = (("passive 1", (0, 1, 2)), ("passive 2", (3,)), ("active", tuple(range(
 
 
 def test_every_party_lends_its_share_of_columns_and_at_least_one():
-    options = PooledOptions(feature_subsample_ratio=0.3, num_of_trees=200)
+    options = TreePooledOptions(feature_subsample_ratio=0.3, num_of_trees=200)
     draws = draws_of(GROUPS, 50, options, Streams(3, "draws"))
     counts = np.array([[len(set(columns) & set(own)) for _, own in GROUPS] for columns, _ in draws])
     assert np.array_equal(np.unique(counts, axis=0), [[1, 1, 3]])
@@ -136,9 +136,9 @@ def test_every_party_lends_its_share_of_columns_and_at_least_one():
 
 
 def test_only_forests_draw_rows_and_with_replacement():
-    assert all(times is None for _, times in draws_of(GROUPS, 50, PooledOptions(), Streams(3)))
+    assert all(times is None for _, times in draws_of(GROUPS, 50, TreePooledOptions(), Streams(3)))
     for size in (None, 7, 400):
-        draws = draws_of(GROUPS, 50, PooledOptions(algo="rf", batch_size=size), Streams(3, "draws"))
+        draws = draws_of(GROUPS, 50, TreePooledOptions(algo="rf", batch_size=size), Streams(3, "draws"))
         times = np.array([times for _, times in draws])
         assert np.all(times.sum(axis=1) == (50 if size is None else size)) and len(np.unique(times, axis=0)) == 10
     assert times.max() > 1
@@ -146,7 +146,7 @@ def test_only_forests_draw_rows_and_with_replacement():
 
 def test_a_tree_uses_only_columns_that_were_drawn():
     X, y = data(d=14)
-    options = PooledOptions(feature_subsample_ratio=0.3, max_tree_depth=4)
+    options = TreePooledOptions(feature_subsample_ratio=0.3, max_tree_depth=4)
     draws = draws_of(GROUPS, len(y), options, Streams(3, "draws"))
     found = grow_trees(quantile_bins(X, 20), y, options, CLASSES, draws)
     used = [set(tree.feature[tree.feature != LEAF]) for tree in found.trees]
@@ -155,7 +155,7 @@ def test_a_tree_uses_only_columns_that_were_drawn():
 
 def test_a_forest_of_one_row_is_that_row():
     X, y = data(criterion=SQUARES)
-    options = PooledOptions(algo="rf", batch_size=1, num_of_trees=5)
+    options = TreePooledOptions(algo="rf", batch_size=1, num_of_trees=5)
     draws = draws_of((("active", tuple(range(7))),), len(y), options, Streams(3))
     found = grow_trees(quantile_bins(X, 20), y, options, SQUARES, draws)
     assert [tree.value[0] for tree in found.trees] == pytest.approx([y[times > 0][0] for _, times in draws])
@@ -168,7 +168,7 @@ def test_a_forest_of_one_row_is_that_row():
 def test_codes_may_be_others_for_each_tree():
     X, y = data()
     one, two = quantile_bins(X, 5), quantile_bins(X, 20)
-    options = PooledOptions(num_of_trees=2)
+    options = TreePooledOptions(num_of_trees=2)
     found = grow_trees(lambda number: (one, two)[number], y, options, CLASSES, everything(one, options))
     assert [len(one.thresholds[0]), len(two.thresholds[0])] == [4, 19]
     cuts = [set(tree.threshold[tree.feature != LEAF]) for tree in found.trees]
@@ -217,7 +217,11 @@ def test_partitions_differ_if_and_only_if_some_node_does():
     assert len(partitions_of(found, codes.codes)[0]) == len(tree.feature) == 7
     # Empty bins: another cut, the same rows. A moved cut: other rows.
     wide = grow_trees(
-        from_codes(3 * codes.codes, 3 * codes.sizes), y, PooledOptions(), CLASSES, everything(codes, PooledOptions())
+        from_codes(3 * codes.codes, 3 * codes.sizes),
+        y,
+        TreePooledOptions(),
+        CLASSES,
+        everything(codes, TreePooledOptions()),
     )
     assert partitions_of(wide, 3 * codes.codes) == partitions_of(found, codes.codes)
     moved = replace(found, trees=(replace(tree, cut=tree.cut + (np.arange(7) == 1)), *found.trees[1:]))
@@ -227,7 +231,7 @@ def test_partitions_differ_if_and_only_if_some_node_does():
 
 def test_a_coarse_grid_is_taken_and_one_that_overflows_is_refused():
     X, y = data(criterion=SQUARES)
-    codes, options = quantile_bins(X, 20), PooledOptions()
+    codes, options = quantile_bins(X, 20), TreePooledOptions()
     fine = grow_trees(codes, y, options, SQUARES, everything(codes, options))
     integers = grow_trees(codes, y, options, SQUARES, everything(codes, options), step=2.0**-32)
     assert np.allclose(fine.scores(X), integers.scores(X), rtol=0, atol=1e-8)

@@ -17,7 +17,7 @@ from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.run import simulate
 from partywise.methods.trees.codes import dense_ranks, public_bins, quantile_bins, side_by_side
 from partywise.methods.trees.ensemble import grow_trees
-from partywise.methods.trees.options import GatheringOptions, PooledOptions
+from partywise.methods.trees.options import GatheringOptions, TreePooledOptions
 from partywise.methods.trees.protocols import feature_gathering, pooled
 from partywise.methods.trees.protocols.common import draws_of
 from partywise.privacy.accounted_values import Clear
@@ -55,7 +55,7 @@ def test_without_protection_any_parties_grow_the_trees_of_pooled_columns(algo, c
     whole = dense_ranks(X)
     places = [("all", tuple(range(7)))]
     reference = grow_trees(
-        whole, y, PooledOptions(**common), criterion, draws_of(places, len(y), PooledOptions(**common), noise)
+        whole, y, TreePooledOptions(**common), criterion, draws_of(places, len(y), TreePooledOptions(**common), noise)
     )
     assert any(tree.feature[0] >= 0 for tree in reference.trees)
     for groups in dealings(7):
@@ -75,7 +75,7 @@ def test_quantile_bins_of_the_active_party_and_drawn_columns_are_those_of_the_po
     X, y = table()
     groups = [[4, 0], [1], [2, 3, 5]]
     federated, _ = fitted(GatheringOptions(**changes), X, y, groups, held_out=40)
-    reference, _ = fitted(PooledOptions(**changes), X, y, groups, pooled.fit, held_out=40)
+    reference, _ = fitted(TreePooledOptions(**changes), X, y, groups, pooled.fit, held_out=40)
     np.testing.assert_allclose(federated.ensemble.scores(X), reference.ensemble.scores(X), rtol=0, atol=1e-12)
     for one, other in zip(federated.ensemble.trees, reference.ensemble.trees, strict=True):
         np.testing.assert_array_equal(one.feature, other.feature)

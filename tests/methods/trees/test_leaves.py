@@ -11,10 +11,10 @@ from inference_driver import CUTS, case, cuts_of, random_tree
 from partywise.core.randomness import stream
 from partywise.methods.trees.ensemble import with_thresholds
 from partywise.methods.trees.leaves import crosses, laid_out, skeleton, stepwise
-from partywise.methods.trees.model import Column, Ensemble, Table, Tree
+from partywise.methods.trees.model import Ensemble, StepFunction, Tree, TreeColumn
 from partywise.privacy.accounted_values import Public
 
-EVERY = tuple(Column(f"x{j}", Public(cuts_of(5)[j], because="a test")) for j in range(5))
+EVERY = tuple(TreeColumn(f"x{j}", Public(cuts_of(5)[j], because="a test")) for j in range(5))
 
 
 def walked(tree: Tree, node: int = 0) -> list[int]:
@@ -29,7 +29,7 @@ def walked(tree: Tree, node: int = 0) -> list[int]:
 def test_one_leaf_of_each_part_stays_open_and_it_is_where_the_row_ends(seed, depth):
     rng = stream(11, "leaves", seed, depth)
     trees = [random_tree(rng, [0, 1, 2, 3, 4], depth, full=False) for _ in range(4)]
-    tables = tuple(Table(f, cuts_of(5)[f], rng.normal(size=CUTS + 1)) for f in (1, 3))
+    tables = tuple(StepFunction(f, cuts_of(5)[f], rng.normal(size=CUTS + 1)) for f in (1, 3))
     ensemble = with_thresholds(Ensemble(tuple(trees), 0.0, 0.7, tables), dict(enumerate(cuts_of(5))))
     layout = laid_out(ensemble, range(5), EVERY)
     form = skeleton(layout.inner, layout.bins)
@@ -79,8 +79,8 @@ def test_splits_cost_twelve_bytes_and_name_their_columns():
 
 def test_parts_of_one_party_do_not_cross():
     tree = random_tree(stream(1, "own"), [0, 1], 2, full=True)
-    own = Table(1, np.array([0.5]), np.zeros(2))
-    flat = Table(3, np.array([]), np.ones(1))
+    own = StepFunction(1, np.array([0.5]), np.zeros(2))
+    flat = StepFunction(3, np.array([]), np.ones(1))
     layout = laid_out(Ensemble((tree,), 0.0, 1.0, (own, flat)), {2, 3, 4}, EVERY)
     assert layout.weight.size == layout.splits.size == layout.inner.size == 0
     assert not any(crosses(part, {2, 3, 4}) for part in (tree, own, flat))
@@ -88,7 +88,7 @@ def test_parts_of_one_party_do_not_cross():
 
 def test_a_table_is_cut_where_its_value_changes():
     edges, values = cuts_of(5)[3], np.array([0.5, 0.5, -1.0, -1.0, 2.0])
-    constant, table = Table(2, cuts_of(5)[2], np.full(CUTS + 1, 0.25)), Table(3, edges, values)
+    constant, table = StepFunction(2, cuts_of(5)[2], np.full(CUTS + 1, 0.25)), StepFunction(3, edges, values)
     layout = laid_out(Ensemble((), 0.0, 1.0, (constant, table)), range(5), EVERY)
     assert layout.splits.tolist() == [[0, 3, 1], [1, 3, 3]]
     assert layout.weight.tolist() == [0.5, -1.0, 2.0] and layout.bins.tolist() == [3]
@@ -98,6 +98,6 @@ def test_a_table_is_cut_where_its_value_changes():
 
 
 def test_a_table_that_cuts_where_no_edge_is_declared_is_refused():
-    table = Table(1, cuts_of(5)[1] + 0.25, np.arange(CUTS + 1.0))
+    table = StepFunction(1, cuts_of(5)[1] + 0.25, np.arange(CUTS + 1.0))
     with pytest.raises(ValueError, match=r"edges=.* of the table of column 1 are not among the declared ones"):
         laid_out(Ensemble((), 0.0, 1.0, (table,)), {1}, EVERY)

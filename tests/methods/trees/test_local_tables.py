@@ -19,7 +19,7 @@ from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams
 from partywise.methods.trees.codes import public_bins
 from partywise.methods.trees.histograms.feature_sets import feature_sets, features_of
-from partywise.methods.trees.model import Column, PublicFacts
+from partywise.methods.trees.model import TreeColumn, TreeFacts
 from partywise.methods.trees.options import ActiveOnlyOptions, LocalTablesOptions
 from partywise.methods.trees.protocols import active_only, local_tables
 from partywise.privacy.audit.sampling import audit
@@ -255,9 +255,9 @@ def test_undeclared_edges_and_what_is_not_read_are_named_before_anything_is_sent
     X, y = table(n=30, d=7)
     bare = facts(7)
     columns = list(bare.columns)
-    columns[1] = Column("x1")
+    columns[1] = TreeColumn("x1")
     refused = (
-        (CertificationError, "edges of column 'x1'", {"public": PublicFacts(tuple(columns), bare.criterion)}, {}),
+        (CertificationError, "edges of column 'x1'", {"public": TreeFacts(tuple(columns), bare.criterion)}, {}),
         (ValueError, "edges of column 'x1'", {"public": facts(7, edges=[[0], [], *[[0]] * 5])}, {}),
     )
     for kind, message, changes, options in refused:

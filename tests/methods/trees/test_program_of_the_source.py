@@ -11,7 +11,7 @@ import pytest
 from gathering_driver import execution, table
 from partywise.core.randomness import stream
 from partywise.federation.run import simulate
-from partywise.methods.trees.options import GatheringOptions, PooledOptions, ScatteringOptions
+from partywise.methods.trees.options import GatheringOptions, ScatteringOptions, TreePooledOptions
 from partywise.methods.trees.protocols import feature_gathering, label_scattering, pooled
 
 RIDGE = 0.5
@@ -70,7 +70,7 @@ COMMON = {"num_of_trees": 1, "max_tree_depth": 3, "lambda_": RIDGE, "eta": 1.0, 
 @pytest.mark.parametrize("fit", [feature_gathering.fit, pooled.fit], ids=["gathering", "pooled"])
 def test_unprotected_orders_are_cut_between_rows(fit):
     X, y, new = tied()
-    kind = GatheringOptions if fit is feature_gathering.fit else PooledOptions
+    kind = GatheringOptions if fit is feature_gathering.fit else TreePooledOptions
     orders = [np.argsort(x, kind="stable") for x in X.T]
     expected = program(X, -y, orders, None, lambda f, place: X[orders[f][place], f], 3, new)
     found = first_tree(kind(**COMMON, own_n_bins=None), X, y, fit).scores(new)

@@ -15,7 +15,7 @@ from partywise.core.errors import CertificationError
 from partywise.core.randomness import Streams
 from partywise.methods.trees.gathering.protection import Protection, adjusting_scale, protection, public_cuts
 from partywise.methods.trees.gathering.ranks import cuts_by_rank, message_of, rank_codes
-from partywise.methods.trees.model import Column, PublicFacts
+from partywise.methods.trees.model import TreeColumn, TreeFacts
 from partywise.methods.trees.options import GatheringOptions
 from partywise.privacy.accounted_values import Clear
 from partywise.privacy.mechanisms.distances.adjustment import AdjustedDistanceExponential
@@ -23,7 +23,7 @@ from partywise.privacy.statistics.bounded import repeat
 from partywise.privacy.statistics.moments import record_sum
 from partywise.privacy.statistics.slices import bin_index
 
-COLUMN = Column("x", fixed(np.array([-1.0, 0.0, 2.5])), fixed((-3.0, 3.0)))
+COLUMN = TreeColumn("x", fixed(np.array([-1.0, 0.0, 2.5])), fixed((-3.0, 3.0)))
 FORMS = {
     "declared": GatheringOptions(protect="dp"),
     "equal parts": GatheringOptions(protect="dp", n_bins=7),
@@ -102,7 +102,7 @@ def test_repeated_entries_are_charged_as_often_as_they_are_drawn():
 
 
 def planned(epsilon=1.0, d=3, n=100, **options):
-    facts = PublicFacts((COLUMN,) * d, "CrossEntropyLoss")
+    facts = TreeFacts((COLUMN,) * d, "CrossEntropyLoss")
     return protection(GatheringOptions(**options), facts, n, range(d), epsilon, 1e-5)
 
 
@@ -144,7 +144,7 @@ def test_columns_in_the_clear_say_whose_they_are():
 
 
 def test_equal_parts_of_what_was_not_declared_are_refused():
-    bare = Column("age")
+    bare = TreeColumn("age")
     with pytest.raises(CertificationError, match="edges of column 'age'"):
         public_cuts(bare, FORMS["declared"])
     with pytest.raises(CertificationError, match="bounds of column 'age'"):

@@ -14,7 +14,7 @@ from partywise.federation.parties import split_columns
 from partywise.methods.trees.codes import dense_ranks, quantile_bins, side_by_side
 from partywise.methods.trees.ensemble import grow_trees
 from partywise.methods.trees.model import LEAF
-from partywise.methods.trees.options import ActiveOnlyOptions, PooledOptions
+from partywise.methods.trees.options import ActiveOnlyOptions, TreePooledOptions
 from partywise.methods.trees.protocols import active_only, pooled
 from partywise.methods.trees.protocols.common import draws_of, held_out
 from tree_driver import CLASSES, SQUARES, data, fitted, run_of
@@ -37,7 +37,7 @@ VARIANTS = {
 def test_pooled_grows_on_the_codes_that_the_parties_would_make(parties, label):
     criterion, chosen = VARIANTS[label]
     X, y = data(criterion=criterion)
-    options = PooledOptions(**chosen)
+    options = TreePooledOptions(**chosen)
     estimate, run = fitted(pooled.fit, X, y, options, parties=parties, criterion=criterion)
     train, groups = run.fold.train, split_columns(7, parties, "contiguous")
     own = dense_ranks if options.own_n_bins is None else lambda part: quantile_bins(part, 50)
@@ -56,7 +56,7 @@ def test_pooled_grows_on_the_codes_that_the_parties_would_make(parties, label):
 def test_pooled_does_not_depend_on_who_holds_the_columns(label):
     criterion, chosen = VARIANTS[label]
     X, y = data(criterion=criterion)
-    options = PooledOptions(**chosen, own_n_bins=None)
+    options = TreePooledOptions(**chosen, own_n_bins=None)
     found = [fitted(pooled.fit, X, y, options, parties=k, criterion=criterion)[0] for k in PARTIES]
     assert all(np.array_equal(found[0].ensemble.path(X), other.ensemble.path(X)) for other in found[1:])
 
@@ -67,7 +67,7 @@ def test_active_only_is_pooled_without_the_others(label):
     X, y = data(criterion=criterion)
     own = split_columns(7, 3, "contiguous")[-1]
     estimate, run = fitted(active_only.fit, X, y, ActiveOnlyOptions(**chosen), parties=3, criterion=criterion)
-    alone, _ = fitted(pooled.fit, X[:, own], y, PooledOptions(**chosen), parties=1, criterion=criterion)
+    alone, _ = fitted(pooled.fit, X[:, own], y, TreePooledOptions(**chosen), parties=1, criterion=criterion)
     assert {int(f) for tree in estimate.ensemble.trees for f in tree.feature} - {LEAF} <= set(own)
     assert np.array_equal(estimate.ensemble.scores(X), alone.ensemble.scores(X[:, own]))
     # Nothing crosses, and nothing is claimed.
@@ -78,7 +78,7 @@ def test_active_only_is_pooled_without_the_others(label):
 
 def test_pooled_shows_the_features_of_training_rows_and_no_label():
     X, y = data()
-    estimate, run = fitted(pooled.fit, X, y, PooledOptions(), parties=3)
+    estimate, run = fitted(pooled.fit, X, y, TreePooledOptions(), parties=3)
     rows = [(m.sender, m.receiver, m.name, m.kind, m.argument, m.bytes) for m in run.channel.messages]
     n = int(run.fold.train.sum())
     assert rows == [
@@ -92,7 +92,7 @@ def test_pooled_shows_the_features_of_training_rows_and_no_label():
 @pytest.mark.parametrize("fit", [pooled.fit, active_only.fit])
 def test_held_out_rows_move_nothing(fit):
     X, y = data()
-    options = PooledOptions() if fit is pooled.fit else ActiveOnlyOptions()
+    options = TreePooledOptions() if fit is pooled.fit else ActiveOnlyOptions()
     test = held_out(run_of(X, y, options).fold)
     assert 0 < test.sum() < len(y)
     other, labels = X.copy(), y.copy()
@@ -106,7 +106,7 @@ def test_held_out_rows_move_nothing(fit):
 def test_every_variant_runs_place_by_place(fit, label):
     criterion, chosen = VARIANTS[label]
     X, y = data(80, criterion=criterion)
-    options = (PooledOptions if fit is pooled.fit else ActiveOnlyOptions)(**chosen)
+    options = (TreePooledOptions if fit is pooled.fit else ActiveOnlyOptions)(**chosen)
     expected, reference = fitted(fit, X, y, options, parties=3, criterion=criterion)
     run = run_of(X, y, options, parties=3, criterion=criterion)
     agree(reference, expected, run, checked(fit, run), label)
@@ -114,5 +114,5 @@ def test_every_variant_runs_place_by_place(fit, label):
 
 def test_all_rows_train_where_none_is_held_out():
     X, y = data(50)
-    estimate, run = fitted(pooled.fit, X, y, PooledOptions(), share=0.0)
+    estimate, run = fitted(pooled.fit, X, y, TreePooledOptions(), share=0.0)
     assert not held_out(run.fold).any() and run.fold.train.all() and len(estimate.ensemble.trees) == 10

@@ -24,7 +24,7 @@ from partywise.methods.trees.codes import public_bins
 from partywise.methods.trees.histograms.assemble import assemble_histograms, integers_of
 from partywise.methods.trees.histograms.plan import histogram_plan
 from partywise.methods.trees.histograms.slots import drawn_masks, read
-from partywise.methods.trees.model import Column
+from partywise.methods.trees.model import TreeColumn
 from partywise.methods.trees.options import ActiveOnlyOptions, TablesOptions
 from partywise.methods.trees.protocols import active_only, tables
 from partywise.models.losses import derivatives
@@ -499,7 +499,7 @@ def test_a_column_without_edges_is_refused_before_anything_crosses():
 
 def test_edges_of_the_data_prove_nothing():
     known = facts(6)
-    of_data = Column("x0", Clear(np.array([0.0]), units=("features",), owner="passive 1"))
+    of_data = TreeColumn("x0", Clear(np.array([0.0]), units=("features",), owner="passive 1"))
     _, run = fitted(2, public=replace(known, columns=(of_data, *known.columns[1:])))
     assert total(run).epsilon_certified == math.inf
 

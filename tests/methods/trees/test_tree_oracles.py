@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from partywise.methods.trees.codes import CodedColumns, dense_ranks, from_codes, quantile_bins
 from partywise.methods.trees.ensemble import grow_trees
 from partywise.methods.trees.model import LEAF
-from partywise.methods.trees.options import PooledOptions
+from partywise.methods.trees.options import TreePooledOptions
 from tree_driver import CLASSES, SQUARES, data
 from tree_partitions import partitions_of
 from xgboost_trees import CLOSE, METHODS, oracle, scores_of, trees_of
@@ -38,7 +38,7 @@ def codes_of(kind: str, X: np.ndarray) -> CodedColumns:
 @pytest.mark.parametrize("criterion", [CLASSES, SQUARES])
 def test_boosting_is_xgboost(criterion, label, kind):
     X, y = data(600, 8, criterion, seed=2)
-    options, codes = PooledOptions(**SETTINGS[label]), codes_of(kind, X)
+    options, codes = TreePooledOptions(**SETTINGS[label]), codes_of(kind, X)
     found = grow_trees(codes, y, options, criterion, [(range(8), None)] * options.num_of_trees)
     ours = scores_of(found, codes)
     # The exact method prunes whole subtrees afterwards: a dull split stays for the sake of what follows.
@@ -54,7 +54,7 @@ def test_boosting_is_xgboost(criterion, label, kind):
 def test_one_tree_of_a_forest_is_that_of_scikit_learn(criterion, kind):
     """Node by node; where it draws among equal gains, which it does, the gains are equal and the walk ends."""
     X, y = data(600, 8, criterion, seed=3)
-    codes, options = codes_of(kind, X), PooledOptions(algo="rf", num_of_trees=1, max_tree_depth=5)
+    codes, options = codes_of(kind, X), TreePooledOptions(algo="rf", num_of_trees=1, max_tree_depth=5)
     ours = grow_trees(codes, y, options, criterion, [(range(8), None)]).trees[0]
     kinds = {CLASSES: DecisionTreeClassifier, SQUARES: DecisionTreeRegressor}
     theirs = kinds[criterion](max_depth=5, random_state=0).fit(codes.codes, y).tree_

@@ -23,9 +23,9 @@ from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.plans import plans, read_configuration
 from partywise.federation.run import simulate
-from partywise.methods.survival.options import TableOptions
+from partywise.methods.survival.options import SurvivalTableOptions
 from partywise.methods.survival.protocols import table
-from partywise.methods.survival.records import Records
+from partywise.methods.survival.records import SurvivalRecords
 from pipeline import ROOT
 from survival_driver import run_of
 
@@ -183,8 +183,8 @@ def test_the_estimator_gives_the_fit_of_the_files(example):
 
 def test_in_a_release_an_error_about_records_names_the_party_alone():
     """How many records there are stays on the owner's screen, and nothing was sent."""
-    records = Records(np.array([1.0, 2.0, 0.5, 1.5]), np.array([True, False, True, True]))
-    done = run_of(records, TableOptions(bins=4), clients=2, epsilon=1.0, rng=pw.SecureStreams(1))
+    records = SurvivalRecords(np.array([1.0, 2.0, 0.5, 1.5]), np.array([True, False, True, True]))
+    done = run_of(records, SurvivalTableOptions(bins=4), clients=2, epsilon=1.0, rng=pw.SecureStreams(1))
     done.spec = replace(done.spec, public=replace(done.spec.public, natural_sizes=(3, 1)))
     with pytest.raises(PartyError) as told:
         simulate(table.fit, done)

@@ -9,21 +9,21 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from partywise.core.randomness import stream
-from partywise.data.curves.descriptions import Scale
+from partywise.data.curves.descriptions import UnitChange
 from partywise.data.curves.tables import CurveTable
 from partywise.federation.folds import Fold
 from partywise.methods.functional.bases import make_basis
-from partywise.methods.functional.options import BaselineOptions, LocalOptions, MomentsOptions
+from partywise.methods.functional.options import BaselineOptions, CurveMomentsOptions, LocalOptions
 from partywise.privacy.accounted_values import Public
 from partywise.studies.functional_boosting import cases
 from partywise.studies.functional_boosting import data as study_data
 from partywise.studies.functional_boosting.data import FunctionalData
 from partywise.studies.functional_boosting.metrics import example_fits
-from partywise.studies.functional_boosting.settings import DatasetSettings, SimulatedSettings
-from partywise.studies.functional_boosting.study import STUDY, Spec
+from partywise.studies.functional_boosting.settings import CurveDatasetSettings, SimulatedCurveSettings
+from partywise.studies.functional_boosting.study import STUDY, CurveConstants
 from protocol_driver import INF, SMALL, data_rng, make_data, run
 
-CHUNKS = MomentsOptions(cipher="sized", max_steps=10)
+CHUNKS = CurveMomentsOptions(cipher="sized", max_steps=10)
 
 
 def test_replicates_share_operators_and_nothing_else():
@@ -59,7 +59,7 @@ def test_the_public_radius_of_a_silent_response_is_that_of_its_noise():
     # No signal: the noise is that of one predictor of squared norm 3.
     assert data.response_radius == pytest.approx(1.4 * np.sqrt(3 / 10), rel=1e-12)
     assert np.isfinite(
-        run(MomentsOptions(cipher="sized", max_steps=3), data=data, epsilon=10.0).estimate.operators
+        run(CurveMomentsOptions(cipher="sized", max_steps=3), data=data, epsilon=10.0).estimate.operators
     ).all()
 
 
@@ -97,7 +97,7 @@ def test_incomplete_curves_are_refused():
 def test_parties_hold_their_predictors_and_only_the_active_one_the_response(parties, change, columns):
     settings = replace(SMALL, **change)
     data = make_data(settings)
-    active, *owners = study_data.split(data, parties, Spec(), settings)
+    active, *owners = study_data.split(data, parties, CurveConstants(), settings)
     assert [party.columns for party in owners] == columns
     assert [party.name for party in owners] == [f"party {g + 1}" for g in range(parties)]
     for party in owners:
@@ -111,7 +111,7 @@ def test_an_explicit_split_fixes_the_number_of_parties():
     settings = replace(SMALL, split="explicit", groups=((0, 1), (2,), (3,)))
     assert settings.party_counts == (3,) and SMALL.party_counts is None
     with pytest.raises(ValueError, match="groups has 3 groups for n_parties=2"):
-        study_data.split(make_data(settings), 2, Spec(), settings)
+        study_data.split(make_data(settings), 2, CurveConstants(), settings)
 
 
 @given(st.integers(4, 80), st.integers(2, 4))
@@ -168,7 +168,7 @@ def small_table(n=42, parties=("wind", "wind", "rain", "heat", "heat", "heat", "
     a, b = rng.standard_normal((2, n, p, 1))
     x = a + b * (hours_x - 12) / 12
     y = a[:, 0] - b[:, 1] * ((hours - 12) / 6) ** 2 + 0.01 * rng.standard_normal((n, hours.size))
-    scale = Scale(name="load", unit="kg", offset=10.0, scale=4.0, because="public")
+    scale = UnitChange(name="load", unit="kg", offset=10.0, scale=4.0, because="public")
     return CurveTable(
         hours=hours,
         hours_x=hours_x,
@@ -202,11 +202,11 @@ def loaded(monkeypatch):
 
 
 def beijing_settings(**given):
-    return DatasetSettings(dataset="beijing", **given)
+    return CurveDatasetSettings(dataset="beijing", **given)
 
 
 def beijing(settings=None, replicate=0):
-    return cases.draw_dataset(settings or beijing_settings(), Spec(), data_rng(replicate), "resources")
+    return cases.draw_dataset(settings or beijing_settings(), CurveConstants(), data_rng(replicate), "resources")
 
 
 def test_a_real_case_smooths_the_table_into_orthonormal_coordinates(loaded):
@@ -252,7 +252,7 @@ def test_a_replicate_deals_whole_blocks_to_the_folds_anew(loaded):
 def test_the_natural_split_is_who_measures_the_curves(loaded):
     settings = beijing_settings()
     data = beijing(settings)
-    active, *owners = study_data.split(data, 3, Spec(), settings)
+    active, *owners = study_data.split(data, 3, CurveConstants(), settings)
     assert [(party.name, party.columns) for party in owners] == [
         ("wind", (0, 1)),
         ("rain", (2,)),
@@ -260,16 +260,16 @@ def test_the_natural_split_is_who_measures_the_curves(loaded):
     ]
     assert set(active.block) == {"Y"} and settings.party_counts == (3,)
     by_number = replace(settings, split="round_robin")
-    assert [p.name for p in study_data.split(data, 2, Spec(), by_number)[1:]] == ["party 1", "party 2"]
+    assert [p.name for p in study_data.split(data, 2, CurveConstants(), by_number)[1:]] == ["party 1", "party 2"]
     assert by_number.party_counts is None
 
 
 def test_the_second_real_case_asks_for_its_airport(loaded):
-    settings = DatasetSettings(dataset="nyc", response="LGA")
-    data = cases.draw_dataset(settings, Spec(), data_rng(), "resources")
+    settings = CurveDatasetSettings(dataset="nyc", response="LGA")
+    data = cases.draw_dataset(settings, CurveConstants(), data_rng(), "resources")
     assert loaded == [("nyc", "LGA", "resources")]
     assert data.X.shape[1] == settings.n_predictors == 27
-    assert len(study_data.split(data, 4, Spec(), settings)) - 1 == settings.n_natural == 4
+    assert len(study_data.split(data, 4, CurveConstants(), settings)) - 1 == settings.n_natural == 4
 
 
 def test_a_real_case_runs_end_to_end(loaded):
@@ -298,10 +298,14 @@ def test_the_study_names_every_part_that_exists():
 
 
 def test_counts_that_the_pipeline_checks_grids_with():
-    assert (SimulatedSettings().n_predictors, SimulatedSettings().n_blocks, SimulatedSettings().n_active) == (
+    assert (
+        SimulatedCurveSettings().n_predictors,
+        SimulatedCurveSettings().n_blocks,
+        SimulatedCurveSettings().n_active,
+    ) == (
         20,
         1000,
         5,
     )
-    assert [DatasetSettings(dataset=name).n_predictors for name in ("beijing", "nyc")] == [7, 27]
+    assert [CurveDatasetSettings(dataset=name).n_predictors for name in ("beijing", "nyc")] == [7, 27]
     assert beijing_settings().n_active is None

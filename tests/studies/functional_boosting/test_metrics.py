@@ -9,8 +9,13 @@ import pytest
 from partywise.core.randomness import stream
 from partywise.experiment.cells import COMMON
 from partywise.methods.functional.bases import FourierBasis
-from partywise.methods.functional.model import Estimate
-from partywise.methods.functional.options import BaselineOptions, LocalOptions, MomentsOptions, PublishedOptions
+from partywise.methods.functional.model import CurveEstimate
+from partywise.methods.functional.options import (
+    BaselineOptions,
+    CurveMomentsOptions,
+    CurvePublishedOptions,
+    LocalOptions,
+)
 from partywise.methods.functional.protocols.estimate import formula_bytes, moments_bytes, published_mib, release_bytes
 from partywise.studies.functional_boosting.metrics import GRID, example_fits, grid_errors, metrics, selection
 from partywise.studies.functional_boosting.study import STUDY
@@ -21,7 +26,7 @@ TRAIN = np.arange(120) >= 40
 
 def estimate_of(operators, mean_y=None, selected=None, **more):
     p, q, qy = operators.shape
-    return Estimate(
+    return CurveEstimate(
         operators=operators,
         mean_x=np.zeros((p, q)),
         mean_y=np.zeros(qy) if mean_y is None else mean_y,
@@ -185,8 +190,8 @@ def test_measured_bytes_are_what_was_sent(options):
     [
         LocalOptions(max_steps=3),
         LocalOptions(stop="aic", max_steps=3),
-        MomentsOptions(cipher="sized", max_steps=3),
-        PublishedOptions(max_steps=3, min_steps=1),
+        CurveMomentsOptions(cipher="sized", max_steps=3),
+        CurvePublishedOptions(max_steps=3, min_steps=1),
         BaselineOptions(),
     ],
 )

@@ -18,7 +18,7 @@ from own_data_sets import REAL, example, example_tables, write_csv, write_netcdf
 from own_network_data import write as example_parties
 from own_row_data import example_clients, example_hospitals, example_labels
 from partywise.core.randomness import stream
-from partywise.data.own.curves.load import Group, OwnCurve, load
+from partywise.data.own.curves.load import CurveGroup, OwnCurve, load
 from partywise.data.own.curves.netcdf import read_variable
 from partywise.data.own.records.load import contents
 from partywise.experiment.blocks import write_block
@@ -32,7 +32,7 @@ from partywise.methods.functional.bases import make_basis
 from partywise.studies.functional_boosting import data as study_data
 from partywise.studies.functional_boosting.figures.curves import real_curves
 from partywise.studies.functional_boosting.own_cases import draw, smooth, table
-from partywise.studies.functional_boosting.own_settings import TableSettings
+from partywise.studies.functional_boosting.own_settings import CurveTableSettings
 from pipeline import ROOT, copy_project, edit, planned, snakemake
 from protocol_driver import data_rng
 from small_cube import assemble, read_block
@@ -61,7 +61,7 @@ def settings(response: dict[str, Any] | None = None, predictor: dict[str, Any] |
         "response": {"file": "y.csv", **(long if response is None else response)},
         "predictors": [{"name": "x", "party": "p", "file": "x.csv", **(long if predictor is None else predictor)}],
     }
-    return build(TableSettings, {**block, **more}, "settings")
+    return build(CurveTableSettings, {**block, **more}, "settings")
 
 
 def write_long(path: str, values: np.ndarray, ids=IDS, hours=HOURS, **more: Any) -> None:
@@ -69,11 +69,11 @@ def write_long(path: str, values: np.ndarray, ids=IDS, hours=HOURS, **more: Any)
     write_csv(Path(path), ("day", "hour", "v"), rows)
 
 
-def made(chosen: TableSettings, replicate: int = 0) -> Any:
+def made(chosen: CurveTableSettings, replicate: int = 0) -> Any:
     return table(chosen, draw(chosen, None, data_rng(replicate), Path("resources")))
 
 
-def raw(chosen: TableSettings) -> Any:
+def raw(chosen: CurveTableSettings) -> Any:
     return load(chosen, dict(contents(chosen.files.values())))
 
 
@@ -81,14 +81,14 @@ def raw(chosen: TableSettings) -> Any:
 
 
 def curve(times: np.ndarray, values: np.ndarray) -> OwnCurve:
-    return OwnCurve("x", (Group(times, np.arange(len(values)), values),))
+    return OwnCurve("x", (CurveGroup(times, np.arange(len(values)), values),))
 
 
 def test_smoothing_at_irregular_times_is_the_penalised_minimum():
     rng = stream(1, "smooth")
     basis, weight = make_basis("bspline", (2.0, 14.0), 7), 3e-4
     groups = [(np.sort(rng.uniform(2, 14, m)), rng.normal(size=(1, m))) for m in (5, 9, 30)]
-    one = OwnCurve("x", tuple(Group(t, np.array([i]), v) for i, (t, v) in enumerate(groups)))
+    one = OwnCurve("x", tuple(CurveGroup(t, np.array([i]), v) for i, (t, v) in enumerate(groups)))
     found = smooth(one, basis, 3, weight, np.array(IDS))
     root = np.linalg.cholesky(basis.penalty + 1e-14 * np.eye(7)).T
     for row, (t, v) in zip(found, groups, strict=True):
@@ -121,7 +121,7 @@ def test_curves_of_the_basis_come_back_without_smoothing_and_the_log_tells_the_f
     rng = stream(4, "smooth")
     basis = make_basis("bspline", (0.0, 24.0), 6)
     truth = rng.normal(size=(2, 6))
-    groups = [Group(t, np.array([i]), (truth[i] @ basis.evaluate(t).T)[None]) for i, t in enumerate(_grids(rng))]
+    groups = [CurveGroup(t, np.array([i]), (truth[i] @ basis.evaluate(t).T)[None]) for i, t in enumerate(_grids(rng))]
     found = smooth(OwnCurve("level", tuple(groups)), basis, 2, 0.0, np.array(IDS))
     np.testing.assert_allclose(found @ basis.inverse_root, truth, atol=1e-9)
     assert "level: smoothing 0, 6 basis functions; values a curve: least 20, median 25, most 30" in caplog.text

@@ -9,7 +9,7 @@ from scipy.linalg import eigh
 from partywise.core.randomness import stream
 from partywise.methods.functional.bases import BSplineBasis
 from partywise.studies.functional_boosting.cases import draw_curves, draw_operators
-from partywise.studies.functional_boosting.settings import SimulatedSettings, SimulationSettings
+from partywise.studies.functional_boosting.settings import SimulatedCurveSettings, SimulationSettings
 
 SMALL = SimulationSettings(n=400, p=6, n_basis_x=7, n_basis_y=5, active=(1, 4))
 
@@ -122,4 +122,4 @@ def test_without_active_predictors_the_response_is_noise_of_one_active_predictor
 )
 def test_bad_settings_are_named_before_any_job(change, message):
     with pytest.raises(ValueError, match=message):
-        SimulatedSettings(**({"n": 400, "p": 6, "n_basis_x": 7, "n_basis_y": 5, "active": (1, 4)} | change))
+        SimulatedCurveSettings(**({"n": 400, "p": 6, "n_basis_x": 7, "n_basis_y": 5, "active": (1, 4)} | change))

@@ -28,7 +28,7 @@ from partywise.methods.logistic.trainers import penalised_optimum
 from partywise.studies.label_private import cases
 from partywise.studies.label_private.cases import draw_features, draw_logistic, truth
 from partywise.studies.label_private.data import LabelData, folds, pack, split
-from partywise.studies.label_private.settings import CaseSettings, DatasetSettings, GeneratedSettings
+from partywise.studies.label_private.settings import LabelCaseSettings, LabelDatasetSettings, LabelGeneratedSettings
 
 
 def rng_for(*names, shared=False):
@@ -276,9 +276,9 @@ def test_generated_labels_have_the_stated_optimum():
     """Non-private AUC .8434 and log-loss .4606 at N = 35 000 and k = 20; an easier or a rarer label is told apart."""
     found = {}
     for name, settings in {
-        "default": GeneratedSettings(),
-        "stronger": GeneratedSettings(signal=2.2),
-        "rarer": GeneratedSettings(positive=0.25),
+        "default": LabelGeneratedSettings(),
+        "stronger": LabelGeneratedSettings(signal=2.2),
+        "rarer": LabelGeneratedSettings(positive=0.25),
     }.items():
         X, y, theta = draw_logistic(settings, stream(7, "generated"))
         assert theta == pytest.approx(truth(20, 0.0, 0.065, settings.signal, settings.positive))
@@ -292,15 +292,15 @@ def test_generated_labels_have_the_stated_optimum():
 
 
 def test_a_replicate_keeps_its_numbers_and_its_split():
-    data = cases.draw_generated(GeneratedSettings(n=1000, k=7), None, rng_for, Path("unused"))
-    X, y, theta = draw_logistic(GeneratedSettings(n=1000, k=7), rng_for("rows"))
+    data = cases.draw_generated(LabelGeneratedSettings(n=1000, k=7), None, rng_for, Path("unused"))
+    X, y, theta = draw_logistic(LabelGeneratedSettings(n=1000, k=7), rng_for("rows"))
     np.testing.assert_allclose(data.X, X, atol=1e-7)
     np.testing.assert_array_equal(data.labels, y)
     np.testing.assert_array_equal(data.theta, theta)
     assert data.train.sum() == 700 and data.public().n_train == 700 and data.public().n_features == 7
     assert data.training[0].shape == (700, 7) and data.testing[1].shape == (300,)
     other = cases.draw_generated(
-        GeneratedSettings(n=1000, k=7), None, lambda *n: stream(7, "data", 1, *n), Path("unused")
+        LabelGeneratedSettings(n=1000, k=7), None, lambda *n: stream(7, "data", 1, *n), Path("unused")
     )
     assert not np.array_equal(other.train, data.train) and other.evaluation_key != data.evaluation_key
 
@@ -316,32 +316,32 @@ def test_packed_features_come_back_in_their_places():
 
 def test_real_tables_are_dealt(tmp_path):
     resources.fetch("breast_cancer", tmp_path / "breast_cancer")
-    data = cases.draw_dataset(DatasetSettings(dataset="breast_cancer"), None, rng_for, tmp_path)
+    data = cases.draw_dataset(LabelDatasetSettings(dataset="breast_cancer"), None, rng_for, tmp_path)
     assert data.train.sum() == 398 and data.X.shape == (569, 31) and data.from_the_data == 30
-    some = DatasetSettings(dataset="breast_cancer", rows=100, test_share=0.5)
+    some = LabelDatasetSettings(dataset="breast_cancer", rows=100, test_share=0.5)
     few = cases.draw_dataset(some, None, rng_for, tmp_path)
     assert len(few.y) == 100 and few.train.sum() == 50
     with pytest.raises(ValueError, match="rows is 1000: the table has 569; leave it out"):
-        cases.draw_dataset(DatasetSettings(dataset="breast_cancer", rows=1000), None, rng_for, tmp_path)
+        cases.draw_dataset(LabelDatasetSettings(dataset="breast_cancer", rows=1000), None, rng_for, tmp_path)
 
 
 def test_flights_split_by_days_keeps_days_together(tmp_path):
     put_into = tmp_path / "nyc_flights"
     put_into.mkdir()
     put(put_into, "nyc_flights", **flights_files(*flights_tables()))
-    timed = cases.draw_dataset(DatasetSettings(dataset="late_flights"), None, rng_for, tmp_path)
+    timed = cases.draw_dataset(LabelDatasetSettings(dataset="late_flights"), None, rng_for, tmp_path)
     np.testing.assert_array_equal(timed.train, load("late_flights", put_into).train)
     assert timed.train.sum() == 16
     months = [list(timed.feature_names).index(f"month_{month}") for month in (1, 11)]
     assert (timed.training[0][:, months].sum(axis=0) > 0).all() and (timed.testing[0][:, months].sum(axis=0) > 0).all()
-    drawn = cases.draw_dataset(DatasetSettings(dataset="late_flights", split="random"), None, rng_for, tmp_path)
+    drawn = cases.draw_dataset(LabelDatasetSettings(dataset="late_flights", split="random"), None, rng_for, tmp_path)
     assert drawn.train.sum() == 22 and not np.array_equal(drawn.train, timed.train)
 
 
 def test_body_fat_is_a_case(tmp_path):
     (tmp_path / "body_fat").mkdir()
     put(tmp_path / "body_fat", "body_fat", fat=bz2.compress(table(fat_rows())))
-    assert cases.draw_dataset(DatasetSettings(dataset="body_fat"), None, rng_for, tmp_path).X.shape == (4, 14)
+    assert cases.draw_dataset(LabelDatasetSettings(dataset="body_fat"), None, rng_for, tmp_path).X.shape == (4, 14)
 
 
 @pytest.mark.parametrize("source", ["adult", "body_fat", "breast_cancer", "late_flights"])
@@ -355,16 +355,19 @@ def test_a_source_of_earlier_versions_names_the_settings_that_replace_it(source)
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: CaseSettings(test_share=1.0), r"test_share is 1.0: it must lie in \(0, 1\)"),
-        (lambda: CaseSettings(delta=0.0), r"delta is 0.0: it must lie in \(0, 1\)"),
-        (lambda: CaseSettings(tau=-1.0), "tau is -1.0: it must be a positive finite number"),
-        (lambda: GeneratedSettings(n=3), "n is 3: it must be at least 4"),
-        (lambda: GeneratedSettings(k=1), "k is 1: it must be at least 2"),
-        (lambda: GeneratedSettings(dependence=1.0), r"dependence is 1.0: it must lie in \[0, 1\)"),
-        (lambda: GeneratedSettings(rarest=0.0), r"rarest is 0.0: it must lie in \(0, 1\)"),
-        (lambda: GeneratedSettings(signal=float("nan")), "signal is nan"),
-        (lambda: DatasetSettings(dataset="body_fat", rows=2), "rows is 2: it must be at least 4"),
-        (lambda: DatasetSettings(dataset="nmes", split="weeks"), "split is 'weeks': it must be one of own, random"),
+        (lambda: LabelCaseSettings(test_share=1.0), r"test_share is 1.0: it must lie in \(0, 1\)"),
+        (lambda: LabelCaseSettings(delta=0.0), r"delta is 0.0: it must lie in \(0, 1\)"),
+        (lambda: LabelCaseSettings(tau=-1.0), "tau is -1.0: it must be a positive finite number"),
+        (lambda: LabelGeneratedSettings(n=3), "n is 3: it must be at least 4"),
+        (lambda: LabelGeneratedSettings(k=1), "k is 1: it must be at least 2"),
+        (lambda: LabelGeneratedSettings(dependence=1.0), r"dependence is 1.0: it must lie in \[0, 1\)"),
+        (lambda: LabelGeneratedSettings(rarest=0.0), r"rarest is 0.0: it must lie in \(0, 1\)"),
+        (lambda: LabelGeneratedSettings(signal=float("nan")), "signal is nan"),
+        (lambda: LabelDatasetSettings(dataset="body_fat", rows=2), "rows is 2: it must be at least 4"),
+        (
+            lambda: LabelDatasetSettings(dataset="nmes", split="weeks"),
+            "split is 'weeks': it must be one of own, random",
+        ),
     ],
 )
 def test_settings_name_what_is_wrong(make, message):
@@ -373,7 +376,7 @@ def test_settings_name_what_is_wrong(make, message):
 
 
 def test_split_and_folds():
-    data = cases.draw_generated(GeneratedSettings(n=40, k=4), None, rng_for, Path("unused"))
+    data = cases.draw_generated(LabelGeneratedSettings(n=40, k=4), None, rng_for, Path("unused"))
     trainer, measurer = split(data, 2, None, None)
     assert (trainer.name, trainer.role, measurer.name, measurer.role) == ("trainer", "passive", "measurer", "active")
     assert set(trainer.block) == {"X"} and set(measurer.block) == {"y"}

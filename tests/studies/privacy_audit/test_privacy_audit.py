@@ -18,7 +18,7 @@ from partywise.data.column_facts import ColumnFacts
 from partywise.data.tables import Table
 from partywise.experiment.claims import all_claims
 from partywise.experiment.plan import plan
-from partywise.studies.functional_boosting.claims import BudgetSettings, CurveSettings, SplineSettings
+from partywise.studies.functional_boosting.claims import BudgetSettings, CurveClaim, SplineSettings
 from partywise.studies.label_private.claims import SumSettings
 from partywise.studies.sliced_inverse_regression import neighbours
 from partywise.studies.sliced_inverse_regression.claims import (
@@ -171,9 +171,9 @@ def test_what_a_data_set_must_look_like():
     [
         (lambda: SplineSettings(n_basis=3), "n_basis is 3: it must be at least 4"),
         (lambda: SplineSettings(start=1.0), "start and end are 1.0 and 1.0"),
-        (lambda: CurveSettings(radius=0.0), "radius is 0.0: it must be a positive"),
-        (lambda: CurveSettings(delta=0.0), r"delta is 0.0: it must lie in \(0, 1\)"),
-        (lambda: CurveSettings(n=1), "n is 1: it must be at least 2"),
+        (lambda: CurveClaim(radius=0.0), "radius is 0.0: it must be a positive"),
+        (lambda: CurveClaim(delta=0.0), r"delta is 0.0: it must lie in \(0, 1\)"),
+        (lambda: CurveClaim(n=1), "n is 1: it must be at least 2"),
         (lambda: BudgetSettings(n_predictors=0), "n_predictors is 0: it must be at least 1"),
         (lambda: RecordSettings(p=1), "p is 1: it must be at least 2"),
         (lambda: ScaleSettings(ratio=1.0), "ratio is 1.0"),

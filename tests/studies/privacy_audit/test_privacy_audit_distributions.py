@@ -9,7 +9,7 @@ import pytest
 
 from audit_driver import SURE
 from fixed import fixed
-from partywise.audits.exposure import Verdict
+from partywise.audits.exposure import EpsilonBounds
 from partywise.audits.pairs import ClearPair, GaussianPair, NoDistribution, ResponsePair, canaries
 from partywise.core.randomness import stream
 from partywise.privacy.audit.exact import finite_epsilon, response_epsilon
@@ -78,14 +78,17 @@ def test_clear_pairs_and_formulas_without_a_distribution():
     rng = stream(7, "clear")
     assert ClearPair(np.zeros(2), np.ones(2)).audit(rng, 10, 0.5, 0.9).lower == inf
     assert ClearPair(1.0, 1.0).audit(rng, 10, 0.5, 0.9).lower == 0
-    assert NoDistribution().audit(rng, 10, 0.5, 0.9) == Verdict(None, "no_distribution")
+    assert NoDistribution().audit(rng, 10, 0.5, 0.9) == EpsilonBounds(None, "no_distribution")
 
 
 def test_a_claim_is_refuted_by_a_bound_above_it_only():
-    def refuted(worst: Verdict, claim: float):
-        return bounds(worst, Verdict(None, "no_distribution"), claim, 1e-5)["claim_refuted"]
+    def refuted(worst: EpsilonBounds, claim: float):
+        return bounds(worst, EpsilonBounds(None, "no_distribution"), claim, 1e-5)["claim_refuted"]
 
-    assert refuted(Verdict(2.0, "counts"), 1.0) is True
-    assert refuted(Verdict(1.0 + 1e-12, "exact"), 1.0) is False
-    assert refuted(Verdict(0.5, "gaussian", mu_lower=1.0), 1.0) is True
-    assert refuted(Verdict(2.0, "counts"), nan) is None and refuted(Verdict(None, "no_distribution"), 1.0) is None
+    assert refuted(EpsilonBounds(2.0, "counts"), 1.0) is True
+    assert refuted(EpsilonBounds(1.0 + 1e-12, "exact"), 1.0) is False
+    assert refuted(EpsilonBounds(0.5, "gaussian", mu_lower=1.0), 1.0) is True
+    assert (
+        refuted(EpsilonBounds(2.0, "counts"), nan) is None
+        and refuted(EpsilonBounds(None, "no_distribution"), 1.0) is None
+    )

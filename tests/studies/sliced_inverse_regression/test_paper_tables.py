@@ -11,7 +11,7 @@ import pytest
 
 from partywise.core.errors import DataMissing
 from partywise.studies.sliced_inverse_regression import metrics
-from partywise.studies.sliced_inverse_regression.figures.marks import FEWEST, VERDICTS, Entry, counts
+from partywise.studies.sliced_inverse_regression.figures.marks import FEWEST, VERDICTS, TableMark, counts
 from partywise.studies.sliced_inverse_regression.metrics import PrintedEntry, printed_entry, printed_table
 
 TOOL = Path(__file__).parents[2] / "tools" / "paper_tables.py"
@@ -79,10 +79,10 @@ def test_the_transcriber_reads_the_layout_of_the_source():
     assert tool.as_csv(tool.rows("\n".join(lines))) == metrics.FILE.read_text()
 
 
-def entry(**change) -> Entry:
+def entry(**change) -> TableMark:
     fields = {"case": "c", "model": "I", "row": 500, "n": 500, "method": "fsir_vgm", "clients": 10}
     fields |= {"mean": 0.5, "se": 0.01, "replicates": FEWEST, "paper": 0.5, "bracket": 0.1}
-    return Entry(**fields | {"epsilon_claimed": 2.0, "epsilon_certified": np.inf} | change)
+    return TableMark(**fields | {"epsilon_claimed": 2.0, "epsilon_certified": np.inf} | change)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
-from partywise.experiment.plotting.typeset import Table, save_table
+from partywise.experiment.plotting.typeset import TypesetTable, save_table
 from partywise.experiment.results.provenance import config_json
 from partywise.studies.sliced_inverse_regression import cases
 from partywise.studies.sliced_inverse_regression.figures import angles as slicing_angles
@@ -151,7 +151,7 @@ def closed():
 
 def words(figure) -> str:
     """All text of a figure, or title and notes of a table."""
-    if isinstance(figure, Table):
+    if isinstance(figure, TypesetTable):
         return "\n".join([figure.title, *figure.notes])
     texts = [text.get_text() for ax in figure.axes for text in ax.texts]
     texts += [figure._suptitle.get_text()] if figure._suptitle else []
@@ -170,8 +170,8 @@ def test_every_figure_draws(cube, name):
     assert set(STUDY.figures) == FIGURES | OWN
     figure = STUDY.figures[name](cube)
     assert "in this configuration" not in words(figure)
-    assert isinstance(figure, Table) == (STUDY.figures[name].output == "table") == name.startswith("table")
-    for ax in () if isinstance(figure, Table) else figure.axes:
+    assert isinstance(figure, TypesetTable) == (STUDY.figures[name].output == "table") == name.startswith("table")
+    for ax in () if isinstance(figure, TypesetTable) else figure.axes:
         assert not ax.axison or ax.get_xlabel() or ax.get_ylabel() or ax.get_title() or ax.lines or ax.collections
 
 

@@ -15,9 +15,9 @@ from partywise.experiment.plan import plan
 from partywise.experiment.study import MethodSpec
 from partywise.methods.inverse_regression.certified import unwhiten
 from partywise.methods.inverse_regression.estimate import aggregate, inverse_root
-from partywise.methods.inverse_regression.model import Estimate
+from partywise.methods.inverse_regression.model import SlicingEstimate
 from partywise.methods.inverse_regression.moments import centre, client_moments, whitened_means
-from partywise.methods.inverse_regression.options import CertifiedOptions
+from partywise.methods.inverse_regression.options import SlicingCertifiedOptions
 from partywise.methods.inverse_regression.protocols import certified
 from partywise.methods.inverse_regression.protocols.budgets import CertifiedPlan
 from partywise.methods.inverse_regression.protocols.common import ClientFacts, local_moments, noise_sd, with_facts
@@ -27,12 +27,12 @@ from partywise.privacy.accounting.calibration import analytic_gaussian_sigma, ga
 from partywise.privacy.statistics.clips import BallClip, BoxClip
 from partywise.studies.sliced_inverse_regression.data import split
 from partywise.studies.sliced_inverse_regression.metrics import printed_entry
-from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
+from partywise.studies.sliced_inverse_regression.settings import SimulatedSlicingSettings
 from pooled import merge
 from slicing_driver import fit, records_of, simulated
 
-SMALL = SimulatedSettings(model="III", n=300, clients=6, p=6)
-MANY = SimulatedSettings(model="V", n=400, clients=8, p=60, active=5, row=500)
+SMALL = SimulatedSlicingSettings(model="III", n=300, clients=6, p=6)
+MANY = SimulatedSlicingSettings(model="V", n=400, clients=8, p=60, active=5, row=500)
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def test_clients_are_nested_and_their_releases_are_reused(data, protocol, option
 
 def test_the_noise_is_one_draw_rescaled_over_epsilon(data):
     """The same standard normals times the sd of each epsilon: the address holds no epsilon."""
-    spec = MethodSpec(CertifiedOptions(calibrate="each"), None, SMALL, data.public())
+    spec = MethodSpec(SlicingCertifiedOptions(calibrate="each"), None, SMALL, data.public())
     client = split(data, 3, None, SMALL)[2]
     drawn = []
     for epsilon in (1.0, 2.0):
@@ -268,7 +268,7 @@ def test_a_threshold_that_nothing_passes_is_completed_and_said(many):
 
 
 def test_the_cell_carries_what_the_source_printed(data, many):
-    settings = SimulatedSettings(model="I", n=500, clients=10, row=500)
+    settings = SimulatedSlicingSettings(model="I", n=500, clients=10, row=500)
     done = fit("published", simulated(settings), settings, 10, 2.0, mechanism="iid")
     entry = printed_entry(2.0, "I", 500, "FSIR-IID", 10)
     assert (done.scalars["paper_mean"], done.scalars["paper_bracket"]) == (entry.mean, entry.bracket)
@@ -309,7 +309,7 @@ def test_small_clients_stay_silent_by_public_numbers(data):
 
 
 def test_linear_discriminants_come_from_the_same_releases():
-    settings = SimulatedSettings(model="I", n=400, clients=5)
+    settings = SimulatedSlicingSettings(model="I", n=400, clients=5)
     data = simulated(settings)
     lda, sir = (fit("published", data, settings, 5, 1.0, estimator=name) for name in ("lda", "sir"))
     assert lda.releases == sir.releases and lda.scalars["loss"] != sir.scalars["loss"]
@@ -318,7 +318,7 @@ def test_linear_discriminants_come_from_the_same_releases():
 
 
 def test_noise_that_leaves_nothing_is_a_failed_cell_and_not_a_dropped_one():
-    settings = SimulatedSettings(model="III", n=20, clients=1, p=2, delta_power=1.5)
+    settings = SimulatedSlicingSettings(model="III", n=20, clients=1, p=2, delta_power=1.5)
     data = simulated(settings)
     failed = [fit("certified", data, settings, 1, 0.001, replicate=r).scalars for r in range(40)]
     bad = [scalars for scalars in failed if scalars.get("diverged")]
@@ -453,7 +453,7 @@ def test_contradictions_are_one_sentence_each(method, case, grid, reason):
 @pytest.mark.parametrize("model", ["III", "IV"])
 def test_records_without_a_choice_of_columns_are_all_columns(model, screening):
     """A method that screens nothing was handed the true support: 5 of 100 columns."""
-    settings = SimulatedSettings(model=model, n=200, clients=2, p=100, active=5)
+    settings = SimulatedSlicingSettings(model=model, n=200, clients=2, p=100, active=5)
     client = records_of(simulated(settings), 1, settings, screening)
     X, y = client.records()
     assert X.shape == (200, 100) and client.moments(quantile=False).p == 100
@@ -470,7 +470,7 @@ def test_records_without_a_choice_of_columns_are_all_columns(model, screening):
 
 def test_clipped_shares_of_clients_weigh_as_their_records():
     facts = {name: ClientFacts(share, np.array([True, True]), ()) for name, share in (("a", 0.1), ("b", 0.5))}
-    made = with_facts(Estimate(np.eye(2), 1.0, 1.0, 2), facts, (100, 300))
+    made = with_facts(SlicingEstimate(np.eye(2), 1.0, 1.0, 2), facts, (100, 300))
     assert made.numbers == {"entry_clip_share": pytest.approx(0.4)}
 
 

@@ -18,8 +18,8 @@ from partywise.experiment.data import generate
 from partywise.experiment.study import MethodSpec
 from partywise.experiment.trial import execution
 from partywise.federation.run import simulate
-from partywise.methods.glm.model import Estimate
-from partywise.methods.glm.options import BcdOptions, ReferenceOptions
+from partywise.methods.glm.model import GlmEstimate
+from partywise.methods.glm.options import BcdOptions, GlmReferenceOptions
 from partywise.privacy.statistics.bounded import clip_curves
 from partywise.studies.vertical_glm.data import split
 from partywise.studies.vertical_glm.evaluation import persons
@@ -27,7 +27,7 @@ from partywise.studies.vertical_glm.evaluation.persons import alignment_measures
 from partywise.studies.vertical_glm.evaluation.reconstruction import MESSAGES, known_rows
 from partywise.studies.vertical_glm.examples import KEPT, example_fits
 from partywise.studies.vertical_glm.metrics import metrics, rank, rises
-from partywise.studies.vertical_glm.settings import GeneratedSettings
+from partywise.studies.vertical_glm.settings import GlmGeneratedSettings
 from partywise.studies.vertical_glm.study import STUDY
 from pipeline import ROOT
 
@@ -44,9 +44,9 @@ MODELS = {
 
 def judged(coefficients, family="poisson", options=None, train=None, **fields):
     data, settings = drawn(family=family, n=300, p=4)
-    spec = MethodSpec(options or ReferenceOptions(), None, settings, data.public(), None, 2)
+    spec = MethodSpec(options or GlmReferenceOptions(), None, settings, data.public(), None, 2)
     train = np.ones(300, dtype=bool) if train is None else train
-    return metrics(Estimate(np.array(coefficients), **fields), data, train, spec).as_dict(), data
+    return metrics(GlmEstimate(np.array(coefficients), **fields), data, train, spec).as_dict(), data
 
 
 def fit_of(data, family):
@@ -103,7 +103,7 @@ def test_standard_errors_are_compared_with_the_pooled_ones_of_the_same_dispersio
     _, data = judged(np.zeros(5))
     exact = fit_of(data, "poisson")
     quasi = exact.bse * np.sqrt(exact.pearson_chi2 / exact.df_resid)
-    for options, errors in ((ReferenceOptions(), exact.bse), (ReferenceOptions(dispersion="pearson"), quasi)):
+    for options, errors in ((GlmReferenceOptions(), exact.bse), (GlmReferenceOptions(dispersion="pearson"), quasi)):
         found, _ = judged(exact.params, options=options, standard_errors=errors * 1.01)
         assert found["se_error"] == pytest.approx(0.01, rel=1e-4)
 
@@ -150,12 +150,12 @@ def test_records_in_common_and_identifiers_that_a_dictionary_finds(mode, monkeyp
 
 def test_persons_that_parties_match_wrongly_are_counted():
     data, settings = drawn(n=50, p=4, records="unaligned")
-    spec = MethodSpec(ReferenceOptions(), None, settings, data.public(), None, 2)
+    spec = MethodSpec(GlmReferenceOptions(), None, settings, data.public(), None, 2)
     one, two = data.persons_of_parties(2)
     common = np.intersect1d(one, two)
     rows = {"active": np.argsort(one)[np.searchsorted(np.sort(one), common)]}
     rows["passive 1"] = np.argsort(two)[np.searchsorted(np.sort(two), common)]
-    estimate = Estimate(np.zeros(5), rows=rows)
+    estimate = GlmEstimate(np.zeros(5), rows=rows)
     assert alignment_measures(estimate, data, spec).common_records == 40
     wrong = rows | {"passive 1": np.roll(rows["passive 1"], 1)}
     assert alignment_measures(replace(estimate, rows=wrong), data, spec).common_records == 0
@@ -209,7 +209,7 @@ def test_what_is_shown_of_a_fit_has_fixed_sizes_and_begins_at_the_start():
     spec = MethodSpec(BcdOptions(), None, settings, data.public(), None, 2)
     path = np.geomspace(500, 100, 1000)
     seen = {"analyst: passive 1": data.X[:, 2:] @ stream(3, "directions").standard_normal((2, 40))}
-    shown = example_fits(Estimate(np.zeros(5), objective=path, views=seen), data, np.ones(200, bool), spec).arrays()
+    shown = example_fits(GlmEstimate(np.zeros(5), objective=path, views=seen), data, np.ones(200, bool), spec).arrays()
     points = shown["path_iteration"][1]
     kept = points[np.isfinite(points)].astype(int)
     assert len(points) == KEPT and (kept[0], kept[-1]) == (0, 999) and np.all(np.diff(kept) > 0)
@@ -240,7 +240,7 @@ def test_what_was_seen_of_the_smallest_party_counts_as_well():
     """One sweep: a party of one column has sent it, the first passive one half of its space."""
     words = {"settings": {"n": 100, "p": 5, "family": "binomial"}, "method": {"protocol": "bcd", "max_sweeps": 1}}
     found, data = cell(parties=3, **words)
-    assert [party.columns for party in split(data, 3, None, GeneratedSettings(n=100, p=5))] == [(0,), (1, 2), (3, 4)]
+    assert [party.columns for party in split(data, 3, None, GlmGeneratedSettings(n=100, p=5))] == [(0,), (1, 2), (3, 4)]
     assert found.scalars["attack_space"] == pytest.approx(1.0)
 
 

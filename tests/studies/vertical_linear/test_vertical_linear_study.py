@@ -24,8 +24,8 @@ from partywise.methods.trees.source_config import from_source
 from partywise.studies.vertical_linear import cases
 from partywise.studies.vertical_linear.data import folds, split
 from partywise.studies.vertical_linear.own_cases import draw, table
-from partywise.studies.vertical_linear.own_settings import TableSettings
-from partywise.studies.vertical_linear.settings import GeneratedSettings
+from partywise.studies.vertical_linear.own_settings import LinearTableSettings
+from partywise.studies.vertical_linear.settings import LinearGeneratedSettings
 from pipeline import ROOT
 
 SIZED = {"protocol": "certified", "cipher": "sized"}
@@ -45,41 +45,41 @@ def cell(parties=2, **words):
 
 
 def test_generated_rows_lie_in_their_bounds_and_follow_the_model():
-    settings = GeneratedSettings(n=4000, d=3, signal=1.5)
+    settings = LinearGeneratedSettings(n=4000, d=3, signal=1.5)
     data = cases.draw_generated(settings, None, lambda *names, **_: stream(7, *names), Path())
     assert data.X.shape == (4000, 3) and np.all(np.abs(data.X) <= data.bounds) and set(data.y) == {0, 1}
     assert data.train.sum() == 3200 and sorted(data.order) == list(range(4000))
     b, _ = exact_fit(data.X, 2 * data.y - 1, "logistic", 0.0, True)
     # The linear predictor of the truth has deviation 1.5; its estimate from 4000 rows is off by some per cent.
     assert np.std(data.X @ b[1:]) == pytest.approx(1.5, rel=0.1) and abs(b[0]) < 0.2
-    numbers = GeneratedSettings(n=4000, d=3, signal=1.5, loss="RegressionMSELoss", noise=0.5)
+    numbers = LinearGeneratedSettings(n=4000, d=3, signal=1.5, loss="RegressionMSELoss", noise=0.5)
     data = cases.draw_generated(numbers, None, lambda *names, **_: stream(7, *names), Path())
     assert np.abs(data.y).max() <= data.label_bound == pytest.approx(6 * np.hypot(1.5, 0.5))
     assert np.std(data.y) == pytest.approx(np.hypot(1.5, 0.5), rel=0.05)
 
 
 def test_columns_are_dealt_as_the_source_does_and_to_any_number_of_parties():
-    settings = GeneratedSettings(n=20, d=6, dims=(2, 6))
+    settings = LinearGeneratedSettings(n=20, d=6, dims=(2, 6))
     assert settings.groups(2) == ((0, 1), (2, 3, 4, 5)) and settings.groups(3) == ((0, 1), (2, 3), (4, 5))
     assert settings.groups(7) == ((0,), (1,), (2,), (3,), (4,), (5,), ())
     data = cases.draw_generated(settings, None, lambda *names, **_: stream(7, *names), Path())
     one, two = split(data, 2, None, settings)
     assert (one.name, one.columns, two.name, two.role) == ("passive 1", (0, 1), "active", "active")
     np.testing.assert_array_equal(np.column_stack([one.block["X"], two.block["X"]]), data.X)
-    first = GeneratedSettings(n=20, d=6, active="first")
+    first = LinearGeneratedSettings(n=20, d=6, active="first")
     assert [party.name for party in split(data, 3, None, first)] == ["active", "passive 1", "passive 2"]
     assert first.groups(7)[0] == ()
 
 
 def test_folds_hold_every_row_once():
-    settings = GeneratedSettings(n=50, d=2)
+    settings = LinearGeneratedSettings(n=50, d=2)
     data = cases.draw_generated(settings, None, lambda *names, **_: stream(7, *names), Path())
     np.testing.assert_array_equal(folds(data, 1, settings) == -1, data.train)
     assert np.bincount(folds(data, 5, settings)).tolist() == [10] * 5
-    fewer = GeneratedSettings(n=50, d=2, rows=12)
+    fewer = LinearGeneratedSettings(n=50, d=2, rows=12)
     kept = cases.draw_generated(fewer, None, lambda *names, **_: stream(7, *names), Path())
     assert kept.train.sum() == 9 and (~kept.train).sum() == 3
-    whole = GeneratedSettings(n=50, d=2, test_share=0.0)
+    whole = LinearGeneratedSettings(n=50, d=2, test_share=0.0)
     assert cases.draw_generated(whole, None, lambda *names, **_: stream(7, *names), Path()).train.all()
 
 
@@ -91,7 +91,7 @@ def test_a_table_is_scaled_by_declared_ranges_and_clipped():
         np.array(["a", "b"]),
         column_facts,
     )
-    settings = GeneratedSettings(d=2, loss="RegressionMSELoss", test_share=0.0)
+    settings = LinearGeneratedSettings(d=2, loss="RegressionMSELoss", test_share=0.0)
     drawn = cases.deal(4, settings, lambda *names: stream(7, *names))
     data = cases.scale_table(table, settings, drawn, (0.0, 30.0))
     assert data.X.tolist() == [[-1, 0], [0, 1], [1, -1], [1, -1]] and data.y.tolist() == [-1, 1, 0, 1]
@@ -208,7 +208,7 @@ def own(**more):
     bank = {"party": "bank", "file": "two.csv", "columns": [{"name": "b", "bounds": [0, 4]}]}
     settings = {"id": "id", "response": "late", "response_party": "bank"}
     settings |= {"tables": [shop | more.pop("shop", {}), bank], **more}
-    return build(TableSettings, settings, "settings")
+    return build(LinearTableSettings, settings, "settings")
 
 
 def test_own_tables_become_parties_with_their_names(tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ from partywise.experiment.plan import plan
 from partywise.federation.run import simulate
 from partywise.studies.vertical_trees.figures.tables import tables_by_epsilon
 from partywise.studies.vertical_trees.metrics import metrics
-from partywise.studies.vertical_trees.own_settings import TableSettings
+from partywise.studies.vertical_trees.own_settings import TreeTableSettings
 from small_cube import computed
 
 LEVELS = ["poor", "fair", "good"]
@@ -120,7 +120,7 @@ def test_a_constant_is_the_share_of_each_class_and_a_lone_class_has_no_area(fold
 )
 def test_settings_that_contradict_themselves_are_named(more, words):
     with pytest.raises(ConfigError, match=words):
-        build(TableSettings, described(**more), "settings")
+        build(TreeTableSettings, described(**more), "settings")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from partywise.experiment.plan import plan
 from partywise.experiment.plans import read_configuration
 from partywise.studies.vertical_trees.data import split
 from partywise.studies.vertical_trees.own_cases import draw, table
-from partywise.studies.vertical_trees.own_settings import TableSettings
+from partywise.studies.vertical_trees.own_settings import TreeTableSettings
 from pipeline import ROOT, copy_project, snakemake
 
 EXAMPLE = "config/my_tables.example.yaml"
@@ -47,8 +47,10 @@ def second(**more: Any) -> dict[str, Any]:
     return {"party": "bank", "file": "two.csv", "columns": [{"name": "b"}]} | more
 
 
-def settings(one: dict[str, Any] | None = None, two: dict[str, Any] | None = None, **more: Any) -> TableSettings:
-    return build(TableSettings, LATE | {"id": "id", "tables": [one or first(), two or second()], **more}, "settings")
+def settings(one: dict[str, Any] | None = None, two: dict[str, Any] | None = None, **more: Any) -> TreeTableSettings:
+    return build(
+        TreeTableSettings, LATE | {"id": "id", "tables": [one or first(), two or second()], **more}, "settings"
+    )
 
 
 def write(ids_two: list[str] | None = None, **replaced: Any) -> None:
@@ -64,7 +66,7 @@ def write(ids_two: list[str] | None = None, **replaced: Any) -> None:
     write_csv(Path("two.csv"), ("id", "b", "late"), rows)
 
 
-def made(chosen: TableSettings, replicate: int = 0) -> Any:
+def made(chosen: TreeTableSettings, replicate: int = 0) -> Any:
     return table(chosen, draw(chosen, None, lambda *names: stream(7, "data", replicate, *names), Path("resources")))
 
 
@@ -88,7 +90,7 @@ def test_files_become_parties_with_the_names_they_were_given():
 def test_the_active_party_may_come_first_and_ids_may_have_other_names():
     write()
     Path("two.csv").write_text(Path("two.csv").read_text().replace("id,", "number,", 1))
-    chosen = build(TableSettings, LATE | {"id": "id", "tables": [second(id="number"), first()]}, "settings")
+    chosen = build(TreeTableSettings, LATE | {"id": "id", "tables": [second(id="number"), first()]}, "settings")
     data = made(chosen)
     bank, shop = split(data, 2, None, chosen)
     assert (bank.role, bank.columns, shop.columns) == ("active", (0,), (1, 2))
@@ -176,7 +178,7 @@ def test_settings_that_contradict_themselves_are_named(words, says):
 
 def test_one_file_is_no_federation():
     with pytest.raises(ConfigError, match="tables has 1 files: give one for each of at least two parties"):
-        build(TableSettings, LATE | {"id": "id", "tables": [second()]}, "settings")
+        build(TreeTableSettings, LATE | {"id": "id", "tables": [second()]}, "settings")
 
 
 def configuration(method: dict[str, Any], parties: int = 2) -> Any:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from partywise.data.columns.settings import DatasetSettings
+from partywise.data.columns.settings import ColumnDatasetSettings
 from partywise.studies.vertical_trees.figures import lossless, privacy, tables, utility, wire
 from partywise.studies.vertical_trees.study import STUDY
 from relabel import content, relabelled
@@ -73,7 +73,7 @@ def test_without_its_cases_a_figure_says_so(cube, name):
 
 def test_bins_of_a_category_have_the_names_of_its_levels():
     """Numbers of levels stood there, which nobody can look up."""
-    adult = DatasetSettings(dataset="adult")
+    adult = ColumnDatasetSettings(dataset="adult")
     assert adult.levels_of(adult.column_names.index("sex")) == ("Female", "Male")
     assert adult.levels_of(adult.column_names.index("age")) == ()
     _, ax = plt.subplots()

@@ -10,12 +10,12 @@ import pytest
 from partywise.core.errors import DataMissing
 from partywise.core.randomness import stream
 from partywise.data.column_facts import ColumnFacts
-from partywise.data.columns.settings import DatasetSettings
+from partywise.data.columns.settings import ColumnDatasetSettings
 from partywise.data.tables import Table
 from partywise.studies.vertical_trees import cases
 from partywise.studies.vertical_trees.cases import draw_generated, draw_score
 from partywise.studies.vertical_trees.data import TreeData, folds, split
-from partywise.studies.vertical_trees.settings import GeneratedSettings
+from partywise.studies.vertical_trees.settings import TreeGeneratedSettings
 from partywise.studies.vertical_trees.study import STUDY
 
 
@@ -23,8 +23,8 @@ def rng_for(*names, shared=False):
     return stream(7, "data", 0, *names)
 
 
-def made(**settings) -> tuple[TreeData, GeneratedSettings]:
-    chosen = GeneratedSettings(**settings)
+def made(**settings) -> tuple[TreeData, TreeGeneratedSettings]:
+    chosen = TreeGeneratedSettings(**settings)
     return draw_generated(chosen, None, rng_for, Path()), chosen
 
 
@@ -121,9 +121,9 @@ def test_a_table_with_its_own_division_keeps_it(monkeypatch):
     """30 rows train and 20 test; of fewer training rows all that test are left."""
     own = np.arange(50) % 5 < 3
     monkeypatch.setattr(cases, "read_table", lambda name, response, resources: tabled(train=own))
-    data = cases.draw_dataset(DatasetSettings(dataset="adult_split"), None, rng_for, Path("resources"))
+    data = cases.draw_dataset(ColumnDatasetSettings(dataset="adult_split"), None, rng_for, Path("resources"))
     np.testing.assert_array_equal(data.train, own)
-    settings = DatasetSettings(dataset="adult_split", rows=7, dims=(7, 14))
+    settings = ColumnDatasetSettings(dataset="adult_split", rows=7, dims=(7, 14))
     fewer = cases.draw_dataset(settings, None, rng_for, Path("resources"))
     assert fewer.train.sum() == 7 and (~fewer.train).sum() == 20
     assert (folds(fewer, 1, settings) == np.where(fewer.train, -1, 0)).all()

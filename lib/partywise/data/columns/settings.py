@@ -201,7 +201,7 @@ class ShippedColumns(ColumnSettings, ShippedTable):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetSettings(ShippedColumns, RowSettings):
+class ColumnDatasetSettings(ShippedColumns, RowSettings):
     """A shipped table of which something is learned."""
 
     def __post_init__(self) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scale:
+class UnitChange:
     """A variable and its public change of scale: value here = (value in ``unit`` - offset) / scale.
 
     holder : who measures it, where that is the same for every response; because : where the two constants come from
@@ -41,7 +41,7 @@ class Scale:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Holder:
+class CurveHolder:
     """A natural party and the number of its curves."""
 
     name: str
@@ -66,8 +66,8 @@ class CurveDescription:
     domain: tuple[float, float]
     tick: int
     blocks: int
-    holders: tuple[Holder, ...]
-    variables: tuple[Scale, ...]
+    holders: tuple[CurveHolder, ...]
+    variables: tuple[UnitChange, ...]
 
     @property
     def n_predictors(self) -> int:
@@ -75,7 +75,7 @@ class CurveDescription:
         return sum(holder.curves for holder in self.holders)
 
     @property
-    def predictors(self) -> tuple[Scale, ...]:
+    def predictors(self) -> tuple[UnitChange, ...]:
         """The variables but the response."""
         return self.variables[1:]
 
@@ -87,7 +87,7 @@ class CurveDescription:
 
 
 def _description(name: str, resource: str, entry: dict[str, Any]) -> CurveDescription:
-    blocks = {"holders": Holder, "variables": Scale}
+    blocks = {"holders": CurveHolder, "variables": UnitChange}
     values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
     values |= {key: tuple(kind(**one) for one in entry[key]) for key, kind in blocks.items()}
     return CurveDescription(name=name, resource=resource, **values)

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..reading import require
-from .descriptions import Scale
+from .descriptions import UnitChange
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class CurveTable:
         Response, dimensionless: ``y_scale.undo`` gives it in ``y_scale.unit``.
     x : (N, p, T_x) float
         Predictors, dimensionless, scaled one by one by ``x_scales``.
-    y_scale : Scale
+    y_scale : UnitChange
     x_scales : tuple of p Scale
     y_party : str
         Who holds the response.
@@ -49,8 +49,8 @@ class CurveTable:
     domain_x: tuple[float, float]
     y: np.ndarray
     x: np.ndarray
-    y_scale: Scale
-    x_scales: tuple[Scale, ...]
+    y_scale: UnitChange
+    x_scales: tuple[UnitChange, ...]
     y_party: str
     predictor_names: np.ndarray
     party_names: np.ndarray

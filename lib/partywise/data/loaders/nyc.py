@@ -11,7 +11,7 @@ import numpy as np
 
 from ..carriers import zip_member
 from ..catalogue import RESOURCES
-from ..curves.descriptions import CURVES, Scale
+from ..curves.descriptions import CURVES, UnitChange
 from ..curves.tables import CurveTable, fill_gaps
 from ..fetch import read_files
 from ..reading import fail, read_columns, require, to_numbers
@@ -86,7 +86,7 @@ def load(folder: str | Path, response: str | None = None) -> CurveTable:
 
 def _predictors(
     own: int, late: np.ndarray, timetable: dict[str, np.ndarray], weather: dict[str, np.ndarray]
-) -> Iterator[tuple[str, str, Scale, np.ndarray]]:
+) -> Iterator[tuple[str, str, UnitChange, np.ndarray]]:
     """Name, party, scale and (365, 24) curves of each predictor: weather, own operator, other operators."""
     for place, airport in enumerate(AIRPORTS):
         for name in WEATHER:

@@ -56,7 +56,7 @@ class FileRecords:
 
 
 @dataclass(frozen=True)
-class Records:
+class OwnRows:
     """What all files tell of some records; an entry that no file has is NaN.
 
     ids : (N,) str; person : (N,) int, who is behind each, None if each is one
@@ -130,7 +130,7 @@ def _read_file(settings: OwnTables, one: TableFile, whole: TextTable, identify: 
     return FileRecords(one, ids, lines, all_ids, np.column_stack(columns)[kept], labels, persons)
 
 
-def match_records(settings: OwnTables, files: Sequence[FileRecords]) -> Records:
+def match_records(settings: OwnTables, files: Sequence[FileRecords]) -> OwnRows:
     """The records that all files have, in the order of the first, of every person as many as count."""
     named = {str(k): Rows(f"{one.block.party} ({one.block.file})", one.all_ids) for k, one in enumerate(files)}
     whole = common([one.ids for one in files])
@@ -142,7 +142,7 @@ def match_records(settings: OwnTables, files: Sequence[FileRecords]) -> Records:
     return merge_records(ids, files, persons)
 
 
-def merge_records(ids: Sequence[str], files: Sequence[FileRecords], persons: Mapping[str, str]) -> Records:
+def merge_records(ids: Sequence[str], files: Sequence[FileRecords], persons: Mapping[str, str]) -> OwnRows:
     """What the files tell of the records with these ids."""
     place, start = {name: i for i, name in enumerate(ids)}, 0
     X, labels = np.full((len(ids), sum(one.X.shape[1] for one in files)), np.nan), dict[str, np.ndarray]()
@@ -157,7 +157,7 @@ def merge_records(ids: Sequence[str], files: Sequence[FileRecords], persons: Map
             labels[key][rows] = column[known]
         places.append(rows)
     person = number_persons([persons[name] for name in ids]) if persons else None
-    return Records(np.array(ids), X, labels, tuple(places), person)
+    return OwnRows(np.array(ids), X, labels, tuple(places), person)
 
 
 def common(lists: Sequence[Sequence[str]]) -> set[str]:

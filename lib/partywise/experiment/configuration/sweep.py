@@ -18,7 +18,7 @@ MOST_CASES = 10_000
 
 
 @dataclass(frozen=True)
-class Entry:
+class CaseEntry:
     """One case as it is written, or as a sweep writes it out.
 
     name : of the case; group : key under ``cases``, shared by the cases of a sweep; where : path, for messages
@@ -47,7 +47,7 @@ class Step:
     settings: Mapping[str, object]
 
 
-def written_out(study: StudyBlock, where: str) -> Iterator[Entry]:
+def written_out(study: StudyBlock, where: str) -> Iterator[CaseEntry]:
     """The cases of a study one by one, sweeps as their products."""
     taken: dict[str, str] = {}
     for group, written in study.cases.items():
@@ -64,7 +64,7 @@ def written_out(study: StudyBlock, where: str) -> Iterator[Entry]:
             yield entry
 
 
-def _entries(group: str, block: dict[str, object], study: StudyBlock, where: str) -> Iterator[Entry]:
+def _entries(group: str, block: dict[str, object], study: StudyBlock, where: str) -> Iterator[CaseEntry]:
     case: CaseBlock = build(CaseBlock, block, where)
     for key in ("name", "title"):
         if key in block:
@@ -75,7 +75,7 @@ def _entries(group: str, block: dict[str, object], study: StudyBlock, where: str
     if "sweep" not in block:
         if "name" in block:
             raise ConfigError(f"{where}.name is {case.name!r}: a case without sweep has the name of its key.")
-        yield Entry(group, group, where, plain, case.title, {})
+        yield CaseEntry(group, group, where, plain, case.title, {})
         return
     plain.setdefault("source", group)
     axes = _axes(case.sweep, case.settings, f"{where}.sweep")
@@ -83,7 +83,7 @@ def _entries(group: str, block: dict[str, object], study: StudyBlock, where: str
         words = dict(zip(axes, (step.word for step in steps), strict=True))
         settings = case.settings | {key: value for step in steps for key, value in step.settings.items()}
         name = _name(group, block.get("name"), words, settings, where)
-        yield Entry(name, group, f"{where}[{name}]", plain | {"settings": settings}, case.title, words)
+        yield CaseEntry(name, group, f"{where}[{name}]", plain | {"settings": settings}, case.title, words)
 
 
 def _scale_replicates(grid: dict[str, object], factor: int) -> dict[str, object]:

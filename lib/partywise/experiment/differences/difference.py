@@ -29,7 +29,7 @@ VERSIONS = ("code_sha256", "lock_sha256", "git_commit")
 
 
 @dataclass(frozen=True)
-class Entry:
+class DifferenceEntry:
     """One thing that differs.
 
     kind : one of ``KINDS``; where : labels of the slot, empty for a key of the configuration
@@ -63,13 +63,13 @@ class Difference:
     name: str
     paired: bool
     slots: int
-    entries: tuple[Entry, ...]
+    entries: tuple[DifferenceEntry, ...]
     n_tests: int
     by_chance: float
     equal_cases: tuple[str, ...]
     versions: Mapping[str, tuple[str, str]]
 
-    def of(self, kind: str) -> list[Entry]:
+    def of(self, kind: str) -> list[DifferenceEntry]:
         """Entries of a kind."""
         return [entry for entry in self.entries if entry.kind == kind]
 
@@ -84,7 +84,7 @@ def differences(first: Path, second: Path) -> Iterator[Difference]:
     for name, old_path, new_path in cube_pairs(first, second):
         if old_path is None or new_path is None:
             old, new = ("no" if path is None else "yes" for path in (old_path, new_path))
-            cells = Entry(CELLS, (), "the whole cube", old, new)
+            cells = DifferenceEntry(CELLS, (), "the whole cube", old, new)
             yield Difference(name, False, 0, (cells,), 0, 0.0, (), {})
         else:
             yield difference(name, open_cube(old_path), open_cube(new_path))
@@ -97,7 +97,7 @@ def difference(name: str, first: xr.Dataset, second: xr.Dataset) -> Difference:
     means = list(shifts(first, second, pair.variables_with_means, pair.paired))
     tested = [shift for shift in means if shift.by_chance]
     entries = (
-        *(Entry(CONFIGURATION, (), key.path, key.first, key.second) for key in keys),
+        *(DifferenceEntry(CONFIGURATION, (), key.path, key.first, key.second) for key in keys),
         *pair.epsilons(),
         *pair.statuses(),
         *(_entry(shift) for shift in means if shift.kind),
@@ -118,9 +118,9 @@ def difference(name: str, first: xr.Dataset, second: xr.Dataset) -> Difference:
     )
 
 
-def _entry(shift: Shift) -> Entry:
+def _entry(shift: Shift) -> DifferenceEntry:
     numbers = (shift.difference, shift.error, shift.z, shift.replicates)
-    return Entry(shift.kind, shift.where, shift.variable, shift.first, shift.second, *numbers)
+    return DifferenceEntry(shift.kind, shift.where, shift.variable, shift.first, shift.second, *numbers)
 
 
 def _packages(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, tuple[str, str]]:
@@ -159,7 +159,7 @@ class _Pair:
     def shared_slots(self) -> np.ndarray:
         return self.both.any([REPLICATE, FOLD]).values
 
-    def epsilons(self) -> Iterator[Entry]:
+    def epsilons(self) -> Iterator[DifferenceEntry]:
         """Claimed and certified epsilons that moved at all in some fit: one entry a slot, with the first fit's."""
         for name in self.names:
             if is_epsilon(self.cubes[0], name):
@@ -167,13 +167,15 @@ class _Pair:
                 different = bits_differ(old.values.astype(float), new.values.astype(float)) & self.both.values
                 yield from self._fits(EPSILON, name, different, old.values, new.values)
 
-    def statuses(self) -> Iterator[Entry]:
+    def statuses(self) -> Iterator[DifferenceEntry]:
         """Fits that came to another end, such as `ok` in one cube and `diverged` in the other."""
         old, new = align(*(meanings(cube["status"]).transpose(*DIMS) for cube in self.cubes))
         different = (old.values != new.values) & self.both.values
         yield from self._fits(STATUS, "status", different, old.values, new.values)
 
-    def _fits(self, kind: str, name: str, different: np.ndarray, a: np.ndarray, b: np.ndarray) -> Iterator[Entry]:
+    def _fits(
+        self, kind: str, name: str, different: np.ndarray, a: np.ndarray, b: np.ndarray
+    ) -> Iterator[DifferenceEntry]:
         """Fits that differ, together where slot, old and new value are the same."""
         counts: Counter[tuple[Place, Label, Label]] = Counter()
         labels = {dim: self.both[dim].values.tolist() for dim in SLOT}
@@ -182,16 +184,16 @@ class _Pair:
             where = tuple(labels[dim][at[dim]] for dim in SLOT)
             counts[where, a[tuple(place)].item(), b[tuple(place)].item()] += 1
         for (where, old, new), fits in counts.items():
-            yield Entry(kind, where, name, old, new, fits=fits)
+            yield DifferenceEntry(kind, where, name, old, new, fits=fits)
 
-    def alone(self) -> Iterator[Entry]:
+    def alone(self) -> Iterator[DifferenceEntry]:
         """Slots with fits that only one of the cubes holds: how many fits each has there."""
         counts = [_fit_counts(cells) for cells in self.held]
         shared = _fit_counts(self.both)
         for where in dict.fromkeys([*counts[0], *counts[1]]):
             a, b = counts[0].get(where, 0), counts[1].get(where, 0)
             if a + b > 2 * shared.get(where, 0):
-                yield Entry(CELLS, where, "fits", a, b, fits=a + b - 2 * shared.get(where, 0))
+                yield DifferenceEntry(CELLS, where, "fits", a, b, fits=a + b - 2 * shared.get(where, 0))
 
 
 def _fit_counts(cells: xr.DataArray) -> dict[Place, int]:

@@ -19,7 +19,7 @@ from .difference import (
     STATUS,
     VERSIONS,
     Difference,
-    Entry,
+    DifferenceEntry,
 )
 from .shifts import Label
 
@@ -84,7 +84,7 @@ def _verdict(finding: Difference) -> str:
     return f"{finding.name}: {words}; {finding.slots:,} cells in both"
 
 
-def _heading(finding: Difference, kind: str, entries: Sequence[Entry]) -> str:
+def _heading(finding: Difference, kind: str, entries: Sequence[DifferenceEntry]) -> str:
     if kind != MOVED:
         return f"{HEADINGS[kind]} ({len(entries):,})"
     test = PAIRED if finding.paired else SAMPLES
@@ -92,7 +92,7 @@ def _heading(finding: Difference, kind: str, entries: Sequence[Entry]) -> str:
     return f"{HEADINGS[kind]} ({len(entries):,}; {test}{chance})"
 
 
-def _spread(entries: Sequence[Entry]) -> list[Entry]:
+def _spread(entries: Sequence[DifferenceEntry]) -> list[DifferenceEntry]:
     """The clearest of every variable first, then the second of every variable, and so on."""
     ranks: dict[str, int] = {}
     ordered = []
@@ -102,7 +102,7 @@ def _spread(entries: Sequence[Entry]) -> list[Entry]:
     return [entry for _, entry in sorted(ordered, key=lambda pair: pair[0])]
 
 
-def _clear(entry: Entry) -> float:
+def _clear(entry: DifferenceEntry) -> float:
     """Standard errors, or the relative difference where there is none."""
     if entry.z is not None and not np.isnan(entry.z):
         return abs(entry.z)
@@ -111,7 +111,7 @@ def _clear(entry: Entry) -> float:
     return abs(entry.difference or 0.0) / size if np.isfinite(size) and size else float("inf")
 
 
-def _table(entries: Sequence[Entry]) -> list[str]:
+def _table(entries: Sequence[DifferenceEntry]) -> list[str]:
     """Entries of a kind, one on a line: where it is to the left, what differs beside it."""
     if not entries:
         return []
@@ -119,7 +119,7 @@ def _table(entries: Sequence[Entry]) -> list[str]:
     return [f"    {line.rstrip()}" for line in frame.to_string(header=False, sparsify=False).splitlines()]
 
 
-def _place(entry: Entry) -> tuple[str, ...]:
+def _place(entry: DifferenceEntry) -> tuple[str, ...]:
     """Name and slot."""
     if not entry.where:
         return (entry.variable,)
@@ -127,7 +127,7 @@ def _place(entry: Entry) -> tuple[str, ...]:
     return entry.variable, str(case), str(method), f"J = {parties}", f"ε = {epsilon:g}"
 
 
-def _numbers(entry: Entry) -> list[str]:
+def _numbers(entry: DifferenceEntry) -> list[str]:
     """Both values, and what is known of their difference."""
     old, new = _values(entry.first, entry.second)
     row = [f"{old} -> {new}"]

@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .layout import Axis, Layout, axes_of
+from .layout import Axis, PanelLayout, axes_of
 from .series import example_fit, example_fits_of, methods_of
 from .shade import shade
 
@@ -25,7 +25,7 @@ def percentage(cube: xr.Dataset, case: str, method: str, value: float) -> str:
 
 
 @dataclass(frozen=True)
-class Bars(Layout):
+class Bars(PanelLayout):
     """One bar for each method, a panel for each case: the worst of all replicates, folds and numbers of parties.
 
     Of an array of the example fits it is the largest entry, of the fit without a target at the fewest parties.

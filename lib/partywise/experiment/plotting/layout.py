@@ -163,7 +163,7 @@ def case_title(cube: xr.Dataset, case: str) -> str:
 
 
 @dataclass(frozen=True)
-class Layout:
+class PanelLayout:
     """Cases of a declared figure and how its panels stand.
 
     title : what the figure shows, above all panels
@@ -252,7 +252,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Panels(Layout):
+class Panels(PanelLayout):
     """One panel for each case, drawn by a function: for what is neither lines over an axis nor bars.
 
     Parameters

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from ...core.checks import Scalar
 from ...core.errors import CubeError
 from .bars import Bars
-from .layout import Axis, Layout, axes_of, label_of
+from .layout import Axis, PanelLayout, axes_of, label_of
 from .replicates import over_with_bands
 from .select import coordinate_of, number_of, plan_behind
 from .series import (
@@ -55,7 +55,7 @@ def all_methods(cube: xr.Dataset, case: str) -> Mapping[str, Sequence[str]]:
 
 
 @dataclass(frozen=True)
-class Curve:
+class MethodLine:
     """Line of one method, and its values without an epsilon, which are horizontal lines."""
 
     method: str
@@ -65,7 +65,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Lines(Layout):
+class Lines(PanelLayout):
     """Measures of all methods over an axis, a panel for each case: means over replicates with bands of one error.
 
     A method without a target of epsilon is a horizontal line; what a method with targets gives without noise is a thin
@@ -175,7 +175,9 @@ class Lines(Layout):
         enough = len({curve.method for curve in curves}) >= self.fewest
         return len({float(x) for curve in curves for x in curve.line.x}) if enough else -1
 
-    def _curves(self, cube: xr.Dataset, cases: Sequence[str], axis: Axis, group: int | None = None) -> Iterator[Curve]:
+    def _curves(
+        self, cube: xr.Dataset, cases: Sequence[str], axis: Axis, group: int | None = None
+    ) -> Iterator[MethodLine]:
         """Yield the curves of the methods of a group (by default of all), over a setting at each number of parties."""
         name = axis.measure_of(cube, cases[0])
         groups = [list(self.groups(cube, case).values()) for case in cases]
@@ -188,7 +190,7 @@ class Lines(Layout):
                 line = self._series(part, str(name), cases, method)
                 known = np.isfinite(line.x)
                 if line:
-                    yield Curve(method, line.where(known), line.mean[~known], THIN + (THICK - THIN) * place)
+                    yield MethodLine(method, line.where(known), line.mean[~known], THIN + (THICK - THIN) * place)
 
     def _series(self, cube: xr.Dataset, name: str, cases: Sequence[str], method: str) -> Series:
         """Values of a method along the axis."""
@@ -232,7 +234,7 @@ class Lines(Layout):
         axis.finish(ax, cube, axis.measure_of(cube, cases[0]) or next(iter(axis.words)), letters=self.letters)
         self._x_axis(ax, cube, cases[0], [float(x) for curve in curves for x in curve.line.x])
 
-    def _line(self, ax: Axes, curve: Curve, style: Look, label: str, place: tuple[int, int], hollow: bool) -> None:
+    def _line(self, ax: Axes, curve: MethodLine, style: Look, label: str, place: tuple[int, int], hollow: bool) -> None:
         """One line in the look of its method, at its place among so many."""
         (number, count), line = place, curve.line
         marks: Marks = {"label": label, "linewidth": curve.width}
@@ -287,7 +289,7 @@ def _horizontal(ax: Axes, value: float, style: Look, label: str, log: bool) -> N
         ax.axhline(value, label=label, **look_of)
 
 
-def _certified(cube: xr.Dataset, case: str, curve: Curve) -> bool:
+def _certified(cube: xr.Dataset, case: str, curve: MethodLine) -> bool:
     """Whether the ledger certifies no more than the target at every target of a method."""
     certified = series(cube, plan_behind(cube).study.certified, case, curve.method, "epsilon")
     values = dict(zip(certified.x.tolist(), certified.mean.tolist(), strict=True))

@@ -17,7 +17,7 @@ from ...core.files import replacing
 from ..results.cube import open_recorded_cube
 from ..study import Lazy
 from .style import EMPTY
-from .typeset import Table, save_table
+from .typeset import TypesetTable, save_table
 
 # Files are drawn without a display; who imports a plot for a notebook keeps the backend of the notebook.
 mpl.use("Agg")
@@ -35,7 +35,7 @@ METADATA: dict[str, dict[str, str | None]] = {
 
 def draw_figure(address: str, cube: Path | str, **files: Path | str) -> None:
     """Draw a figure from a cube that its job compared with its record, of which only what it shows is read; save it."""
-    wanted: tuple[type, Callable[..., None]] = (Table, save_table) if "html" in files else (Figure, save_figure)
+    wanted: tuple[type, Callable[..., None]] = (TypesetTable, save_table) if "html" in files else (Figure, save_figure)
     kind, save = wanted
     with open_recorded_cube(cube) as opened:
         drawn = Lazy(address)(opened)

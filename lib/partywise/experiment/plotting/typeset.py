@@ -10,7 +10,7 @@ from ..tables.rows import write_csv, write_text
 
 
 @dataclass(frozen=True)
-class Table:
+class TypesetTable:
     """Table that a figure with ``output="table"`` returns.
 
     title : one line
@@ -23,7 +23,7 @@ class Table:
     notes: Sequence[str] = ()
 
 
-def save_table(table: Table, html: Path | str, csv: Path | str) -> None:
+def save_table(table: TypesetTable, html: Path | str, csv: Path | str) -> None:
     """Write a table as a page and as rows, byte for byte the same on every call."""
     from ..tables.templates import render
 

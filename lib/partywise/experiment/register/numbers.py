@@ -43,7 +43,7 @@ class Number:
     reduction: str = ""
 
 
-class Cube:
+class PlannedCube:
     """One cube, the plan behind it, and what its fits cost."""
 
     def __init__(self, path: Path) -> None:
@@ -121,20 +121,20 @@ class Cubes:
     def __init__(self, results: Path) -> None:
         self.results = results
         self.absent: dict[tuple[str, str], Path] = {}
-        self._open: dict[Path, Cube] = {}
+        self._open: dict[Path, PlannedCube] = {}
 
     def path(self, study: str, configuration: str) -> Path:
         """Return the path of the cube of a study of a configuration file."""
         return self.results / Path(configuration).stem / study / "cube.nc"
 
-    def cube(self, study: str, configuration: str) -> Cube | None:
+    def cube(self, study: str, configuration: str) -> PlannedCube | None:
         """The cube, or None where it is absent."""
         path = self.path(study, configuration)
         if path not in self._open:
             if not path.is_file():
                 self.absent[study, configuration] = path
                 return None
-            self._open[path] = Cube(path)
+            self._open[path] = PlannedCube(path)
         return self._open[path]
 
     def number(self, ours: Reproduction, further: tuple[str, ...] = ()) -> Number | None:
@@ -145,7 +145,7 @@ class Cubes:
         return None if cube is None else of_cube(cube, ours, further)
 
 
-def of_cube(cube: Cube, ours: Reproduction, further: tuple[str, ...] = ()) -> Number:
+def of_cube(cube: PlannedCube, ours: Reproduction, further: tuple[str, ...] = ()) -> Number:
     """A number of a cube with its standard error."""
     values, place = cube.values(ours, ours.variable)
     others = {}

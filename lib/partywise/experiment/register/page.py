@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..tables.templates import render
-from .table import Row
+from .table import RegisterRow
 from .text import sentence
 from .verdict import RULE, STATUSES
 
@@ -29,7 +29,7 @@ SHOWN = {
 NUMBERS = {"printed", "spread", "reproduction", "se", "replicates", "z", "certified", "cpu_minutes"}
 
 
-def html(rows: Sequence[Row], fitted: Sequence[str] = ()) -> str:
+def html(rows: Sequence[RegisterRow], fitted: Sequence[str] = ()) -> str:
     """The page; ``fitted`` as in `sentence`."""
     return render(
         "register/claims.html.jinja",

@@ -10,14 +10,14 @@ from ...core.errors import ConfigError
 from ...core.project import command
 from .numbers import Cubes, Number
 from .printed_source import Entry, PrintedSource, Reason
-from .table import Row
-from .verdict import SHARE, Verdict, verdict
+from .table import RegisterRow
+from .verdict import SHARE, PrintedVerdict, verdict
 
 # Of a claim of privacy: what was found, what is certified, and the bounds that may exceed the one by counts.
 FURTHER = ("claim_refuted", "certified_for_claim", "epsilon_mu_lower", "exact_epsilon")
 
 
-def rows(printed: Iterable[PrintedSource], cubes: Cubes) -> list[Row]:
+def rows(printed: Iterable[PrintedSource], cubes: Cubes) -> list[RegisterRow]:
     """All rows, in the order of the documents.
 
     ConfigError names the first entry that differs or cannot be reproduced and has no reason, or the first reason that
@@ -29,7 +29,7 @@ def rows(printed: Iterable[PrintedSource], cubes: Cubes) -> list[Row]:
     return lines
 
 
-def _of_file(file: PrintedSource, cubes: Cubes) -> list[Row]:
+def _of_file(file: PrintedSource, cubes: Cubes) -> list[RegisterRow]:
     lines, bare = [], []
     used = [0] * len(file.reasons)
     for entry in file.entries:
@@ -77,7 +77,7 @@ def _ours(entry: Entry, cubes: Cubes) -> Number | None:
     return replace(largest, variable=name, reduction="max") if name else largest
 
 
-def _description(entry: Entry, ours: Number | None, outcome: Verdict) -> str:
+def _description(entry: Entry, ours: Number | None, outcome: PrintedVerdict) -> str:
     value = "nothing" if ours is None else f"{ours.value:.4g}"
     return f"{entry.id} (printed {entry.printed or 'nothing'}, ours {value}, z {outcome.z:.3g}, {outcome.status})"
 
@@ -93,12 +93,12 @@ def _instead(entry: Entry, reason: Reason, cubes: Cubes) -> str:
     return f" (there {number_text(ours.value)}, which {'agrees' if agrees else 'differs too'})"
 
 
-def _row(entry: Entry, ours: Number | None, outcome: Verdict, because: str) -> Row:
+def _row(entry: Entry, ours: Number | None, outcome: PrintedVerdict, because: str) -> RegisterRow:
     source = entry.reproduction
     place = {} if ours is None else ours.place
     from_cube = source is not None and not source.function
     within = "" if isnan(outcome.relative) else "yes" if outcome.relative <= SHARE else "no"
-    return Row(
+    return RegisterRow(
         id=entry.id,
         source=entry.document,
         place=entry.place,

@@ -17,7 +17,7 @@ NAME = "claims.csv"
 
 
 @dataclass(frozen=True)
-class Row:
+class RegisterRow:
     """A line of the register; its fields are texts as they stand in ``claims.csv``, but for one flag.
 
     spread : of the source, as printed
@@ -56,15 +56,15 @@ class Row:
     cpu_minutes: str
 
 
-COLUMNS = tuple(entry.name for entry in fields(Row))
+COLUMNS = tuple(entry.name for entry in fields(RegisterRow))
 
 
-def write(path: Path, rows: Sequence[Row]) -> None:
+def write(path: Path, rows: Sequence[RegisterRow]) -> None:
     """One line an entry."""
     write_csv(path, ({**asdict(row), "saturated": "yes" if row.saturated else ""} for row in rows), COLUMNS)
 
 
-def read(path: Path) -> list[Row]:
+def read(path: Path) -> list[RegisterRow]:
     """The rows of a file."""
     with path.open(encoding="utf-8", newline="") as handle:
         lines = csv.DictReader(handle)
@@ -73,13 +73,13 @@ def read(path: Path) -> list[Row]:
         return [_row(line) for line in lines]
 
 
-def _row(line: Mapping[str, str]) -> Row:
-    return Row(
+def _row(line: Mapping[str, str]) -> RegisterRow:
+    return RegisterRow(
         **{name: text for name, text in line.items() if name != "saturated"}, saturated=line["saturated"] == "yes"
     )
 
 
-def counts(rows: Sequence[Row]) -> dict[str, int]:
+def counts(rows: Sequence[RegisterRow]) -> dict[str, int]:
     """Entries of each status, in the order of the rule."""
     by_status = Counter(row.status for row in rows)
     return {status: by_status[status] for status in STATUSES}

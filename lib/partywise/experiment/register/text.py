@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from ..tables.templates import pipe_table
-from .table import Row, counts
+from .table import RegisterRow, counts
 from .verdict import RULE, SHARE, STATUSES, Z
 
 KINDS = {
@@ -25,7 +25,7 @@ KINDS = {
 BY_CHANCE = 0.0027
 
 
-def sentence(rows: Sequence[Row], fitted: Sequence[str]) -> str:
+def sentence(rows: Sequence[RegisterRow], fitted: Sequence[str]) -> str:
     """Return a sentence with all counts, and a clause on what was ``fitted`` to the printed numbers."""
     by_status = counts(rows)
     close, rounded, zero = closeness(rows)
@@ -43,7 +43,7 @@ def sentence(rows: Sequence[Row], fitted: Sequence[str]) -> str:
     )
 
 
-def closeness(rows: Sequence[Row]) -> tuple[int, int, int]:
+def closeness(rows: Sequence[RegisterRow]) -> tuple[int, int, int]:
     """Count the reproduced numbers that are close to what is printed, that rounding alone makes so, and printed zeros.
 
     All three have ``within_5_percent``, whose distance begins at the nearest number that prints alike.
@@ -56,7 +56,7 @@ def closeness(rows: Sequence[Row]) -> tuple[int, int, int]:
     return close, len(pairs) - close - zero, zero
 
 
-def page(rows: Sequence[Row], notable: Sequence[str], notes: Mapping[str, str], fitted: Sequence[str]) -> str:
+def page(rows: Sequence[RegisterRow], notable: Sequence[str], notes: Mapping[str, str], fitted: Sequence[str]) -> str:
     """``docs/claims.md``; ``notes`` are what to know of all entries of a source, ``fitted`` as in `sentence`."""
     parts = [
         "# Claims register",
@@ -84,7 +84,7 @@ def _source(document: str) -> str:
     return f"seed {document}" if document.isdigit() else f"`{document}`"
 
 
-def _by(rows: Sequence[Row], key: Callable[[Row], str]) -> Iterator[tuple[object, ...]]:
+def _by(rows: Sequence[RegisterRow], key: Callable[[RegisterRow], str]) -> Iterator[tuple[object, ...]]:
     """Counts of each status for every value of a key, and for all."""
     for name in dict.fromkeys(map(key, rows)):
         group = [row for row in rows if key(row) == name]
@@ -92,7 +92,7 @@ def _by(rows: Sequence[Row], key: Callable[[Row], str]) -> Iterator[tuple[object
     yield ("all", len(rows), *counts(rows).values())
 
 
-def _chance(rows: Sequence[Row]) -> str:
+def _chance(rows: Sequence[RegisterRow]) -> str:
     tried = [row for row in rows if row.kind == "value" and row.z and row.se]
     by_z = [row for row in tried if row.status == "reproduced" and row.within_5_percent == "no"]
     full = [row for row in rows if row.status == "reproduced" and row.saturated]
@@ -110,9 +110,9 @@ def _chance(rows: Sequence[Row]) -> str:
     )
 
 
-def _reasons(rows: Sequence[Row]) -> str:
+def _reasons(rows: Sequence[RegisterRow]) -> str:
     """Reasons with their counts; what was looked up for each entry is counted apart."""
-    grouped: dict[tuple[str, str], list[Row]] = {}
+    grouped: dict[tuple[str, str], list[RegisterRow]] = {}
     for row in rows:
         if row.because:
             grouped.setdefault((row.source, _bare(row.because)), []).append(row)
@@ -129,7 +129,7 @@ def _bare(because: str) -> str:
     return because.partition(" (there ")[0]
 
 
-def _rows(rows: Sequence[Row]) -> str:
+def _rows(rows: Sequence[RegisterRow]) -> str:
     lines = (
         (r.source, r.place, r.printed, r.reproduction + (f" ({r.se})" if r.se else ""), r.z, r.certified, r.status)
         for r in rows
@@ -138,7 +138,7 @@ def _rows(rows: Sequence[Row]) -> str:
     return pipe_table(head, lines)
 
 
-def _again(rows: Sequence[Row]) -> str:
+def _again(rows: Sequence[RegisterRow]) -> str:
     commands = dict.fromkeys(row.command for row in rows if row.configuration)
     block = "\n".join(["```sh", *commands, "./run claims", "./run claims --write docs", "```"])
     return (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .printed_source import PrintedSource
-    from .table import Row
+    from .table import RegisterRow
 
 MARKED = re.compile(r"(<!-- claims: begin -->\n).*?(<!-- claims: end -->)", re.DOTALL)
 
@@ -61,7 +61,7 @@ def fit_notes(printed: Sequence[PrintedSource]) -> list[str]:
     return [file.fit_note for file in printed if file.fit_note]
 
 
-def document(rows: Sequence[Row], printed: Sequence[PrintedSource], docs: Path) -> None:
+def document(rows: Sequence[RegisterRow], printed: Sequence[PrintedSource], docs: Path) -> None:
     """Write the CSV file, the page of the documentation, and the sentence of the README."""
     from ..tables.rows import write_text
     from . import table

@@ -33,7 +33,7 @@ written by hand; the generator stops at an entry without one, and at a reason th
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PrintedVerdict:
     """Status, distance in standard errors, share of the printed number, and what the comparison could have missed."""
 
     status: Status
@@ -48,18 +48,18 @@ def half_unit(printed: str) -> float:
     return 0.5 * 10.0 ** -len(decimals) if point else 0.0
 
 
-def verdict(entry: Entry, ours: Number | None) -> Verdict:
+def verdict(entry: Entry, ours: Number | None) -> PrintedVerdict:
     """Judge an entry by the rule for its kind."""
     if entry.kind == "none" or ours is None:
-        return Verdict("not reproducible")
+        return PrintedVerdict("not reproducible")
     rules = {"value": _value, "epsilon": _epsilon, "hidden": _hidden_share}
     rules |= dict.fromkeys(("claimed_at_most", "claimed_at_least"), _claimed_bound)
     return rules.get(entry.kind, _bound)(entry, ours)
 
 
-def _value(entry: Entry, ours: Number) -> Verdict:
+def _value(entry: Entry, ours: Number) -> PrintedVerdict:
     if isnan(ours.value):
-        return Verdict("not reproducible")
+        return PrintedVerdict("not reproducible")
     printed = float(entry.printed)
     distance = ours.value - printed
     gap = max(0.0, abs(distance) - half_unit(entry.printed))
@@ -71,10 +71,10 @@ def _value(entry: Entry, ours: Number) -> Verdict:
     status: Status = "reproduced" if relative <= SHARE or z <= Z else "differs"
     if relative > SHARE and z <= Z and resolution > COARSE:
         status = "not reproducible"
-    return Verdict(status, z if distance >= 0 else -z, relative, resolution)
+    return PrintedVerdict(status, z if distance >= 0 else -z, relative, resolution)
 
 
-def _bound(entry: Entry, ours: Number) -> Verdict:
+def _bound(entry: Entry, ours: Number) -> PrintedVerdict:
     bounds = [float(part) for part in entry.printed.split(" to ")]
     low, high = {
         "at_most": (-inf, bounds[-1]),
@@ -84,12 +84,12 @@ def _bound(entry: Entry, ours: Number) -> Verdict:
     outside = ours.value - high if ours.value > high else ours.value - low if ours.value < low else 0.0
     nearest = min((ours.value - bound for bound in (low, high) if isfinite(bound)), key=abs)
     z = nearest / _error(ours) if _error(ours) else nan
-    return Verdict("reproduced" if outside == 0 and not isnan(ours.value) else "differs", z)
+    return PrintedVerdict("reproduced" if outside == 0 and not isnan(ours.value) else "differs", z)
 
 
-def _claimed_bound(entry: Entry, ours: Number) -> Verdict:
+def _claimed_bound(entry: Entry, ours: Number) -> PrintedVerdict:
     if isnan(ours.value):
-        return Verdict("not reproducible")
+        return PrintedVerdict("not reproducible")
     outcome = _bound(entry, ours)
     return replace(outcome, status="refuted") if outcome.status == "differs" else outcome
 
@@ -100,17 +100,17 @@ def _error(ours: Number) -> float:
     return error if error > ROUNDING * abs(ours.value) else 0.0
 
 
-def _hidden_share(entry: Entry, ours: Number) -> Verdict:
+def _hidden_share(entry: Entry, ours: Number) -> PrintedVerdict:
     if isnan(ours.value):
         # No attack was made: that it did not succeed is no evidence.
-        return Verdict("not reproducible")
-    return Verdict("refuted" if ours.value > float(entry.printed) else "reproduced")
+        return PrintedVerdict("not reproducible")
+    return PrintedVerdict("refuted" if ours.value > float(entry.printed) else "reproduced")
 
 
-def _epsilon(entry: Entry, ours: Number) -> Verdict:
+def _epsilon(entry: Entry, ours: Number) -> PrintedVerdict:
     further = ours.further or {}
     claimed = float(entry.printed)
     if further["claim_refuted"] > 0:
-        return Verdict("refuted")
+        return PrintedVerdict("refuted")
     certified = further["certified_for_claim"]
-    return Verdict("reproduced" if certified <= claimed * (1 + ROUNDING) else "not reproducible")
+    return PrintedVerdict("reproduced" if certified <= claimed * (1 + ROUNDING) else "not reproducible")

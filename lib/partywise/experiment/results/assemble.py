@@ -10,7 +10,7 @@ import xarray as xr
 from ...core.errors import CubeError
 from ..blocks import Part
 from ..plan import Plan
-from .columns import Columns
+from .columns import CubeColumns
 from .labels import case_labels, method_labels, word_of
 
 SHOWN = ("case", "method", "parties", "epsilon")
@@ -25,7 +25,7 @@ COORDS: dict[str, tuple[str, str]] = {
 }
 
 
-def header_of(plan: Plan, columns: Columns, parts: Iterable[Part]) -> xr.Dataset:
+def header_of(plan: Plan, columns: CubeColumns, parts: Iterable[Part]) -> xr.Dataset:
     """The labels of the six dims with what they stand for, and the example fits of the parts that have any."""
     labels = columns.places.labels
     example_fits, example_labels = _example_fits(list(parts), labels, columns.described)

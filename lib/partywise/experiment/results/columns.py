@@ -42,7 +42,7 @@ def axes(plan: Plan) -> dict[str, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class Block:
+class CellBlock:
     """The cells of a case and a method: a product of their own labels, without a hole, one after the other.
 
     case, method : their labels; parties, epsilons : their own labels, in the order of the cube
@@ -77,16 +77,16 @@ class Places:
         self.blocks = list(self._blocks(plan))
         self.cells = np.concatenate([self._positions(plan, block) for block in self.blocks])
 
-    def _blocks(self, plan: Plan) -> Iterator[Block]:
+    def _blocks(self, plan: Plan) -> Iterator[CellBlock]:
         first = 0
         for name, case in plan.cases.items():
             for method in sorted(case.methods, key=self._at["method_label"].__getitem__):
                 parties, epsilons = sorted(case.parties), sorted(map(float, plan.epsilons(name, method)))
                 shape = (case.replicates, len(parties), case.folds, len(epsilons))
-                yield Block(name, method, parties, epsilons, first, shape)
+                yield CellBlock(name, method, parties, epsilons, first, shape)
                 first += math.prod(shape)
 
-    def _positions(self, plan: Plan, block: Block) -> np.ndarray:
+    def _positions(self, plan: Plan, block: CellBlock) -> np.ndarray:
         """Positions of the cells of a block, ascending because all its labels are."""
         case = plan.cases[block.case]
         rest = (range(case.replicates), block.parties, range(case.folds), block.epsilons)
@@ -131,7 +131,7 @@ class Words:
         self.codes[at] = np.array(numbers)[inverse.ravel()]
 
 
-class Columns:
+class CubeColumns:
     """Scalars of the cells of a plan, filled part by part."""
 
     def __init__(self, plan: Plan) -> None:
@@ -238,7 +238,7 @@ class Columns:
         whole = self.kind(name) in ("bool", "int")
         return ["" if x != x else int(x) if whole else x for x in self.numbers[name][at].tolist()]
 
-    def part(self, values: np.ndarray, block: Block) -> np.ndarray:
+    def part(self, values: np.ndarray, block: CellBlock) -> np.ndarray:
         """A view of the values of a block, (replicate, parties, fold, epsilon) of its own lengths."""
         return values[block.first : block.stop].reshape(block.shape)
 

@@ -24,7 +24,7 @@ SHOWN = 10
 
 
 @dataclass(frozen=True)
-class Report:
+class CubeReport:
     """Result of a comparison of two cubes.
 
     cells : number of cells that both cubes hold
@@ -63,13 +63,13 @@ class Report:
                 yield f"    and {count - len(cells):,} more"
 
 
-def compare_results(first: Path, second: Path) -> Iterator[tuple[str, Report]]:
+def compare_results(first: Path, second: Path) -> Iterator[tuple[str, CubeReport]]:
     """Compare two cubes, or the cubes at the same places below two folders; the name and the report of each."""
     for name, first_path, second_path in cube_pairs(first, second):
         if first_path is None or second_path is None:
             yield (
                 name,
-                Report(0, 0, {}, (f"only in the {'first' if second_path is None else 'second'}: the whole cube",)),
+                CubeReport(0, 0, {}, (f"only in the {'first' if second_path is None else 'second'}: the whole cube",)),
             )
         else:
             yield name, compare_cubes(open_cube(first_path), open_cube(second_path))
@@ -96,7 +96,7 @@ def cube_pairs(first: Path, second: Path) -> Iterator[tuple[str, Path | None, Pa
         yield path.parent.as_posix(), first_path, second_path
 
 
-def compare_cubes(first: xr.Dataset, second: xr.Dataset) -> Report:
+def compare_cubes(first: xr.Dataset, second: xr.Dataset) -> CubeReport:
     """Compare two cubes over the cells and variables that both hold.
 
     Attributes are left out, but for units: they tell of the revision and of the configuration.
@@ -121,7 +121,7 @@ def compare_cubes(first: xr.Dataset, second: xr.Dataset) -> Report:
         change = _changes(first[name], second[name], both)
         if change[0]:
             moved[name] = change
-    return Report(int(both.sum()), len(names), moved, tuple(missing))
+    return CubeReport(int(both.sum()), len(names), moved, tuple(missing))
 
 
 def _with_new_names(cube: xr.Dataset) -> xr.Dataset:

@@ -26,7 +26,7 @@ NO_TEXT = STATUS[0]
 
 
 @dataclass(frozen=True)
-class Difference:
+class CellDifference:
     """A value that came out otherwise: the cell, the variable, and the two values."""
 
     where: Coords
@@ -85,7 +85,7 @@ def recompute(study_plan: Plan, where: Coords, resources: Path | str) -> Cell:
     return next(cell for cell in cells if cell.coords["epsilon"] == where["epsilon"])
 
 
-def compare(cube: xr.Dataset, cell: Cell) -> list[Difference]:
+def compare(cube: xr.Dataset, cell: Cell) -> list[CellDifference]:
     """Scalars of a cell that differ from the cube."""
     stored = cube.sel({dim_of(word): label for word, label in cell.coords.items()})
     differences = []
@@ -94,7 +94,7 @@ def compare(cube: xr.Dataset, cell: Cell) -> list[Difference]:
             continue
         stored_value = _plain(cube, stored, name)
         if not _same(stored_value, value):
-            differences.append(Difference(cell.coords, name, stored_value, value))
+            differences.append(CellDifference(cell.coords, name, stored_value, value))
     return differences
 
 

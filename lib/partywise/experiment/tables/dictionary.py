@@ -10,7 +10,7 @@ from ..cells import COMMON, STATUS
 from ..jobs import COLUMNS as TIMINGS
 from ..plan import Plan
 from ..results.assemble import COORDS
-from ..results.columns import Columns
+from ..results.columns import CubeColumns
 from ..results.labels import dim_of
 from .wire import WIRE
 
@@ -127,7 +127,7 @@ PREDICTIONS: dict[str, Entry] = LABELS | {
 PREDICTED: Entry = ("what the fit makes of the record's own features", "1")
 
 
-def tables(columns: Columns, predictions: Sequence[str] = ()) -> dict[str, dict[str, Entry]]:
+def tables(columns: CubeColumns, predictions: Sequence[str] = ()) -> dict[str, dict[str, Entry]]:
     """Columns of each table in their order: meaning and unit."""
     described = {**LABELS, **TITLES, **{name: columns.described[name] for name in columns.names()}}
     costs = LABELS | COSTS
@@ -142,19 +142,19 @@ def tables(columns: Columns, predictions: Sequence[str] = ()) -> dict[str, dict[
     }
 
 
-def dictionary_rows(columns: Columns, predictions: Sequence[str] = ()) -> Iterator[dict[str, str]]:
+def dictionary_rows(columns: CubeColumns, predictions: Sequence[str] = ()) -> Iterator[dict[str, str]]:
     """One row for each column of each table: ``table``, ``column``, ``meaning``, ``unit``; predictions: its columns."""
     for table, entries in tables(columns, predictions).items():
         for name, (meaning, unit) in entries.items():
             yield {"table": table, "column": name, "meaning": meaning, "unit": unit}
 
 
-def tidy_names(columns: Columns) -> tuple[str, ...]:
+def tidy_names(columns: CubeColumns) -> tuple[str, ...]:
     """Headings of the table: keys, titles, status, and all scalars of the cube."""
     return (*KEYS, *TITLES, *columns.names())
 
 
-def tidy_rows(plan: Plan, columns: Columns) -> Iterator[dict[str, object]]:
+def tidy_rows(plan: Plan, columns: CubeColumns) -> Iterator[dict[str, object]]:
     """The rows in the order of the cube, made part by part."""
     names, scalars = tidy_names(columns), ("status", *columns.names())
     for block in columns.places.blocks:

@@ -11,7 +11,7 @@ from ...privacy.ledger.ledger import Ledger
 from ..blocks import Part
 from ..plan import Plan
 from .rows import SortedRows
-from .run_totals import CELL, Group
+from .run_totals import CELL, ReplicateFits
 
 
 class LedgerTables:
@@ -25,7 +25,7 @@ class LedgerTables:
         self._plan, self._of = plan, ("", "")
         self._ledger, self._totals = SortedRows(ledger, folder), SortedRows(totals, folder)
 
-    def add(self, parts: Sequence[Part]) -> list[tuple[Group, float]]:
+    def add(self, parts: Sequence[Part]) -> list[tuple[ReplicateFits, float]]:
         """Write the releases of some parts; returns what each group of them is certified for."""
         if self._of != (parts[0].case, parts[0].method):
             self._of = (parts[0].case, parts[0].method)
@@ -48,17 +48,17 @@ class LedgerTables:
         self._totals.close()
 
 
-def ledgers(parts: Sequence[Part]) -> Iterator[tuple[Group, tuple[str, ...], Ledger]]:
+def ledgers(parts: Sequence[Part]) -> Iterator[tuple[ReplicateFits, tuple[str, ...], Ledger]]:
     """The distinct releases of all folds together, for each case, method, replicate, party count and epsilon.
 
     Folds that re-use a release pay once, folds that draw anew pay each; a record pays for those that read its cell
     (`Event.cells`).  Different party counts and epsilons are
     alternatives, of which a deployment would run one: they are never added.
     """
-    groups: dict[Group, tuple[tuple[str, ...], Ledger]] = {}
+    groups: dict[ReplicateFits, tuple[tuple[str, ...], Ledger]] = {}
     for part in parts:
         for (replicate, epsilon), events in part.releases.items():
-            key = Group(part.case, part.method, replicate, part.parties, epsilon)
+            key = ReplicateFits(part.case, part.method, replicate, part.parties, epsilon)
             _, ledger = groups.setdefault(key, (part.names, Ledger()))
             for event in events:
                 ledger.append(event)
@@ -66,12 +66,12 @@ def ledgers(parts: Sequence[Part]) -> Iterator[tuple[Group, tuple[str, ...], Led
         yield key, names, ledger
 
 
-def ledger_rows(plan: Plan, group: Group, ledger: Ledger) -> list[dict[str, object]]:
+def ledger_rows(plan: Plan, group: ReplicateFits, ledger: Ledger) -> list[dict[str, object]]:
     """One row for each release of a group, hash-chained within it."""
     return [{"study": plan.study.name, **group._asdict(), **row} for row in ledger.to_rows()]
 
 
-def ledger_total(plan: Plan, group: Group, names: tuple[str, ...], ledger: Ledger) -> dict[str, Scalar]:
+def ledger_total(plan: Plan, group: ReplicateFits, names: tuple[str, ...], ledger: Ledger) -> dict[str, Scalar]:
     """Total cost of all folds of a replicate together: the worst coalition over the distinct releases."""
     persons, delta = plan.rows_per_user(group.case), plan.delta(group.case, group.method, group.parties)
     total = ledger.worst_total(names, plan.spec.unit, delta, rows_per_user=persons)

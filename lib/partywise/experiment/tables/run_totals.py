@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..plan import Plan
-from ..results.columns import Columns
+from ..results.columns import CubeColumns
 
 CELL, RUN = "epsilon_certified", "epsilon_certified_run"
 LONG_NAME = "epsilon of the distinct releases of all folds of the replicate together, for the worst coalition"
@@ -22,7 +22,7 @@ LONG_NAME = "epsilon of the distinct releases of all folds of the replicate toge
 SAME = 1e-9
 
 
-class Group(NamedTuple):
+class ReplicateFits(NamedTuple):
     """Fits whose distinct releases are one account: all folds of a replicate."""
 
     case: str
@@ -40,17 +40,17 @@ class RunTotals:
     Parameters
     ----------
     plan : Plan
-    columns : Columns
+    columns : CubeColumns
         With ``epsilon_certified`` of each fit when ``close`` is called.
     """
 
-    def __init__(self, plan: Plan, columns: Columns) -> None:
+    def __init__(self, plan: Plan, columns: CubeColumns) -> None:
         self._plan, self._columns = plan, columns
         columns.described = {RUN: (LONG_NAME, "1"), **columns.described}
         columns.kinds[RUN] = {"float"}
         columns.number(RUN)
 
-    def add(self, totals: Iterable[tuple[Group, float]]) -> None:
+    def add(self, totals: Iterable[tuple[ReplicateFits, float]]) -> None:
         """Add what ``ledger.LedgerTables.add`` returns: one total for each replicate whose releases are kept."""
         values, places = self._columns.number(RUN), self._columns.places
         for (case, method, replicate, parties, epsilon), certified in totals:

@@ -17,7 +17,7 @@ from ..cells import IN_SAMPLE, RUN_MODE
 from ..claims import Claim
 from ..measures import Heading
 from ..plan import Plan
-from ..results.columns import Columns
+from ..results.columns import CubeColumns
 from .run_totals import CELL, RUN
 from .summary import Slot, fault_counts, heading, slots
 from .templates import short
@@ -33,19 +33,19 @@ USUAL = 1.0
 ROUNDING = 1e-6
 
 
-def screen_text(plan: Plan, columns: Columns) -> str:
+def screen_text(plan: Plan, columns: CubeColumns) -> str:
     """The lines of a study, each of at most ``WIDTH`` characters."""
     lines = [f"{plan.study.name}: {fit_outcomes(columns)}", _worst(plan, columns)]
     lines += [*_runs_apart(columns), *rows(plan, columns)]
     return "".join(f"{_short(line, WIDTH)}\n" for line in lines)
 
 
-def fit_outcomes(columns: Columns) -> str:
+def fit_outcomes(columns: CubeColumns) -> str:
     """Count the fits, and those that did not end well by verdict, in words."""
     return f"{int((columns.status > 0).sum()):,} fits, {fault_counts(columns) or 'all of them ok'}"
 
 
-def _runs_apart(columns: Columns) -> Iterator[str]:
+def _runs_apart(columns: CubeColumns) -> Iterator[str]:
     """Yield a line per mode with the number of fits whose parties were processes of their own."""
     words = columns.display_values(RUN_MODE, slice(None)) if RUN_MODE in columns.names() else []
     for mode, why in ((EXPERIMENT, ": all know the seeds of the noise, which protects nobody"), (RELEASE, "")):
@@ -53,7 +53,7 @@ def _runs_apart(columns: Columns) -> Iterator[str]:
             yield f"  {count:,} of parties apart in mode {mode}{why}"
 
 
-def _worst(plan: Plan, columns: Columns) -> str:
+def _worst(plan: Plan, columns: CubeColumns) -> str:
     """The worst certified epsilon, for what unit, and its claim; the worst finite one too where not all are."""
     extremes = worst(plan, columns)
     if not extremes:
@@ -83,7 +83,7 @@ class Worst:
     title: str
 
 
-def worst(plan: Plan, columns: Columns) -> list[Worst]:
+def worst(plan: Plan, columns: CubeColumns) -> list[Worst]:
     """The largest certified epsilon of the fits that claim one, of all folds together; then the largest finite one.
 
     Empty where no fit claims an epsilon; of length 1 where all are finite, or none.
@@ -108,7 +108,7 @@ def whole(run: np.ndarray, cell: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(run), cell, run)
 
 
-def _labels(columns: Columns, cell: int) -> tuple[str, str]:
+def _labels(columns: CubeColumns, cell: int) -> tuple[str, str]:
     """Case and method of a cell."""
     places = columns.places
     case, method = np.unravel_index(int(places.cells[cell]), places.shape)[:2]
@@ -122,7 +122,7 @@ class _Row:
     protected: bool
 
 
-def rows(plan: Plan, columns: Columns, width: int = WIDTH) -> Iterator[str]:
+def rows(plan: Plan, columns: CubeColumns, width: int = WIDTH) -> Iterator[str]:
     """Counts first, then a row for each group of cases: those with a certified fit before the others."""
     headline = [name for name in plan.study.headline if name in columns.numbers]
     measured = [name for name in headline if heading(plan, name).better != "neither"]
@@ -136,7 +136,7 @@ def rows(plan: Plan, columns: Columns, width: int = WIDTH) -> Iterator[str]:
     yield from (row.text for row in sorted(group_rows, key=lambda row: not row.protected))
 
 
-def _flag_counts(plan: Plan, columns: Columns, variable: str) -> str:
+def _flag_counts(plan: Plan, columns: CubeColumns, variable: str) -> str:
     """Count the slots in which a flag is up, per method, in words."""
     up: dict[str, list[bool]] = {}
     for slot in slots(columns, [variable]):
@@ -235,7 +235,7 @@ def _short(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: max(most - 1, 0)]}…"
 
 
-def overview(plan: Plan, columns: Columns, left_out: Sequence[str] = ()) -> dict[str, str]:
+def overview(plan: Plan, columns: CubeColumns, left_out: Sequence[str] = ()) -> dict[str, str]:
     """Texts of ``OVERVIEW``, headline rows as lines; both epsilons are those of the fit with the worst certificate.
 
     ``left_out`` are sentences on records of own data that are not used: lines below the fits.

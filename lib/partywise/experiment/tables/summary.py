@@ -14,7 +14,7 @@ from ..cells import IN_SAMPLE, STATUS
 from ..measures import BYTES_MEASURED, EPSILON_CLAIMED, Better, Heading
 from ..measures import IN_SAMPLE as MEASURED_IN_SAMPLE
 from ..plan import Plan
-from ..results.columns import Block, Columns
+from ..results.columns import CellBlock, CubeColumns
 from .run_totals import CELL, RUN
 
 # Nobody reads more rows on a screen or a page; the CSV files have all.
@@ -96,21 +96,21 @@ def _sum(values: np.ndarray, axis: int) -> np.ndarray:
     return np.asarray(np.add.accumulate(values, axis).take(-1, axis) + 0.0)
 
 
-def fault_counts(columns: Columns) -> str:
+def fault_counts(columns: CubeColumns) -> str:
     """Count the fits per verdict other than ``ok``, in words; empty if all are ok."""
     counts = zip(STATUS, np.bincount(columns.status, minlength=len(STATUS)).tolist(), strict=True)
     faults = islice(counts, STATUS.index("ok") + 1, None)
     return ", ".join(f"{count:,} {word.replace('_', ' ')}" for word, count in faults if count)
 
 
-def slots(columns: Columns, names: Iterable[str]) -> Iterator[Slot]:
+def slots(columns: CubeColumns, names: Iterable[str]) -> Iterator[Slot]:
     """The averages of some variables, one case and one method after the other, in the order of the cube."""
     names = list(names)
     for block in columns.places.blocks:
         for parties, epsilons in _parts(block):
 
             def part(
-                values: np.ndarray, block: Block = block, parties: slice = parties, epsilons: slice = epsilons
+                values: np.ndarray, block: CellBlock = block, parties: slice = parties, epsilons: slice = epsilons
             ) -> np.ndarray:
                 return columns.part(values, block)[:, parties, :, epsilons]
 
@@ -132,7 +132,7 @@ def slots(columns: Columns, names: Iterable[str]) -> Iterator[Slot]:
                 yield Slot(labels, numbers, marked)
 
 
-def _parts(block: Block) -> Iterator[tuple[slice, slice]]:
+def _parts(block: CellBlock) -> Iterator[tuple[slice, slice]]:
     """Parts of the parties and epsilons of a block, in their order, each of at most ``MOST_SLOTS`` slots."""
     parties, epsilons = len(block.parties), len(block.epsilons)
     width = min(epsilons, MOST_SLOTS)
@@ -142,7 +142,7 @@ def _parts(block: Block) -> Iterator[tuple[slice, slice]]:
             yield slice(k, k + height), slice(e, e + width)
 
 
-def _vain(columns: Columns, part: Callable[[np.ndarray], np.ndarray]) -> dict[str, np.ndarray]:
+def _vain(columns: CubeColumns, part: Callable[[np.ndarray], np.ndarray]) -> dict[str, np.ndarray]:
     """Masks (parties, epsilon) of a part, by epsilon: finite at a total delta of 1/n or more."""
     if FLAG not in columns.numbers:
         return {}
@@ -156,7 +156,7 @@ def _vain(columns: Columns, part: Callable[[np.ndarray], np.ndarray]) -> dict[st
     return flags
 
 
-def summary_rows(plan: Plan, columns: Columns, names: Iterable[str] | None = None) -> Iterator[SummaryRow]:
+def summary_rows(plan: Plan, columns: CubeColumns, names: Iterable[str] | None = None) -> Iterator[SummaryRow]:
     """Tidy table: one row for each case, method, party count, epsilon and variable that has a value."""
     names = sorted(columns.numbers if names is None else set(names) & set(columns.numbers))
     headings = {name: heading(plan, name) for name in names}

@@ -13,7 +13,7 @@ from ...privacy.rounding import upward
 from ..cells import IN_SAMPLE, STATUS
 from ..measures import Heading
 from ..plan import Plan
-from ..results.columns import Columns
+from ..results.columns import CubeColumns
 from .run_totals import CELL, RUN, costs_more
 from .summary import MARK, MOST_ROWS, Slot, fault_counts, heading, is_certified, shown_variables, slots
 
@@ -27,7 +27,7 @@ MIB = 2.0**20
 APPROXIMATE = "approximate"
 
 
-def summary_text(plan: Plan, columns: Columns, left_out: Sequence[str] = ()) -> str:
+def summary_text(plan: Plan, columns: CubeColumns, left_out: Sequence[str] = ()) -> str:
     """The table of a study; what stands behind +- is a standard error over replicates.
 
     Columns that find no room stand in a further table below.  Rows are grouped by case.  ``left_out`` are sentences on
@@ -57,7 +57,7 @@ def summary_text(plan: Plan, columns: Columns, left_out: Sequence[str] = ()) -> 
     return "\n".join([*title, *_tables(words, cases, rows), *lines, ""])
 
 
-def any_in_sample(columns: Columns) -> bool:
+def any_in_sample(columns: CubeColumns) -> bool:
     """Whether errors of some fit are those of the records that trained it."""
     return bool((columns.numbers.get(IN_SAMPLE, np.zeros(0)) > 0).any())
 
@@ -78,7 +78,7 @@ def _run_costs_more(slot: Slot) -> bool:
     return costs_more(slot.averages[RUN][0], slot.averages[CELL][0])
 
 
-def _line(columns: Columns, slot: Slot, names: Iterable[str]) -> list[str]:
+def _line(columns: CubeColumns, slot: Slot, names: Iterable[str]) -> list[str]:
     """A row of the printed table."""
     labels = slot.labels
     row = [_short(labels["method"]), str(labels["parties"]), f"{labels['epsilon']:.4g}"]
@@ -121,7 +121,7 @@ def _tables(words: Sequence[Heading], cases: Sequence[str], rows: Sequence[Seque
 
 
 def _notes(
-    plan: Plan, columns: Columns, names: Sequence[str], run_costs_more: bool, delta_at_least_1_over_n: bool
+    plan: Plan, columns: CubeColumns, names: Sequence[str], run_costs_more: bool, delta_at_least_1_over_n: bool
 ) -> list[str]:
     """Notes below the printed table."""
     notes = [

@@ -92,7 +92,7 @@ LONGEST = 60
 LARGEST = 1e50
 
 
-class Claim(Protocol):
+class ClaimedEstimate(Protocol):
     """An estimate, of which the estimator reads what its source claims."""
 
     @property
@@ -109,7 +109,7 @@ class Method:
     """
 
     options: type
-    fit: Callable[[Run], Claim]
+    fit: Callable[[Run], ClaimedEstimate]
     extra: tuple[str, ...] = ()
     holder: str = ""
     published: bool = False

@@ -30,7 +30,7 @@ from ...privacy.mechanisms.release import Release
 from ..cipher import Cipher
 from ..parties import Party
 from ..run import PerPlace, Run
-from .column_sums.layout import CONSTANT, Layout
+from .column_sums.layout import CONSTANT, SumLayout
 from .column_sums.openings import Chunk, Opening, announce, opening_of
 from .dealing import fold_of
 from .homomorphic.column_products import (
@@ -81,7 +81,7 @@ def private_products(
     encryption: Encryption,
     columns: PerPlace[np.ndarray],
     chunks: Sequence[Chunk],
-    layout: Layout,
+    layout: SumLayout,
     opener: str,
     closed: Sequence[ClosedColumns] = (),
 ) -> tuple[Release, ...]:
@@ -156,7 +156,7 @@ def multiply(
     return words
 
 
-def openings_of(run: Run, chunks: Sequence[Chunk], layout: Layout, returned: Sequence[int]) -> tuple[Opening, ...]:
+def openings_of(run: Run, chunks: Sequence[Chunk], layout: SumLayout, returned: Sequence[int]) -> tuple[Opening, ...]:
     """Openings of all chunks; ``returned`` are numbers of ciphertexts of masked products of every chunk."""
     openings, crossing = list[Opening](), layout.holders[0] != layout.holders[1]
     for chunk, ciphertexts in zip(chunks, returned, strict=True):
@@ -217,7 +217,7 @@ def local_words(
     words: Sequence[np.ndarray],
     chunks: Sequence[Chunk],
     openings: Sequence[Opening],
-    layout: Layout,
+    layout: SumLayout,
     rng_for: Rng,
 ) -> Cipher:
     """The party's words of all its sums with noise of the full variance, chunk by chunk."""
@@ -241,7 +241,7 @@ def local_words(
     return Cipher(np.concatenate(noisy_sums).astype(np.int64).view(np.uint64), key_holder=NOBODY, scheme=SCHEME)
 
 
-def noisy_releases(words: Sequence[Cipher], openings: Sequence[Opening], layout: Layout) -> tuple[Release, ...]:
+def noisy_releases(words: Sequence[Cipher], openings: Sequence[Opening], layout: SumLayout) -> tuple[Release, ...]:
     """Add up all words, one release for every part of every chunk."""
     masks, parts = [layout.is_held(place) for place in range(len(words))], layout.slices
     total = np.zeros((len(openings) // len(parts), len(masks[0])), dtype=np.uint64)

@@ -12,7 +12,7 @@ from ...federation.estimators.column_estimator import Predictor, check_classes, 
 from ...federation.estimators.estimator import Method, labels_of, numbers
 from ...federation.estimators.fit_budget import Budget
 from ...federation.secure_streams import Randomness
-from .model import Estimate, PublicFacts
+from .model import FilterEstimate, FilterFacts
 from .options import FedavgOptions, RowGradientsOptions
 from .protocols import fedavg, row_gradients
 
@@ -68,7 +68,7 @@ class FederatedLogistic(Predictor):
         "row_gradients": Method(RowGradientsOptions, row_gradients.fit, ("server",), "server"),
         "fedavg": Method(FedavgOptions, fedavg.fit, ("server",), "server"),
     }
-    _estimate = Estimate
+    _estimate = FilterEstimate
     _model_fields = ("epsilon_claimed", "coefficients")
     _finite = ("coef_", "intercept_")
     _model_attributes: ClassVar[Mapping[str, object]] = {"classes_": np.ndarray}
@@ -128,7 +128,7 @@ class FederatedLogistic(Predictor):
         labels, classes = labels_of(y, len(features), both=False)
         n, k = features.shape
         clients = self._clients(parties, {"X": features, "y": labels}, clients=np.array(1))
-        public = PublicFacts(k, tuple(len(client.block["y"]) for client in clients))
+        public = FilterFacts(k, tuple(len(client.block["y"]) for client in clients))
         self._simulate(clients, n, rng, public=public, settings=SimpleNamespace(delta=self.delta))
         self.classes_, self.n_features_in_ = classes, k - 1
         self._keep_names(X)

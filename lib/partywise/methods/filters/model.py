@@ -9,7 +9,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class PublicFacts:
+class FilterFacts:
     """Public facts of the data: coefficients D, and rows of each client, in the order of the sites that hold them.
 
     spans : of the columns of statistics, first edge, width and end of what bins tile
@@ -37,7 +37,7 @@ class PublicFacts:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class FilterEstimate:
     """Result of a run; fields that a protocol lacks are empty.
 
     epsilon_claimed : by the source's own formula, of a round where nothing is composed; nan where it claims nothing

@@ -13,7 +13,7 @@ import numpy as np
 
 from .df import ExactDf, HutchinsonDf
 from .margin import Improvement, ReleasedNoise, improvement
-from .moments import Moments, project
+from .moments import CurveMoments, project
 from .path_options import PenaltyOptions, WalkOptions
 from .paths import (
     A_ON_B,
@@ -61,9 +61,9 @@ class BoostingFit:
 
 
 def fit_boosting(
-    train: Moments,
-    half_a: Moments | None,
-    half_b: Moments | None,
+    train: CurveMoments,
+    half_a: CurveMoments | None,
+    half_b: CurveMoments | None,
     groups: tuple[tuple[int, ...], ...],
     penalties: Penalties,
     options: WalkOptions,
@@ -106,7 +106,7 @@ def fit_boosting(
     )
 
 
-def fit_joint(train: Moments, penalties: Penalties, options: PenaltyOptions) -> BoostingFit:
+def fit_joint(train: CurveMoments, penalties: Penalties, options: PenaltyOptions) -> BoostingFit:
     """The central fit: one penalised equation for all predictors jointly (seed 000, ``dp_fof_fit``).
 
     The corrected covariance (P, P) is projected to the eigenvalue floor of the boosting path first.
@@ -129,7 +129,9 @@ def first_lowest(scores: np.ndarray) -> int:
     return int(np.flatnonzero(scores <= scores.min() + TIE * np.abs(scores).max())[0])
 
 
-def _check_shapes(train: Moments, half_a: Moments | None, half_b: Moments | None, penalties: Penalties) -> None:
+def _check_shapes(
+    train: CurveMoments, half_a: CurveMoments | None, half_b: CurveMoments | None, penalties: Penalties
+) -> None:
     """Raise a named error unless penalties and halves have the coordinates of the training moments."""
     p, q = penalties.omega_x.shape[:2]
     if train.G.shape != (p * q, p * q) or train.H.shape[1] != len(penalties.omega_y):
@@ -165,8 +167,8 @@ class Walk:
     def __init__(
         self,
         state: PathState,
-        train: Moments,
-        halves: list[Moments],
+        train: CurveMoments,
+        halves: list[CurveMoments],
         options: WalkOptions,
         response_noise: float,
         rng: np.random.Generator | None,

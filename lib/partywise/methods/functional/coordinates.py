@@ -16,8 +16,7 @@ from ...privacy.accounted_values import AccountedValue
 from ...privacy.accounted_values import Public as Fixed
 from ...privacy.rounding import bounded_entries
 from .bases import roughness_directions
-from .model import BasisSpec
-from .model import PublicFacts as Public
+from .model import BasisSpec, CurveFacts
 from .paths import Penalties
 from .solver import check_penalty, spectral_scale
 
@@ -72,7 +71,7 @@ class Coordinates:
 
 
 def make_coordinates(
-    public: Public,
+    public: CurveFacts,
     n_predictors: int,
     *,
     coordinates: str = "orthonormal",
@@ -125,7 +124,7 @@ class CoordinateOptions(Protocol):
     def penalty_scale(self) -> str: ...
 
 
-def coordinates_of(public: Public, options: CoordinateOptions) -> Coordinates:
+def coordinates_of(public: CurveFacts, options: CoordinateOptions) -> Coordinates:
     """Coordinates of a protocol by its options; protocols without raw coordinates are orthonormal."""
     return make_coordinates(
         public,

@@ -15,13 +15,13 @@ from ...federation.parties import split_columns
 from ...federation.secure_streams import Randomness
 from ...models.intervals import noise_line
 from ...privacy.accounted_values import Public
-from .model import BasisSpec, Estimate, PublicFacts
+from .model import BasisSpec, CurveEstimate, CurveFacts
 from .options import (
     BaselineOptions,
     CentralOptions,
+    CurveMomentsOptions,
+    CurvePublishedOptions,
     LocalOptions,
-    MomentsOptions,
-    PublishedOptions,
     RoundwiseOptions,
 )
 from .paths import SOLVE_RIDGE
@@ -85,13 +85,13 @@ class FunctionalBoosting(Estimator):
     _axes = 3
     methods: ClassVar[Mapping[str, Method]] = {
         "boosting": Method(LocalOptions, curves.fit, holder="active"),
-        "published": Method(PublishedOptions, curves.fit, holder="active"),
-        "moments": Method(MomentsOptions, moments.fit, ("analyst",), "active"),
+        "published": Method(CurvePublishedOptions, curves.fit, holder="active"),
+        "moments": Method(CurveMomentsOptions, moments.fit, ("analyst",), "active"),
         "roundwise": Method(RoundwiseOptions, rounds.fit, holder="active"),
         "central": Method(CentralOptions, curves.fit, holder="active"),
         "baseline": Method(BaselineOptions, baselines.fit, holder="active"),
     }
-    _estimate = Estimate
+    _estimate = CurveEstimate
     _model_fields = ("operators", "mean_x", "mean_y", "selected_predictors", "epsilon_claimed", "basis_x")
     _finite = ("coef_", "intercept_")
 
@@ -165,7 +165,7 @@ class FunctionalBoosting(Estimator):
         self._require_radii()
         unused = Public(1.0, because=UNUSED)
         bases = BasisSpec(self.basis, self.domain_x, q), BasisSpec(self.basis, self.domain_y, Y.shape[1])
-        public = PublicFacts(*bases, (unused,) * p, unused, names)
+        public = CurveFacts(*bases, (unused,) * p, unused, names)
         self._simulate([party("active", "active", Y=Y), *owners], n, rng, public=public, settings=self)
         self.n_features_in_ = p
         self._keep_names(frame)
@@ -223,7 +223,7 @@ class FunctionalBoosting(Estimator):
     def _require_radii(self) -> None:
         """ValueError where curves are clipped to a public radius that is missing."""
         options, needed = self._options(), list[str]()
-        if isinstance(options, MomentsOptions):
+        if isinstance(options, CurveMomentsOptions):
             needed = ["radius_value", "response_radius"]
         elif getattr(options, "radius", "") == "public" and getattr(options, "noise", "local") == "local":
             needed = ["radius_value"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .moments import Moments
+from .moments import CurveMoments
 from .paths import A_ON_B, B_ON_A, FULL, PathState
 
 # One-sided 80 % point of the normal distribution: a stricter level loses more than 2 % where little is known, a laxer
@@ -37,7 +37,7 @@ class ReleasedNoise:
     train_mean: float
     owners: tuple[np.ndarray, ...] = ()
 
-    def variance(self, half: int, B: np.ndarray, moments: Moments) -> float:
+    def variance(self, half: int, B: np.ndarray, moments: CurveMoments) -> float:
         """Noise variance of the change of the loss of an operator (P, Qy) on the moments of a half."""
         shift = B @ (moments.mean_y - B.T @ moments.mean_x)
         squares = [np.sum(part**2) for part in (B.T @ B, B, shift)]
@@ -72,7 +72,7 @@ class Improvement:
         return max(0.0, 1 - chance * (self.sd / self.change) ** 2) if self.change < 0 else 0.0
 
 
-def improvement(state: PathState, halves: list[Moments], noise: ReleasedNoise) -> Improvement:
+def improvement(state: PathState, halves: list[CurveMoments], noise: ReleasedNoise) -> Improvement:
     """Return what the current state of a path gains over the mean curve, each half judged on the moments of the other.
 
     <B, G B> is at least 0 and no loss falls by more than the response varies: what is beyond is noise.  The noise of

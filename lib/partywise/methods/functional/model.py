@@ -27,7 +27,7 @@ class BasisSpec(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PublicFacts:
+class CurveFacts:
     """Public facts before any data are seen: bases, clipping radii, names.
 
     radius : one of each predictor, with the argument where it comes from; response_radius : that of the response
@@ -41,7 +41,7 @@ class PublicFacts:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CurveEstimate:
     """Estimate that every method of the functional studies returns.
 
     operators : (p, Qx, Qy), mean_x : (p, Qx), mean_y : (Qy,) in orthonormal coordinates

@@ -14,7 +14,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Sums:
+class CurveSums:
     """Additive sums of a set of records: X of shape (n, P), Y of shape (n, Qy)."""
 
     n: float
@@ -25,7 +25,7 @@ class Sums:
     yy: np.ndarray
 
     @classmethod
-    def of(cls, X: np.ndarray, Y: np.ndarray) -> Sums:
+    def of(cls, X: np.ndarray, Y: np.ndarray) -> CurveSums:
         """Sums of the records in X (n, P) and Y (n, Qy), in float64."""
         if X.ndim != 2 or Y.ndim != 2 or len(X) != len(Y):
             raise ValueError(f"X has shape {X.shape} and Y {Y.shape}: give (n, P) and (n, Qy) of the same n.")
@@ -34,8 +34,8 @@ class Sums:
                 raise ValueError(f"{name} holds non-finite coordinates: fill or drop incomplete curves first.")
         return cls(float(len(X)), X.sum(0), Y.sum(0), X.T @ X, X.T @ Y, Y.T @ Y)
 
-    def __add__(self, other: Sums) -> Sums:
-        return Sums(
+    def __add__(self, other: CurveSums) -> CurveSums:
+        return CurveSums(
             self.n + other.n,
             self.x + other.x,
             self.y + other.y,
@@ -46,7 +46,7 @@ class Sums:
 
 
 @dataclass(frozen=True)
-class Moments:
+class CurveMoments:
     """Corrected second moments of a set of records.
 
     G : (P, P)  S_zz - Sigma, possibly indefinite
@@ -90,7 +90,7 @@ def block_noise(noise: np.ndarray, n_coordinates: int, n_predictors: int) -> np.
     return full
 
 
-def corrected_moments(sums: Sums, noise: np.ndarray, response_noise: float = 0.0) -> Moments:
+def corrected_moments(sums: CurveSums, noise: np.ndarray, response_noise: float = 0.0) -> CurveMoments:
     """Moments of the released records, unbiased for those of the clean ones.
 
     ``noise`` (P, P) is the covariance of the noise (`block_noise`), ``response_noise`` the variance of isotropic noise
@@ -107,7 +107,7 @@ def corrected_moments(sums: Sums, noise: np.ndarray, response_noise: float = 0.0
     cross = (sums.xy - sums.n * np.outer(mean_x, mean_y)) / divisor
     response = (sums.yy - sums.n * np.outer(mean_y, mean_y)) / divisor
     response = (response + response.T) / 2 - response_noise * np.eye(len(mean_y))
-    return Moments(raw - noise, cross, response, raw, noise, sums.n, mean_x, mean_y)
+    return CurveMoments(raw - noise, cross, response, raw, noise, sums.n, mean_x, mean_y)
 
 
 def project(matrix: np.ndarray, floor: float) -> tuple[np.ndarray, float, bool]:

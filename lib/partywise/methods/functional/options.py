@@ -134,7 +134,7 @@ class LocalOptions(CurveOptions):
 
 @final
 @dataclass(frozen=True)
-class PublishedOptions(CurveOptions):
+class CurvePublishedOptions(CurveOptions):
     """The defaults of the source, step by step (seed 000 and the settings of its runner).
 
     ``update`` stays ``boost``: the partial-residual increment of the text diverges with the number of visits and
@@ -180,7 +180,7 @@ class RoundwiseOptions(WalkOptions, NoiseOptions):
 
 @final
 @dataclass(frozen=True)
-class MomentsOptions(PathOptions):
+class CurveMomentsOptions(PathOptions):
     """Released second moments (trust model ``distributed``): noise once for each disjoint chunk of records.
 
     shares : parts of rho for S_zz, S_zy and the mean; response_radius : public clip S_y of the response

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .moments import Moments, project, stabilize_published
+from .moments import CurveMoments, project, stabilize_published
 from .path_options import WalkOptions
 from .solver import check_penalty, diagonalize
 
@@ -126,7 +126,7 @@ def _stabilize_block(block: np.ndarray, options: WalkOptions, scale: float) -> n
     return block + SOLVE_RIDGE * variance * np.eye(len(block))
 
 
-def path_covariances(moments: list[Moments], options: WalkOptions, floor: float) -> tuple[list, float, bool]:
+def path_covariances(moments: list[CurveMoments], options: WalkOptions, floor: float) -> tuple[list, float, bool]:
     """Covariances of the paths (jointly projected where there is noise), least eigenvalue before, moved or not.
 
     Validation covariances are never projected: they stay unbiased.
@@ -137,7 +137,7 @@ def path_covariances(moments: list[Moments], options: WalkOptions, floor: float)
     return [g for g, _, _ in projected], projected[0][1], any(moved for _, _, moved in projected)
 
 
-def noise_floor(train: Moments, n_coordinates: int) -> float:
+def noise_floor(train: CurveMoments, n_coordinates: int) -> float:
     """2 mean(s_j^2) sqrt(Q / n): the scale of the error of S_zz - Sigma; zero without noise."""
     return 2 * float(np.trace(train.noise)) / len(train.noise) * np.sqrt(n_coordinates / train.n)
 
@@ -154,8 +154,8 @@ class PathState:
         self,
         rotation: Rotation,
         covariances: list,
-        train: Moments,
-        halves: list[Moments],
+        train: CurveMoments,
+        halves: list[CurveMoments],
         at: np.ndarray | None = None,
     ) -> None:
         self.rotation = rotation

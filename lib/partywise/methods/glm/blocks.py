@@ -12,7 +12,7 @@ import numpy as np
 
 from ...models.family_facts import ByFamily
 from ...models.newton_step import newton_direction
-from .records import Response
+from .records import WeightedResponse
 
 # Halvings of a step; steps of an `argmin`; rounding that an objective may rise by, relative; share of the largest
 # weight at the start below which all weights have vanished, as those of separated responses do.
@@ -41,7 +41,7 @@ PUBLISHED: Mapping[str, tuple[Callable, Callable, Callable]] = ByFamily(
 
 
 @dataclass(frozen=True)
-class Block:
+class PartyBlock:
     """Block of columns that a party fits.
 
     columns : (n, q) of the party, that of the intercept first where it has one
@@ -74,13 +74,13 @@ class Block:
         """(n,) the party's part of the linear predictor."""
         return self.columns @ self.b + self.shift
 
-    def with_coefficients(self, b: np.ndarray, objective: float) -> Block:
+    def with_coefficients(self, b: np.ndarray, objective: float) -> PartyBlock:
         """Return a copy with new coefficients; ``objective`` is the entry of the old ones in the path."""
         change = float(np.linalg.norm(b - self.b)) / self.unit
         return replace(self, b=b, change=change, path=(*self.path, objective))
 
 
-def published_step(block: Block, b: np.ndarray, others: np.ndarray, response: Response) -> np.ndarray:
+def published_step(block: PartyBlock, b: np.ndarray, others: np.ndarray, response: WeightedResponse) -> np.ndarray:
     """(q,) (X'WX + ridge)^-1 X'W (z - others), NaN where the formula breaks down.
 
     b : (q,) coefficients now; others : (n,) all of the linear predictor but columns @ b
@@ -98,7 +98,7 @@ def published_step(block: Block, b: np.ndarray, others: np.ndarray, response: Re
         return np.full(len(b), np.nan)
 
 
-def corrected_step(block: Block, b: np.ndarray, others: np.ndarray, response: Response) -> np.ndarray:
+def corrected_step(block: PartyBlock, b: np.ndarray, others: np.ndarray, response: WeightedResponse) -> np.ndarray:
     """(q,) the same step, halved until deviance and penalty fall; NaN where the columns have no curvature left.
 
     Its direction solves (X'WX + ridge) d = X'(w (z - eta)) - ridge b, which is that of `published_step` less b.
@@ -121,7 +121,11 @@ def corrected_step(block: Block, b: np.ndarray, others: np.ndarray, response: Re
 
 
 def update_block(
-    step: Callable[..., np.ndarray], block: Block, others: np.ndarray, response: Response, tolerance: float | None
+    step: Callable[..., np.ndarray],
+    block: PartyBlock,
+    others: np.ndarray,
+    response: WeightedResponse,
+    tolerance: float | None,
 ) -> np.ndarray:
     """(q,) coefficients after one step, or with a tolerance after as many as the block's optimum takes."""
     b = block.b

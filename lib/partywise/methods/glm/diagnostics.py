@@ -1,8 +1,8 @@
 """Reported statistics of a fit: deviances, both AICs, dispersion, standard errors, Wald tests, deviance table.
 
-The holder of the response forms `Sums`; whoever has the matrix X'WX of expected weights does the rest. Source: seed
-004, "Diagnostics", for ``aic_published`` and the pseudo-R2, which it calls McFadden's; what is wrong with them stands
-at `aic_published` and `mcfadden_r2`.
+The holder of the response forms `DiagnosticSums`; the place that has the matrix X'WX of expected weights does the
+rest. Source: seed 004, "Diagnostics", for ``aic_published`` and the pseudo-R2, which it calls McFadden's; their errors
+are described at `aic_published` and `mcfadden_r2`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ...models.family_facts import FACTS
 from ...models.newton_step import penalties
 from ...models.standardise import Scaling
 from .options import Covariance, Dispersion
-from .records import Response
+from .records import WeightedResponse
 
 
-class Sums(NamedTuple):
+class DiagnosticSums(NamedTuple):
     """Sums over records at linear predictors, which the holder of the response computes.
 
     deviance, null_deviance : weighted, of the fit and of the intercept alone with the same weights and offset
@@ -39,7 +39,7 @@ class Sums(NamedTuple):
     n_observations: float
 
 
-def sums_of(response: Response, eta: np.ndarray) -> Sums:
+def sums_of(response: WeightedResponse, eta: np.ndarray) -> DiagnosticSums:
     """Sums at linear predictors (n,), offset included."""
     family, y, weights = response.family, response.y, response.weights
     deviance, null = response.deviance(eta), response.null()[1]
@@ -50,7 +50,7 @@ def sums_of(response: Response, eta: np.ndarray) -> Sums:
     pearson = total(family.score(y, eta) * family.working(y, eta), weights)
     dispersion = deviance / len(y) if family.facts.estimates_dispersion else 1.0
     used = replace(response, y=y, weights=weights, offset=None)
-    return Sums(deviance, null, pearson, used.log_likelihood(family.mean(eta), dispersion), float(len(y)))
+    return DiagnosticSums(deviance, null, pearson, used.log_likelihood(family.mean(eta), dispersion), float(len(y)))
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Diagnostics:
     penalised: bool
 
     def fields(self) -> dict[str, Any]:
-        """Fields of `partywise.methods.glm.model.Estimate`; values without a field are under ``numbers``."""
+        """Fields of `partywise.methods.glm.model.GlmEstimate`; values without a field are under ``numbers``."""
         shared = ("standard_errors", "covariance", "dispersion", "deviance", "null_deviance", "log_likelihood")
         rest = ("deviance_r2", "aic", "aic_published", "df_residual", "penalised")
         reported: dict[str, Any] = {name: getattr(self, name) for name in shared}
@@ -84,7 +84,7 @@ class Diagnostics:
 
 
 def diagnose(
-    sums: Sums,
+    sums: DiagnosticSums,
     information: np.ndarray,
     scaling: Scaling,
     family: str,

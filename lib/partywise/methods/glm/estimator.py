@@ -22,15 +22,15 @@ from ...federation.roles import ANALYST
 from ...federation.secure_streams import Randomness
 from ...privacy.accounted_values import AccountedValue, Public
 from .formulas import Design
-from .model import PublicFacts
+from .model import GlmFacts
 from .options import (
     BcdOptions,
+    GlmMomentsOptions,
+    GlmNoisyGradientOptions,
+    GlmReferenceOptions,
     JointOptions,
-    MomentsOptions,
-    NoisyGradientOptions,
     NoisyNewtonOptions,
     NoisyPredictorOptions,
-    ReferenceOptions,
 )
 from .protocols import bcd, joint, moments, noisy_gradient, noisy_newton, noisy_predictor, reference
 from .records import response_of
@@ -129,10 +129,10 @@ class VerticalGLM(Results):
     methods: ClassVar[Mapping[str, Method]] = {
         "joint": Method(JointOptions, joint.fit, (ANALYST, DEALER), ANALYST),
         "bcd": Method(BcdOptions, bcd.fit, (ANALYST,), ANALYST),
-        "reference": Method(ReferenceOptions, reference.fit, (ANALYST,), "active"),
-        "moments": Method(MomentsOptions, moments.fit, (ANALYST,), ANALYST),
+        "reference": Method(GlmReferenceOptions, reference.fit, (ANALYST,), "active"),
+        "moments": Method(GlmMomentsOptions, moments.fit, (ANALYST,), ANALYST),
         "noisy_newton": Method(NoisyNewtonOptions, noisy_newton.fit, (ANALYST, AGGREGATOR), ANALYST),
-        "noisy_gradient": Method(NoisyGradientOptions, noisy_gradient.fit, (ANALYST, AGGREGATOR), ANALYST),
+        "noisy_gradient": Method(GlmNoisyGradientOptions, noisy_gradient.fit, (ANALYST, AGGREGATOR), ANALYST),
         "noisy_predictor": Method(NoisyPredictorOptions, noisy_predictor.fit, (ANALYST,), ANALYST),
     }
 
@@ -268,7 +268,7 @@ class VerticalGLM(Results):
             warnings.warn(POISSON, UserWarning, stacklevel=2)
         return self
 
-    def _public(self, names: tuple[str, ...], parties: Sequence[str], aligned: bool) -> PublicFacts:
+    def _public(self, names: tuple[str, ...], parties: Sequence[str], aligned: bool) -> GlmFacts:
         """Return the public facts; constants that nothing reads are refused."""
         values = {name: getattr(self, name) for name in CONSTANTS}
         if not self._options().uses_epsilon:
@@ -296,7 +296,7 @@ class VerticalGLM(Results):
             constants[name] = Public(value if value.shape else float(value), because=DECLARED)
         if self.family == "binomial" and self.protocol == "moments":
             constants.setdefault("statistic", Public(np.array([0.0, 1.0]), because="labels are 0 and 1"))
-        return PublicFacts(
+        return GlmFacts(
             self.family,
             names,
             aligned,

@@ -11,7 +11,7 @@ import numpy as np
 from ...models.families import FAMILIES, Family
 from ...models.newton_step import (
     Line,
-    Point,
+    StepPoint,
     curvature_vanished,
     dependent,
     line_search,
@@ -27,7 +27,7 @@ NO_STEP = "no step lowers the objective"
 
 
 @dataclass(frozen=True)
-class Fit:
+class PooledFit:
     """A pooled fit.
 
     coefficients : (1 + p,) of the given columns, the intercept first; beta : (1 + p,) of the standardised ones
@@ -70,16 +70,16 @@ class _Data:
     def eta(self, beta: np.ndarray) -> np.ndarray:
         return self.X @ beta + self.offset
 
-    def point(self, beta: np.ndarray, eta: np.ndarray) -> Point:
+    def point(self, beta: np.ndarray, eta: np.ndarray) -> StepPoint:
         deviance = self.family.deviance(self.y, eta, self.weights)
-        return Point.at(beta, deviance, self.X.T @ self._times(self.family.score(self.y, eta)), self.ridge)
+        return StepPoint.at(beta, deviance, self.X.T @ self._times(self.family.score(self.y, eta)), self.ridge)
 
     def matrix(self, w: np.ndarray) -> np.ndarray:
         """X'WX with the penalties."""
         return (self.X.T * self._times(w)) @ self.X + np.diag(penalties(self.X.shape[1], self.ridge))
 
     def newton(
-        self, point: Point, eta: np.ndarray, first: np.ndarray | None
+        self, point: StepPoint, eta: np.ndarray, first: np.ndarray | None
     ) -> tuple[np.ndarray | None, np.ndarray, str]:
         """`newton_step` at observed weights, else at majorant ones."""
         matrix = self.matrix(self.family.observed_weight(self.y, eta))
@@ -91,7 +91,7 @@ class _Data:
             majorant=lambda: self.matrix(self.family.majorant(self.y, eta)),
         )
 
-    def search(self, point: Point, direction: np.ndarray, eta: np.ndarray) -> float | None:
+    def search(self, point: StepPoint, direction: np.ndarray, eta: np.ndarray) -> float | None:
         line, slope = Line.along(point, direction, self.ridge), self.X @ direction
         trial = line_search(line, lambda step: self.family.deviance(self.y, eta + step * slope, self.weights))
         return None if trial is None else trial[0]
@@ -113,7 +113,7 @@ def fit_glm(
     solver: Literal["newton", "lbfgs"] = "newton",
     start: np.ndarray | None = None,
     names: Sequence[str] = (),
-) -> Fit:
+) -> PooledFit:
     """Coefficients of the least D + ridge |beta|^2, the intercept not penalised; columns are standardised here.
 
     Steps end where no coefficient of a standardised column changes by more than ``tolerance`` (Gaussian: in the spread
@@ -180,7 +180,7 @@ def check_size(n: int, q: int, ridge: float) -> None:
 
 def _newton(
     data: _Data, beta: np.ndarray, scaling: Scaling, tolerance: float, max_iter: int, _: np.ndarray | None
-) -> Fit:
+) -> PooledFit:
     """Newton steps with observed weights, else with majorant ones."""
     eta = data.eta(beta)
     path, first, reason = [], None, f"max_iter={max_iter} evaluations"
@@ -209,7 +209,7 @@ def _newton(
 
 def _lbfgs(
     data: _Data, beta: np.ndarray, scaling: Scaling, tolerance: float, max_iter: int, start: np.ndarray | None
-) -> Fit:
+) -> PooledFit:
     """L-BFGS steps from the Gram matrix times the mean weight."""
     eta = data.eta(beta)
     mean_weight = np.full(len(eta), np.average(data.family.weight(eta), weights=data.weights))
@@ -239,7 +239,9 @@ def _lbfgs(
     return _to_fit(data, beta, scaling, path, status, reason)
 
 
-def _to_fit(data: _Data, beta: np.ndarray, scaling: Scaling, path: list[float], status: Status, reason: str) -> Fit:
+def _to_fit(
+    data: _Data, beta: np.ndarray, scaling: Scaling, path: list[float], status: Status, reason: str
+) -> PooledFit:
     eta = data.eta(beta)
     information = data.matrix(data.family.weight(eta)) - np.diag(penalties(len(beta), data.ridge))
-    return Fit(scaling.coefficients(beta), beta, eta, scaling, information, np.array(path), status, reason)
+    return PooledFit(scaling.coefficients(beta), beta, eta, scaling, information, np.array(path), status, reason)

@@ -13,13 +13,13 @@ from ...models.intervals import NOT_COMPUTED, Intervals
 from ...privacy.accounted_values import AccountedValue
 
 if TYPE_CHECKING:
-    from .noisy_statistics.moments import Moments
+    from .noisy_statistics.moments import NoisyMoments
 
 Status = Literal["ok", "not_converged", "diverged", "not_estimable", "singular"]
 
 
 @dataclass(frozen=True)
-class PublicFacts:
+class GlmFacts:
     """Facts that everyone may know before any data are seen.
 
     family : of the response
@@ -47,7 +47,7 @@ class PublicFacts:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class GlmEstimate:
     """Result of every protocol of vertical generalised linear models.
 
     coefficients : (1 + p,) on the scale of the columns as they were given, the intercept first, by the global numbers
@@ -89,7 +89,7 @@ class Estimate:
     iterations: int | None = None
     objective: np.ndarray = field(default_factory=lambda: np.empty(0))
     correlation: np.ndarray | None = None
-    moments: Moments | None = None
+    moments: NoisyMoments | None = None
     views: Mapping[str, np.ndarray] = field(default_factory=dict)
     rows: Mapping[str, np.ndarray] | None = None
     numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)

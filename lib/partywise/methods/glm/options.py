@@ -33,7 +33,7 @@ def check_covariance(cov_type: Covariance, ridge: float) -> None:
 
 @final
 @dataclass(frozen=True)
-class ReferenceOptions(AlignmentOptions):
+class GlmReferenceOptions(AlignmentOptions):
     """The pooled fit, all in the clear: Newton steps on all columns in one place.
 
     ridge : times the squared length of the standardised coefficients, without the intercept, is added to the deviance
@@ -114,7 +114,7 @@ class JointOptions(AlignmentOptions):
 
 @final
 @dataclass(frozen=True)
-class MomentsOptions(AlignmentOptions):
+class GlmMomentsOptions(AlignmentOptions):
     """Private: one noisy matrix of second moments, from secure products; nobody sees a record (distributed trust).
 
     dealer : ``none``: either party of a product adds all of the noise, which doubles the variance of these entries; or
@@ -164,7 +164,7 @@ class NoisyNewtonOptions(AlignmentOptions):
 
 @final
 @dataclass(frozen=True)
-class NoisyGradientOptions(AlignmentOptions):
+class GlmNoisyGradientOptions(AlignmentOptions):
     """Private: noisy gradient steps (central trust).
 
     steps : number of scores; rate : length of a step, over the mean weight of the family
@@ -189,7 +189,7 @@ class NoisyPredictorOptions(AlignmentOptions):
 
     sweeps : over all blocks; shares : of the squared budget for X'X, for X'r and for the linear predictors, in all 1
     own : the active party's predictor in its residuals, as ``released`` like those of the others, or ``exact``
-    cipher, key_size : of the products of two parties, as of `MomentsOptions`
+    cipher, key_size : of the products of two parties, as of `GlmMomentsOptions`
     """
 
     sweeps: Count = 1

@@ -15,14 +15,14 @@ from ...models.families import FAMILIES, SHARES, Family, LogLink
 from ...models.standardise import Scaling, scaling_of
 from ...privacy.accounted_values import Clear
 from .exact import check_size, intercept_only
-from .model import PublicFacts
+from .model import GlmFacts
 
 # Of the logarithms of exposures: records of which one counts 1e20 times as much as another leave nothing to be fitted.
 WIDEST = 46.0
 
 
 @dataclass(frozen=True)
-class Response:
+class WeightedResponse:
     """Responses (n,) of a family, with prior weights (n,) and an offset (n,) where the active party has them.
 
     With shares of successes as responses the family is `SHARES` and the weights are the trials.
@@ -56,7 +56,7 @@ class Response:
         return values if self.weights is None else values * self.weights
 
     @classmethod
-    def of(cls, y: np.ndarray, family: str, weights: np.ndarray | None = None) -> Response:
+    def of(cls, y: np.ndarray, family: str, weights: np.ndarray | None = None) -> WeightedResponse:
         """The response as a party knows it that has the numbers alone: shares of successes are not 0 and 1."""
         shares = family == "binomial" and not np.all(FAMILIES[family].contains(y))
         return cls(y, SHARES if shares else FAMILIES[family], weights)
@@ -78,7 +78,7 @@ class Response:
 
 def response_of(
     block: Mapping[str, np.ndarray], rows: np.ndarray, family: str, party: str, *, nearest: bool = False
-) -> Response:
+) -> WeightedResponse:
     """The response at the used records, with weights and offset where the party has them.
 
     ``nearest`` : where a record is protected, a finite value that the family does not have counts as the nearest one
@@ -113,12 +113,12 @@ def response_of(
             f"{np.exp(min(np.ptp(offset), 700)):.0e}-fold; of family {family!r} it is the logarithm of an exposure."
         )
     if trials is None:
-        return Response(vectors["y"], FAMILIES[family], weights, offset)
+        return WeightedResponse(vectors["y"], FAMILIES[family], weights, offset)
     times = np.ones(len(trials)) if weights is None else weights
     if not np.any(trials * times > 0):
         raise ValueError(f"trials of {party!r} are 0 in all records that have a weight: give at least one trial.")
     orders = gammaln(trials + 1) - gammaln(counts + 1) - gammaln(trials - counts + 1)
-    return Response(vectors["y"], SHARES, trials * times, offset, float(times @ orders))
+    return WeightedResponse(vectors["y"], SHARES, trials * times, offset, float(times @ orders))
 
 
 def shares_of(successes: np.ndarray, trials: np.ndarray, family: str, party: str) -> np.ndarray:
@@ -137,17 +137,17 @@ def shares_of(successes: np.ndarray, trials: np.ndarray, family: str, party: str
     return successes / np.maximum(trials, 1)
 
 
-def local_columns(party: Party, rows: np.ndarray, public: PublicFacts) -> np.ndarray:
+def local_columns(party: Party, rows: np.ndarray, public: GlmFacts) -> np.ndarray:
     """(n, p_k) the party's columns at the used records, after a look at them."""
     return columns_of(party.block, rows, [public.names[column] for column in party.columns], party.name)
 
 
-def local_absent(active: Party, response: Response) -> Clear:
+def local_absent(active: Party, response: WeightedResponse) -> Clear:
     """Numbers of the records without weight."""
     return Clear(response.absent, units=("label",), owner=active.name)
 
 
-def absent_records(run: Run, active: Party, passive: Sequence[Party], response: Response) -> np.ndarray | None:
+def absent_records(run: Run, active: Party, passive: Sequence[Party], response: WeightedResponse) -> np.ndarray | None:
     """The records without weight at all parties, where a ridge makes the fit depend on scales; else None."""
     if not run.spec.options.ridge:
         return None
@@ -168,7 +168,7 @@ def local_standardised(party: Party, columns: np.ndarray, scaling: Scaling, abse
     return X
 
 
-def local_response(active: Party, rows: np.ndarray, public: PublicFacts, ridge: float) -> Response:
+def local_response(active: Party, rows: np.ndarray, public: GlmFacts, ridge: float) -> WeightedResponse:
     """The response at the used records with its weights and offset, after a look at them."""
     response = response_of(active.block, rows, public.family, active.name)
     check_size(response.n_observations, 1 + len(public.names), ridge)

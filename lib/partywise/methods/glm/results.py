@@ -18,9 +18,9 @@ from ...models.families import FAMILIES, Family
 from ...models.family_facts import FACTS
 from .diagnostics import Wald, aic, deviance_r2, deviance_table, wald
 from .formulas import Design
-from .model import Estimate
+from .model import GlmEstimate
 from .noisy_statistics.submodels import coefficients
-from .records import Response, response_of
+from .records import WeightedResponse, response_of
 from .summary import summary_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Results(Estimator):
     names_: tuple[str, ...]
     n_records_: int
     _design: Design | None = None
-    _estimate = Estimate
+    _estimate = GlmEstimate
     _model_fields = (
         *("coefficients", "epsilon_claimed", "status", *SHAPES, "intervals", "deviance", "null_deviance", "dispersion"),
         *("log_likelihood", "iterations", "numbers"),
@@ -316,7 +316,7 @@ class Results(Estimator):
         sample_weight: np.ndarray | None,
         offset: np.ndarray | None,
         trials: np.ndarray | None = None,
-    ) -> tuple[Response, np.ndarray]:
+    ) -> tuple[WeightedResponse, np.ndarray]:
         """The response of records and their linear predictors; the records of a fit have its offset."""
         check_index(X, {"y": y, "sample_weight": sample_weight, "offset": offset, "trials": trials})
         eta = self.linear_predictor(X, offset)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...models.families import Family
-from ...models.newton_step import Point, dependent, newton_direction
+from ...models.newton_step import StepPoint, dependent, newton_direction
 
 PAIRS = 10
 # Relative rounding of a sum of residuals of responses whose mean is far from 0.
@@ -83,7 +83,7 @@ class Memory:
             raise dependent(self.start)
         return solution
 
-    def after(self, old: Point, new: Point) -> Memory:
+    def after(self, old: StepPoint, new: StepPoint) -> Memory:
         """Return the memory with the step from one point to another, if the objective bends upwards along it."""
         s, y = new.beta - old.beta, old.gradient - new.gradient
         if float(s @ y) <= 1e-12 * float(np.linalg.norm(s) * np.linalg.norm(y)):

@@ -10,10 +10,10 @@ import numpy as np
 from ...models.intervals import CONDITION, noise_line
 from ...privacy.rounding import upward
 from .diagnostics import Wald
-from .model import Estimate
+from .model import GlmEstimate
 
 
-def summary_of(fitted: Any, estimate: Estimate, tests: Wald | None) -> str:
+def summary_of(fitted: Any, estimate: GlmEstimate, tests: Wald | None) -> str:
     """Lines on the fit, then a row for each coefficient.
 
     fitted : estimator with ``family``, ``protocol``, ``names_``, ``n_records_``, ``privacy_`` and its results
@@ -43,7 +43,7 @@ def summary_of(fitted: Any, estimate: Estimate, tests: Wald | None) -> str:
     return "\n".join([*filter(None, lines), "", *_table(fitted, estimate, tests)])
 
 
-def _approximations(fitted: Any, estimate: Estimate) -> list[str]:
+def _approximations(fitted: Any, estimate: GlmEstimate) -> list[str]:
     """Return the lines on approximations, and on the noise of privacy."""
     lines = []
     if estimate.numbers.get("approximate"):
@@ -57,7 +57,7 @@ def _approximations(fitted: Any, estimate: Estimate) -> list[str]:
     return lines
 
 
-def _table(fitted: Any, estimate: Estimate, tests: Wald | None) -> list[str]:
+def _table(fitted: Any, estimate: GlmEstimate, tests: Wald | None) -> list[str]:
     names = ("intercept", *fitted.names_)
     width = max(map(len, names))
     if tests is None or estimate.standard_errors is None:

@@ -19,7 +19,7 @@ from ...privacy.statistics.isometry import to_vector
 from ...privacy.statistics.moments import second_moment_bound
 from ...privacy.statistics.slices import slice_means_bound
 from ...privacy.statistics.whole import Whole, gram_squares, whole
-from .moments import CENTRE, Moments
+from .moments import CENTRE, SliceMoments
 
 ROW = frozenset({"label", "features"})
 # Weight of the mean beside the second moment, as a share of the squared length of a record: what it adds to the noise.
@@ -43,7 +43,7 @@ def check_budget(epsilon: float, delta: float, n: int) -> None:
         )
 
 
-def means_sensitivity(moments: Moments) -> float:
+def means_sensitivity(moments: SliceMoments) -> float:
     """l2 sensitivity of the slice mean matrix M.
 
     Public slices: 2 R sqrt(p) / n (clip to [-R, R]) or 2 C / n (clip to a ball). Quantile slices: infinite, whatever
@@ -54,35 +54,35 @@ def means_sensitivity(moments: Moments) -> float:
     return math.inf if moments.kind == "quantile" else slice_means_bound(record_length(moments), moments.n)
 
 
-def second_sensitivity(moments: Moments) -> float:
+def second_sensitivity(moments: SliceMoments) -> float:
     """Frobenius sensitivity of S: sqrt(2) p R^2 / n, or sqrt(2) C^2 / n; two orthogonal records reach it."""
     return second_moment_bound(record_length(moments), moments.n)
 
 
-def record_length(moments: Moments) -> float:
+def record_length(moments: SliceMoments) -> float:
     """Bound on ||T_i|| that the clip enforces; infinite if nothing was clipped."""
     return math.inf if moments.clip is None else moments.clip.length(moments.p)
 
 
-def bounded_means(moments: Moments, *, stratum: str = "*") -> Bounded:
+def bounded_means(moments: SliceMoments, *, stratum: str = "*") -> Bounded:
     """Slice mean matrix as (H, p), one slice a row, with its l2 certificate, which may be infinite."""
     source = "quantile slices: no bound of order 1 / n" if moments.kind == "quantile" else "2 S / n, public slices"
     certificate = sum_certificate(means_sensitivity(moments), f"slice means: {source}", "row", ROW)
     return Bounded(moments.means.T, certificate, stratum, moments.clip_share, slices_parents(moments))
 
 
-def bounded_second(moments: Moments, *, stratum: str = "*") -> Bounded:
+def bounded_second(moments: SliceMoments, *, stratum: str = "*") -> Bounded:
     """S as isometric vector of length p (p + 1) / 2, with its l2 = Frobenius certificate, which may be infinite."""
     certificate = sum_certificate(second_sensitivity(moments), "sqrt(2) S^2 / n from |xx' - yy'|", "row", {"features"})
     return Bounded(to_vector(moments.second), certificate, stratum, moments.clip_share, moments.parents)
 
 
-def slices_parents(moments: Moments) -> tuple[str, ...]:
+def slices_parents(moments: SliceMoments) -> tuple[str, ...]:
     """The releases that slice means rest on."""
     return tuple(dict.fromkeys((*moments.parents, *moments.slice_parents)))
 
 
-def squared_length(moments: Moments) -> int:
+def squared_length(moments: SliceMoments) -> int:
     """L^2, the largest squared length of a record in steps; CertificationError for moments without a certificate."""
     if moments.clip is None:
         raise CertificationError(
@@ -95,7 +95,7 @@ def squared_length(moments: Moments) -> int:
     return moments.clip.squares(moments.p, moments.bits)
 
 
-def whole_slices(moments: Moments, *, stratum: str = "*") -> Whole:
+def whole_slices(moments: SliceMoments, *, stratum: str = "*") -> Whole:
     """Sums of the records slice by slice, then the counts of the slices times 2^b: (H p + H,).
 
     The counts have a weight w <= L^2 / 4^b and cost nothing: a record that stays in its slice moves the sums by at
@@ -121,7 +121,7 @@ def whole_slices(moments: Moments, *, stratum: str = "*") -> Whole:
     )
 
 
-def whole_second(moments: Moments, *, mirrored: bool = False, stratum: str = "*") -> Whole:
+def whole_second(moments: SliceMoments, *, mirrored: bool = False, stratum: str = "*") -> Whole:
     """T'T as `to_triangle`; entries above the diagonal have weight 2, or, ``mirrored``, that of the diagonal.
 
     The Frobenius norm bounds that of the triangle without weights as well.
@@ -129,7 +129,7 @@ def whole_second(moments: Moments, *, mirrored: bool = False, stratum: str = "*"
     return _whole_gram(moments, moments.gram, gram_squares(squared_length(moments)), mirrored, stratum)
 
 
-def whole_second_and_mean(moments: Moments, *, stratum: str = "*") -> Whole:
+def whole_second_and_mean(moments: SliceMoments, *, stratum: str = "*") -> Whole:
     """T'T as in `whole_second`, then c times the sum of the records, c = `mean_weight`.
 
     These are the entries of the second moment of (c, x), but for n c^2, which is public.
@@ -141,7 +141,7 @@ def whole_second_and_mean(moments: Moments, *, stratum: str = "*") -> Whole:
     return _whole_gram(moments, entries, gram_squares(length + c * c), False, stratum)
 
 
-def _whole_gram(moments: Moments, entries: np.ndarray, squares: int, mirrored: bool, stratum: str) -> Whole:
+def _whole_gram(moments: SliceMoments, entries: np.ndarray, squares: int, mirrored: bool, stratum: str) -> Whole:
     return whole(
         entries,
         squares,
@@ -163,6 +163,6 @@ def _weights(*runs: tuple[int, int]) -> np.ndarray:
     return weights
 
 
-def mean_weight(moments: Moments) -> int:
+def mean_weight(moments: SliceMoments) -> int:
     """c, the constant in steps beside every record where their sum is released with their second moment."""
     return math.isqrt(int(MEAN_SHARE * squared_length(moments)))

@@ -21,7 +21,7 @@ from ...privacy.statistics.isometry import from_triangle, to_matrix
 from ...privacy.statistics.whole import Whole
 from .bounded import check_budget, mean_weight, whole_second, whole_second_and_mean, whole_slices
 from .estimate import Subspace, has_tie, inverse_root, leading
-from .moments import Moments
+from .moments import SliceMoments
 
 # Chosen on the models of the source at p = 10; the same number fits p = 20, on which it was not chosen.
 BALANCE = 115.0
@@ -45,7 +45,7 @@ def reach_of(p: int, total: int, clients: float, mu: float) -> float:
 
 
 def release_slices(
-    moments: Moments,
+    moments: SliceMoments,
     epsilon: float,
     delta: float,
     rng: np.random.Generator,
@@ -64,7 +64,7 @@ def release_slices(
     return read_slices(_gaussian(epsilon, delta)(statistic, rng, owner=owner, **terms), statistic, moments)
 
 
-def read_slices(release: Release, statistic: Whole, moments: Moments) -> Release:
+def read_slices(release: Release, statistic: Whole, moments: SliceMoments) -> Release:
     """The release of `whole_slices` as a table (p + 1, H); of the moments nothing is read but their shape and n."""
     split = moments.p * moments.n_slices
     unit = statistic.units[-1] * 2.0**moments.bits * moments.n
@@ -78,7 +78,7 @@ def read_slices(release: Release, statistic: Whole, moments: Moments) -> Release
 
 
 def release_second(
-    moments: Moments,
+    moments: SliceMoments,
     epsilon: float,
     delta: float,
     rng: np.random.Generator,
@@ -105,7 +105,7 @@ def read_second(release: Release, mirrored: bool, p: int) -> Release:
 
 
 def release_second_and_mean(
-    moments: Moments,
+    moments: SliceMoments,
     epsilon: float,
     delta: float,
     rng: np.random.Generator,
@@ -120,7 +120,7 @@ def release_second_and_mean(
     return read_second_and_mean(_gaussian(epsilon, delta)(statistic, rng, owner=owner, **terms), moments)
 
 
-def read_second_and_mean(release: Release, moments: Moments) -> Release:
+def read_second_and_mean(release: Release, moments: SliceMoments) -> Release:
     """The release of `whole_second_and_mean` as a table (p + 1, p), as of `read_slices`."""
     p, weight = moments.p, math.sqrt(2) * mean_weight(moments) * moments.step
     return release.post_process(lambda vector: np.vstack([to_matrix(vector[:-p], p), vector[-p:] / weight]))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...privacy.accounted_values import Clear, Public
-from .moments import Moments, centre, check_records, client_moments
+from .moments import SliceMoments, centre, check_records, client_moments
 from .slices import class_slices, equal_frequency, public_slices
 
 INVERSIONS = ("floor", "plain")
@@ -203,7 +203,7 @@ def has_tie(strengths: np.ndarray, n_directions: int) -> bool:
     return bool(last - after <= TIE * strengths[0])
 
 
-def classical(moments: Moments, n_directions: int) -> Subspace:
+def classical(moments: SliceMoments, n_directions: int) -> Subspace:
     """Sliced inverse regression as Li (1991) defined it: Lambda0 v = lambda Sigma v on centred moments.
 
     Lambda0 = sum_h m_h m_h' / p_h (seed 001, section 2.1) is never formed: with Sigma = L L' the directions are

@@ -16,8 +16,14 @@ from ...federation.estimators.fit_budget import Budget
 from ...federation.secure_streams import Randomness
 from ...models.intervals import noise_line
 from ...privacy.accounted_values import Public
-from .model import Estimate, PublicFacts
-from .options import CertifiedOptions, PublishedOptions, ReferenceOptions, WhitenedOptions, check_budget_options
+from .model import SlicingEstimate, SlicingFacts
+from .options import (
+    SlicingCertifiedOptions,
+    SlicingPublishedOptions,
+    SlicingReferenceOptions,
+    WhitenedOptions,
+    check_budget_options,
+)
 from .protocols import certified, published, reference, whitened
 from .slices import Slices, class_slices, public_slices
 from .subspace import loss_bound
@@ -124,12 +130,12 @@ class SlicedInverseRegression(Transformer):
     unit = "row"
     _column = "direction"
     methods: ClassVar[Mapping[str, Method]] = {
-        "certified": Method(CertifiedOptions, certified.fit, ("server",), "server"),
+        "certified": Method(SlicingCertifiedOptions, certified.fit, ("server",), "server"),
         "whitened": Method(WhitenedOptions, whitened.fit, ("server",), "server"),
-        "published": Method(PublishedOptions, published.fit, ("server",), "server", published=True),
-        "reference": Method(ReferenceOptions, reference.fit, ("server",), "server"),
+        "published": Method(SlicingPublishedOptions, published.fit, ("server",), "server", published=True),
+        "reference": Method(SlicingReferenceOptions, reference.fit, ("server",), "server"),
     }
-    _estimate = Estimate
+    _estimate = SlicingEstimate
     _model_fields = ("basis", "epsilon_claimed", "epsilon", "clients", "columns", "noise_errors")
     _model_attributes: ClassVar[Mapping[str, object]] = {"loss_bound_": float | None}
     _finite = ("components_",)
@@ -211,7 +217,7 @@ class SlicedInverseRegression(Transformer):
         clients = self._clients(parties, {"X": X, "y": y})
         names = tuple(client.name for client in clients)
         sizes = tuple(len(client.block["y"]) for client in clients)
-        public = PublicFacts(names, sizes, p, slices.n_slices, self.n_directions, slices)
+        public = SlicingFacts(names, sizes, p, slices.n_slices, self.n_directions, slices)
         estimate = self._simulate(clients, n, rng, public=public, settings=self._settings())
         released, self.loss_bound_, self.n_features_in_ = estimate.moments, None, p
         if released is not None:
@@ -272,10 +278,12 @@ class SlicedInverseRegression(Transformer):
         }
         return "\n".join([*rows, *summary_rows(columns, [f"x{column}" for column in range(self.n_features_in_)], 6)])
 
-    def _options(self) -> CertifiedOptions | WhitenedOptions | PublishedOptions | ReferenceOptions:
-        options: CertifiedOptions | WhitenedOptions | PublishedOptions | ReferenceOptions = super()._options()
+    def _options(self) -> SlicingCertifiedOptions | WhitenedOptions | SlicingPublishedOptions | SlicingReferenceOptions:
+        options: SlicingCertifiedOptions | WhitenedOptions | SlicingPublishedOptions | SlicingReferenceOptions = (
+            super()._options()
+        )
         # Nothing leaves that a bound would protect.
-        return replace(options, clipped=False) if isinstance(options, ReferenceOptions) else options
+        return replace(options, clipped=False) if isinstance(options, SlicingReferenceOptions) else options
 
     def _slices(self) -> Slices:
         if (self.edges is None) == (self.classes is None):

@@ -11,19 +11,19 @@ import numpy as np
 
 from ...federation.folds import ProtocolSpec
 from ...privacy.statistics.whole import step_bits
-from .records import ArrayRecords, RadiusSetting, Records
+from .records import ArrayRecords, ClientRecords, RadiusSetting
 from .slices import Slices
 from .subspace import ReleasedMoments
 
 
 @dataclass(frozen=True, eq=False)
-class PublicFacts:
+class SlicingFacts:
     """Facts that everyone knows before data are seen.
 
     names, sizes : of every client, n_k records; the number of a client is its place among them
     n_columns, n_slices, n_directions : p, H, d
     public_slices : edges fixed in advance, or the classes
-    records : (block, facts, settings, screening) -> `Records`: how a client reads what its block holds
+    records : (block, facts, settings, screening) -> `ClientRecords`: how a client reads what its block holds
     """
 
     names: tuple[str, ...]
@@ -32,7 +32,7 @@ class PublicFacts:
     n_slices: int
     n_directions: int
     public_slices: Slices
-    records: Callable[..., Records] = ArrayRecords
+    records: Callable[..., ClientRecords] = ArrayRecords
 
     @cached_property
     def bits(self) -> int:
@@ -55,7 +55,7 @@ class SlicingOptions(Protocol):
     def screened_by(self) -> str: ...
 
 
-class CaseSettings(RadiusSetting, Protocol):
+class SlicingCase(RadiusSetting, Protocol):
     """Settings of a case: clip, delta, screening and rows per person."""
 
     @property
@@ -74,16 +74,16 @@ class CaseSettings(RadiusSetting, Protocol):
 
     @property
     def rows_per_user(self) -> int | None: ...
-    def of_all(self, clients: int, /) -> CaseSettings: ...
+    def of_all(self, clients: int, /) -> SlicingCase: ...
 
 
 Options = TypeVar("Options", covariant=True)
 # What a protocol of this package may know besides the data, by its options.
-SlicingSpec = ProtocolSpec[Options, object, CaseSettings, PublicFacts]
+SlicingSpec = ProtocolSpec[Options, object, SlicingCase, SlicingFacts]
 
 
 @dataclass(frozen=True)
-class Estimate:
+class SlicingEstimate:
     """Result of every method of the study.
 
     basis : (p, d), only its span counts; NaN if the method found none

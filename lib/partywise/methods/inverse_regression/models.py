@@ -25,7 +25,7 @@ EDGE_DRAWS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Model:
+class SlicingModel:
     """Constants of a model: structure dimension, usual number of slices, AR columns or independent ones."""
 
     name: str
@@ -37,16 +37,16 @@ class Model:
 MODELS = {
     model.name: model
     for model in (
-        Model("I", 1, 2, False),
-        Model("II", 1, 8, True),
-        Model("III", 2, 8, False),
-        Model("IV", 2, 8, True),
-        Model("V", 2, 8, False),
+        SlicingModel("I", 1, 2, False),
+        SlicingModel("II", 1, 8, True),
+        SlicingModel("III", 2, 8, False),
+        SlicingModel("IV", 2, 8, True),
+        SlicingModel("V", 2, 8, False),
     )
 }
 
 
-def settings(model: str) -> Model:
+def settings(model: str) -> SlicingModel:
     """The entry of a model; ValueError for an unknown name."""
     if model not in MODELS:
         raise ValueError(f"model={model!r} is unknown; use one of {tuple(MODELS)}.")

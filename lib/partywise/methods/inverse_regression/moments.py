@@ -30,7 +30,7 @@ ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class SliceMoments:
     """Moments of the records of one client, or of several.
 
     Parameters
@@ -130,7 +130,7 @@ def client_moments(
     clip: WholeClip | None = None,
     bits: int | None = None,
     shift: AccountedValue | None = None,
-) -> Moments:
+) -> SliceMoments:
     """Slice sums and second moment of one client in whole steps; floats without a clip, which no mechanism accepts.
 
     ``bits`` are public, of the largest client whose sums are added to these (`step_bits`); by default of this one.
@@ -151,7 +151,7 @@ def _sum_blocks(
     clip: WholeClip | None,
     bits: int | None,
     centre: np.ndarray | None = None,
-) -> Moments:
+) -> SliceMoments:
     """Moments of checked records, in one pass over blocks of them."""
     n, p = X.shape
     most = step_bits(n)
@@ -173,7 +173,7 @@ def _sum_blocks(
         sums += part
         counts += number
     sums[counts == 0] = 0.0
-    moments = Moments(
+    moments = SliceMoments(
         n=n,
         sums=sums.T,
         gram=to_triangle((gram + gram.T) / 2),
@@ -214,7 +214,7 @@ def whitened_means(
     *,
     bits: int | None = None,
     shift: AccountedValue | None = None,
-) -> Moments:
+) -> SliceMoments:
     """Slice sums of whitened records, clipped to a `BallClip` and rounded there: round 2 of the certified method.
 
     z = root (x - shift) is shrunk to ``z min(1, C / ||z||)`` with ``radius`` C; ``root`` is Sigma^(-1/2) of shape (p,
@@ -238,7 +238,7 @@ def large_enough(sizes, least: float = 1) -> np.ndarray:
     return positions
 
 
-def centre(moments: Moments) -> Moments:
+def centre(moments: SliceMoments) -> SliceMoments:
     """Moments about the mean of the records: M - xbar p', S - xbar xbar', where xbar = sum_h m_h and p_h = n_h / n.
 
     Reads the counts of the slices, which no release of M or S contains: for pooled data and for mode ``paper`` only.

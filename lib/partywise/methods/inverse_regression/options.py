@@ -47,7 +47,7 @@ FITTED_FACTOR = 0.13
 
 @final
 @dataclass(frozen=True)
-class PublishedOptions:
+class SlicingPublishedOptions:
     """The source's method with the constants that come closest to its tables: never certified with its defaults.
 
     mechanism : ``iid`` (proposition 2) or ``vgm`` (algorithm 2); estimator : ``sir`` or ``lda`` (two classes)
@@ -104,7 +104,7 @@ class PublishedOptions:
 
 
 @dataclass(frozen=True)
-class ExactOptions:
+class SlicingExactOptions:
     """Public slices, clipped moments, independent Gaussian noise at its exact level.
 
     calibrate : what epsilon is of: the ``total`` of all releases of a client; or, as in the source, of every kind of
@@ -171,7 +171,7 @@ class ExactOptions:
 
 @final
 @dataclass(frozen=True)
-class CertifiedOptions(ExactOptions):
+class SlicingCertifiedOptions(SlicingExactOptions):
     """One round: slice means and second moment.
 
     second : ``goe``, or ``mirrored``: the published shape of the noise, one sd for all entries
@@ -192,7 +192,7 @@ class CertifiedOptions(ExactOptions):
 
 @final
 @dataclass(frozen=True)
-class WhitenedOptions(ExactOptions):
+class WhitenedOptions(SlicingExactOptions):
     """Two rounds: the released second moment whitens the records before their slice means are released.
 
     ball : C, whitened records are shrunk to this length
@@ -213,7 +213,7 @@ class WhitenedOptions(ExactOptions):
 
 @final
 @dataclass(frozen=True)
-class ReferenceOptions(CheckedFields):
+class SlicingReferenceOptions(CheckedFields):
     """No privacy: clients send their moments in the clear.
 
     clipped : whether entries are clipped to the radius, to show what that costs

@@ -21,7 +21,7 @@ from ...privacy.accounting.calibration import classic_gaussian_sigma
 from ...privacy.mechanisms.gaussian import Gaussian, SymmetricGaussian
 from ...privacy.mechanisms.release import Release, Terms
 from .bounded import bounded_means, bounded_second
-from .moments import Moments
+from .moments import SliceMoments
 from .options import FITTED_FACTOR
 
 
@@ -106,7 +106,13 @@ def lemma1_sigma(n: int, p: int, epsilon: float, delta: float) -> float:
 
 
 def iid_release(
-    moments: Moments, sigma: float, rng: np.random.Generator, *, owner: str, stratum: str = "*", **terms: Unpack[Terms]
+    moments: SliceMoments,
+    sigma: float,
+    rng: np.random.Generator,
+    *,
+    owner: str,
+    stratum: str = "*",
+    **terms: Unpack[Terms],
 ) -> Release:
     """M (p, H) plus independent noise; the event charges quantile slices infinity: their edges are private."""
     bounded = bounded_means(moments, stratum=stratum)
@@ -114,7 +120,7 @@ def iid_release(
 
 
 def vgm_release(
-    moments: Moments,
+    moments: SliceMoments,
     n_directions: int,
     floor: float,
     rng: np.random.Generator,
@@ -136,7 +142,7 @@ def vgm_release(
 
 
 def covariance_release(
-    moments: Moments,
+    moments: SliceMoments,
     sigma: float,
     rng: np.random.Generator,
     *,

@@ -9,18 +9,18 @@ from typing import Protocol
 import numpy as np
 
 from ...privacy.rounding import bounded_entries
-from .moments import Moments, check_records, client_moments
+from .moments import SliceMoments, check_records, client_moments
 from .screening import mean_differences, sign_sums, slice_profile
 from .slices import Slices, case_clip, equal_frequency
 
 
-class Records(Protocol):
+class ClientRecords(Protocol):
     """Statistics that a client can compute from its records; ``columns`` None means all of them."""
 
     def records(self, columns: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Records (n, q) of some columns, in increasing order, and responses (n,)."""
 
-    def moments(self, *, quantile: bool, columns: np.ndarray | None = None, clipped: bool = True) -> Moments:
+    def moments(self, *, quantile: bool, columns: np.ndarray | None = None, clipped: bool = True) -> SliceMoments:
         """Moments in the client's own quantile slices or the public ones."""
 
     def differences(self, *, quantile: bool) -> np.ndarray:
@@ -68,12 +68,12 @@ class ArrayRecords:
     screening: str
 
     def records(self, columns: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Records (n, q) and responses (n,), as in `Records`."""
+        """Records (n, q) and responses (n,), as in `ClientRecords`."""
         X = self.block["X"]
         return (X if columns is None else X[:, columns]), self.block["y"]
 
-    def moments(self, *, quantile: bool, columns: np.ndarray | None = None, clipped: bool = True) -> Moments:
-        """Moments as in `Records`; stored ones if the block has them."""
+    def moments(self, *, quantile: bool, columns: np.ndarray | None = None, clipped: bool = True) -> SliceMoments:
+        """Moments as in `ClientRecords`; stored ones if the block has them."""
         if clipped and columns is None and "sums_fixed" in self.block:
             return self._stored_moments(quantile)
         X, y = self.records(columns)
@@ -81,17 +81,17 @@ class ArrayRecords:
         return client_moments(X, y, self.slices(y, quantile), clip=clip, bits=bits)
 
     def differences(self, *, quantile: bool) -> np.ndarray:
-        """Distances (p, H), as in `Records`."""
+        """Distances (p, H), as in `ClientRecords`."""
         X, y = map(bounded_entries, self.records())
         return mean_differences(*slice_profile(X, y, self.slices(y, quantile)))
 
     def sign_sums(self) -> np.ndarray:
-        """Sums of signs (H, p), as in `Records`."""
+        """Sums of signs (H, p), as in `ClientRecords`."""
         X, y = check_records(*map(bounded_entries, self.records()))
         return sign_sums(X, self.facts.public_slices.codes(y), self.facts.n_slices)
 
     def counts(self) -> np.ndarray:
-        """Counts (H,), as in `Records`."""
+        """Counts (H,), as in `ClientRecords`."""
         return np.bincount(
             self.facts.public_slices.codes(bounded_entries(self.responses)), minlength=self.facts.n_slices
         )
@@ -105,10 +105,10 @@ class ArrayRecords:
         """The client's own slices of its responses, or the public ones."""
         return own_slices(y, self.facts.public_slices) if quantile else self.facts.public_slices
 
-    def _stored_moments(self, quantile: bool) -> Moments:
+    def _stored_moments(self, quantile: bool) -> SliceMoments:
         block = self.block
         which = "own" if quantile and "sums_own" in block else "fixed"
-        return Moments(
+        return SliceMoments(
             n=int(block[f"counts_{which}"].sum()),
             sums=block[f"sums_{which}"],
             gram=block["gram"],

@@ -23,8 +23,8 @@ from ...federation.estimators.fit_budget import Budget
 from ...federation.parties import split_columns
 from ...federation.secure_streams import Randomness
 from ...privacy.accounted_values import Public
-from .model import Estimate, PublicFacts
-from .options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOptions
+from .model import LinearEstimate, LinearFacts
+from .options import LinearCertifiedOptions, LinearExactOptions, LinearPooledOptions, LinearPublishedOptions
 from .protocols import certified, pooled, published
 from .protocols.common import SERVER
 
@@ -83,13 +83,13 @@ class VerticalLinear(Predictor):
 
     unit = "row"
     methods: ClassVar[Mapping[str, Method]] = {
-        "certified": Method(CertifiedOptions, certified.fit, (SERVER,)),
-        "published": Method(PublishedOptions, published.fit, (SERVER,), SERVER),
-        "pooled": Method(PooledOptions, pooled.fit, holder="active"),
-        "exact": Method(ExactOptions, pooled.fit, holder="active"),
+        "certified": Method(LinearCertifiedOptions, certified.fit, (SERVER,)),
+        "published": Method(LinearPublishedOptions, published.fit, (SERVER,), SERVER),
+        "pooled": Method(LinearPooledOptions, pooled.fit, holder="active"),
+        "exact": Method(LinearExactOptions, pooled.fit, holder="active"),
     }
     _has_noise = False
-    _estimate = Estimate
+    _estimate = LinearEstimate
     _model_fields = ("coefficients", "epsilon_claimed")
     _finite = ("coef_", "intercept_")
     _model_attributes: ClassVar[Mapping[str, object]] = {"classes_": np.ndarray}
@@ -164,7 +164,7 @@ class VerticalLinear(Predictor):
         self._keep_names(X)
         self._derive()
         options = self._options()
-        determined = isinstance(options, ExactOptions) and not options.ridge
+        determined = isinstance(options, LinearExactOptions) and not options.ridge
         self._judge_records(features, response, *[size_verdict(len(features), d)] * determined)
         return self
 
@@ -193,7 +193,7 @@ class VerticalLinear(Predictor):
         labels, self.classes_ = labels_of(y, n)
         return labels
 
-    def _public(self, d: int) -> PublicFacts:
+    def _public(self, d: int) -> LinearFacts:
         """Names and declared bounds; those that nothing reads are refused."""
         names = tuple(f"x{j}" for j in range(d))
         declared = {"bounds": self.bounds, "label_bound": self.label_bound}
@@ -212,7 +212,7 @@ class VerticalLinear(Predictor):
                 raise ValueError(f"bounds={self.bounds!r}: give a number of at least 0, or {d}, one a feature.")
             bounds = Public(np.broadcast_to(bounds, (d,)).copy(), because=DECLARED)
         label_bound = None if self.label_bound is None else Public(float(self.label_bound), because=DECLARED)
-        return PublicFacts(names, bounds, label_bound)
+        return LinearFacts(names, bounds, label_bound)
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         return self._fitted_estimate().scores(self._records(X, 2, "(n, d): records, features"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.errors import CertificationError
-from .model import PublicFacts
+from .model import LinearFacts
 from .options import ModelOptions
 from .steps import SLOPES, WEIGHTS
 
@@ -28,7 +28,7 @@ class Sizes:
     gradient: int
 
 
-def units(public: PublicFacts, model: str) -> tuple[np.ndarray, int]:
+def units(public: LinearFacts, model: str) -> tuple[np.ndarray, int]:
     """Exponents of two of the units of the features (d,) and of the residual, from what is declared.
 
     A bound below 1 is less than twice its unit, so that small numbers keep their digits; others have the unit 1.
@@ -52,7 +52,7 @@ def mean_of(total: int, count: int) -> float:
     return total / (count << 2 * FRACTION_BITS)
 
 
-def sizes(public: PublicFacts, options: ModelOptions, batch: int) -> Sizes:
+def sizes(public: LinearFacts, options: ModelOptions, batch: int) -> Sizes:
     """Bits of the largest residuals and gradients in all rounds, whatever the data are within their bounds.
 
     Notes
@@ -85,7 +85,7 @@ def sizes(public: PublicFacts, options: ModelOptions, batch: int) -> Sizes:
     return Sizes(bits[0] + FRACTION_BITS + 1, bits[1] + 2 * FRACTION_BITS + 1)
 
 
-def declared_bounds(public: PublicFacts, model: str) -> tuple[np.ndarray, float]:
+def declared_bounds(public: LinearFacts, model: str) -> tuple[np.ndarray, float]:
     """Bounds of the features (d,) and of the response, which is -1 or 1 in a logistic model."""
     if public.bounds is None:
         raise CertificationError(

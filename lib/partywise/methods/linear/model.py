@@ -14,7 +14,7 @@ Numbers = Mapping[str, float | int | bool | str | None]
 
 
 @dataclass(frozen=True)
-class PublicFacts:
+class LinearFacts:
     """Public facts before any data are seen.
 
     names : of the columns of all parties, by their global numbers
@@ -39,7 +39,7 @@ class Path:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class LinearEstimate:
     """Estimate that every protocol of vertical linear models returns.
 
     coefficients : (1 + d,) of all parties together, the intercept first (0 where there is none), by the global numbers

@@ -48,13 +48,13 @@ class ModelOptions(StepOptions):
 
 @final
 @dataclass(frozen=True)
-class PooledOptions(ModelOptions):
+class LinearPooledOptions(ModelOptions):
     """Options of the reference: the same steps on all columns in one place, without privacy."""
 
 
 @final
 @dataclass(frozen=True)
-class ExactOptions:
+class LinearExactOptions:
     """The minimum of the loss itself on all columns in one place: no privacy, and no formula of Taylor.
 
     model, ridge, intercept : as of the steps; a logistic fit of separable labels needs a ridge
@@ -72,13 +72,13 @@ class ExactOptions:
 
 @final
 @dataclass(frozen=True)
-class PublishedOptions(StepOptions):
+class LinearPublishedOptions(StepOptions):
     """Options of the published method: logistic, no intercept or ridge, row-wise gradients, encryption in name only."""
 
 
 @final
 @dataclass(frozen=True)
-class CertifiedOptions(ModelOptions):
+class LinearCertifiedOptions(ModelOptions):
     """Sums over the batch alone are opened, under masks that the key holder does not know.
 
     cipher : ``paillier``, or ``sized`` (the same integers computed openly, the same bytes, for large grids)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .model import Path
-from .options import PooledOptions
+from .options import LinearPooledOptions
 
 # Share of the linear predictor and of the response in the residual: u = slope eta - weight y.  Taylor's formula of the
 # logistic loss about 0, where its gradient is 1/4 eta - 1/2 y for y of -1 and 1.
@@ -56,7 +56,7 @@ def shrinkage(d: int, ridge: float) -> np.ndarray:
 
 
 def descend(
-    X: np.ndarray, response: np.ndarray, drawn: Sequence[np.ndarray], options: PooledOptions
+    X: np.ndarray, response: np.ndarray, drawn: Sequence[np.ndarray], options: LinearPooledOptions
 ) -> tuple[np.ndarray, Path]:
     """The coefficients after a step along every batch, and on the way.
 
@@ -67,7 +67,7 @@ def descend(
         As `responses` has it.
     drawn : sequence of ndarray
         Rows of each step.
-    options : PooledOptions
+    options : LinearPooledOptions
         ``model``, ``learning_rate``, ``ridge``, ``intercept``, ``eval_freq``.
 
     Returns

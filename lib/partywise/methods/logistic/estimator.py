@@ -16,8 +16,8 @@ from ...federation.parties import lost_squares
 from ...federation.secure_streams import Randomness
 from ...models.intervals import Intervals, noise_line
 from ...models.links import Link
-from .model import Estimate, PublicFacts
-from .options import LabelSgdOptions, ObjectiveOptions, ReferenceOptions, RoundsOptions, WalrOptions
+from .model import LabelEstimate, LabelFacts
+from .options import LabelReferenceOptions, LabelSgdOptions, ObjectiveOptions, RoundsOptions, WalrOptions
 from .protocols import one_release, private_rows, reference, rounds
 
 # Of the options of the study these ask an evaluator, who is not part of a fit.
@@ -94,9 +94,9 @@ class LabelPrivateLogisticRegression(Predictor):
         "noisy_gradient": Method(RoundsOptions, rounds.fit),
         "label_sgd": Method(LabelSgdOptions, rounds.fit),
         "objective_perturbation": Method(ObjectiveOptions, private_rows.fit),
-        "non_private": Method(ReferenceOptions, reference.fit),
+        "non_private": Method(LabelReferenceOptions, reference.fit),
     }
-    _estimate = Estimate
+    _estimate = LabelEstimate
     _model_fields = ("theta", "epsilon_claimed", "noise_errors", "intervals")
     _finite = ("coef_", "intercept_")
     _model_attributes: ClassVar[Mapping[str, object]] = {"classes_": np.ndarray}
@@ -183,7 +183,7 @@ class LabelPrivateLogisticRegression(Predictor):
             party(parties[1], "active", y=labels),
         ]
         names = ("intercept", *(f"x{j}" for j in range(k - 1)))
-        public, settings = PublicFacts(n, k, names, self.from_the_data), SimpleNamespace(tau=self.tau, delta=self.delta)
+        public, settings = LabelFacts(n, k, names, self.from_the_data), SimpleNamespace(tau=self.tau, delta=self.delta)
         self._require_scale(column_labels(X) or names[1:], scaled)
         if self.public_bounds is not None:
             beyond = int(np.count_nonzero(units != scaled))

@@ -1,7 +1,7 @@
 """Public facts before a label is read, with the link and the plan, and the estimate that a fit returns.
 
-The link that a `Plan` holds is that of all that is fitted and measured with it: another one (`partywise.models.links`)
-is given to `fixed_plan` or `label_noise_plan`.
+The link that a `ReleasePlan` holds is that of all that is fitted and measured with it: another one
+(`partywise.models.links`) is given to `fixed_plan` or `label_noise_plan`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...models.links import LOGIT, Link, require_logit
 
 
 @dataclass(frozen=True)
-class PublicFacts:
+class LabelFacts:
     """Public facts before a label is read: the sizes, and which rows train.
 
     from_the_data : number of features whose range was read from the table, so that one row can rescale all others
@@ -30,7 +30,7 @@ class PublicFacts:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class ReleasePlan:
     """Plan of the release of a dot-product and of its fit; computed from public inputs only.
 
     Parameters
@@ -106,7 +106,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class LabelEstimate:
     """Estimate that every method of the study returns.
 
     theta : (k,) coefficients
@@ -124,7 +124,7 @@ class Estimate:
 
     theta: np.ndarray
     epsilon_claimed: float
-    plan: Plan | None = None
+    plan: ReleasePlan | None = None
     noisy_dot: np.ndarray | None = None
     numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
     noise_errors: np.ndarray | None = None
@@ -135,7 +135,7 @@ class Estimate:
     reason: str = ""
 
 
-class CaseSettings(Protocol):
+class LabelCase(Protocol):
     """Settings of a case: the planned ridge, and a delta in place of the study's."""
 
     @property
@@ -146,7 +146,7 @@ class CaseSettings(Protocol):
 
 Options = TypeVar("Options", covariant=True)
 # What a protocol of this package may know besides the data, by its options.
-LabelSpec = ProtocolSpec[Options, DeltaConstant, CaseSettings, PublicFacts]
+LabelSpec = ProtocolSpec[Options, DeltaConstant, LabelCase, LabelFacts]
 
 
 def labels_of(spec: LabelSpec[object]) -> int:

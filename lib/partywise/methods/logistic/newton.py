@@ -10,7 +10,7 @@ from scipy.linalg import cho_factor, cho_solve
 from ...models.links import Link
 from ...models.newton import newton
 from ...models.objective import Objective, check_features, check_vector
-from .model import Plan
+from .model import ReleasePlan
 from .noise import attainable
 from .objective import check_ridge
 
@@ -25,7 +25,7 @@ FIRST_RATE = 0.5
 ROUNDS = 60
 
 
-def fit_many(X, noisy_dots, plan: Plan, *, start: np.ndarray | None = None) -> np.ndarray:
+def fit_many(X, noisy_dots, plan: ReleasePlan, *, start: np.ndarray | None = None) -> np.ndarray:
     """Fit every noisy dot-product, shape (R, k) -> (R, k): the same optima as `newton` one by one.
 
     Parameters
@@ -34,7 +34,7 @@ def fit_many(X, noisy_dots, plan: Plan, *, start: np.ndarray | None = None) -> n
         Public features; column 0 is the intercept.
     noisy_dots : ndarray of shape (R, k)
         For example of `redraw_dot_products`.
-    plan : Plan
+    plan : ReleasePlan
         Its ridge; and its noise, which says how far a release may be off (see `attainable`).
     start : ndarray of shape (k,), optional
         Where the Hessian is factored; by default the optimum of the mean dot-product.

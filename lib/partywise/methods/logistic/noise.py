@@ -15,7 +15,7 @@ from ...models.intervals import Intervals
 from ...models.links import Link
 from ...models.objective import Objective, weighted_gram
 from ...privacy.accounting.calibration import classic_gaussian_sigma, gdp_mu
-from .model import Plan
+from .model import ReleasePlan
 from .objective import INTERCEPT
 
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -77,7 +77,7 @@ def reach(X: np.ndarray, covariance: np.ndarray) -> float:
     return max_norm(solve_triangular(lower, X.T, lower=True, check_finite=False).T) / len(X)
 
 
-def attainable(X: np.ndarray, noisy_dots: np.ndarray, plan: Plan) -> np.ndarray:
+def attainable(X: np.ndarray, noisy_dots: np.ndarray, plan: ReleasePlan) -> np.ndarray:
     """Noisy dot-products (k,) or (R, k) of a plan with a ridge, moved to where the share of positives can be.
 
     Post-processing. The intercept is next to unpenalised. Where noise takes the share of positive labels out of (0, 1),
@@ -102,14 +102,14 @@ def attainable(X: np.ndarray, noisy_dots: np.ndarray, plan: Plan) -> np.ndarray:
     return moved.reshape(np.shape(noisy_dots))
 
 
-def first_column(X: np.ndarray, plan: Plan) -> np.ndarray:
+def first_column(X: np.ndarray, plan: ReleasePlan) -> np.ndarray:
     """Covariances (k,) of the noise on the share of positives with that on all entries of the dot-product."""
     if plan.distribution == "rr":
         return rr_covariance(X[:, INTERCEPT] @ X / len(X), len(X), plan.epsilon)
     return np.zeros(X.shape[1]) if plan.covariance is None else plan.covariance[INTERCEPT]
 
 
-def coefficient_deviations(X: np.ndarray, theta: np.ndarray, plan: Plan) -> np.ndarray:
+def coefficient_deviations(X: np.ndarray, theta: np.ndarray, plan: ReleasePlan) -> np.ndarray:
     """(k,) standard deviation that the noise of one release gives each coefficient of its optimum, to first order.
 
     H^-1 Sigma H^-1 with the Hessian H at theta and the covariance Sigma of the noise: both of public features, the plan
@@ -126,7 +126,7 @@ def optimum_deviations(
     return np.sqrt(np.maximum(np.diagonal(inverse @ covariance @ inverse), 0.0))
 
 
-def released_intervals(X: np.ndarray, theta: np.ndarray, plan: Plan) -> Intervals:
+def released_intervals(X: np.ndarray, theta: np.ndarray, plan: ReleasePlan) -> Intervals:
     """Intervals of the coefficients that made the labels, from the optimum theta of one release of a plan.
 
     With the curvature H at theta, ridge included, and the curvature J of the records alone, theta + H^-1 Lambda theta
@@ -143,7 +143,7 @@ def released_intervals(X: np.ndarray, theta: np.ndarray, plan: Plan) -> Interval
 
 
 def descent_deviations(
-    X: np.ndarray, theta: np.ndarray, plan: Plan, learning_rate: float, steps: int
+    X: np.ndarray, theta: np.ndarray, plan: ReleasePlan, learning_rate: float, steps: int
 ) -> np.ndarray | None:
     """(k,) standard deviation that the noise of a plan gives each coefficient after steps of gradient descent from 0.
 
@@ -180,7 +180,7 @@ def _hessian(X: np.ndarray, theta: np.ndarray, ridge: np.ndarray, link: Link) ->
     return objective.hessian(objective.at(theta))
 
 
-def noise_covariance(X: np.ndarray, plan: Plan) -> np.ndarray:
+def noise_covariance(X: np.ndarray, plan: ReleasePlan) -> np.ndarray:
     """Covariance (k, k) of the noise of one round, zero without noise."""
     if plan.distribution == "rr":
         return rr_covariance(X.T @ X / len(X), len(X), plan.epsilon)

@@ -111,7 +111,7 @@ class ObjectiveOptions:
 
 @final
 @dataclass(frozen=True)
-class ReferenceOptions:
+class LabelReferenceOptions:
     """No privacy: the optimum of the data, or a first-order trainer on its way there.
 
     trainer : ``newton``, ``full_batch``, ``hybrid``, or ``minibatch`` (labels of the batch instead of all of them)

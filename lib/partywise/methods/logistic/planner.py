@@ -11,7 +11,7 @@ from ...core.errors import CertificationError
 from ...models.links import LOGIT, Link, require_logit
 from ...models.objective import check_features
 from ...privacy.accounting.calibration import gaussian_epsilon
-from .model import Plan
+from .model import ReleasePlan
 from .noise import certified_mu, gaussian_deviation, gaussian_shapes, max_norm, rr_covariance
 from .objective import check_intercept, check_ridge, ridge_vector
 from .options import LARGEST_EPSILON, SMALLEST_EPSILON
@@ -37,7 +37,7 @@ def plan_label_dp(
     features_public: bool = True,
     intercept: bool = True,
     link: Link = LOGIT,
-) -> Plan:
+) -> ReleasePlan:
     """Choose distribution and shape of the noise and ridge by the predicted excess risk.
 
     Parameters
@@ -65,7 +65,7 @@ def plan_label_dp(
 
     Returns
     -------
-    Plan
+    ReleasePlan
         Deterministic in its arguments.
 
     Raises
@@ -124,7 +124,7 @@ def fixed_plan(
     features_public: bool = True,
     intercept: bool = True,
     link: Link = LOGIT,
-) -> Plan:
+) -> ReleasePlan:
     """Independent noise by a formula, and a fixed ridge: the published release and its variants.
 
     Parameters
@@ -172,7 +172,7 @@ def fixed_plan(
     if isinstance(ridge, str):
         _one_of("ridge", ridge, ("fixed",))
         ridge = deviation * math.sqrt(k) / radius
-    return Plan(
+    return ReleasePlan(
         distribution=distribution,
         covariance=covariance,
         ridge=check_ridge(ridge, k, intercept),
@@ -199,7 +199,7 @@ def label_noise_plan(
     features_public: bool = True,
     intercept: bool = True,
     link: Link = LOGIT,
-) -> Plan:
+) -> ReleasePlan:
     """Plan of ``rounds`` noisy dot-products that together cost (epsilon, delta) for one label, or a group of them.
 
     Parameters
@@ -221,7 +221,7 @@ def label_noise_plan(
 
     Returns
     -------
-    Plan
+    ReleasePlan
         Without ridge; ``covariance`` and ``mu`` are those of one round.
     """
     X = public_features(X, features_public, intercept=intercept)
@@ -241,7 +241,7 @@ def label_noise_plan(
         mu, certified = 1.0 / _sampled_sigma(target, delta, rate, rounds), target
     deviation = sensitivity / mu
     covariance = deviation**2 * np.eye(k) if deviation > 0 else None
-    return Plan(
+    return ReleasePlan(
         distribution="gaussian",
         covariance=covariance,
         ridge=np.zeros(k),
@@ -301,7 +301,7 @@ def public_features(X, features_public: bool, *, unit_box: bool = False, interce
     return X
 
 
-def _best(expected: Expectation, candidates, **fields) -> Plan:
+def _best(expected: Expectation, candidates, **fields) -> ReleasePlan:
     """The best pair of a candidate (covariance and the fields that go with it) and a ridge of the grid."""
     strengths = RIDGE_STEPS * expected.ridge
     table = predicted_excess(expected, [covariance for covariance, _ in candidates], strengths)
@@ -310,7 +310,7 @@ def _best(expected: Expectation, candidates, **fields) -> Plan:
     noise_covariance = covariance if candidate_fields["distribution"] == "gaussian" and np.any(covariance) else None
     ridge = ridge_vector(float(strengths[column]), len(covariance), expected.intercept)
     excess = float(table[row, column])
-    return Plan(
+    return ReleasePlan(
         covariance=noise_covariance,
         ridge=ridge,
         predicted_excess=excess,

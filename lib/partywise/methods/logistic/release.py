@@ -19,7 +19,7 @@ from ...privacy.mechanisms.randomized_response import RandomizedResponse
 from ...privacy.mechanisms.release import Release, Terms, charge_and_draw, ratio
 from ...privacy.statistics.records import entries
 from ...privacy.statistics.whole import Whole, whole
-from .model import Plan
+from .model import ReleasePlan
 from .noise import max_norm
 
 # A plan made for these very features agrees with them to rounding; anything further off was made for others.
@@ -33,7 +33,7 @@ CHUNK = 4_000_000
 def release_dot_product(
     X,
     y,
-    plan: Plan,
+    plan: ReleasePlan,
     rng: np.random.Generator,
     *,
     owner: str = "unnamed",
@@ -48,7 +48,7 @@ def release_dot_product(
         The public features the plan was made for.
     y : ndarray of shape (N,)
         Labels in {0, 1}.
-    plan : Plan
+    plan : ReleasePlan
         Distribution, covariance and rounds.
     rng : numpy.random.Generator
     owner : str
@@ -115,7 +115,7 @@ class WholeRows:
     longest: float
 
     @classmethod
-    def of(cls, X: np.ndarray, plan: Plan) -> WholeRows:
+    def of(cls, X: np.ndarray, plan: ReleasePlan) -> WholeRows:
         """The rows of a plan; `CertificationError` if it was made for other features."""
         root, rows = None, X
         # Rounds of samples have independent noise, which is planned for their own rate.
@@ -149,7 +149,7 @@ class WholeRows:
         return value if self.root is None else value @ self.root.T
 
 
-def redraw_dot_products(X, y, plan: Plan, draws: int, rng: np.random.Generator) -> np.ndarray:
+def redraw_dot_products(X, y, plan: ReleasePlan, draws: int, rng: np.random.Generator) -> np.ndarray:
     """Independent what-if releases for the experimenter, shape (draws, k): never sent, so nothing is charged.
 
     Gaussian noise is drawn in floating point.
@@ -181,7 +181,9 @@ def _require_same_features(mu: float, planned: float) -> None:
         )
 
 
-def _sampled_rounds(rows: WholeRows, y: np.ndarray, plan: Plan, rng: RandomSource, owner: str, terms: Terms) -> Release:
+def _sampled_rounds(
+    rows: WholeRows, y: np.ndarray, plan: ReleasePlan, rng: RandomSource, owner: str, terms: Terms
+) -> Release:
     """Noisy label sums of Poisson samples, scaled to v, shape (rounds, k); who is in a sample stays secret."""
     bounded, positive = rows.whole(np.zeros(rows.steps.shape[1]), rate=plan.rate), np.flatnonzero(y)
     mu = plan.mu or math.inf

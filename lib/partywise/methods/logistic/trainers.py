@@ -14,7 +14,7 @@ import numpy as np
 from ...models.links import LOGIT, Link
 from ...models.newton import TOLERANCE, newton, no_minimiser
 from ...models.objective import Objective, Point, check_features, check_labels, check_vector
-from .model import Plan
+from .model import ReleasePlan
 from .noise import attainable
 from .objective import check_intercept, check_ridge
 from .zonotope import LP_ROWS, boundedness, minimiser_status
@@ -49,7 +49,7 @@ class WalrFit:
 def fit_walr(
     X,
     noisy_dot,
-    plan: Plan,
+    plan: ReleasePlan,
     solver: str = "newton",
     *,
     rng: np.random.Generator | None = None,
@@ -67,7 +67,7 @@ def fit_walr(
         Public features; column 0 is the intercept, unless the plan was made with ``intercept=False``.
     noisy_dot : ndarray of shape (k,)
         Value of `release_dot_product`.
-    plan : Plan
+    plan : ReleasePlan
         Its ridge; and its noise, which says how far the release may be off (see `attainable`).
     solver : {"newton", "hybrid", "full_batch"}
         The exact optimum, or the published gradient descents.
@@ -116,7 +116,7 @@ def fit_walr(
     return _first_order_fit(objective, theta, steps, tolerance)
 
 
-def planned_objective(X, noisy_dot, plan: Plan) -> Objective:
+def planned_objective(X, noisy_dot, plan: ReleasePlan) -> Objective:
     """Objective of a plan; with a ridge, the release is moved to where labels can put it (see `attainable`)."""
     X = check_features(X)
     check_intercept(X, plan.intercept)

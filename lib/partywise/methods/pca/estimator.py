@@ -20,7 +20,7 @@ from ...federation.roles import ANALYST
 from ...federation.secure_streams import Randomness
 from .components import shares, standardise
 from .inference import correlation_of, pvalues, variance_inflation
-from .model import PublicFacts
+from .model import PcaFacts
 from .options import BlockSvdOptions, CorrelationOptions
 from .protocols import block_svd, correlation
 
@@ -162,7 +162,7 @@ class VerticalPCA(Transformer):
         blocks, groups, column_names = blocks_of(X, self._division(parties), ids, names)
         p = len(column_names)
         owners = held_by(blocks, groups, ids)
-        public = PublicFacts(column_names, ids is None)
+        public = PcaFacts(column_names, ids is None)
         estimate = self._simulate(owners, len(blocks[0]), rng, public=public, settings=SimpleNamespace())
         self._forget()
         self._keep_names(X, names)

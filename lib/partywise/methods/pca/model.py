@@ -9,7 +9,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Estimate:
+class PcaEstimate:
     """Correlations and principal components of columns that several parties hold.
 
     matrix : (p, p) correlation or covariance matrix, by the global numbers of the columns, as the protocol reports it
@@ -34,7 +34,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class PublicFacts:
+class PcaFacts:
     """Public facts before any data are seen, where only columns are read.
 
     names : of the columns of all parties, by their global numbers

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.special import chdtrc, ndtri
 
 from ...core.randomness import stream
-from .curves import LARGEST_HAZARD, Curve, hazards
+from .curves import LARGEST_HAZARD, SurvivalCurve, hazards
 from .exact import StepCurve
-from .tables import Table
+from .tables import CellTable
 
 DRAWS = 2000
 # Address of the draws of largest deviations, which read no data.
@@ -41,7 +41,7 @@ class Band:
         return Band(self.lower[following], np.append(1.0, self.upper)[np.searchsorted(edges, times, side="right") - 1])
 
 
-def log_survival_covariance(table: Table, *, noise: bool = True) -> np.ndarray:
+def log_survival_covariance(table: CellTable, *, noise: bool = True) -> np.ndarray:
     """Covariance (J, J) of log S at the edges after the first, by the delta method over cells, of a single group.
 
     The multinomial of n records, and the noise of the released cells unless ``noise`` is False.
@@ -65,7 +65,7 @@ def log_survival_covariance(table: Table, *, noise: bool = True) -> np.ndarray:
     return covariance + (table.sd**2 + ROUNDING_VARIANCE) * gradient @ gradient.T
 
 
-def pointwise(curve: Curve, covariance: np.ndarray, level: float = 0.95) -> Band:
+def pointwise(curve: SurvivalCurve, covariance: np.ndarray, level: float = 0.95) -> Band:
     """Intervals of which each holds the true survival at its edge with probability ``level``."""
     return _log_log(curve.survival[1:], _errors(covariance), float(ndtri((1 + level) / 2)))
 
@@ -138,7 +138,7 @@ def public_draws(edges: int) -> np.ndarray:
     return stream(DEVIATIONS, "largest deviations").standard_normal((DRAWS, edges))
 
 
-def simultaneous(curve: Curve, covariance: np.ndarray, draws: np.ndarray, level: float = 0.95) -> Band:
+def simultaneous(curve: SurvivalCurve, covariance: np.ndarray, draws: np.ndarray, level: float = 0.95) -> Band:
     """A band that holds the true survival at all edges with probability ``level``: largest deviations are drawn.
 
     draws : (m, J) standard normal numbers, from which they are made
@@ -173,7 +173,9 @@ def _log_log(survival: np.ndarray, se: np.ndarray, factor: float) -> Band:
     return Band(lower, np.where(whole, 1.0, survival ** (1 / spread)))
 
 
-def released_bands(table: Table, curves: Sequence[Curve], *, together: bool, noise: bool = True) -> list[Band]:
+def released_bands(
+    table: CellTable, curves: Sequence[SurvivalCurve], *, together: bool, noise: bool = True
+) -> list[Band]:
     """Return pointwise intervals or a simultaneous band per group, from released values alone.
 
     noise : whether the noise of privacy is counted

@@ -8,20 +8,20 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from .exact import reach_half
-from .tables import Table
+from .tables import CellTable
 
 # Between which hazards of a bin and which survival a released table is kept.
 LARGEST_HAZARD = 0.99
 LEAST_SURVIVAL = 1e-6
 
 
-def hazards(table: Table) -> np.ndarray:
+def hazards(table: CellTable) -> np.ndarray:
     """Hazards h (J,) of a single group: events over records at risk."""
     return np.clip(table.events[0] / table.at_risk[0], -LARGEST_HAZARD, LARGEST_HAZARD)
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class SurvivalCurve:
     """Survival at edges (J + 1,), from 1 on; its logarithm is linear between them.
 
     determined_bins : edges after the first up to which the released numbers at risk stand out of their noise
@@ -103,16 +103,16 @@ class _Pieces:
     by_after: np.ndarray
 
 
-def survival_curve(table: Table) -> Curve:
+def survival_curve(table: CellTable) -> SurvivalCurve:
     """Kaplan-Meier of a single group from its released table, made to fall by isotonic regression.
 
     Single hazards are not cut off at 0: the bias would add up over bins.
     """
     raw = np.concatenate([[1.0], np.cumprod(1 - hazards(table))])
     falling = isotonic_regression(raw, increasing=False).x
-    return Curve(table.edges, np.clip(falling, LEAST_SURVIVAL, 1.0), table.determined_bins)
+    return SurvivalCurve(table.edges, np.clip(falling, LEAST_SURVIVAL, 1.0), table.determined_bins)
 
 
-def survival_curves(table: Table) -> tuple[Curve, ...]:
+def survival_curves(table: CellTable) -> tuple[SurvivalCurve, ...]:
     """Kaplan-Meier of every group."""
     return tuple(survival_curve(table.group(group)) for group in range(len(table.cells)))

@@ -19,20 +19,20 @@ from ...federation.secure_streams import Randomness
 from ...models.intervals import CONDITION, NOT_COMPUTED, Intervals
 from .bands import Band, MeanComparison, compare_means, step_intervals
 from .certified.scores import survival
-from .curves import Curve, survival_curves
+from .curves import SurvivalCurve, survival_curves
 from .exact import RankTest, StepCurve
-from .model import Estimate, PublicFacts
+from .model import SurvivalEstimate, SurvivalFacts
 from .options import (
+    CoxNoisyGradientOptions,
     EncryptedHistogramOptions,
     GradientOptions,
     NoisedTimesOptions,
-    NoisyGradientOptions,
     OneReleaseOptions,
     PiecewiseOptions,
-    ReferenceOptions,
     RiskSetsOptions,
     ScoresOptions,
-    TableOptions,
+    SurvivalReferenceOptions,
+    SurvivalTableOptions,
     refuse_not_offered,
 )
 from .protocols import (
@@ -54,8 +54,8 @@ class SurvivalEstimator(Estimator):
     """Common base of both estimators: records with a duration and an event, divided among clients."""
 
     unit = "row"
-    _estimate = Estimate
-    estimate_: Estimate
+    _estimate = SurvivalEstimate
+    estimate_: SurvivalEstimate
     horizon: float | None
 
     def __sklearn_tags__(self) -> NoReturn:
@@ -70,7 +70,7 @@ class SurvivalEstimator(Estimator):
         group: np.ndarray,
         parties: int | Sequence[Sequence[int]] | None,
         rng: Randomness | None,
-        facts: PublicFacts,
+        facts: SurvivalFacts,
         clips: Mapping[str, tuple[int, int, float]] | None = None,
     ) -> None:
         times, events = checked_follow_up(durations, event_observed)
@@ -185,8 +185,8 @@ class FederatedKaplanMeier(SurvivalEstimator):
     """
 
     methods: ClassVar[Mapping[str, Method]] = {
-        "table": Method(TableOptions, table.fit, ("server",), "server"),
-        "reference": Method(ReferenceOptions, reference.fit, ("server",)),
+        "table": Method(SurvivalTableOptions, table.fit, ("server",), "server"),
+        "reference": Method(SurvivalReferenceOptions, reference.fit, ("server",)),
         "piecewise": Method(PiecewiseOptions, piecewise.fit, ("server",)),
         "risk_sets": Method(RiskSetsOptions, risk_sets.fit, ("server",)),
         "noised_times": Method(NoisedTimesOptions, noised_times.fit, ("server",)),
@@ -264,7 +264,7 @@ class FederatedKaplanMeier(SurvivalEstimator):
             raise ValueError("group and groups go together: give the public groups, and the group of each record.")
         codes = np.zeros(n, dtype=int) if group is None else _codes(vector("group", group, n), known)
         edges = () if self.edges is None else tuple(map(float, self.edges))
-        facts = PublicFacts(records=n, horizon=horizon, groups=len(known), edges=edges)
+        facts = SurvivalFacts(records=n, horizon=horizon, groups=len(known), edges=edges)
         self._fit(durations, event_observed, np.zeros((n, 0)), codes, parties, rng, facts)
         self.n_features_in_ = 0
         self._derive()
@@ -275,7 +275,9 @@ class FederatedKaplanMeier(SurvivalEstimator):
         """Judge whether anything that was released of each group stands out of its noise."""
         names = ("all",) if self.groups is None or not len(self.groups) else tuple(self.groups)
         curves = zip(names, self.estimate_.curves, strict=True)
-        unknown = [str(name) for name, curve in curves if isinstance(curve, Curve) and not curve.determined_bins]
+        unknown = [
+            str(name) for name, curve in curves if isinstance(curve, SurvivalCurve) and not curve.determined_bins
+        ]
         if not unknown:
             return OK
         return Verdict(
@@ -294,7 +296,7 @@ class FederatedKaplanMeier(SurvivalEstimator):
         # Bins and noisy times of published protocols go on beyond what anybody asks for.
         estimate = replace(estimate, curves=curves)
         first = estimate.curves[0]
-        self.timeline = first.edges if isinstance(first, Curve) else first.times
+        self.timeline = first.edges if isinstance(first, SurvivalCurve) else first.times
         self.survival_function_ = np.stack([curve.at(self.timeline) for curve in estimate.curves])
         with np.errstate(divide="ignore"):
             self.cumulative_hazard_ = -np.log(self.survival_function_)
@@ -470,10 +472,10 @@ class FederatedCox(SurvivalEstimator):
         "gradient": Method(GradientOptions, gradient.fit, ("server",), "server"),
         "moments": Method(OneReleaseOptions, moments.fit, ("server",), "server"),
         "cells": Method(OneReleaseOptions, cells.fit, ("server",), "server"),
-        "reference": Method(ReferenceOptions, reference.fit, ("server",), "server"),
+        "reference": Method(SurvivalReferenceOptions, reference.fit, ("server",), "server"),
         "piecewise": Method(PiecewiseOptions, piecewise.fit, ("server",), "server"),
         "risk_sets": Method(RiskSetsOptions, risk_sets.fit, ("server",), "server"),
-        "noisy_gradient": Method(NoisyGradientOptions, noisy_gradient.fit, ("server",), "server", published=True),
+        "noisy_gradient": Method(CoxNoisyGradientOptions, noisy_gradient.fit, ("server",), "server", published=True),
     }
     _model_fields = ("epsilon_claimed", "clients", "coefficients", "covariance", "model", "terms")
     _finite = ("params_",)
@@ -544,7 +546,7 @@ class FederatedCox(SurvivalEstimator):
         bounds = centre, half_width, radius
         scaled, clips = (X, {}) if self.centre is None else (scale(X, *bounds), clipped_counts(X, *bounds))
         names = column_labels(frame) or tuple(f"x{j}" for j in range(p))
-        facts = PublicFacts(records=n, horizon=horizon, covariates=p, radius=radius, names=names)
+        facts = SurvivalFacts(records=n, horizon=horizon, covariates=p, radius=radius, names=names)
         self._fit(durations, event_observed, scaled, np.zeros(n, dtype=int), parties, rng, facts, clips)
         self.n_features_in_ = p
         self._keep_names(frame)
@@ -687,7 +689,7 @@ class FederatedCox(SurvivalEstimator):
         >>> model.fit(X, durations).predict_survival_function([[0.0]], [1.0]).round(1)  # exp(-0.5) = 0.6
         array([[0.6]])
         """
-        estimate: Estimate = self._fitted_estimate()
+        estimate: SurvivalEstimate = self._fitted_estimate()
         if estimate.model is None or estimate.terms is None:
             raise ValueError(f"protocol={self.protocol!r} released no baseline: fit with protocol='scores'.")
         return survival(estimate.model, self._scale_records(X), self._times_of_follow_up(times), estimate.terms)

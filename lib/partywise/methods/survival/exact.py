@@ -16,7 +16,7 @@ from scipy.special import chdtrc
 
 from ...models.newton_step import GOING, Ascent
 from ...models.standardise import Scaling, scaling_of
-from .records import Records
+from .records import SurvivalRecords
 
 Ties = Literal["efron", "breslow"]
 # Evaluations of the likelihood; what a Newton step must promise to gain, as a share of the log likelihood.
@@ -41,19 +41,19 @@ class EventTable:
         return EventTable(self.times, self.at_risk + other.at_risk, self.events + other.events)
 
 
-def event_times(records: Records) -> np.ndarray:
+def event_times(records: SurvivalRecords) -> np.ndarray:
     """Distinct times of events (U,), increasing."""
     return np.unique(records.times[records.events])
 
 
-def event_table(records: Records, times: np.ndarray) -> EventTable:
+def event_table(records: SurvivalRecords, times: np.ndarray) -> EventTable:
     """Records at risk and events at given times (U,), increasing, which hold all event times of the records."""
     at_risk = len(records) - np.searchsorted(np.sort(records.times), times, side="left")
     events = np.bincount(np.searchsorted(times, records.times[records.events]), minlength=len(times))
     return EventTable(times, at_risk, events)
 
 
-def events_of(records: Records) -> EventTable:
+def events_of(records: SurvivalRecords) -> EventTable:
     """The table of records at their own event times."""
     return event_table(records, event_times(records))
 
@@ -176,7 +176,7 @@ class WeightedSums:
 
 # Trial coefficients may leave no finite sums: the steps look at what comes out.
 @np.errstate(over="ignore", invalid="ignore")
-def _powers(records: Records, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _powers(records: SurvivalRecords, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weights w (n,), and w (1, z, z z' flattened) as one matrix (n, 1 + p + p p)."""
     z = records.covariates
     weights = np.exp(z @ coefficients)
@@ -190,7 +190,7 @@ def _three_parts(sums: np.ndarray, p: int) -> WeightedSums:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def risk_sums(records: Records, times: np.ndarray, coefficients: np.ndarray) -> WeightedSums:
+def risk_sums(records: SurvivalRecords, times: np.ndarray, coefficients: np.ndarray) -> WeightedSums:
     """Sums over the records that are followed to each time (U,) or longer."""
     order = np.argsort(records.times, kind="stable")
     powers = _powers(records, coefficients)[1][order]
@@ -199,7 +199,7 @@ def risk_sums(records: Records, times: np.ndarray, coefficients: np.ndarray) -> 
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def tied_sums(records: Records, times: np.ndarray, coefficients: np.ndarray) -> WeightedSums:
+def tied_sums(records: SurvivalRecords, times: np.ndarray, coefficients: np.ndarray) -> WeightedSums:
     """Sums over the records whose event came at each time (U,)."""
     powers = _powers(records, coefficients)[1][records.events]
     sums = np.zeros((len(times), powers.shape[1]))
@@ -213,7 +213,7 @@ def exposure_times(times: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def exposure_sums(records: Records, edges: np.ndarray, coefficients: np.ndarray) -> WeightedSums:
+def exposure_sums(records: SurvivalRecords, edges: np.ndarray, coefficients: np.ndarray) -> WeightedSums:
     """Sums over records weighted by their exposure in each of the bins between edges (B + 1,)."""
     return _three_parts(exposure_times(records.times, edges).T @ _powers(records, coefficients)[1], len(coefficients))
 
@@ -351,7 +351,7 @@ def maximise(likelihood: Callable[[np.ndarray], Likelihood], start: Ascent, name
     return CoxFit(ascent.beta, np.linalg.inv(ascent.matrix), -ascent.value / 2, ascent.evaluations - 1)
 
 
-def cox(records: Records, ties: Ties = "efron", names: Sequence[str] = ()) -> CoxFit:
+def cox(records: SurvivalRecords, ties: Ties = "efron", names: Sequence[str] = ()) -> CoxFit:
     """Cox regression of all records together (Cox 1972).
 
     The likelihood depends on neither centres nor scales of the covariates, so that these are taken out first.

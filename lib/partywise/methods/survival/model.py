@@ -10,15 +10,15 @@ import numpy as np
 from scipy.special import ndtri
 
 from .bands import Band, delta_error, log_survival_covariance, median_interval, released_bands
-from .certified.scores import Model, Terms
-from .curves import Curve
+from .certified.scores import HazardModel, ScoreTerms
+from .curves import SurvivalCurve
 from .exact import RankTest, StepCurve
 from .records import round_times
-from .tables import Table, equal_edges
+from .tables import CellTable, equal_edges
 
 
 @dataclass(frozen=True, eq=False)
-class PublicFacts:
+class SurvivalFacts:
     """Facts that everyone knows before data are seen.
 
     records : n, of all clients together
@@ -93,7 +93,7 @@ Numbers: TypeAlias = dict[str, float | int | bool | str | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class SurvivalEstimate:
     """Result of every protocol of survival analysis; fields that a protocol lacks are None.
 
     epsilon_claimed : the target of private protocols; nan where the source claims no number
@@ -112,14 +112,14 @@ class Estimate:
 
     epsilon_claimed: float = float("nan")
     clients: int = 1
-    curves: tuple[Curve | StepCurve, ...] = ()
-    table: Table | None = None
+    curves: tuple[SurvivalCurve | StepCurve, ...] = ()
+    table: CellTable | None = None
     log_rank: RankTest | None = None
     coefficients: np.ndarray | None = None
     covariance: np.ndarray | None = None
     path: np.ndarray | None = None
-    model: Model | None = None
-    terms: Terms | None = None
+    model: HazardModel | None = None
+    terms: ScoreTerms | None = None
     propensity: np.ndarray | None = None
     numbers: Numbers = field(default_factory=dict)
     status: str = "ok"
@@ -143,7 +143,7 @@ class Estimate:
 
     def median_errors(self) -> np.ndarray:
         """Standard errors (A,) of the medians of released curves; nan of exact ones, and where there is no median."""
-        gradients = [curve.median_gradient if isinstance(curve, Curve) else None for curve in self.curves]
+        gradients = [curve.median_gradient if isinstance(curve, SurvivalCurve) else None for curve in self.curves]
         return np.array([self._error_of(group, gradient) for group, gradient in enumerate(gradients)])
 
     def median_intervals(self, level: float = 0.95) -> np.ndarray:
@@ -167,5 +167,5 @@ class Estimate:
         """Return 95 % intervals per released curve, or its band for all times together; none without a table."""
         if self.table is None:
             return []
-        curves = [curve for curve in self.curves if isinstance(curve, Curve)]
+        curves = [curve for curve in self.curves if isinstance(curve, SurvivalCurve)]
         return released_bands(self.table, curves, together=together, noise=noise)

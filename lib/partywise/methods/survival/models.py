@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .records import Records
+from .records import SurvivalRecords
 
 # Coefficients of the six covariates; moderate effects are half of them.
 STRONG = (0.5, -0.4, 0.3, 0.0, 0.6, -0.3)
@@ -47,7 +47,7 @@ class Weibull:
         p = len(self.coefficients)
         return np.where(np.arange(p) < p // 2, REACH, 0.5)
 
-    def draw(self, n: int, rng: np.random.Generator) -> Records:
+    def draw(self, n: int, rng: np.random.Generator) -> SurvivalRecords:
         """n records with raw covariates; those of a block are neighbours."""
         p = len(self.coefficients)
         common, individual = rng.standard_normal((n, 1)), rng.standard_normal((n, p))
@@ -61,7 +61,7 @@ class Weibull:
         event = (rng.exponential(size=n) / (blocks * np.exp(predictor))) ** (1 / self.shape)
         censored = rng.exponential(self.censoring, size=n)
         times = np.minimum(np.minimum(event, censored), self.horizon)
-        return Records(times, (event <= censored) & (event <= self.horizon), covariates, groups)
+        return SurvivalRecords(times, (event <= censored) & (event <= self.horizon), covariates, groups)
 
     def survival(self, times: np.ndarray, group: int = 0) -> np.ndarray:
         """True survival (m,) of a group without covariates at times (m,), the mean over blocks."""

@@ -81,7 +81,7 @@ def require_public_size(options: NoisyOptions, what: str) -> None:
 
 @final
 @dataclass(frozen=True)
-class TableOptions(NoisyOptions):
+class SurvivalTableOptions(NoisyOptions):
     """One noisy table of cells: curves, bands, restricted means and the log-rank test.
 
     bins : of equal width; None: so many as public numbers recommend
@@ -165,7 +165,7 @@ class OneReleaseOptions(NoisyOptions):
 
 @final
 @dataclass(frozen=True)
-class ReferenceOptions(CheckedFields):
+class SurvivalReferenceOptions(CheckedFields):
     """All records together, in the clear: Kaplan-Meier, log-rank test and Cox regression.
 
     ties : by Efron or by Breslow
@@ -204,7 +204,7 @@ class PiecewiseOptions(CheckedFields):
 
 @final
 @dataclass(frozen=True)
-class NoisyGradientOptions(CheckedFields):
+class CoxNoisyGradientOptions(CheckedFields):
     """FDPCox: Cox regression by noisy gradient steps.
 
     variant : ``interactive``, clients send noisy gradients of their own partial likelihoods; ``federated``, from a new

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from .exact import RankTest
-from .tables import Table
+from .tables import CellTable
 
 
-def noisy_log_rank(table: Table, *, noise: bool = True) -> RankTest | None:
+def noisy_log_rank(table: CellTable, *, noise: bool = True) -> RankTest | None:
     """Log-rank test of groups 0 and 1 of a table (2, 2 J + 1); None where no bin stands out of its noise.
 
     Only the bins up to the last whose smaller group at risk stands out of its noise take part.  The variance is that

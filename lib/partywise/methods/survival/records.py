@@ -17,7 +17,7 @@ DIGITS = 9
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
+class SurvivalRecords:
     """n records.
 
     times : (n,) follow-up, at least 0, in the unit of the horizon
@@ -46,16 +46,18 @@ class Records:
     def __len__(self) -> int:
         return len(self.times)
 
-    def until(self, horizon: float) -> Records:
+    def until(self, horizon: float) -> SurvivalRecords:
         """Return the records followed up to the horizon at most: later events are not observed."""
         times = round_times(self.times, horizon)
-        return Records(np.minimum(times, horizon), self.events & (times <= horizon), self.covariates, self.groups)
+        return SurvivalRecords(
+            np.minimum(times, horizon), self.events & (times <= horizon), self.covariates, self.groups
+        )
 
-    def take(self, rows: np.ndarray | slice) -> Records:
+    def take(self, rows: np.ndarray | slice) -> SurvivalRecords:
         """Some of the records, by their numbers or a mask."""
-        return Records(self.times[rows], self.events[rows], self.covariates[rows], self.groups[rows])
+        return SurvivalRecords(self.times[rows], self.events[rows], self.covariates[rows], self.groups[rows])
 
-    def of_group(self, group: int) -> Records:
+    def of_group(self, group: int) -> SurvivalRecords:
         """The records of one group."""
         return self.take(self.groups == group)
 
@@ -76,9 +78,9 @@ def round_times(times: np.ndarray, horizon: float) -> np.ndarray:
     return np.where(rounded == np.round(horizon, decimals), horizon, rounded)
 
 
-def pool(parts: Sequence[Records]) -> Records:
+def pool(parts: Sequence[SurvivalRecords]) -> SurvivalRecords:
     """The records of several clients, in their order."""
-    return Records(
+    return SurvivalRecords(
         np.concatenate([part.times for part in parts]),
         np.concatenate([part.events for part in parts]),
         np.concatenate([part.covariates for part in parts]),

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from .exact import bins_of
-from .records import Records, round_times
+from .records import SurvivalRecords, round_times
 
 Relation = Literal["replace_one", "add_remove"]
 # Bins that the rule may choose.
@@ -36,14 +36,14 @@ def chosen_bins(records: int, mu: float, noise_factor: float = 1.0) -> int:
     return int(np.clip(np.rint((records * mu / (4 * np.sqrt(2 * noise_factor))) ** (2 / 3)), FEWEST, MOST))
 
 
-def cells_of(records: Records, edges: np.ndarray) -> np.ndarray:
+def cells_of(records: SurvivalRecords, edges: np.ndarray) -> np.ndarray:
     """Cell (n,) of each record: bin of its event, J + bin of its censoring, or 2 J where it is followed to the end."""
     bins, records = len(edges) - 1, records.until(edges[-1])
     followed = (records.times == edges[-1]) & ~records.events
     return np.where(followed, 2 * bins, bins_of(records.times, edges) + bins * ~records.events)
 
 
-def cell_counts(records: Records, edges: np.ndarray, groups: int = 1) -> np.ndarray:
+def cell_counts(records: SurvivalRecords, edges: np.ndarray, groups: int = 1) -> np.ndarray:
     """Counts (A, 2 J + 1): events by bin, censored records by bin, and those still followed at the last edge."""
     size = 2 * len(edges) - 1
     cells = records.groups * size + cells_of(records, edges)
@@ -51,7 +51,7 @@ def cell_counts(records: Records, edges: np.ndarray, groups: int = 1) -> np.ndar
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class CellTable:
     """Released counts of cells, after the correction of their sum where n is public.
 
     cells : (A, 2 J + 1) noisy counts; edges : (J + 1,)
@@ -76,9 +76,9 @@ class Table:
             return float(self.records)
         return max(float(np.maximum(self.cells, 0).sum()), 1.0)
 
-    def group(self, group: int) -> Table:
+    def group(self, group: int) -> CellTable:
         """The table of one group, whose size is not public among several."""
-        return Table(self.cells[[group]], self.edges, self.sd, self.records if len(self.cells) == 1 else None)
+        return CellTable(self.cells[[group]], self.edges, self.sd, self.records if len(self.cells) == 1 else None)
 
     @property
     def events(self) -> np.ndarray:
@@ -113,14 +113,14 @@ class Table:
         return int(np.flatnonzero(clear)[-1]) + 1 if clear.any() else 0
 
 
-def correct_sum(cells: np.ndarray, edges: np.ndarray, sd: float, records: int | None) -> Table:
+def correct_sum(cells: np.ndarray, edges: np.ndarray, sd: float, records: int | None) -> CellTable:
     """The table of released counts: where n is public, what their sum lacks is shared among all cells."""
     noisy = np.asarray(cells, float)
     if records is not None:
         noisy = noisy + (records - noisy.sum()) / noisy.size
-    return Table(noisy, edges, sd, records)
+    return CellTable(noisy, edges, sd, records)
 
 
-def merge(table: Table, count: int) -> tuple[np.ndarray, np.ndarray]:
+def merge(table: CellTable, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Events and censored records (J / count,) of a single group, summed over ``count`` neighbouring bins."""
     return table.events[0].reshape(-1, count).sum(axis=1), table.censorings[0].reshape(-1, count).sum(axis=1)

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .model import LEAF, Ensemble, Table, Tree
+from .model import LEAF, Ensemble, StepFunction, Tree
 
 ImportanceType = Literal["gain", "split"]
 REMEDY = "it was made without; fit the model again"
@@ -98,7 +98,7 @@ def _mean_leaf(tree: Tree, points: np.ndarray, place: Mapping[int, int]) -> np.n
     return tree.value[leaves] @ reached[leaves]
 
 
-def _mean_value(table: Table) -> float:
+def _mean_value(table: StepFunction) -> float:
     if table.cover is None:
         raise ValueError(f"the table of column {table.feature} has no covers: {REMEDY}.")
     values, weights = table.values, np.maximum(table.cover, 0.0)

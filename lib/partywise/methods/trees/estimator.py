@@ -23,15 +23,15 @@ from ...models.links import LOGIT
 from ...models.losses import class_probabilities
 from ...privacy.accounted_values import Public
 from .effects import ImportanceType, PartialDependence, checked_grid, dependence, grid_of, importances
-from .model import Column, Estimate, PublicFacts, check_ensemble
+from .model import TreeColumn, TreeEstimate, TreeFacts, check_ensemble
 from .options import (
     ActiveOnlyOptions,
     GatheringOptions,
     LocalTablesOptions,
-    PooledOptions,
     ScatteringOptions,
     TablesOptions,
     TreeOptions,
+    TreePooledOptions,
     require_classes,
     require_start,
 )
@@ -118,10 +118,10 @@ class VerticalBoosting(Predictor):
         "local_tables": Method(LocalTablesOptions, local_tables.fit, (DEALER,), "active"),
         "feature_gathering": Method(GatheringOptions, feature_gathering.fit, (DEALER,)),
         "label_scattering": Method(ScatteringOptions, label_scattering.fit, (DEALER,)),
-        "pooled": Method(PooledOptions, pooled.fit, holder="active"),
+        "pooled": Method(TreePooledOptions, pooled.fit, holder="active"),
         "active_only": Method(ActiveOnlyOptions, active_only.fit, holder="active"),
     }
-    _estimate = Estimate
+    _estimate = TreeEstimate
     _model_fields = ("ensemble", "epsilon_claimed")
     _model_attributes: ClassVar[Mapping[str, object]] = {"classes_": np.ndarray}
     _without_holder = "thresholds of its columns stay with every passive party; take a protocol of tables"
@@ -229,7 +229,7 @@ class VerticalBoosting(Predictor):
         owners = held_columns(features, response, groups, 0 if active == "first" else len(groups) - 1)
         classes = len(self.classes_) if self._kind == "classifier" else 2
         require_start(self._options(), self.loss, classes)
-        public = PublicFacts(self._columns(d), self.loss, classes, self._response_bounds())
+        public = TreeFacts(self._columns(d), self.loss, classes, self._response_bounds())
         missing = self._missing(
             features, [column for party in owners if party.role == "passive" for column in party.columns]
         )
@@ -240,7 +240,7 @@ class VerticalBoosting(Predictor):
             public = replace(public, columns=columns)
         for party in owners:
             local_beyond(party, public.columns)
-        estimate: Estimate = self._simulate(owners, len(features), rng, public=public, settings=self._settings())
+        estimate: TreeEstimate = self._simulate(owners, len(features), rng, public=public, settings=self._settings())
         if any(missing):
             known = replace(estimate.ensemble, missing=tuple(np.flatnonzero(missing).tolist()))
             self.estimate_ = replace(estimate, ensemble=known)
@@ -425,7 +425,7 @@ class VerticalBoosting(Predictor):
             )
         return checked_range("public_response_bounds", bounds)
 
-    def _columns(self, d: int) -> tuple[Column, ...]:
+    def _columns(self, d: int) -> tuple[TreeColumn, ...]:
         """Declared facts of every column."""
         declared = []
         for name, values in (("public_edges", self.public_edges), ("public_bounds", self.public_bounds)):
@@ -456,7 +456,7 @@ class VerticalBoosting(Predictor):
         return self._probabilities(X).argmax(axis=1)
 
 
-def local_beyond(party: Party, columns: Sequence[Column]) -> None:
+def local_beyond(party: Party, columns: Sequence[TreeColumn]) -> None:
     """Count the entries of a party beyond the declared ranges of its columns, or in one and the same of their bins."""
     for place, j in enumerate(party.columns):
         values, column = party.block["X"][:, place], columns[j]
@@ -471,7 +471,7 @@ def local_beyond(party: Party, columns: Sequence[Column]) -> None:
             party.clips.add("public_edges", len(values) * outer, len(values))
 
 
-def _column(j: int, edges: ArrayLike | None, bounds: Sequence[float] | None) -> Column:
+def _column(j: int, edges: ArrayLike | None, bounds: Sequence[float] | None) -> TreeColumn:
     """A column's declared cuts and range, checked."""
     known_edges = known_bounds = None
     if edges is not None:
@@ -481,4 +481,4 @@ def _column(j: int, edges: ArrayLike | None, bounds: Sequence[float] | None) -> 
         known_edges = Public(cuts, because=DECLARED)
     if bounds is not None:
         known_bounds = Public(checked_range(f"public_bounds[{j}]", bounds), because=DECLARED)
-    return Column(f"x{j}", known_edges, known_bounds)
+    return TreeColumn(f"x{j}", known_edges, known_bounds)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .model import Table
-from .options import TableOptions
+from .model import StepFunction
+from .options import TreeTableOptions
 from .stumps import Cuts, boosted_stumps, merged_stumps
 
 # Negative eigenvalues below this share of the largest are rounding.
@@ -113,12 +113,12 @@ def even_variance(size: int, variance: float, missing: bool = False) -> np.ndarr
 
 def fit_tables(
     histograms: GradientHistograms,
-    options: TableOptions,
+    options: TreeTableOptions,
     columns: Sequence[int],
     edges: Sequence[np.ndarray],
     *,
     q: float = 2.0,
-) -> tuple[tuple[Table, ...], dict[str, float]]:
+) -> tuple[tuple[StepFunction, ...], dict[str, float]]:
     """One table for each feature, which are added to the scores of the first model.
 
     columns, edges : global number and declared cuts (size - 1,) of each feature
@@ -143,13 +143,13 @@ def fit_tables(
         missing=histograms.missing,
     )
     values, noise = merged_stumps(stumps, histograms.sizes), noise_of_steps(histograms, options)
-    tables = list[Table]()
+    tables = list[StepFunction]()
     for f, column in enumerate(columns):
         cover = np.diag(measured)[histograms.cells[f]]
         column_stumps = [stump for stump in stumps if stump.feature == f]
         known, gain = len(edges[f]) + 1, math.fsum(stump.gain for stump in column_stumps)
         arrays = values[f][:known], noise[f][:known], cover[:known]
-        table = Table(column, edges[f], arrays[0], arrays[1], arrays[2], gain, len(column_stumps))
+        table = StepFunction(column, edges[f], arrays[0], arrays[1], arrays[2], gain, len(column_stumps))
         if histograms.may_miss[f]:
             table = replace(table, missing=float(values[f][-1]), missing_cover=float(cover[-1]))
         tables.append(table)
@@ -158,12 +158,12 @@ def fit_tables(
 
 def fit_outputs(
     histograms: Sequence[GradientHistograms],
-    options: TableOptions,
+    options: TreeTableOptions,
     columns: Sequence[int],
     edges: Sequence[np.ndarray],
     *,
     q: float = 2.0,
-) -> tuple[tuple[Table, ...], dict[str, float]]:
+) -> tuple[tuple[StepFunction, ...], dict[str, float]]:
     """Tables of each score, from its histograms; numbers of all: stumps, and the least eigenvalue of any."""
     fits = [fit_tables(output_histograms, options, columns, edges, q=q) for output_histograms in histograms]
     tables = tuple(
@@ -262,7 +262,7 @@ def noise_of_slopes(histograms: GradientHistograms) -> Callable[[np.ndarray], np
     return variance if np.any(scale) else lambda c: fixed
 
 
-def noise_of_steps(histograms: GradientHistograms, options: TableOptions) -> tuple[np.ndarray, ...]:
+def noise_of_steps(histograms: GradientHistograms, options: TreeTableOptions) -> tuple[np.ndarray, ...]:
     """(b,) for each feature: deviation that noise gives to the step -G / (H + lambda) of one bin alone.
 
     The noise of all cells of a feature is taken to be that of the first, which the variance left of its first cut is.

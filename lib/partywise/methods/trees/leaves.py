@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .model import LEAF, Column, Ensemble, Table, Tree
+from .model import LEAF, Ensemble, StepFunction, Tree, TreeColumn
 
 
 def unit_of(bound: float) -> float:
@@ -128,7 +128,7 @@ def skeleton(inner: np.ndarray, bins: np.ndarray) -> Skeleton:
 
 
 @dataclass(frozen=True)
-class Layout:
+class LeafLayout:
     """Trees and tables that cross, as the active party knows them.
 
     inner, bins : their form, see `skeleton`
@@ -148,14 +148,14 @@ class Layout:
         return self.splits[np.isin(self.splits[:, 1], np.asarray(columns))]
 
 
-def crosses(part: Tree | Table, columns: Collection[int]) -> bool:
+def crosses(part: Tree | StepFunction, columns: Collection[int]) -> bool:
     """Whether a tree has a split on one of some columns, or a table of one of them is not a constant."""
-    if isinstance(part, Table):
+    if isinstance(part, StepFunction):
         return part.feature in columns and bool((part.values != part.values[0]).any())
     return bool(np.isin(part.feature, list(columns)).any())
 
 
-def laid_out(ensemble: Ensemble, others: Collection[int], columns: Sequence[Column]) -> Layout:
+def laid_out(ensemble: Ensemble, others: Collection[int], columns: Sequence[TreeColumn]) -> LeafLayout:
     """The parts of an ensemble that have splits on columns of others."""
     inner, rows, threshold, value = list[int](), list[tuple[int, int]](), list[float](), list[tuple[float, float]]()
     level = [(tree, 0) for tree in ensemble.trees if crosses(tree, others)]
@@ -178,16 +178,16 @@ def laid_out(ensemble: Ensemble, others: Collection[int], columns: Sequence[Colu
     leaves = np.array(value, dtype=float).reshape(-1)[skeleton(*form).ends]
     numbered = np.column_stack([np.arange(len(rows)), np.array(rows).reshape(-1, 2)]).astype(np.int32)
     weight = np.concatenate([leaves, *(table.values for table in tables)])
-    return Layout(*form, numbered, np.array(threshold), weight)
+    return LeafLayout(*form, numbered, np.array(threshold), weight)
 
 
-def stepwise(table: Table) -> Table:
+def stepwise(table: StepFunction) -> StepFunction:
     """Return the same function as a table that is cut only where its value changes."""
     steps = np.flatnonzero(np.diff(table.values))
-    return Table(table.feature, table.edges[steps], table.values[np.append(0, steps + 1)])
+    return StepFunction(table.feature, table.edges[steps], table.values[np.append(0, steps + 1)])
 
 
-def declared_cuts(table: Table, columns: Sequence[Column]) -> list[int]:
+def declared_cuts(table: StepFunction, columns: Sequence[TreeColumn]) -> list[int]:
     """Numbers of a table's cuts among the edges that are declared for its column."""
     declared = columns[table.feature].edges
     edges = np.array([]) if declared is None else np.asarray(declared.value)

@@ -17,7 +17,7 @@ LEAF = -1
 
 
 @dataclass(frozen=True)
-class Column:
+class TreeColumn:
     """Public facts of a column.
 
     edges : increasing cuts (b - 1,), bin j being ``(edges[j-1], edges[j]]``, with the argument where they come from;
@@ -33,7 +33,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class PublicFacts:
+class TreeFacts:
     """Public facts before any data are seen: the columns in pooled order, the loss.
 
     columns : of all parties, by their global numbers
@@ -41,7 +41,7 @@ class PublicFacts:
     response_bounds : public range of a response that is a number; None where none is declared
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[TreeColumn, ...]
     criterion: Criterion
     classes: int = 2
     response_bounds: tuple[float, float] | None = None
@@ -54,7 +54,7 @@ class PublicFacts:
 
 Options = TypeVar("Options", covariant=True)
 # What a protocol of trees may know in addition to the data, by its options.
-TreeSpec = ProtocolSpec[Options, DeltaConstant, object, PublicFacts]
+TreeSpec = ProtocolSpec[Options, DeltaConstant, object, TreeFacts]
 # Name and global columns of every party, in order.
 ColumnGroups = Sequence[tuple[str, tuple[int, ...]]]
 # What is reported of a fit.
@@ -109,7 +109,7 @@ class Tree:
 
 
 @dataclass(frozen=True)
-class Table:
+class StepFunction:
     """A function of one column: ``values[j]`` in the bin ``(edges[j-1], edges[j]]``.
 
     feature : global number of the column; edges : (b - 1,) raw cuts; values : (b,)
@@ -133,7 +133,7 @@ class Table:
     missing: float | None = None
     missing_cover: float = 0.0
 
-    def times(self, unit: float) -> Table:
+    def times(self, unit: float) -> StepFunction:
         """Return the table for a response that was counted in ``unit``, a power of 2."""
         return replace(
             self,
@@ -162,7 +162,7 @@ class Ensemble:
     trees: tuple[Tree, ...]
     base: float
     weight: float
-    tables: tuple[Table, ...] = ()
+    tables: tuple[StepFunction, ...] = ()
     averaged: bool = False
     outputs: int = 1
     missing: tuple[int, ...] = ()
@@ -220,7 +220,7 @@ class Ensemble:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class TreeEstimate:
     """Estimate that every protocol of vertical trees returns.
 
     ensemble : of all parties together, as only an evaluator sees it

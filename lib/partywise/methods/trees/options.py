@@ -125,7 +125,7 @@ def kept_ties(options: TreeOptions) -> None:
 
 @final
 @dataclass(frozen=True)
-class PooledOptions(TreeOptions):
+class TreePooledOptions(TreeOptions):
     """All columns in one place: the reference of losslessness, no privacy."""
 
     uses_epsilon = False
@@ -297,7 +297,7 @@ class ScatteringOptions(DeployedOptions):
 
 
 @dataclass(frozen=True)
-class TableOptions(DeployedOptions):
+class TreeTableOptions(DeployedOptions):
     """Noisy gradient and Hessian histograms of passive columns on top of what the active party grows alone.
 
     stumps : most stumps of the tables; stump_eta, stump_lambda : their shrinkage and L2
@@ -324,7 +324,7 @@ class TableOptions(DeployedOptions):
 
 @final
 @dataclass(frozen=True)
-class TablesOptions(TableOptions):
+class TablesOptions(TreeTableOptions):
     """Noise is added under encryption by the owner of the columns.
 
     cipher : ``sized`` (the same integers computed openly, the same bytes) or ``paillier``
@@ -341,7 +341,7 @@ class TablesOptions(TableOptions):
 
 @final
 @dataclass(frozen=True)
-class LocalTablesOptions(TableOptions):
+class LocalTablesOptions(TreeTableOptions):
     """A random set of each record's features is released by randomised response; no cryptography.
 
     epsilon_per_feature : the number of features of a record is its target over this, at least one

@@ -17,7 +17,7 @@ from ..rounding import round_up, total
 from .calibration import gaussian_delta, gaussian_epsilon, zcdp_epsilon
 from .convolution import grid_delta, grid_epsilon
 from .finite import SLACK, Atoms, atoms_delta, atoms_epsilon, lattice, sum_atoms
-from .pld import Part
+from .pld import LossPart
 from .privacy_profile import PrivacyProfile, ProfileFields, check_profile
 from .roots import bisect
 
@@ -320,11 +320,11 @@ def finite_atoms(composition: Composition) -> Atoms | None:
     return None if composition.sampled_gaussians else sum_atoms([lattice(*part) for part in composition.finite], ATOMS)
 
 
-def loss_parts(composition: Composition) -> list[Part]:
+def loss_parts(composition: Composition) -> list[LossPart]:
     """Parts of a loss grid: every profile except those known by rho alone."""
-    parts = [Part(atoms=lattice(*part)) for part in composition.finite]
-    parts += [Part(mu=mu, rate=rate, count=count) for mu, rate, count in composition.sampled_gaussians]
-    return parts + ([Part(mu=composition.mu)] if composition.mu_squared else [])
+    parts = [LossPart(atoms=lattice(*part)) for part in composition.finite]
+    parts += [LossPart(mu=mu, rate=rate, count=count) for mu, rate, count in composition.sampled_gaussians]
+    return parts + ([LossPart(mu=composition.mu)] if composition.mu_squared else [])
 
 
 def _split(composition: Composition, delta: float) -> float:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .finite import Atoms
-from .pld import GridDistribution, Part, cumulant, tilt
+from .pld import GridDistribution, LossPart, cumulant, tilt
 from .roots import golden_section
 
 UNIT = sys.float_info.epsilon
@@ -110,29 +110,29 @@ class SumDistribution(NamedTuple):
         return (self.first + low) * self.step + math.log1p(rise)
 
 
-def grid_epsilon(parts: Sequence[Part], delta: float) -> float:
+def grid_epsilon(parts: Sequence[LossPart], delta: float) -> float:
     """Least epsilon >= 0 of the composed parts at ``delta`` in (0, 1), rounded up; the worse of both directions."""
     return max(_epsilon(parts, delta, removed) for removed in _directions(parts))
 
 
-def grid_delta(parts: Sequence[Part], epsilon: float) -> float:
+def grid_delta(parts: Sequence[LossPart], epsilon: float) -> float:
     """Delta of the composed parts at ``epsilon >= 0``, rounded up; the worse of both directions."""
     return max(_delta(parts, epsilon, removed) for removed in _directions(parts))
 
 
-def grid_power(parts: Sequence[Part], fpr: float) -> float:
+def grid_power(parts: Sequence[LossPart], fpr: float) -> float:
     """Largest true-positive rate of a test of the composed parts, rounded up; the worse of both directions."""
     return min(max(_power(parts, fpr, removed) for removed in _directions(parts)), 1.0)
 
 
-def _power(parts: Sequence[Part], fpr: float, removed: bool) -> float:
+def _power(parts: Sequence[LossPart], fpr: float, removed: bool) -> float:
     log_fpr = math.log(fpr)
     rough = _rough(parts, fpr, removed)
     theta = _least(rough, lambda t, bound: (bound - log_fpr) / t)
     return _near(parts, rough, theta, log_fpr, removed, 1.0, cover=MISSES).power(fpr)
 
 
-def _epsilon(parts: Sequence[Part], delta: float, removed: bool) -> float:
+def _epsilon(parts: Sequence[LossPart], delta: float, removed: bool) -> float:
     log_delta = math.log(delta)
     rough = _rough(parts, delta, removed)
     theta = _least(rough, lambda t, bound: (bound - log_delta) / t)
@@ -149,7 +149,7 @@ def _epsilon(parts: Sequence[Part], delta: float, removed: bool) -> float:
         reach *= 2
 
 
-def _delta(parts: Sequence[Part], epsilon: float, removed: bool) -> float:
+def _delta(parts: Sequence[LossPart], epsilon: float, removed: bool) -> float:
     rough = _rough(parts, 1e-30, removed)
     theta = _least(rough, lambda t, bound: bound - t * epsilon)
     bound = min(_bound(rough, theta) - theta * epsilon, 0.0)
@@ -163,16 +163,16 @@ Distributions = list[tuple[GridDistribution, int]]
 Rough = Sequence[tuple[GridDistribution | Atoms, int]]
 
 
-def _directions(parts: Sequence[Part]) -> tuple[bool, ...]:
+def _directions(parts: Sequence[LossPart]) -> tuple[bool, ...]:
     """Finite distributions and unsampled Gaussians look the same from both sides."""
     return (True, False) if any(part.rate < 1 for part in parts) else (True,)
 
 
-def _tail(delta: float, parts: Sequence[Part]) -> float:
+def _tail(delta: float, parts: Sequence[LossPart]) -> float:
     return max(1e-10 * delta / sum(part.count for part in parts), 1e-300)
 
 
-def _rough(parts: Sequence[Part], delta: float, removed: bool) -> Rough:
+def _rough(parts: Sequence[LossPart], delta: float, removed: bool) -> Rough:
     """The distributions as they are, or on a coarse grid: never below the truth, and quick to tilt."""
     tail = _tail(delta, parts)
     return [
@@ -217,7 +217,7 @@ def _least(distributions: Rough, score: Callable[[float, float], float]) -> floa
 
 
 def _near(
-    parts: Sequence[Part],
+    parts: Sequence[LossPart],
     rough: Rough,
     theta: float,
     log_delta: float,
@@ -244,7 +244,7 @@ def _near(
     return _sum_distribution(distributions, theta, (low, high), lost)
 
 
-def _step(parts: Sequence[Part], spread: float, pad: float, tail: float) -> float:
+def _step(parts: Sequence[LossPart], spread: float, pad: float, tail: float) -> float:
     """Step of the grid: n chords of a step widen the sum by n step^2 / 6 in variance, which moves epsilon by AIM."""
     spread = max(spread, 1e-3)
     aim = math.sqrt(2.4 * AIM * spread / sum(part.count for part in parts))

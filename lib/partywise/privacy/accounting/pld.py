@@ -43,7 +43,7 @@ def tilt(distribution: GridDistribution | Atoms, theta: float) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Part:
+class LossPart:
     """A distribution to be placed on a grid: finite losses, or a Poisson-sampled Gaussian seen from one direction."""
 
     atoms: Atoms | None = None

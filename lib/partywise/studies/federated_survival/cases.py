@@ -14,16 +14,16 @@ from ...data.fetch import read_files
 from ...data.loaders.party_tables.frames import read_frame
 from ...data.reading import require
 from ...methods.survival.models import STRONG, Weibull
-from ...methods.survival.records import Records, scale
+from ...methods.survival.records import SurvivalRecords, scale
 from .data import SurvivalData
-from .settings import CaseSettings, DatasetSettings, GeneratedSettings
-from .tables import RESOURCE, TABLES, Choice, Part
+from .settings import SurvivalCaseSettings, SurvivalDatasetSettings, SurvivalGeneratedSettings
+from .tables import RESOURCE, TABLES, Choice, ClientFile
 
 # Times at which true survival is kept, in parts of the horizon: all usual edges are among them.
 TRUE_TIMES = 192
 
 
-def draw_generated(settings: GeneratedSettings, spec: object, rng_for: Rng, resources: Path) -> SurvivalData:
+def draw_generated(settings: SurvivalGeneratedSettings, spec: object, rng_for: Rng, resources: Path) -> SurvivalData:
     """New records."""
     factor = {"strong": 1.0, "moderate": 0.5}[settings.effects]
     effects = tuple(factor * value for value in STRONG) if settings.covariates else ()
@@ -37,7 +37,7 @@ def draw_generated(settings: GeneratedSettings, spec: object, rng_for: Rng, reso
     return replace(data, true_times=known, true_survival=np.array(truth)) if truth else data
 
 
-def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resources: Path) -> SurvivalData:
+def draw_dataset(settings: SurvivalDatasetSettings, spec: object, rng_for: Rng, resources: Path) -> SurvivalData:
     """The records of a table in a new order, or those of natural clients as they are."""
     table = settings.table
     times, events, covariates, sizes = read_table(settings.dataset, Path(resources))
@@ -48,7 +48,7 @@ def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resource
     chosen = table.covariates if settings.covariates else ()
     return of_records(
         settings,
-        Records(times[rows], events[rows], covariates[rows, : len(chosen)]),
+        SurvivalRecords(times[rows], events[rows], covariates[rows, : len(chosen)]),
         np.array([covariate.centre for covariate in chosen]),
         np.array([covariate.half_width for covariate in chosen]),
         sizes=sizes if settings.natural_clients else (),
@@ -56,8 +56,8 @@ def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resource
 
 
 def of_records(
-    settings: CaseSettings,
-    records: Records,
+    settings: SurvivalCaseSettings,
+    records: SurvivalRecords,
     centre: np.ndarray,
     half_width: np.ndarray,
     sizes: Sequence[int] = (),
@@ -88,7 +88,7 @@ def read_table(dataset: str, resources: Path) -> tuple[np.ndarray, np.ndarray, n
     return joined[0], joined[1], joined[2], tuple(len(times) for times, _, _ in parts)
 
 
-def _part(part: Part, frame: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _part(part: ClientFile, frame: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Times, events and raw covariates of one file."""
     only = part.only
     mask = np.ones(len(frame[part.times[0]]), bool) if only is None else matching_rows(only, frame[only.column])

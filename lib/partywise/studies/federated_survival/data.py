@@ -19,8 +19,8 @@ from ...methods.survival.exact import (
     kaplan_meier,
     nelson_aalen,
 )
-from ...methods.survival.model import PublicFacts
-from ...methods.survival.records import Records
+from ...methods.survival.model import SurvivalFacts
+from ...methods.survival.records import SurvivalRecords
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class SurvivalData:
     sizes : (K,) records of natural clients, (0,) where blocks are dealt; client_names : what these are called
     group_names : (A,) where there are several
     clip_mask : (n,) bool, records whose covariates were clipped or shrunk; only an evaluator reads it
-    horizon, radius, edges : as of `PublicFacts`
+    horizon, radius, edges : as of `SurvivalFacts`
     truth : (p,) true log hazard ratios of the scaled covariates, (0,) where unknown
     true_survival : (A, m) true survival at ``true_times`` (m,), both empty where unknown
     ids : (n,) str, what the records of own data are called; person : (n,) int, whose each is; both (0,) where unknown
@@ -60,12 +60,12 @@ class SurvivalData:
         return max(len(self.group_names), 1)
 
     @cached_property
-    def records(self) -> Records:
+    def records(self) -> SurvivalRecords:
         """All records."""
-        return Records(self.times, self.events.astype(bool), self.covariates, self.groups)
+        return SurvivalRecords(self.times, self.events.astype(bool), self.covariates, self.groups)
 
     @cached_property
-    def follow_up(self) -> Records:
+    def follow_up(self) -> SurvivalRecords:
         """All records until the horizon."""
         return self.records.until(self.horizon)
 
@@ -97,9 +97,9 @@ class SurvivalData:
             return [len(np.unique(part)) for part in np.split(self.person, np.cumsum(sizes)[:-1])]
         return [-(-size // (rows_per_user or 1)) for size in sizes]
 
-    def public(self) -> PublicFacts:
+    def public(self) -> SurvivalFacts:
         """The part of the data set that is public."""
-        return PublicFacts(
+        return SurvivalFacts(
             records=len(self.times),
             horizon=self.horizon,
             covariates=self.covariates.shape[1],

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...audits.exposure import Exposure, Task, Verdict, unproved_release
+from ...audits.exposure import EpsilonBounds, Exposure, Task, unproved_release
 from ...audits.pairs import ClearPair, GaussianPair, clear_exposure, gaussian_exposure
 from ...audits.worlds import World
 from ...core.randomness import mersenne_twister
-from ...methods.survival.certified.scores import Model, Terms, contributions
+from ...methods.survival.certified.scores import HazardModel, ScoreTerms, contributions
 from ...methods.survival.certified.whole import whole_cells, whole_scores
 from ...methods.survival.exact import events_of, kaplan_meier, risk_sums
 from ...methods.survival.published.gradient_cox import (
@@ -23,7 +23,7 @@ from ...methods.survival.published.gradient_cox import (
 from ...methods.survival.published.histograms import histograms
 from ...methods.survival.published.noised_times import add_noise
 from ...methods.survival.published.propensity import PUBLIC_SEED, clipped_sum, with_intercept
-from ...methods.survival.records import Records, scale
+from ...methods.survival.records import SurvivalRecords, scale
 from ...methods.survival.tables import cell_counts, equal_edges
 from ...privacy.accounting.calibration import gaussian_epsilon
 from ...privacy.mechanisms.integer import IntegerGaussian
@@ -40,16 +40,16 @@ CONFIDENCE = 0.95
 STEP = 0.5
 
 
-def records_of(world: World) -> Records:
+def records_of(world: World) -> SurvivalRecords:
     """The records of a world, whose covariates are shrunk to length 1."""
     covariates = world.x[:, 1:]
     p = covariates.shape[1]
-    return Records(world.x[:, 0], world.y > 0.5, scale(covariates, np.zeros(p), np.ones(p), 1.0))
+    return SurvivalRecords(world.x[:, 0], world.y > 0.5, scale(covariates, np.zeros(p), np.ones(p), 1.0))
 
 
-def terms_of(settings: FollowUpSettings, mu: float) -> Terms:
+def terms_of(settings: FollowUpSettings, mu: float) -> ScoreTerms:
     """Return the public terms of the corrected scores: one release of all of mu."""
-    return Terms(HORIZON, settings.n, settings.p, radius=1.0, mu=mu, shares=(0.0, 1.0))
+    return ScoreTerms(HORIZON, settings.n, settings.p, radius=1.0, mu=mu, shares=(0.0, 1.0))
 
 
 def cells(task: Task[FollowUpSettings]) -> Exposure:
@@ -72,7 +72,7 @@ def scores(task: Task[FollowUpSettings]) -> Exposure:
     """The corrected scores, at a model that drives follow-up to its stop: noise of their sensitivity."""
     terms = terms_of(task.settings, task.mu)
     bins = len(terms.edges) - 1
-    model = Model(np.full(bins, 2.0), np.zeros(task.settings.p))
+    model = HazardModel(np.full(bins, 2.0), np.zeros(task.settings.p))
 
     def statistic(world: World) -> Whole:
         return whole_scores(contributions(records_of(world), model, terms), terms.bound, terms.sensitivity)
@@ -112,12 +112,12 @@ class GradientPaths:
             at = project(at + STEP * (gradient + rng.normal(0, self.noise, len(at))), self.settings.c_beta)
         return total
 
-    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
+    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> EpsilonBounds:
         """Epsilon of the least mu over the paths, at delta + q."""
         paths = self.settings.paths
         mu = float(np.sqrt(min(self.squared_loss(rng) for _ in range(paths))))
         rare = 1 - (1 - CONFIDENCE) ** (1 / paths)
-        return Verdict(float(gaussian_epsilon(mu, delta + rare)), "gaussian", draws=paths)
+        return EpsilonBounds(float(gaussian_epsilon(mu, delta + rare)), "gaussian", draws=paths)
 
 
 def published_gradients(task: Task[GradientSettings]) -> Exposure:

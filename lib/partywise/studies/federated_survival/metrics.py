@@ -10,25 +10,28 @@ import numpy as np
 from ...audits.attacks.event_times import read_sums
 from ...methods.survival.certified.scores import stopped_residuals
 from ...methods.survival.exact import event_times, risk_sums
-from ...methods.survival.model import Estimate
+from ...methods.survival.model import SurvivalEstimate
 from ...methods.survival.options import EncryptedHistogramOptions, NoisyOptions, RiskSetsOptions
 from ...methods.survival.published.histograms import alone, histograms
 from ...methods.survival.published.propensity import propensity_table
-from ...methods.survival.records import Records
+from ...methods.survival.records import SurvivalRecords
 from ...models.intervals import Intervals
 from .data import SurvivalData
 from .measures import SurvivalExamples, SurvivalMeasures
 
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
-    from .study import Spec
+    from .study import SurvivalConstants
 
 POINTS, SHOWN = 500, 100
 LEVEL = 0.05
 
 
 def metrics(
-    estimate: Estimate, data: SurvivalData, train: np.ndarray, spec: MethodSpec[object, Spec, object]
+    estimate: SurvivalEstimate,
+    data: SurvivalData,
+    train: np.ndarray,
+    spec: MethodSpec[object, SurvivalConstants, object],
 ) -> SurvivalMeasures:
     """Scalars of one fit."""
     measures = (
@@ -51,7 +54,7 @@ def metrics(
 
 
 def estimate_measures(
-    estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, Spec, object]
+    estimate: SurvivalEstimate, train: np.ndarray, spec: MethodSpec[object, SurvivalConstants, object]
 ) -> SurvivalMeasures:
     """Return the measures of estimate and public facts, without a record: the number of persons is not public."""
     measures = SurvivalMeasures.of(estimate.numbers)
@@ -67,18 +70,18 @@ def estimate_measures(
     return measures | SurvivalMeasures(half_width=float(np.mean(widths)) if widths else None)
 
 
-def _sizes(estimate: Estimate, spec: MethodSpec[object, Spec, object]) -> Sequence[int]:
+def _sizes(estimate: SurvivalEstimate, spec: MethodSpec[object, SurvivalConstants, object]) -> Sequence[int]:
     """Records of each client."""
     sizes: tuple[int, ...] = spec.public.sizes(estimate.clients)  # type: ignore[attr-defined]
     return sizes
 
 
-def _n_protected(numbers: Sequence[int], spec: MethodSpec[object, Spec, object]) -> int:
+def _n_protected(numbers: Sequence[int], spec: MethodSpec[object, SurvivalConstants, object]) -> int:
     """Number of units that one noise covers: those of all clients, or of the largest if each client has its own."""
     return max(numbers) if getattr(spec.options, "noise", "shared") == "local" else sum(numbers)
 
 
-def _curve_errors(estimate: Estimate, data: SurvivalData) -> SurvivalMeasures:
+def _curve_errors(estimate: SurvivalEstimate, data: SurvivalData) -> SurvivalMeasures:
     """Largest distances from the pooled curves, and that of the restricted mean."""
     if not estimate.curves:
         return SurvivalMeasures()
@@ -98,7 +101,7 @@ def _curve_errors(estimate: Estimate, data: SurvivalData) -> SurvivalMeasures:
     )
 
 
-def _covered_curves(estimate: Estimate, data: SurvivalData) -> SurvivalMeasures:
+def _covered_curves(estimate: SurvivalEstimate, data: SurvivalData) -> SurvivalMeasures:
     """Coverage of true survival at the edges, where it is known."""
     if estimate.table is None or not len(data.true_times):
         return SurvivalMeasures()
@@ -113,7 +116,7 @@ def _covered_curves(estimate: Estimate, data: SurvivalData) -> SurvivalMeasures:
     )
 
 
-def _coefficient_errors(coefficients: np.ndarray, estimate: Estimate, data: SurvivalData) -> SurvivalMeasures:
+def _coefficient_errors(coefficients: np.ndarray, estimate: SurvivalEstimate, data: SurvivalData) -> SurvivalMeasures:
     """Distances from the pooled log hazard ratios, and coverage of the true ones."""
     if not np.all(np.isfinite(coefficients)):
         return SurvivalMeasures(diverged=True)
@@ -135,7 +138,7 @@ def _coefficient_errors(coefficients: np.ndarray, estimate: Estimate, data: Surv
     return measures
 
 
-def _stopped_share(estimate: Estimate, data: SurvivalData) -> float | None:
+def _stopped_share(estimate: SurvivalEstimate, data: SurvivalData) -> float | None:
     """Share of records whose fitted cumulative hazard reaches C before their time."""
     model, terms = estimate.model, estimate.terms
     if model is None or terms is None:
@@ -165,13 +168,16 @@ def _records_read(clients: int, data: SurvivalData, options: object) -> float | 
     return None
 
 
-def _client_records(clients: int, data: SurvivalData) -> list[Records]:
+def _client_records(clients: int, data: SurvivalData) -> list[SurvivalRecords]:
     rows = np.split(np.arange(len(data.times)), np.cumsum(data.public().sizes(clients))[:-1])
     return [data.follow_up.take(rows_of_client) for rows_of_client in rows]
 
 
 def example_fits(
-    estimate: Estimate, data: SurvivalData, train: np.ndarray, spec: MethodSpec[object, Spec, object]
+    estimate: SurvivalEstimate,
+    data: SurvivalData,
+    train: np.ndarray,
+    spec: MethodSpec[object, SurvivalConstants, object],
 ) -> SurvivalExamples:
     """Return the example arrays of a fit, with the pooled curves and log hazard ratios, which no party sees."""
     times = np.linspace(0, data.horizon, SHOWN)
@@ -184,7 +190,7 @@ def example_fits(
 
 
 def estimate_examples(
-    estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, Spec, object]
+    estimate: SurvivalEstimate, train: np.ndarray, spec: MethodSpec[object, SurvivalConstants, object]
 ) -> SurvivalExamples:
     """Curves with their bands on 100 times, and log hazard ratios with their standard errors, without a record."""
     times = np.linspace(0, spec.public.horizon, SHOWN)  # type: ignore[attr-defined]

@@ -20,13 +20,13 @@ from ...data.own.records.original import feature_rows, scale_of
 from ...data.own.records.scale import features
 from ...experiment.owner_outputs import NO_INTERVALS, OwnerReport
 from ...methods.survival.bands import log_survival_covariance
-from ...methods.survival.curves import Curve
-from ...methods.survival.model import Estimate
-from ...methods.survival.records import Records
+from ...methods.survival.curves import SurvivalCurve
+from ...methods.survival.model import SurvivalEstimate
+from ...methods.survival.records import SurvivalRecords
 from ...models.intervals import Intervals
 from .cases import of_records
 from .data import SurvivalData
-from .own_settings import OwnSettings
+from .own_settings import OwnSurvivalSettings
 
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
@@ -37,24 +37,26 @@ SCALE = (
 )
 
 
-class OwnDraw(TypedDict):
+class OwnSurvivalDraw(TypedDict):
     """Draw of a replicate, which differs from others in its noise alone."""
 
     records: int
 
 
-def draw(settings: OwnSettings, spec: object, rng_for: Callable[..., np.random.Generator], resources: Path) -> OwnDraw:
+def draw(
+    settings: OwnSurvivalSettings, spec: object, rng_for: Callable[..., np.random.Generator], resources: Path
+) -> OwnSurvivalDraw:
     """Return the number of records."""
     return {"records": len(_read(settings, contents(settings.files.values())).times)}
 
 
-def table(settings: OwnSettings, drawn: OwnDraw) -> SurvivalData:
+def table(settings: OwnSurvivalSettings, drawn: OwnSurvivalDraw) -> SurvivalData:
     """Own clients, read from their files."""
     return _read(settings, contents(settings.files.values()))
 
 
 @cached_reader
-def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> SurvivalData:
+def _read(settings: OwnSurvivalSettings, files: tuple[tuple[str, bytes], ...]) -> SurvivalData:
     """The records of all clients, one client after another."""
     clients = client_rows(settings, dict(files))
     for name, client in zip(settings.party_names, clients, strict=True):
@@ -69,7 +71,7 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> Surviv
     events = _concatenate(
         level_numbers(client, settings.event, levels) >= len(settings.censoring) for client in clients
     )
-    records = Records(_concatenate(_times(client, settings.time) for client in clients), events, z)
+    records = SurvivalRecords(_concatenate(_times(client, settings.time) for client in clients), events, z)
     if settings.group_by is not None:
         groups = _concatenate(level_numbers(client, settings.group_by, settings.groups) for client in clients)
         records = replace(records, groups=groups.astype(int))
@@ -100,7 +102,10 @@ def _concatenate(parts: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def owner_outputs(
-    estimate: Estimate, data: SurvivalData, train: np.ndarray, spec: MethodSpec[object, object, OwnSettings]
+    estimate: SurvivalEstimate,
+    data: SurvivalData,
+    train: np.ndarray,
+    spec: MethodSpec[object, object, OwnSurvivalSettings],
 ) -> OwnerReport:
     """Follow-up as it was read, and hazards against a record in the middle of all bounds, where these are estimated."""
     columns = {"observed": data.times, "event": data.events.astype(float)}
@@ -109,7 +114,7 @@ def owner_outputs(
     return OwnerReport(data.ids, np.zeros(len(data.times), dtype=bool), columns, model(estimate, spec))
 
 
-def model(estimate: Estimate, spec: MethodSpec[object, object, OwnSettings]) -> dict[str, object]:
+def model(estimate: SurvivalEstimate, spec: MethodSpec[object, object, OwnSurvivalSettings]) -> dict[str, object]:
     """Survival by group and time, with the interval of each and the band of all together; log hazard ratios."""
     settings = spec.settings
     fields: dict[str, object] = {"kind": "survival analysis", "horizon": settings.end, "unit": settings.unit}
@@ -123,7 +128,7 @@ def model(estimate: Estimate, spec: MethodSpec[object, object, OwnSettings]) -> 
             _points(estimate),
             strict=False,
         )
-        if isinstance(curve, Curve)
+        if isinstance(curve, SurvivalCurve)
     ]
     if estimate.log_rank is not None:
         test = estimate.log_rank
@@ -131,7 +136,7 @@ def model(estimate: Estimate, spec: MethodSpec[object, object, OwnSettings]) -> 
     return fields if estimate.coefficients is None else fields | _ratios(estimate, settings)
 
 
-def _summary(curve: Curve, end: float, mean_error: float, median_error: float) -> dict[str, object]:
+def _summary(curve: SurvivalCurve, end: float, mean_error: float, median_error: float) -> dict[str, object]:
     half = curve.median
     return {
         f"restricted mean to {end:g}": {"estimate": curve.restricted_mean(end), "standard_error": mean_error},
@@ -139,25 +144,25 @@ def _summary(curve: Curve, end: float, mean_error: float, median_error: float) -
     }
 
 
-def _points(estimate: Estimate) -> Iterator[Iterator[dict[str, object]]]:
+def _points(estimate: SurvivalEstimate) -> Iterator[Iterator[dict[str, object]]]:
     """Yield the points of each curve after time 0: the interval of each, then the band of all together."""
     single, together = (estimate.bands(together=both) for both in (False, True))
     for group, (intervals, band) in enumerate(zip(single, together, strict=True)):
         curve, cells = estimate.curves[group], estimate.table
-        assert isinstance(curve, Curve) and cells is not None
+        assert isinstance(curve, SurvivalCurve) and cells is not None
         of_all, of_records = (log_survival_covariance(cells.group(group), noise=noise) for noise in (True, False))
         sd = curve.survival[1:] * np.sqrt(np.maximum(np.diag(of_all - of_records), 0))
         yield _rows(curve, intervals.lower, intervals.upper, band.lower, band.upper, sd)
 
 
-def _rows(curve: Curve, *columns: np.ndarray) -> Iterator[dict[str, object]]:
+def _rows(curve: SurvivalCurve, *columns: np.ndarray) -> Iterator[dict[str, object]]:
     for time, value, lower, upper, low, high, sd in zip(curve.edges[1:], curve.survival[1:], *columns, strict=True):
         common = {"estimate": value, "noise_sd": sd}
         yield {"name": f"survival at {time:g}", **common, "interval": [lower, upper]}
         yield {"name": f"survival at {time:g} within the band", **common, "interval": [low, high]}
 
 
-def _ratios(estimate: Estimate, settings: OwnSettings) -> dict[str, object]:
+def _ratios(estimate: SurvivalEstimate, settings: OwnSurvivalSettings) -> dict[str, object]:
     """Log hazard ratios in the units of the columns, and the hazard of each bin."""
     slope = scale_of(settings.columns, -1.0).slope
     assert estimate.coefficients is not None

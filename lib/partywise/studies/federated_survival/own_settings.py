@@ -9,11 +9,11 @@ from ...core.checks import Positive, Range, check_fields, check_name
 from ...data.own.grammar import ColumnBlock, twice
 from ...data.own.records.settings import OwnClients
 from ...methods.survival.options import refuse_not_offered
-from .settings import CaseSettings
+from .settings import SurvivalCaseSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnSettings(OwnClients, CaseSettings):
+class OwnSurvivalSettings(OwnClients, SurvivalCaseSettings):
     """Own records of several clients: how long each was followed, and whether that ended in the event.
 
     time : column of the follow-up, from its start on; event : column that says how it ended

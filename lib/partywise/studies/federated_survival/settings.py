@@ -12,7 +12,7 @@ from .tables import RESOURCE, TABLES, FollowUp, Name
 
 
 @dataclass(frozen=True)
-class CaseSettings(CheckedFields):
+class SurvivalCaseSettings(CheckedFields):
     """Settings that all cases share: all are public and fixed before data are seen.
 
     radius : R, longest scaled covariates; None: the root of their number, so that none is shrunk
@@ -60,7 +60,7 @@ class CaseSettings(CheckedFields):
 
 
 @dataclass(frozen=True)
-class GeneratedSettings(CaseSettings):
+class SurvivalGeneratedSettings(SurvivalCaseSettings):
     """Weibull hazards with a baseline for each third of the records.
 
     n : records of all clients; effects : of the covariates, ``moderate`` ones half of the ``strong``
@@ -95,7 +95,7 @@ class GeneratedSettings(CaseSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetSettings(CaseSettings):
+class SurvivalDatasetSettings(SurvivalCaseSettings):
     """A shipped table: dealt among clients anew for each replicate, unless it has natural ones.
 
     dataset : its name; horizon : tau, by default that of the table; covariates : False leaves them out

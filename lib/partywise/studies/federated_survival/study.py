@@ -15,22 +15,22 @@ from ...core.errors import ConfigError
 from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
 from ...methods.survival.options import (
     MOST_SIGNS,
+    CoxNoisyGradientOptions,
     DpPropensityOptions,
     EncryptedHistogramOptions,
     GradientOptions,
     NoisedTimesOptions,
-    NoisyGradientOptions,
     OneReleaseOptions,
     PiecewiseOptions,
-    ReferenceOptions,
     RiskSetsOptions,
     ScoresOptions,
-    TableOptions,
+    SurvivalReferenceOptions,
+    SurvivalTableOptions,
     TreeBreslowOptions,
 )
 from .measures import SurvivalExamples, SurvivalMeasures
-from .own_settings import OwnSettings
-from .settings import CaseSettings, DatasetSettings, GeneratedSettings
+from .own_settings import OwnSurvivalSettings
+from .settings import SurvivalCaseSettings, SurvivalDatasetSettings, SurvivalGeneratedSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import Plan
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 # Regression on covariates from noisy sums.
 NOISY_COX = (ScoresOptions, GradientOptions, OneReleaseOptions)
 # Gradient steps on covariates, as published.
-PUBLISHED_STEPS = (NoisyGradientOptions, DpPropensityOptions)
+PUBLISHED_STEPS = (CoxNoisyGradientOptions, DpPropensityOptions)
 CONTINUOUS = "its noise is the published one, floating-point and partly without a proof"
 
 
 @dataclass(frozen=True)
-class Spec(CheckedFields):
+class SurvivalConstants(CheckedFields):
     """Constants of the study.
 
     delta : of every epsilon; unit : ``user`` are all records of one person
@@ -71,7 +71,7 @@ def check(plan: Plan) -> None:
                 raise ConfigError(f"{where}.methods lists {label}: {wrong}.")
 
 
-def contradictions(options: object, protocol: str, settings: CaseSettings) -> Iterator[str]:
+def contradictions(options: object, protocol: str, settings: SurvivalCaseSettings) -> Iterator[str]:
     """Why a protocol cannot run on a case, and what to do."""
     p, several = settings.n_covariates, bool(settings.groups)
     if isinstance(options, (*NOISY_COX, *PUBLISHED_STEPS)) and p == 0:
@@ -100,27 +100,27 @@ STUDY = Study(
     title="Federated survival analysis",
     references="FDPCox (fdpcox), FedECA (fedeca), an example of NVFlare (nvflare_km), an algorithm of vantage6 "
     "(vantage6_km), WebDISCO (exact_cox) and three abstracts (dp_survival)",
-    spec=Spec,
+    spec=SurvivalConstants,
     sources={
-        "generated": Source(GeneratedSettings),
-        "dataset": Source(DatasetSettings),
+        "generated": Source(SurvivalGeneratedSettings),
+        "dataset": Source(SurvivalDatasetSettings),
         "table": replace(
-            Source.of_files(OwnSettings, "clients", first=FIRST, examples="metrics"),
+            Source.of_files(OwnSurvivalSettings, "clients", first=FIRST, examples="metrics"),
             draft=Lazy("partywise.data.own.drafts.follow_up:draft"),
             owner_outputs=Lazy("partywise.studies.federated_survival.own_cases:owner_outputs"),
             model=Lazy("partywise.studies.federated_survival.own_cases:model"),
         ),
     },
     methods={
-        "reference": Protocol(ReferenceOptions, extra=("server",), release=NO_NOISE),
+        "reference": Protocol(SurvivalReferenceOptions, extra=("server",), release=NO_NOISE),
         "piecewise": Protocol(PiecewiseOptions, extra=("server",), release=NO_NOISE),
         "risk_sets": Protocol(RiskSetsOptions, extra=("server",), release=NO_NOISE),
-        "table": Protocol(TableOptions, extra=("server",)),
+        "table": Protocol(SurvivalTableOptions, extra=("server",)),
         "scores": Protocol(ScoresOptions, extra=("server",)),
         "gradient": Protocol(GradientOptions, extra=("server",), file="competitors.gradient"),
         "moments": Protocol(OneReleaseOptions, extra=("server",), file="competitors.moments"),
         "cells": Protocol(OneReleaseOptions, extra=("server",), file="competitors.cells"),
-        "noisy_gradient": Protocol(NoisyGradientOptions, extra=("server",), release=CONTINUOUS),
+        "noisy_gradient": Protocol(CoxNoisyGradientOptions, extra=("server",), release=CONTINUOUS),
         "tree_breslow": Protocol(TreeBreslowOptions, extra=("server",), release=CONTINUOUS),
         "dp_propensity": Protocol(DpPropensityOptions, extra=("server",), release=CONTINUOUS),
         "noised_times": Protocol(NoisedTimesOptions, extra=("server",), release=NO_NOISE),

@@ -56,7 +56,7 @@ class Covariate(Choice):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class ClientFile:
     """Records of one file: of all clients, or of a natural one.
 
     rows : how many records there are; only : which rows of the file they are
@@ -88,7 +88,7 @@ class FollowUp:
     unit: str
     horizon: float
     because: str
-    parts: tuple[Part, ...]
+    parts: tuple[ClientFile, ...]
     rows_per_user: int | None = None
 
     @property
@@ -112,10 +112,10 @@ def _plain(entry: dict[str, Any]) -> dict[str, Any]:
     return {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
 
 
-def _part(entry: dict[str, Any]) -> Part:
+def _part(entry: dict[str, Any]) -> ClientFile:
     covariates = tuple(Covariate(**_plain(covariate)) for covariate in entry["covariates"])
     only = Choice(**_plain(entry["only"])) if "only" in entry else None
-    return Part(**_plain(entry) | {"covariates": covariates, "only": only})
+    return ClientFile(**_plain(entry) | {"covariates": covariates, "only": only})
 
 
 TABLES = {

@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 
 from ...experiment.trial import Trial
-from ...methods.survival.model import Estimate
+from ...methods.survival.model import SurvivalEstimate
 from .data import SurvivalData
-from .settings import GeneratedSettings
+from .settings import SurvivalGeneratedSettings
 
 # Where a neighbour's record may end: at a public edge, at once, at the horizon, far beyond it.
 EXITS = (0.0, 0.25, 1.0, 2.0, 1e300)
 
 
 def neighbours(
-    data: SurvivalData, settings: GeneratedSettings, unit: str, count: int, rng: np.random.Generator
+    data: SurvivalData, settings: SurvivalGeneratedSettings, unit: str, count: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, SurvivalData]]:
     """One record is replaced: by one that ends at an extreme time, with covariates in a corner."""
     for number in range(count):
@@ -29,7 +29,7 @@ def neighbours(
         yield f"a record that ends at {exit_:g}", changed
 
 
-def answer(estimate: Estimate) -> np.ndarray:
+def answer(estimate: SurvivalEstimate) -> np.ndarray:
     """Curves at some times and log hazard ratios, in one array."""
     times = np.linspace(0.1, 1.9, 10)
     curves = [curve.at(times) for curve in estimate.curves]

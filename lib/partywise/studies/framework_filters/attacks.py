@@ -9,7 +9,7 @@ import numpy as np
 
 from ...methods.filters.layers.masks import EXAMPLES, LEVELS, MODULUS, RANGE, mask
 from ...methods.filters.layers.statistics import LEVELS as NOISE
-from ...methods.filters.model import Estimate
+from ...methods.filters.model import FilterEstimate
 from ...methods.filters.options import FedavgOptions, RowGradientsOptions
 from ...methods.filters.protocols.statistics import most_bins
 from ...methods.filters.training import (
@@ -143,7 +143,7 @@ def identify_gradient(
     return nearest(gradients, unknown.truth, noise, rng)
 
 
-def read_histograms(estimate: Estimate, data: FilterData) -> tuple[float, float]:
+def read_histograms(estimate: FilterEstimate, data: FilterData) -> tuple[float, float]:
     """Share of all values that non-empty bins give exactly, and jobs that this took at the largest hospital."""
     read, total, sizes = 0, 0, _site_sizes(data, len(estimate.histograms))
     sites = np.split(data.columns, np.cumsum(sizes))[:-1]
@@ -171,14 +171,14 @@ def jobs_to_one(sent: np.ndarray) -> float:
     return float(np.argmax(alone) + 1) if alone.any() else math.inf
 
 
-def extremes_jobs(estimate: Estimate, data: FilterData) -> float:
+def extremes_jobs(estimate: FilterEstimate, data: FilterData) -> float:
     """Median over the columns of whole numbers of the largest hospital."""
     sent = estimate.extremes[int(np.argmax(_site_sizes(data, len(estimate.extremes))))]
     return float(np.median([jobs_to_one(sent[:, place, 1]) for place, span in enumerate(data.spans) if span[1] == 1]))
 
 
 @dataclass(frozen=True)
-class Search:
+class SeedSearch:
     """Seeds under which every word is possible, how many the first word leaves, and integers under the first seed."""
 
     hits: tuple[int, ...]
@@ -207,7 +207,7 @@ def first_words(seeds: np.ndarray) -> np.ndarray:
     return np.asarray(y ^ (y >> np.uint32(18)))
 
 
-def search_seeds(words: np.ndarray, bits: int) -> Search:
+def search_seeds(words: np.ndarray, bits: int) -> SeedSearch:
     """Try all seeds below 2^bits on masked words (1 + D,), of whose pair the first client has the larger identifier.
 
     A seed survives if it makes the weight a possible one; of the few that do all words are looked at.
@@ -222,7 +222,7 @@ def search_seeds(words: np.ndarray, bits: int) -> Search:
             if opened[0] and (opened <= LEVELS).all():
                 hits.append(seed)
                 integers = integers if len(integers) else opened
-    return Search(tuple(hits), left, integers)
+    return SeedSearch(tuple(hits), left, integers)
 
 
 def pair_mask(seed: int, length: int) -> np.ndarray:
@@ -230,7 +230,7 @@ def pair_mask(seed: int, length: int) -> np.ndarray:
     return np.concatenate(mask(seed, [(1,), (length - 1,)]))
 
 
-def recovered_entries(search: Search, update: np.ndarray, rows: int) -> float:
+def recovered_entries(search: SeedSearch, update: np.ndarray, rows: int) -> float:
     """Share of the entries of an update that a search has read, to the step of an integer."""
     if not len(search.update):
         return 0.0

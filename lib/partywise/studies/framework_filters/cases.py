@@ -18,7 +18,7 @@ from .data import FilterData
 from .settings import (
     HOSPITALS,
     TEST_ROWS,
-    GeneratedSettings,
+    FilterGeneratedSettings,
     HeartSettings,
     ManyClientsSettings,
     MasksSettings,
@@ -72,7 +72,7 @@ def draw_key(rng_for: Rng) -> int:
     return int(rng_for("evaluation").integers(KEYS))
 
 
-def draw_generated(settings: GeneratedSettings, spec: object, rng_for: Rng, resources: Path) -> FilterData:
+def draw_generated(settings: FilterGeneratedSettings, spec: object, rng_for: Rng, resources: Path) -> FilterData:
     """New records: features uniform in [-1, 1], effects that alternate in sign."""
     rng, trained = rng_for("records"), settings.clients * settings.rows
     n = trained + settings.test_rows

@@ -86,7 +86,7 @@ class TrainingSettings(ClaimSettings):
 
 
 @dataclass(frozen=True)
-class ColumnSettings(ClaimSettings):
+class ColumnClaim(ClaimSettings):
     """Records with a column of whole numbers."""
 
     n: Annotated[int, Range(10)] = 40
@@ -103,7 +103,7 @@ class SeedSettings(LayerSettings):
 
 
 @dataclass(frozen=True)
-class Line:
+class ClaimLine:
     """Parameters with which the page judges a claim.
 
     settings : of the claim, those that are not its defaults
@@ -124,7 +124,7 @@ class LayerClaim(Claim):
         ``leave``, where a client may
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[ClaimLine, ...]
     relation: Literal["replace_one", "zero_out", "leave"] = "replace_one"
 
 
@@ -146,10 +146,10 @@ _LOCAL = LayerClaim(
     published=_form("update", "local_noise"),
     correction=_form("update", "certified_update"),
     lines=(
-        Line(epsilon=1.0, options={"sensitivity": 2.0}),
-        Line(epsilon=10.0),
-        Line({"sensitivity": 1.0}, 1.0),
-        Line({"sensitivity": 1.0}, 10.0),
+        ClaimLine(epsilon=1.0, options={"sensitivity": 2.0}),
+        ClaimLine(epsilon=10.0),
+        ClaimLine({"sensitivity": 1.0}, 1.0),
+        ClaimLine({"sensitivity": 1.0}, 10.0),
     ),
 )
 _SILENT = replace(
@@ -159,7 +159,7 @@ _SILENT = replace(
     title="percentile without noise",
     states="none",
     published=_form("update", "percentile_update"),
-    lines=(Line(options={"layer": "percentile"}),),
+    lines=(ClaimLine(options={"layer": "percentile"}),),
 )
 _RECORDS = replace(
     _SILENT,
@@ -170,7 +170,7 @@ _RECORDS = replace(
     settings=TrainingSettings,
     generate=Lazy(_LEAKS + "leaving_update"),
     published=_form("gradients", "record_noise"),
-    lines=(Line({"n": 201}), Line()),
+    lines=(ClaimLine({"n": 201}), ClaimLine()),
 )
 _FIXED = replace(
     _LOCAL,
@@ -181,7 +181,7 @@ _FIXED = replace(
     published=_form("model", "fixed_clip"),
     settings=RoundsSettings,
     # Epsilon of multiplier 1.
-    lines=(Line(epsilon=37.62253),),
+    lines=(ClaimLine(epsilon=37.62253),),
 )
 _COLUMN = replace(
     _RECORDS,
@@ -189,11 +189,11 @@ _COLUMN = replace(
     document=NVFLARE,
     title="noisy extremes",
     remedy="noisy counts of public bins",
-    settings=ColumnSettings,
+    settings=ColumnClaim,
     generate=Lazy(_LEAKS + "another_maximum"),
     published=_form("extreme", "noisy_extreme"),
     correction=_form("counts", "certified_counts"),
-    lines=(Line(),),
+    lines=(ClaimLine(),),
 )
 
 CLAIMS = (
@@ -205,14 +205,14 @@ CLAIMS = (
         # It says an epsilon of each round, and nothing of all of them.
         states="none",
         settings=RoundsSettings,
-        lines=(Line(epsilon=1.0),),
+        lines=(ClaimLine(epsilon=1.0),),
     ),
     replace(
         _LOCAL,
         name="flip_noise",
         document=FLIP,
         settings=FlipSettings,
-        lines=(Line(epsilon=10.0, options={"sensitivity": 1e-4}),),
+        lines=(ClaimLine(epsilon=10.0, options={"sensitivity": 1e-4}),),
     ),
     replace(
         _LOCAL,
@@ -220,7 +220,7 @@ CLAIMS = (
         title="local DP in floats - S {sensitivity:g} C",
         generate=Lazy(_LEAKS + "even_update"),
         published=_form("update", "float_noise"),
-        lines=(Line(epsilon=1.0),),
+        lines=(ClaimLine(epsilon=1.0),),
     ),
     _FIXED,
     replace(
@@ -237,7 +237,7 @@ CLAIMS = (
         generate=Lazy(_LEAKS + "even_update"),
         published=_form("model", "fixed_optimiser"),
         settings=OptimiserSettings,
-        lines=(Line(epsilon=4.37718),),
+        lines=(ClaimLine(epsilon=4.37718),),
     ),
     replace(
         _LOCAL,
@@ -245,7 +245,7 @@ CLAIMS = (
         title="adaptive clip - n {n}",
         published=_form("model", "adaptive_clip"),
         settings=AdaptiveSettings,
-        lines=(Line(epsilon=4.37718),),
+        lines=(ClaimLine(epsilon=4.37718),),
     ),
     replace(
         _SILENT,
@@ -263,7 +263,7 @@ CLAIMS = (
         title="sparse vector - {entries} entries",
         generate=Lazy(_LEAKS + "sparse_update"),
         published=_form("entries", "sparse_vector"),
-        lines=(Line(epsilon=0.1, options={"layer": "svt"}), Line({"entries": 25}, 0.1)),
+        lines=(ClaimLine(epsilon=0.1, options={"layer": "svt"}), ClaimLine({"entries": 25}, 0.1)),
     ),
     _SILENT,
     replace(
@@ -272,7 +272,7 @@ CLAIMS = (
         title="excluded variables",
         generate=Lazy(_LEAKS + "even_update"),
         published=_form("update", "excluded_variables"),
-        lines=(Line(options={"layer": "exclude_vars"}),),
+        lines=(ClaimLine(options={"layer": "exclude_vars"}),),
     ),
     _COLUMN,
     replace(
@@ -287,7 +287,7 @@ CLAIMS = (
         document=BIOMED,
         title="noise on unbounded parameters",
         published=_form("parameters", "parameters_with_noise"),
-        lines=(Line(options={"layer": "biomed_central"}),),
+        lines=(ClaimLine(options={"layer": "biomed_central"}),),
     ),
     replace(
         _RECORDS,
@@ -295,7 +295,7 @@ CLAIMS = (
         title="noise on parameters - convex - T {rounds}",
         generate=Lazy(_LEAKS + "opposite_update"),
         published=_form("parameters", "noise_of_small_steps"),
-        lines=(Line(),),
+        lines=(ClaimLine(),),
     ),
     _RECORDS,
     replace(
@@ -306,11 +306,11 @@ CLAIMS = (
         control=True,
         relation="leave",
         published=_form("sum", "cohort_sum"),
-        lines=(Line(epsilon=1.0),),
+        lines=(ClaimLine(epsilon=1.0),),
     ),
 )
 
 
-def all_lines() -> Iterator[tuple[LayerClaim, Line]]:
+def all_lines() -> Iterator[tuple[LayerClaim, ClaimLine]]:
     """The lines of the page, claim by claim."""
     return ((claim, line) for claim in CLAIMS for line in claim.lines)

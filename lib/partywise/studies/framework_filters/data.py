@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ...federation.parties import Party
-from ...methods.filters.model import PublicFacts
+from ...methods.filters.model import FilterFacts
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class FilterData:
         """Results that the evaluator has computed already for this replicate."""
         return {}
 
-    def public(self) -> PublicFacts:
+    def public(self) -> FilterFacts:
         """The part of the data set that is public."""
         spans = tuple(
             (name, (float(a), float(b), float(c)))
             for name, (a, b, c) in zip(self.column_names, self.spans, strict=True)
         )
-        return PublicFacts(self.X.shape[1], tuple(map(int, self.client_rows)), spans)
+        return FilterFacts(self.X.shape[1], tuple(map(int, self.client_rows)), spans)
 
 
 def split(data: FilterData, n_parties: int, spec: object, settings: object) -> list[Party]:

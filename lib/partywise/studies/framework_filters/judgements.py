@@ -14,7 +14,7 @@ from ...core.randomness import stream
 from ...privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from ...privacy.ledger.ledger import Ledger
 from ...privacy.mechanisms.release import Release
-from .claims import LayerClaim, Line, all_lines
+from .claims import ClaimLine, LayerClaim, all_lines
 
 Status = Literal["keeps", "zero-out only", "not composed", "not proved", "refuted", "no claim"]
 # Draws of pairs whose epsilon is not computed: what they show is beyond any confidence.
@@ -46,7 +46,7 @@ class Judgement(NamedTuple):
         return "refuted" if self.lower > most else "not proved"
 
 
-def judge(claim: LayerClaim, line: Line, delta: float) -> Judgement:
+def judge(claim: LayerClaim, line: ClaimLine, delta: float) -> Judgement:
     """One line: the epsilon of the worst pair where it is known, else what the ledger certifies.
 
     By zero-out the first update becomes 0 in place of another one.

@@ -12,7 +12,7 @@ from typing import Unpack
 
 import numpy as np
 
-from ...audits.exposure import Exposure, Task, Verdict, unproved_release
+from ...audits.exposure import EpsilonBounds, Exposure, Task, unproved_release
 from ...audits.pairs import GaussianPair, clear_exposure, gaussian_exposure
 from ...audits.worlds import AuditData, World
 from ...core.randomness import Rng
@@ -39,8 +39,8 @@ from ...privacy.mechanisms.release import Terms
 from ...privacy.statistics.bounded import Bounded
 from ...privacy.statistics.clips import ball_squares, ball_steps
 from ...privacy.statistics.whole import whole
-from .attacks import Search, pair_mask, recovered_entries, search_seeds
-from .claims import ColumnSettings, LayerSettings, SeedSettings, TrainingSettings
+from .attacks import SeedSearch, pair_mask, recovered_entries, search_seeds
+from .claims import ColumnClaim, LayerSettings, SeedSettings, TrainingSettings
 
 CLIP, STEP_BITS = 1.0, 20
 # Clip around an optimiser of the server, whose step does not scale with it.
@@ -84,7 +84,7 @@ def sparse_update(settings: LayerSettings, spec: object, rng_for: Rng, resources
     return AuditData(x, np.zeros(x.shape[:2]))
 
 
-def another_maximum(settings: ColumnSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
+def another_maximum(settings: ColumnClaim, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """Half of the largest entry of a column is still the largest; ordinarily it falls by a twelfth."""
     x = np.repeat(rng_for("column").integers(20, 40, (1, settings.n, 1)).astype(float), 4, axis=0)
     x[:, 0, 0] = 90, 45, 60, 55
@@ -103,10 +103,10 @@ class ComputedPair:
     epsilon: float | None
     exact: bool = True
 
-    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
+    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> EpsilonBounds:
         """Return the verdict with the known epsilon."""
         kind = "no_distribution" if self.epsilon is None else "exact"
-        return Verdict(self.epsilon, kind, None, self.epsilon if self.exact else None)
+        return EpsilonBounds(self.epsilon, kind, None, self.epsilon if self.exact else None)
 
 
 @dataclass(frozen=True)
@@ -119,21 +119,21 @@ class ImpossiblePair:
     outputs: Callable[[np.random.Generator, int], np.ndarray]
     impossible: Callable[[np.ndarray], np.ndarray]
 
-    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
+    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> EpsilonBounds:
         """Infinite where their share exceeds delta: no epsilon makes up for it."""
         seen = int(np.count_nonzero(self.impossible(self.outputs(rng, draws))))
         share = float(clopper_pearson(seen, draws, 1 - confidence)[0])
-        return Verdict(np.inf if share > delta else 0.0, "counts", draws=draws)
+        return EpsilonBounds(np.inf if share > delta else 0.0, "counts", draws=draws)
 
 
 @dataclass(frozen=True)
 class UnboundedPair(GaussianPair):
     """Pair out of many that lie ever farther apart: none is the worst, so that none has the exact epsilon."""
 
-    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
+    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> EpsilonBounds:
         """Return the verdict of a Gaussian pair without its exact epsilon."""
         verdict = super().audit(rng, draws, delta, confidence)
-        return Verdict(verdict.lower, verdict.kind, verdict.mu_lower, None, verdict.draws, verdict.at_limit)
+        return EpsilonBounds(verdict.lower, verdict.kind, verdict.mu_lower, None, verdict.draws, verdict.at_limit)
 
 
 def _several(
@@ -258,7 +258,7 @@ def planted_mask(task: Task[SeedSettings]) -> Exposure:
     bits, rows = task.settings.bits, int(EXAMPLES)
     seed = int(task.rng_for("seed").integers(1 << bits))
 
-    def search(world: World) -> Search:
+    def search(world: World) -> SeedSearch:
         integers = np.concatenate(quantise([_first(world)], EXAMPLES, task.rng_for("rounding")))
         return search_seeds((integers + pair_mask(seed, len(integers))) % MODULUS, bits)
 
@@ -266,7 +266,7 @@ def planted_mask(task: Task[SeedSettings]) -> Exposure:
     return clear_exposure(task, lambda world: search(world).update, "user", recovered_share=share)
 
 
-def noisy_extreme(task: Task[ColumnSettings]) -> Exposure:
+def noisy_extreme(task: Task[ColumnClaim]) -> Exposure:
     """The largest entry, moved up by a share of itself as `noisy_maximum` does."""
 
     def outputs(world: World, rng: np.random.Generator, draws: int) -> np.ndarray:
@@ -280,7 +280,7 @@ def noisy_extreme(task: Task[ColumnSettings]) -> Exposure:
     return Exposure({0: unproved_release(sent, task.owner, "row", "min_max", task.noise())}, task.pairs(pair_of))
 
 
-def few_bins(task: Task[ColumnSettings]) -> Exposure:
+def few_bins(task: Task[ColumnClaim]) -> Exposure:
     """Counts of bins one unit wide, a few of them in each job, of at least 10 records: jobs tile the column."""
     return clear_exposure(task, _counts, "row")
 
@@ -289,7 +289,7 @@ def _counts(world: World) -> np.ndarray:
     return np.bincount(world.x[:, 0].astype(int), minlength=LARGEST + 1)
 
 
-def certified_counts(task: Task[ColumnSettings]) -> Exposure:
+def certified_counts(task: Task[ColumnClaim]) -> Exposure:
     """Counts of public bins with integer noise, from which extremes can be read as well."""
     statistic = whole(_counts(task.worst[0]), 2, 1.0, "a record leaves one bin for another", unit="row")
     release = IntegerGaussian(mu=task.mu)(statistic, task.noise(), owner=task.owner)

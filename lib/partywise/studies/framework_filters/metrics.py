@@ -12,14 +12,14 @@ from ...core.randomness import stream
 from ...methods.filters.guarantees import mask_bits, unreachable
 from ...methods.filters.layers.flower import local_sd
 from ...methods.filters.layers.masks import MODULUS
-from ...methods.filters.model import Estimate
+from ...methods.filters.model import FilterEstimate
 from ...methods.filters.options import FedavgOptions, MasksOptions, RowGradientsOptions, StatisticsOptions
 from ...methods.filters.training import local_updates
 from ...models.links import LOGIT
 from ...privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from .attacks import (
     Identification,
-    Search,
+    SeedSearch,
     extremes_jobs,
     identify,
     identify_gradient,
@@ -36,9 +36,9 @@ from .measures import FilterExamples, FilterMeasures
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
     from ...privacy.ledger.ledger import Ledger
-    from .study import Spec
+    from .study import FilterConstants
 
-    FilterSpec = MethodSpec[object, Spec, object]
+    FilterSpec = MethodSpec[object, FilterConstants, object]
 
 KEY_BITS = 256
 LEAST_BITS = 14
@@ -46,7 +46,7 @@ LEAST_BITS = 14
 FLOATS = 20_000
 
 
-def metrics(estimate: Estimate, data: FilterData, train: np.ndarray, spec: FilterSpec) -> FilterMeasures:
+def metrics(estimate: FilterEstimate, data: FilterData, train: np.ndarray, spec: FilterSpec) -> FilterMeasures:
     """Scalars of one fit."""
     options = spec.options
     if isinstance(options, StatisticsOptions):
@@ -87,7 +87,7 @@ def ledger_measures(ledger: Ledger, names: tuple[str, ...], spec: FilterSpec) ->
     return FilterMeasures(certified_held=float(epsilon), epsilon_zero_out=zero_out)
 
 
-def _quality(estimate: Estimate, data: FilterData, test: np.ndarray) -> FilterMeasures:
+def _quality(estimate: FilterEstimate, data: FilterData, test: np.ndarray) -> FilterMeasures:
     """Accuracy and loss on the records that test."""
     margins, y = data.X[test] @ estimate.coefficients, data.y[test].astype(float)
     share = float(y.mean())
@@ -149,12 +149,12 @@ def _identify_patient(
 
 
 @lru_cache(maxsize=8)
-def _search(words: tuple[int, ...], bits: int) -> Search:
+def _search(words: tuple[int, ...], bits: int) -> SeedSearch:
     """Measures and arrays of a fit ask for the same searches."""
     return search_seeds(np.array(words), bits)
 
 
-def _search_measures(estimate: Estimate, data: FilterData, options: MasksOptions) -> FilterMeasures:
+def _search_measures(estimate: FilterEstimate, data: FilterData, options: MasksOptions) -> FilterMeasures:
     """Return what a search of the planted range finds of the first client's update."""
     rows = int(data.client_rows[0])
     X, y = data.X[None, :rows], data.y[None, :rows].astype(float)
@@ -167,7 +167,7 @@ def _search_measures(estimate: Estimate, data: FilterData, options: MasksOptions
     )
 
 
-def example_fits(estimate: Estimate, data: FilterData, train: np.ndarray, spec: FilterSpec) -> FilterExamples:
+def example_fits(estimate: FilterEstimate, data: FilterData, train: np.ndarray, spec: FilterSpec) -> FilterExamples:
     """Return shares of named patients in the first and the last round, paths of clips, and the arrays of masks."""
     options = spec.options
     if isinstance(options, MasksOptions):
@@ -188,7 +188,7 @@ def example_fits(estimate: Estimate, data: FilterData, train: np.ndarray, spec: 
     return examples
 
 
-def _searches(estimate: Estimate, options: MasksOptions) -> FilterExamples:
+def _searches(estimate: FilterEstimate, options: MasksOptions) -> FilterExamples:
     """Searches of smaller ranges, in each of which the seed is planted anew."""
     known = _search(tuple(estimate.words.tolist()), options.bits)
     if not known.hits:

@@ -13,7 +13,7 @@ ADULT_ROWS, TEST_ROWS = 45222, 10000
 
 
 @dataclass(frozen=True)
-class GeneratedSettings(CheckedFields):
+class FilterGeneratedSettings(CheckedFields):
     """Records of a logistic model at clients of equal size, and a column of whole numbers.
 
     clients : in all; rows : of each; features : with the intercept; test_rows : that test

@@ -15,7 +15,7 @@ from ...experiment.study import NO_NOISE, Figure, Lazy, Protocol, Source, Study
 from ...methods.filters.options import FedavgOptions, MasksOptions, RowGradientsOptions, StatisticsOptions
 from .measures import FilterExamples, FilterMeasures
 from .settings import (
-    GeneratedSettings,
+    FilterGeneratedSettings,
     HeartSettings,
     ManyClientsSettings,
     MasksSettings,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Spec(CheckedFields):
+class FilterConstants(CheckedFields):
     """Constants of the study.
 
     delta : of every epsilon; unit : ``user`` is everything that one client holds
@@ -80,7 +80,7 @@ def check(plan: Plan) -> None:
             for source, options_class in (STATISTICS, MASKS):
                 if type(settings) is source and not isinstance(options, options_class):
                     raise ConfigError(f"{where}.methods lists {label}: the case is not one of training; leave it out.")
-                if isinstance(options, options_class) and not isinstance(settings, source | GeneratedSettings):
+                if isinstance(options, options_class) and not isinstance(settings, source | FilterGeneratedSettings):
                     raise ConfigError(f"{where}.methods lists {label}: it needs another source; leave it out.")
 
 
@@ -92,9 +92,9 @@ STUDY = Study(
     title="Privacy layers of federated-learning frameworks",
     references="Flower 1.42.0 (flower), NVFlare 2.9.0 (nvflare_filters), Fed-BioMed 6.4.1 (fed_biomed), FLIP (flip) "
     "and pfl 0.6.0 (pfl)",
-    spec=Spec,
+    spec=FilterConstants,
     sources={
-        "generated": Source(GeneratedSettings),
+        "generated": Source(FilterGeneratedSettings),
         "heart": Source(HeartSettings),
         "many_clients": Source(ManyClientsSettings),
         "statistics": Source(StatisticsSettings),

@@ -9,13 +9,13 @@ import numpy as np
 
 from ...audits.contract import changed_records
 from ...experiment.trial import Trial
-from ...methods.filters.model import Estimate
+from ...methods.filters.model import FilterEstimate
 from .data import FilterData
-from .settings import GeneratedSettings
+from .settings import FilterGeneratedSettings
 
 
 def neighbours(
-    data: FilterData, settings: GeneratedSettings, unit: str, count: int, rng: np.random.Generator
+    data: FilterData, settings: FilterGeneratedSettings, unit: str, count: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, FilterData]]:
     """One training record is replaced."""
     n = data.n_train
@@ -29,7 +29,7 @@ def neighbours(
         yield name, changed
 
 
-def answer(estimate: Estimate) -> np.ndarray:
+def answer(estimate: FilterEstimate) -> np.ndarray:
     """Coefficients."""
     return estimate.coefficients
 

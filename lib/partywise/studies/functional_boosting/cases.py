@@ -18,7 +18,7 @@ from ...data.curves.tables import smooth_curves
 from ...data.loaders.curves import read_curves
 from ...methods.functional.bases import make_basis, roughness_directions
 from .data import FunctionalData
-from .settings import DatasetSettings, SimulatedSettings, SimulationSettings
+from .settings import CurveDatasetSettings, SimulatedCurveSettings, SimulationSettings
 
 RADIUS_LEVEL = 0.95
 # Public bound of the response norm: this multiple of its root mean square under the generator (about its 95 % point).
@@ -54,7 +54,7 @@ def draw_curves(
     return X, signal + np.sqrt(variance) * noise, variance
 
 
-def draw_simulated(settings: SimulatedSettings, spec: object, rng_for: Rng, resources: Path) -> FunctionalData:
+def draw_simulated(settings: SimulatedCurveSettings, spec: object, rng_for: Rng, resources: Path) -> FunctionalData:
     """One replicate of the generator; the operators are those of every replicate."""
     operators = draw_operators(settings, rng_for("operators", shared=True))
     X, Y, variance = draw_curves(replace(settings, n=settings.n + settings.n_test), rng_for, operators)
@@ -87,7 +87,7 @@ def draw_simulated(settings: SimulatedSettings, spec: object, rng_for: Rng, reso
     )
 
 
-def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resources: Path) -> FunctionalData:
+def draw_dataset(settings: CurveDatasetSettings, spec: object, rng_for: Rng, resources: Path) -> FunctionalData:
     """Shipped curves on public scales, smoothed; a replicate deals the blocks of days to the folds anew."""
     table = read_curves(settings.dataset, settings.response, Path(resources))
     hours_x, hours_y = table.domain_x, table.domain

@@ -14,7 +14,7 @@ DOCUMENT = Document("000", "000 functional boosting")
 
 
 @dataclass(frozen=True)
-class CurveSettings(ClaimSettings):
+class CurveClaim(ClaimSettings):
     """Curves in orthonormal coordinates with a public clipping radius of the L2 norm."""
 
     n_basis: Count = 15
@@ -22,7 +22,7 @@ class CurveSettings(ClaimSettings):
 
 
 @dataclass(frozen=True)
-class SplineSettings(CurveSettings):
+class SplineSettings(CurveClaim):
     """Cubic B-splines on [start, end]."""
 
     n_basis: Annotated[int, Range(4)] = 15
@@ -36,7 +36,7 @@ class SplineSettings(CurveSettings):
 
 
 @dataclass(frozen=True)
-class BudgetSettings(CurveSettings):
+class BudgetSettings(CurveClaim):
     """Curves of several predictors, dealt to the owners."""
 
     n_predictors: Count = 20
@@ -73,7 +73,7 @@ CLAIMS = (
         remedy="analytic noise level",
         unit="features",
         control=True,
-        settings=CurveSettings,
+        settings=CurveClaim,
         generate=Lazy(_EXPOSURES + "antipodal_curves"),
         published=_form("curves", "orthonormal_published"),
         correction=_form("curves", "orthonormal_corrected"),
@@ -85,7 +85,7 @@ CLAIMS = (
         remedy="private quantile",
         unit="features",
         states="free",
-        settings=CurveSettings,
+        settings=CurveClaim,
         generate=Lazy(_EXPOSURES + "long_curve"),
         published=_form("radius", "radius_published"),
         correction=_form("radius", "radius_corrected"),
@@ -108,7 +108,7 @@ CLAIMS = (
         remedy="released response",
         unit="label",
         states="none",
-        settings=CurveSettings,
+        settings=CurveClaim,
         generate=Lazy(_EXPOSURES + "antipodal_curves"),
         published=_form("residuals", "residuals"),
         correction=_form("response", "response"),

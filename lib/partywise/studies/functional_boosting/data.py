@@ -11,11 +11,10 @@ from functools import cached_property
 import numpy as np
 
 from ...federation.parties import Party, split_columns
-from ...methods.functional.model import BasisSpec
-from ...methods.functional.model import PublicFacts as Public
+from ...methods.functional.model import BasisSpec, CurveFacts
 from ...privacy.accounted_values import Public as Fixed
-from .own_settings import TableSettings
-from .settings import DatasetSettings, SimulatedSettings
+from .own_settings import CurveTableSettings
+from .settings import CurveDatasetSettings, SimulatedCurveSettings
 
 # `cases` and `own_cases` make radii of settings, generator constants and the length of the domain; no curve is read.
 RADIUS = "clipping radius of the case: a setting, or a constant of its generator"
@@ -77,15 +76,18 @@ class FunctionalData:
         """Whether the generating operators are known."""
         return len(self.operators) > 0
 
-    def public(self) -> Public:
+    def public(self) -> CurveFacts:
         """The part of the data set that is public."""
         names = tuple(str(name) for name in self.predictor_names)
         radius = tuple(Fixed(float(value), because=RADIUS) for value in self.radius)
-        return Public(self.basis_x, self.basis_y, radius, Fixed(float(self.response_radius), because=RADIUS), names)
+        return CurveFacts(self.basis_x, self.basis_y, radius, Fixed(float(self.response_radius), because=RADIUS), names)
 
 
 def split(
-    data: FunctionalData, n_parties: int, spec: object, settings: SimulatedSettings | DatasetSettings | TableSettings
+    data: FunctionalData,
+    n_parties: int,
+    spec: object,
+    settings: SimulatedCurveSettings | CurveDatasetSettings | CurveTableSettings,
 ) -> list[Party]:
     """The active party (the response) and ``n_parties`` owners of disjoint predictors.
 
@@ -109,14 +111,14 @@ def split(
 
 
 def folds(
-    data: FunctionalData, n_folds: int, settings: SimulatedSettings | DatasetSettings | TableSettings
+    data: FunctionalData, n_folds: int, settings: SimulatedCurveSettings | CurveDatasetSettings | CurveTableSettings
 ) -> np.ndarray:
     """Fold of every record: floor(b K / n_blocks) for its block b, or the source's floor(n_blocks / K) each.
 
     With fresh test records these are fold 0 and all others train.  With the published rule the blocks that are left
     over belong to no fold (-1) and are never tested.
     """
-    if isinstance(settings, SimulatedSettings) and settings.n_test:
+    if isinstance(settings, SimulatedCurveSettings) and settings.n_test:
         return np.where(data.block < settings.n, -1, 0)
     n_blocks = int(data.block.max()) + 1
     if settings.fold_rule == "balanced":

@@ -20,12 +20,12 @@ from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.quantiles import PrivateQuantile
 from ...privacy.statistics.bounded import clip_curves
 from ...privacy.statistics.records import clipped_coefficients, entries
-from .claims import BudgetSettings, CurveSettings, SplineSettings
+from .claims import BudgetSettings, CurveClaim, SplineSettings
 
 SHARE = 0.95
 
 
-def antipodal_curves(settings: CurveSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
+def antipodal_curves(settings: CurveClaim, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """One curve along the first coordinate, and its opposite; one ordinary curve, and another."""
     white, other, extreme = _curves(settings, 1, rng_for)
     return _neighbours(white, other, extreme, -extreme)
@@ -37,7 +37,7 @@ def curves_of_predictors(settings: BudgetSettings, spec: object, rng_for: Rng, r
     return _neighbours(white, other, extreme, -extreme)
 
 
-def long_curve(settings: CurveSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
+def long_curve(settings: CurveClaim, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """One record crosses the 95th percentile; in the ordinary pair one curve replaces another."""
     white, other, extreme = _curves(settings, 1, rng_for)
     return _neighbours(white, other, 10 * extreme, 0 * extreme)
@@ -52,7 +52,7 @@ def spline_curves(settings: SplineSettings, spec: object, rng_for: Rng, resource
     return _neighbours(white @ basis.inverse_root, other @ basis.inverse_root, extreme, -extreme)
 
 
-def _curves(settings: CurveSettings, copies: int, rng_for: Rng) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _curves(settings: CurveClaim, copies: int, rng_for: Rng) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Ordinary curves (n, copies, Q) of about the clipping radius, another one, and the longest along an axis."""
     rng, q = rng_for("curves"), settings.n_basis
     white = rng.standard_normal((settings.n, copies, q)) * settings.radius / np.sqrt(q)
@@ -102,29 +102,29 @@ def _coefficients(
     return Exposure({0: release}, pairs, one_run=lambda rng, count: canaries(worst, rng, count))
 
 
-def orthonormal_published(task: Task[CurveSettings]) -> Exposure:
+def orthonormal_published(task: Task[CurveClaim]) -> Exposure:
     """White noise on orthonormal coordinates at the classic level of the source."""
     return _orthonormal(task, task.classic)
 
 
-def orthonormal_corrected(task: Task[CurveSettings]) -> Exposure:
+def orthonormal_corrected(task: Task[CurveClaim]) -> Exposure:
     """White noise on orthonormal coordinates at the analytic level."""
     return _orthonormal(task, task.analytic)
 
 
-def _orthonormal(task: Task[CurveSettings], multiplier: float) -> Exposure:
+def _orthonormal(task: Task[CurveClaim], multiplier: float) -> Exposure:
     settings, noise = task.settings, 2 * task.settings.radius * multiplier
     bounded = clipped_coefficients(task.worst[0].x, None, public_settings(settings, "radius"))
     release = Gaussian(sigma=noise)(bounded, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
     return Exposure({0: release}, _white(task, noise))
 
 
-def radius_published(task: Task[CurveSettings]) -> Exposure:
+def radius_published(task: Task[CurveClaim]) -> Exposure:
     """``adapt_Sx``: the 95 % quantile of the norms, announced and not charged."""
     return clear_exposure(task, lambda world: float(np.quantile(_norms(world), SHARE)), "features")
 
 
-def radius_corrected(task: Task[CurveSettings]) -> Exposure:
+def radius_corrected(task: Task[CurveClaim]) -> Exposure:
     """A private quantile."""
     domain = Public((0.0, 4 * task.settings.radius), because="four times the radius of the case, a setting")
     quantile = PrivateQuantile(task.epsilon, SHARE, domain)
@@ -163,12 +163,12 @@ def _budget(task: Task[BudgetSettings], multiplier: float, shares: int) -> Expos
     return Exposure(releases, task.pairs(pair_of))
 
 
-def residuals(task: Task[CurveSettings]) -> Exposure:
+def residuals(task: Task[CurveClaim]) -> Exposure:
     """Residuals: the first are the response curves less their mean, in the clear."""
     return clear_exposure(task, lambda world: world.x - world.x.mean(axis=0), "label")
 
 
-def response(task: Task[CurveSettings]) -> Exposure:
+def response(task: Task[CurveClaim]) -> Exposure:
     """A released response, from which anybody may compute residuals."""
     settings, noise = task.settings, 2 * task.settings.radius * task.analytic
     radius = public_settings(settings, "radius")
@@ -176,7 +176,7 @@ def response(task: Task[CurveSettings]) -> Exposure:
     return Exposure({0: Gaussian(sigma=noise)(bounded, task.noise(), owner=task.owner)}, _white(task, noise))
 
 
-def _white(task: Task[CurveSettings], noise: float) -> tuple[AttackedPair, AttackedPair]:
+def _white(task: Task[CurveClaim], noise: float) -> tuple[AttackedPair, AttackedPair]:
     """Both pairs under white noise on orthonormal coordinates."""
     radius = task.settings.radius
     return task.pairs(

@@ -10,8 +10,8 @@ import numpy as np
 from ...audits.attacks.membership import attack_metrics
 from ...audits.attacks.roc import rank_auc
 from ...methods.functional.boosting import fit_joint
-from ...methods.functional.model import BasisSpec, Estimate, PublicFacts
-from ...methods.functional.moments import Sums, corrected_moments
+from ...methods.functional.model import BasisSpec, CurveEstimate, CurveFacts
+from ...methods.functional.moments import CurveSums, corrected_moments
 from ...methods.functional.path_options import BoostingOptions
 from ...methods.functional.paths import Penalties
 from .data import FunctionalData
@@ -28,7 +28,7 @@ SHOWN = 4
 CHARACTERS = 24
 
 
-def metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: object) -> FunctionalMeasures:
+def metrics(estimate: CurveEstimate, data: FunctionalData, train: np.ndarray, spec: object) -> FunctionalMeasures:
     """All scalars of one cell, on the records outside ``train`` (on all records when none is held out).
 
     A path that diverged may have losses beyond the range of floating-point numbers: they are inf.
@@ -37,13 +37,13 @@ def metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: o
         return _metrics(estimate, data, train) | estimate_measures(estimate, train, spec)
 
 
-def estimate_measures(estimate: Estimate, train: np.ndarray, spec: object) -> FunctionalMeasures:
+def estimate_measures(estimate: CurveEstimate, train: np.ndarray, spec: object) -> FunctionalMeasures:
     """Return the measures that follow from the estimate and public facts, without a record."""
     counts = FunctionalMeasures(n_protected=int(train.sum()), n_selected=int(estimate.selected_predictors.sum()))
     return FunctionalMeasures.of(estimate.numbers) | counts
 
 
-def _metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray) -> FunctionalMeasures:
+def _metrics(estimate: CurveEstimate, data: FunctionalData, train: np.ndarray) -> FunctionalMeasures:
     test = ~train if not train.all() else train
     X, Y = data.X[test], data.Y[test]
     predicted = estimate.predict(X, data.basis_x)
@@ -75,11 +75,11 @@ def _metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray) -> Fun
 def reference_model(X: np.ndarray, Y: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """Non-private least squares on a fresh data set (N, p, Qx), (N, Qy): calibrates the membership attack."""
     _, p, q = X.shape
-    moments = corrected_moments(Sums.of(X.reshape(len(X), -1), Y), np.zeros((p * q, p * q)))
+    moments = corrected_moments(CurveSums.of(X.reshape(len(X), -1), Y), np.zeros((p * q, p * q)))
     free = Penalties(np.zeros((p, q, q)), np.zeros((Y.shape[1],) * 2))
     B = fit_joint(moments, free, BoostingOptions(lambda_s=0.0, lambda_t=0.0)).B
     means = moments.mean_x.reshape(p, q), moments.mean_y
-    return Estimate(B.reshape(p, q, -1), *means, np.ones(p, dtype=bool), np.inf).predict
+    return CurveEstimate(B.reshape(p, q, -1), *means, np.ones(p, dtype=bool), np.inf).predict
 
 
 def _risk(Y: np.ndarray, predicted: np.ndarray) -> float:
@@ -109,7 +109,7 @@ def grid_errors(Y: np.ndarray, predicted: np.ndarray, data: FunctionalData) -> F
     )
 
 
-def selection(estimate: Estimate, data: FunctionalData) -> FunctionalMeasures:
+def selection(estimate: CurveEstimate, data: FunctionalData) -> FunctionalMeasures:
     """Sensitivity and specificity of the touched predictors and of their importance ||B_j||^2."""
     active = np.asarray(data.active, dtype=bool)
     importance = np.sum(estimate.operators**2, axis=(1, 2))
@@ -127,7 +127,7 @@ def _share(flags: np.ndarray) -> float | None:
     return float(flags.mean()) if flags.size else None
 
 
-def example_fits(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: object) -> FunctionalExamples:
+def example_fits(estimate: CurveEstimate, data: FunctionalData, train: np.ndarray, spec: object) -> FunctionalExamples:
     """Kernels of four predictors and curves of four held-out records.
 
     operator : (predictor_shown, s_grid, t_grid), kernels beta_j(s, t) of four predictors on a regular grid
@@ -151,14 +151,16 @@ def example_fits(estimate: Estimate, data: FunctionalData, train: np.ndarray, sp
 
 
 def estimate_examples(
-    estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, object, object]
+    estimate: CurveEstimate, train: np.ndarray, spec: MethodSpec[object, object, object]
 ) -> FunctionalExamples:
     """Kernels of four predictors, as in `example_fits` where no predictor is known to be active."""
-    assert isinstance(spec.public, PublicFacts)
+    assert isinstance(spec.public, CurveFacts)
     return kernels(estimate, _even_choice(len(estimate.operators)), spec.public.basis_x, spec.public.basis_y)
 
 
-def kernels(estimate: Estimate, predictors: np.ndarray, basis_x: BasisSpec, basis_y: BasisSpec) -> FunctionalExamples:
+def kernels(
+    estimate: CurveEstimate, predictors: np.ndarray, basis_x: BasisSpec, basis_y: BasisSpec
+) -> FunctionalExamples:
     """Kernels of some predictors on a regular grid."""
     bx, by = basis_x.build(), basis_y.build()
     s = bx.evaluate(np.linspace(*basis_x.domain, OPERATOR_GRID)) @ bx.inverse_root

@@ -17,7 +17,7 @@ from ...data.own.curves.load import OwnCurve, load
 from ...data.own.records.load import contents
 from ...methods.functional.bases import BSplineBasis, FourierBasis, make_basis
 from .data import FunctionalData
-from .own_settings import TableSettings
+from .own_settings import CurveTableSettings
 
 LOG = logging.getLogger("partywise")
 # Coefficients that differ by less than this share of their size over all records count as one curve.
@@ -26,20 +26,20 @@ Basis = BSplineBasis | FourierBasis
 
 
 def draw(
-    settings: TableSettings, spec: object, rng_for: Callable[..., np.random.Generator], resources: Path
+    settings: CurveTableSettings, spec: object, rng_for: Callable[..., np.random.Generator], resources: Path
 ) -> dict[str, np.ndarray]:
     """Draw the groups of a replicate, which deals the records (or their groups) to the folds anew."""
     groups = _common_data(settings, contents(settings.files.values())).block
     return {"block": rng_for("blocks").permutation(int(groups.max()) + 1)[groups]}
 
 
-def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> FunctionalData:
+def table(settings: CurveTableSettings, drawn: Mapping[str, np.ndarray]) -> FunctionalData:
     """Own curves, read from their files."""
     return replace(_common_data(settings, contents(settings.files.values())), block=drawn["block"])
 
 
 @cached_reader
-def _common_data(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> FunctionalData:
+def _common_data(settings: CurveTableSettings, files: tuple[tuple[str, bytes], ...]) -> FunctionalData:
     """Return the data that all replicates share, with groups of records in the order of their names."""
     for file, content in files:
         LOG.info("%s: sha256 %s", file, hashlib.sha256(content).hexdigest())

@@ -16,7 +16,7 @@ from ...data.own.grammar import FileBlock, OwnFiles, check_apart, increasing
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableSettings(OwnFiles, CurveSettings):
+class CurveTableSettings(OwnFiles, CurveSettings):
     """Own data: files of curves whose records carry ids, smoothed into a basis.
 
     domain : start and end of the curves, in the unit of time of the files; predictors whose block gives another

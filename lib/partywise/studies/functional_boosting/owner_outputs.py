@@ -9,12 +9,12 @@ import numpy as np
 from ...data.own.curves.files import CurveFile, PredictorFile
 from ...experiment.owner_outputs import OwnerReport
 from ...methods.functional.bases import BSplineBasis
-from ...methods.functional.model import BasisSpec, Estimate, PublicFacts
+from ...methods.functional.model import BasisSpec, CurveEstimate, CurveFacts
 from .data import FunctionalData
 
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
-    from .own_settings import TableSettings
+    from .own_settings import CurveTableSettings
 
 # Points of a curve in predictions.csv.
 GRID = 13
@@ -28,7 +28,10 @@ SCALE = (
 
 
 def owner_outputs(
-    estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: MethodSpec[object, object, TableSettings]
+    estimate: CurveEstimate,
+    data: FunctionalData,
+    train: np.ndarray,
+    spec: MethodSpec[object, object, CurveTableSettings],
 ) -> OwnerReport:
     """Return the smoothed and predicted curves of all records, in the unit of the transformed response."""
     by = data.basis_y.build()
@@ -40,10 +43,10 @@ def owner_outputs(
     return OwnerReport(data.ids, ~train, {"observed": observed, "predicted": predicted}, model(estimate, spec), times)
 
 
-def model(estimate: Estimate, spec: MethodSpec[object, object, TableSettings]) -> dict[str, object]:
+def model(estimate: CurveEstimate, spec: MethodSpec[object, object, CurveTableSettings]) -> dict[str, object]:
     """Operators and means as coefficients of the basis functions themselves."""
     settings, public = spec.settings, spec.public
-    assert isinstance(public, PublicFacts)
+    assert isinstance(public, CurveFacts)
     wx, wy = public.basis_x.build().inverse_root, public.basis_y.build().inverse_root
     predictors = [
         _curve(predictor, settings) | {"selected": bool(chosen), "mean": wx @ mean, "operator": wx @ operator @ wy}
@@ -61,7 +64,7 @@ def model(estimate: Estimate, spec: MethodSpec[object, object, TableSettings]) -
     }
 
 
-def _curve(curve: CurveFile, settings: TableSettings) -> dict[str, object]:
+def _curve(curve: CurveFile, settings: CurveTableSettings) -> dict[str, object]:
     names = ("file", "transform", "centre", "scale")
     named: dict[str, object] = {"name": curve.name} if isinstance(curve, PredictorFile) else {}
     return named | {name: getattr(curve, name) for name in names} | {"domain": settings.domain_of(curve)}

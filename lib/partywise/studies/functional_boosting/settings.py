@@ -46,7 +46,7 @@ class SimulationSettings:
 
 
 @dataclass(frozen=True)
-class SimulatedSettings(SimulationSettings):
+class SimulatedCurveSettings(SimulationSettings):
     """The generator with a split of its predictors.
 
     split : ``round_robin``, ``contiguous`` or ``explicit`` (with ``groups``, a partition of 0..p-1)
@@ -92,7 +92,7 @@ class SimulatedSettings(SimulationSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetSettings(ShippedCurves):
+class CurveDatasetSettings(ShippedCurves):
     """Shipped day curves.
 
     radius, response_radius : public bounds of the root mean square of a scaled day curve of a predictor and of the

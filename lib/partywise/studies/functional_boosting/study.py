@@ -15,21 +15,21 @@ from ...experiment.study import NO_NOISE, Figure, FirstRun, Protocol, Source, St
 from ...methods.functional.options import (
     BaselineOptions,
     CentralOptions,
+    CurveMomentsOptions,
+    CurvePublishedOptions,
     LocalOptions,
-    MomentsOptions,
-    PublishedOptions,
     RoundwiseOptions,
 )
 from .measures import FunctionalExamples, FunctionalMeasures
-from .own_settings import TableSettings
-from .settings import DatasetSettings, SimulatedSettings
+from .own_settings import CurveTableSettings
+from .settings import CurveDatasetSettings, SimulatedCurveSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import Plan
 
 
 @dataclass(frozen=True)
-class Spec(CheckedFields):
+class CurveConstants(CheckedFields):
     """Constants of the study: delta of every epsilon, and the unit that is protected."""
 
     delta: Delta = 1e-5
@@ -62,9 +62,9 @@ def check(plan: Plan) -> None:
             _check_method(plan, where, label, settings)
 
 
-def _to_hold_out(settings: SimulatedSettings | TableSettings) -> str:
+def _to_hold_out(settings: SimulatedCurveSettings | CurveTableSettings) -> str:
     """Return the number of units that folds can count on and the remedy, for a message."""
-    if isinstance(settings, TableSettings):
+    if isinstance(settings, CurveTableSettings):
         key, what = ("min_records", "records") if settings.fold_block is None else ("min_blocks", "groups of records")
         return (
             f"{key} is {settings.n_blocks}, and no more {what} are sure before the files are read; take fewer folds, "
@@ -73,7 +73,7 @@ def _to_hold_out(settings: SimulatedSettings | TableSettings) -> str:
     return f"there are {settings.n_blocks} records (or blocks of records) to hold out"
 
 
-def _check_method(plan: Plan, where: str, label: str, settings: SimulatedSettings) -> None:
+def _check_method(plan: Plan, where: str, label: str, settings: SimulatedCurveSettings) -> None:
     options = plan.methods[label].options
     s = getattr(options, "s", 0.0)
     if isinstance(s, tuple) and len(s) != settings.n_predictors:
@@ -107,16 +107,16 @@ STUDY = Study(
     __name__,
     title="Differentially private function-on-function regression with vertical federated functional boosting",
     references="Seed 000: Differentially Private Function-on-Function Regression (project documentation)",
-    spec=Spec,
+    spec=CurveConstants,
     sources={
-        "simulated": Source(SimulatedSettings),
-        "dataset": Source(DatasetSettings),
-        "table": Source.of_files(TableSettings, "curves", first=FIRST, examples="metrics"),
+        "simulated": Source(SimulatedCurveSettings),
+        "dataset": Source(CurveDatasetSettings),
+        "table": Source.of_files(CurveTableSettings, "curves", first=FIRST, examples="metrics"),
     },
     methods={
         "boosting": Protocol(LocalOptions, file="curves"),
-        "published": Protocol(PublishedOptions, file="curves"),
-        "moments": Protocol(MomentsOptions, extra=("analyst",)),
+        "published": Protocol(CurvePublishedOptions, file="curves"),
+        "moments": Protocol(CurveMomentsOptions, extra=("analyst",)),
         "roundwise": Protocol(RoundwiseOptions, file="rounds"),
         "central": Protocol(CentralOptions, file="curves"),
         "baseline": Protocol(BaselineOptions, file="baselines", release=NO_NOISE),

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...audits.contract import changed_records
 from ...experiment.trial import Trial
-from ...methods.functional.model import Estimate
+from ...methods.functional.model import CurveEstimate
 from .data import FunctionalData
 
 
@@ -27,7 +27,7 @@ def neighbours(
         yield name, replace(data, X=X, Y=Y)
 
 
-def answer(estimate: Estimate) -> np.ndarray:
+def answer(estimate: CurveEstimate) -> np.ndarray:
     """Operators of all predictors."""
     return estimate.operators
 

@@ -13,7 +13,7 @@ from ...data.loaders.read import read_table
 from ...models.links import LOGIT
 from ...privacy.accounting.roots import bisect
 from .data import LabelData, pack
-from .settings import DatasetSettings, GeneratedSettings
+from .settings import LabelDatasetSettings, LabelGeneratedSettings
 
 KEYS = 2**62
 # The truth of the generator is a constant: it is found on these rows, which no replicate ever uses.
@@ -58,7 +58,9 @@ def truth(k: int, dependence: float, rarest: float, signal: float, positive: flo
     return tuple(float(value) for value in theta)
 
 
-def draw_logistic(settings: GeneratedSettings, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def draw_logistic(
+    settings: LabelGeneratedSettings, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """One data set of the generator: X (n, k) in [0, 1], first column ones; y in {0, 1}; theta that made the labels."""
     theta = np.array(truth(settings.k, settings.dependence, settings.rarest, settings.signal, settings.positive))
     X = draw_features(settings.n, settings.k, settings.dependence, settings.rarest, rng)
@@ -66,14 +68,14 @@ def draw_logistic(settings: GeneratedSettings, rng: np.random.Generator) -> tupl
     return X, y, theta
 
 
-def draw_generated(settings: GeneratedSettings, spec: object, rng_for: Rng, resources: Path) -> LabelData:
+def draw_generated(settings: LabelGeneratedSettings, spec: object, rng_for: Rng, resources: Path) -> LabelData:
     """One replicate of the generator; the coefficients are those of every replicate."""
     X, y, theta = draw_logistic(settings, rng_for("rows"))
     names = np.array(["intercept", *(f"x{j}" for j in range(1, settings.k))])
     return replicate(X, y, _share(len(y), settings.test_share, rng_for), names, draw_key(rng_for), theta=theta)
 
 
-def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resources: Path) -> LabelData:
+def draw_dataset(settings: LabelDatasetSettings, spec: object, rng_for: Rng, resources: Path) -> LabelData:
     """A shipped table: some of its rows or all, an intercept, and a split."""
     table = read_table(settings.dataset, settings.response, Path(resources))
     n = len(table.y)

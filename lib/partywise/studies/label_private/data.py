@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ...federation.parties import Party
-from ...methods.logistic.model import PublicFacts as Public
+from ...methods.logistic.model import LabelFacts
 from ...models.links import Link
 
 
@@ -73,9 +73,9 @@ class LabelData:
         """Number of protected units that train: rows, or persons."""
         return len(np.unique(self.person[self.train])) if unit == "user_label" else int(self.train.sum())
 
-    def public(self) -> Public:
+    def public(self) -> LabelFacts:
         """The part of the data set that is public besides the features themselves."""
-        return Public(
+        return LabelFacts(
             int(self.train.sum()), len(self.order), tuple(map(str, self.feature_names)), int(self.from_the_data)
         )
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...methods.logistic.evaluate import BINS, auc, calibration, log_loss, predict, risk
-from ...methods.logistic.model import Estimate, Plan
+from ...methods.logistic.model import LabelEstimate, ReleasePlan
 from ...methods.logistic.objective import dot_product, ridge_vector
-from ...methods.logistic.options import ReferenceOptions, WalrOptions
+from ...methods.logistic.options import LabelReferenceOptions, WalrOptions
 from ...methods.logistic.planner import fixed_plan
 from ...methods.logistic.trainers import fit_walr, ordinary_mini_batch, penalised_optimum, planned_objective
 from ...models.links import Link
@@ -26,7 +26,7 @@ from .settings import PATH_RUNS
 
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
-    from .study import Spec
+    from .study import LabelConstants
 
 # Small enough to change nothing, large enough that separable labels have an optimum.
 REFERENCE_RIDGE = 1e-6
@@ -36,7 +36,7 @@ PATH = ("path_passes", "path_norm", "path_log_loss", "path_objective", "path_gap
 
 
 def metrics(
-    estimate: Estimate, data: LabelData, train: np.ndarray, spec: MethodSpec[object, Spec, object]
+    estimate: LabelEstimate, data: LabelData, train: np.ndarray, spec: MethodSpec[object, LabelConstants, object]
 ) -> LabelPrivateMeasures:
     """All scalars of one cell, on the rows outside ``train``."""
     X, y = data.testing
@@ -62,13 +62,13 @@ def metrics(
     options = spec.options
     if estimate.plan is not None and estimate.noisy_dot is not None and isinstance(options, WalrOptions):
         return measures | release_measures(estimate.theta, estimate.noisy_dot, estimate.plan, data, options)
-    if isinstance(options, ReferenceOptions):
+    if isinstance(options, LabelReferenceOptions):
         measures |= LabelPrivateMeasures(objective_gap=reference_gap(theta, data, options.ridge, link))
     return measures
 
 
 def estimate_measures(
-    estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, Spec, object]
+    estimate: LabelEstimate, train: np.ndarray, spec: MethodSpec[object, LabelConstants, object]
 ) -> LabelPrivateMeasures:
     """Return the measures of estimate and public facts, without a record: the number of persons is not public."""
     theta, n, measures = estimate.theta, int(train.sum()), LabelPrivateMeasures()
@@ -112,7 +112,7 @@ def reference_gap(theta: np.ndarray, data: LabelData, ridge: float, link: Link) 
 
 
 def release_measures(
-    theta: np.ndarray, noisy_dot: np.ndarray, plan: Plan, data: LabelData, options: WalrOptions
+    theta: np.ndarray, noisy_dot: np.ndarray, plan: ReleasePlan, data: LabelData, options: WalrOptions
 ) -> LabelPrivateMeasures:
     """Return the trainer's gap to the optimum of its release, and the results of other draws of the plan."""
     X = data.training[0]
@@ -133,7 +133,7 @@ def release_measures(
 
 
 def example_fits(
-    estimate: Estimate, data: LabelData, train: np.ndarray, spec: MethodSpec[object, object, object]
+    estimate: LabelEstimate, data: LabelData, train: np.ndarray, spec: MethodSpec[object, object, object]
 ) -> LabelPrivateExamples:
     """Calibration of the test rows, and the path of a trainer.
 
@@ -144,7 +144,7 @@ def example_fits(
     X, y = data.testing
     predicted, observed = curve(predict(X, estimate.theta, estimate.link), y)
     path = np.full((len(PATH), len(STEPS)), np.nan)
-    if isinstance(spec.options, WalrOptions | ReferenceOptions) and spec.options.trace_steps:
+    if isinstance(spec.options, WalrOptions | LabelReferenceOptions) and spec.options.trace_steps:
         path = walk(estimate, data, spec.options)
     examples = LabelPrivateExamples(calibration_predicted=predicted, calibration_observed=observed)
     examples |= LabelPrivateExamples(path_steps=STEPS.astype(float))
@@ -158,7 +158,7 @@ def curve(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.array([m[0] for m in means]), np.array([m[1] for m in means])
 
 
-def walk(estimate: Estimate, data: LabelData, options: WalrOptions | ReferenceOptions) -> np.ndarray:
+def walk(estimate: LabelEstimate, data: LabelData, options: WalrOptions | LabelReferenceOptions) -> np.ndarray:
     """(5, path_step): the trainer again, stopped at each of the steps; mini-batches are the evaluator's.
 
     A path of mini-batches is the mean over several.
@@ -184,8 +184,8 @@ def walk(estimate: Estimate, data: LabelData, options: WalrOptions | ReferenceOp
 def first_order_coefficients(
     data: LabelData,
     dot: np.ndarray,
-    plan: Plan,
-    options: WalrOptions | ReferenceOptions,
+    plan: ReleasePlan,
+    options: WalrOptions | LabelReferenceOptions,
     steps: int,
     batch: int,
     rng: np.random.Generator,

@@ -23,7 +23,7 @@ from ...data.own.records.scale import feature_names, features
 from ...data.own.rows import Rows
 from .cases import draw_key, replicate
 from .data import LabelData
-from .own_settings import OwnSettings
+from .own_settings import OwnLabelSettings
 
 LOG = logging.getLogger("partywise")
 
@@ -44,7 +44,9 @@ class Split(TypedDict):
     key: int
 
 
-def draw(settings: OwnSettings, spec: object, rng_for: Callable[..., np.random.Generator], resources: Path) -> Split:
+def draw(
+    settings: OwnLabelSettings, spec: object, rng_for: Callable[..., np.random.Generator], resources: Path
+) -> Split:
     """Draw the split of a replicate, which divides the records anew, with all rows of a person on one side."""
     read = _read(settings, contents(settings.files.values()))
     if read.persons is None:
@@ -56,7 +58,7 @@ def draw(settings: OwnSettings, spec: object, rng_for: Callable[..., np.random.G
     return {"train": train, "key": draw_key(rng_for)}
 
 
-def table(settings: OwnSettings, drawn: Split) -> LabelData:
+def table(settings: OwnLabelSettings, drawn: Split) -> LabelData:
     """Own data, read from their files."""
     read = _read(settings, contents(settings.files.values()))
     names = np.array(["intercept", *feature_names(settings.columns)])
@@ -66,7 +68,7 @@ def table(settings: OwnSettings, drawn: Split) -> LabelData:
 
 
 @cached_reader
-def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> Read:
+def _read(settings: OwnLabelSettings, files: tuple[tuple[str, bytes], ...]) -> Read:
     table, labels = _one_file(settings, dict(files)) if settings.file is not None else _two_files(settings, dict(files))
     check_count(len(table.rows), settings)
     X = features([table], settings.columns, 0.0, clip=True)
@@ -77,13 +79,13 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> Read:
     return Read(np.column_stack([np.ones(len(X)), X]), y, tuple(ids), persons)
 
 
-def _one_file(settings: OwnSettings, texts: dict[str, bytes]) -> tuple[TextTable, TextTable]:
+def _one_file(settings: OwnLabelSettings, texts: dict[str, bytes]) -> tuple[TextTable, TextTable]:
     whole = open_table(settings, None, texts, settings.file)
     table = bounded(complete(whole, [*_feature_columns(settings, settings.id), settings.response], settings), settings)
     return table, table
 
 
-def _two_files(settings: OwnSettings, texts: dict[str, bytes]) -> tuple[TextTable, TextTable]:
+def _two_files(settings: OwnLabelSettings, texts: dict[str, bytes]) -> tuple[TextTable, TextTable]:
     """Features and labels, row by row of the same record, in the order of the features' file."""
     blocks = settings.roles
     tables = [open_table(settings, block, texts) for block in blocks]
@@ -101,6 +103,6 @@ def _two_files(settings: OwnSettings, texts: dict[str, bytes]) -> tuple[TextTabl
     return known, select_rows(labels, [place[name] for name in known.ids(keys[0])])
 
 
-def _feature_columns(settings: OwnSettings, id: str | None) -> list[str]:
+def _feature_columns(settings: OwnLabelSettings, id: str | None) -> list[str]:
     """Columns of the features' file that are read."""
     return [*(column.name for column in settings.columns), *(name for name in (id, settings.user) if name is not None)]

@@ -8,11 +8,11 @@ from typing import Literal
 from ...core.checks import check_fields, check_unread_options
 from ...data.own.grammar import FileBlock, check_apart, check_party_names
 from ...data.own.records.settings import OwnRecords
-from .settings import CaseSettings
+from .settings import LabelCaseSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnSettings(OwnRecords, CaseSettings):
+class OwnLabelSettings(OwnRecords, LabelCaseSettings):
     """Own data, whose features are public and whose labels are not.
 
     response : column of the labels

@@ -11,13 +11,13 @@ from ...data.own.records.original import feature_rows, scale_of
 from ...experiment.owner_outputs import OwnerReport
 from ...federation.folds import Fold
 from ...methods.logistic.evaluate import predict
-from ...methods.logistic.model import Estimate
+from ...methods.logistic.model import LabelEstimate
 from ...models.links import require_logit
 from .data import LabelData
 
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
-    from .own_settings import OwnSettings
+    from .own_settings import OwnLabelSettings
 
 SCALE = (
     "log odds of label 1 = intercept + sum of coefficient times the column in its own units; a value outside the "
@@ -27,7 +27,7 @@ SCALE = (
 
 
 def owner_outputs(
-    estimate: Estimate, data: LabelData, train: np.ndarray, spec: MethodSpec[object, object, OwnSettings]
+    estimate: LabelEstimate, data: LabelData, train: np.ndarray, spec: MethodSpec[object, object, OwnLabelSettings]
 ) -> OwnerReport:
     """Return the report on all records, in the order of the file."""
     model_fields = model(estimate, spec)
@@ -36,12 +36,12 @@ def owner_outputs(
     return OwnerReport(data.ids, ~train, {"observed": data.labels, "predicted": predicted}, model_fields)
 
 
-def own_predictions(estimate: Estimate, block: Mapping[str, np.ndarray], fold: Fold, spec: object) -> np.ndarray:
+def own_predictions(estimate: LabelEstimate, block: Mapping[str, np.ndarray], fold: Fold, spec: object) -> np.ndarray:
     """(n,) probabilities of label 1, by the holder of the features."""
     return predict(block["X"], estimate.theta)
 
 
-def model(estimate: Estimate, spec: MethodSpec[object, object, OwnSettings]) -> dict[str, object]:
+def model(estimate: LabelEstimate, spec: MethodSpec[object, object, OwnLabelSettings]) -> dict[str, object]:
     """Coefficients with the noise in them and 95 % intervals, where the method has some."""
     require_logit(estimate.link, "coefficients are taken home as log odds", "read the estimate itself")
     theta, columns = estimate.theta, spec.settings.columns

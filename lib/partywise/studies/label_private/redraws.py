@@ -12,7 +12,7 @@ import numpy as np
 
 from ...core.randomness import stream
 from ...methods.logistic.evaluate import auc, log_loss
-from ...methods.logistic.model import Plan
+from ...methods.logistic.model import ReleasePlan
 from ...methods.logistic.newton import fit_many
 from ...methods.logistic.release import redraw_dot_products
 from ...methods.logistic.zonotope import minimiser_status
@@ -23,7 +23,7 @@ from .data import LabelData
 from .measures import LabelPrivateMeasures
 
 
-def draws(data: LabelData, plan: Plan, count: int, purpose: str) -> np.ndarray:
+def draws(data: LabelData, plan: ReleasePlan, count: int, purpose: str) -> np.ndarray:
     """(count, k) what-if releases."""
     return redraw_dot_products(*data.training, plan, count, evaluator(data, purpose, plan.distribution))
 
@@ -34,7 +34,7 @@ def evaluator(data: LabelData, *names: str | int) -> np.random.Generator:
 
 
 def noise_measures(
-    data: LabelData, plan: Plan, count: int, start: np.ndarray, excess: Callable[[np.ndarray], float]
+    data: LabelData, plan: ReleasePlan, count: int, start: np.ndarray, excess: Callable[[np.ndarray], float]
 ) -> LabelPrivateMeasures:
     """Means and standard deviations of test AUC, test log-loss and excess risk over the noise."""
     X, y = data.testing
@@ -52,7 +52,7 @@ def noise_measures(
     )
 
 
-def share_unbounded(data: LabelData, plan: Plan, count: int) -> LabelPrivateMeasures:
+def share_unbounded(data: LabelData, plan: ReleasePlan, count: int) -> LabelPrivateMeasures:
     """Share of what-if releases without a minimiser where no ridge is used, and of those where no test can tell.
 
     With many rows only the coordinate test is made: the share is then a lower bound.
@@ -63,7 +63,7 @@ def share_unbounded(data: LabelData, plan: Plan, count: int) -> LabelPrivateMeas
     return LabelPrivateMeasures(share_unbounded=without / count, share_unknown=statuses.count("unknown") / count)
 
 
-def audit_measures(data: LabelData, plan: Plan, count: int, delta: float) -> LabelPrivateMeasures:
+def audit_measures(data: LabelData, plan: ReleasePlan, count: int, delta: float) -> LabelPrivateMeasures:
     """Lower bounds of mu and epsilon from the best attack on the Gaussian noise of a plan.
 
     The neighbours differ in the label of the row that is longest in the geometry of the noise; the attacker

@@ -14,7 +14,7 @@ PATH_RUNS = 5
 
 
 @dataclass(frozen=True)
-class CaseSettings(CheckedFields):
+class LabelCaseSettings(CheckedFields):
     """Settings that every case may have.
 
     test_share : share of the rows that are held out
@@ -28,7 +28,7 @@ class CaseSettings(CheckedFields):
 
 
 @dataclass(frozen=True)
-class GeneratedSettings(CaseSettings):
+class LabelGeneratedSettings(LabelCaseSettings):
     """A logistic model with k features (the intercept counts).
 
     n : rows, training and test together; k : features with the intercept
@@ -45,7 +45,7 @@ class GeneratedSettings(CaseSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetSettings(CaseSettings, ShippedTable):
+class LabelDatasetSettings(LabelCaseSettings, ShippedTable):
     """A shipped table with labels 0 and 1; a category counts as the number of its level.
 
     rows : use only this many rows, drawn anew for each replicate; None for all

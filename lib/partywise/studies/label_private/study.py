@@ -14,22 +14,22 @@ from ...core.errors import ConfigError
 from ...experiment.study import NO_NOISE, Figure, FirstRun, Protocol, Source, Study
 from ...methods.logistic.options import (
     SMALLEST_EPSILON,
+    LabelReferenceOptions,
     LabelSgdOptions,
     ObjectiveOptions,
-    ReferenceOptions,
     RoundsOptions,
     WalrOptions,
 )
 from .measures import LabelPrivateExamples, LabelPrivateMeasures
-from .own_settings import OwnSettings
-from .settings import DatasetSettings, GeneratedSettings
+from .own_settings import OwnLabelSettings
+from .settings import LabelDatasetSettings, LabelGeneratedSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import Plan
 
 
 @dataclass(frozen=True)
-class Spec(CheckedFields):
+class LabelConstants(CheckedFields):
     """Constants of the study.
 
     delta : of every epsilon (a case may have its own)
@@ -42,7 +42,7 @@ class Spec(CheckedFields):
 
 def check(plan: Plan) -> None:
     """Contradictions between keys that only this study can see."""
-    all_own = all(isinstance(case.settings, OwnSettings) for case in plan.cases.values())
+    all_own = all(isinstance(case.settings, OwnLabelSettings) for case in plan.cases.values())
     if all_own and "figures" in plan.block and "excess_by_size" in plan.figures:
         raise ConfigError(
             "studies.label_private.figures lists 'excess_by_size': it shows a sweep of generated data, and all cases "
@@ -86,18 +86,18 @@ STUDY = Study(
     __name__,
     title="Label-private logistic regression from one released aggregate",
     references="Seed 002: Weighted Aggregate Logistic Regression (proposal document)",
-    spec=Spec,
+    spec=LabelConstants,
     sources={
-        "generated": Source(GeneratedSettings),
-        "dataset": Source(DatasetSettings),
-        "table": Source.of_files(OwnSettings, "labels", first=FIRST, predicts=True),
+        "generated": Source(LabelGeneratedSettings),
+        "dataset": Source(LabelDatasetSettings),
+        "table": Source.of_files(OwnLabelSettings, "labels", first=FIRST, predicts=True),
     },
     methods={
         "walr": Protocol(WalrOptions, file="one_release"),
         "noisy_gradient": Protocol(RoundsOptions, file="rounds"),
         "label_sgd": Protocol(LabelSgdOptions, file="rounds"),
         "objective_perturbation": Protocol(ObjectiveOptions, file="private_rows", release=CONTINUOUS),
-        "non_private": Protocol(ReferenceOptions, file="reference", release=NO_NOISE),
+        "non_private": Protocol(LabelReferenceOptions, file="reference", release=NO_NOISE),
     },
     measures=LabelPrivateMeasures,
     examples=LabelPrivateExamples,

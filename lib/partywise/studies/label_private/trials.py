@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...experiment.trial import Trial
-from ...methods.logistic.model import Estimate
+from ...methods.logistic.model import LabelEstimate
 from .data import LabelData
 
 
@@ -28,7 +28,7 @@ def neighbours(
         yield f"record {i}", replace(data, y=y, numeric=numeric)
 
 
-def answer(estimate: Estimate) -> np.ndarray:
+def answer(estimate: LabelEstimate) -> np.ndarray:
     """Coefficients."""
     return estimate.theta
 

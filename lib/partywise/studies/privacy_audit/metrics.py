@@ -14,7 +14,7 @@ from .measures import AuditExamples, AuditMeasures
 
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
-    from .study import Spec
+    from .study import AuditConstants
 
 
 def metrics(
@@ -32,7 +32,9 @@ def metrics(
     )
 
 
-def certified(ledger: Ledger, names: Sequence[str], spec: MethodSpec[object, Spec, ClaimSettings]) -> AuditMeasures:
+def certified(
+    ledger: Ledger, names: Sequence[str], spec: MethodSpec[object, AuditConstants, ClaimSettings]
+) -> AuditMeasures:
     """Return the epsilon that is certified for the mechanism, for the unit and at the delta of the claim."""
     claim = spec.source
     assert isinstance(claim, Claim)

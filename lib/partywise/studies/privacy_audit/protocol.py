@@ -12,7 +12,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from ...audits.exposure import Exposure, Payload, Task, Verdict
+from ...audits.exposure import EpsilonBounds, Exposure, Payload, Task
 from ...audits.worlds import AuditEstimate, World
 from ...core.checks import Scalar
 from ...core.randomness import Rng
@@ -69,7 +69,7 @@ def local_audit(
     return AuditEstimate(claim, numbers, exposure.curves)
 
 
-def bounds(worst: Verdict, ordinary: Verdict, claim: float, delta: float) -> dict[str, Scalar]:
+def bounds(worst: EpsilonBounds, ordinary: EpsilonBounds, claim: float, delta: float) -> dict[str, Scalar]:
     """Return the bounds of both attacks; a claim is refuted by one above it, or by the exact epsilon of one pair."""
     from_mu = None if worst.mu_lower is None else float(gaussian_epsilon(worst.mu_lower, delta))
     proved = [bound for bound in (worst.lower, from_mu, worst.exact) if bound is not None]

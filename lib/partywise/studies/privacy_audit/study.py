@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Spec(CheckedFields):
+class AuditConstants(CheckedFields):
     """Constants of the study: delta of claims that state none, and the unit that every cell is asked about."""
 
     delta: Delta = 1e-5
@@ -60,7 +60,7 @@ STUDY = Study(
     title="What the sources claim about privacy, and what holds",
     references="Seeds 000 to 004, and fdpcox, fedeca, nvflare_km, vantage6_km, exact_cox, flower, flip, "
     "nvflare_filters, fed_biomed and pfl: all sources with claims",
-    spec=Spec,
+    spec=AuditConstants,
     sources=all_claims(),
     reads=modules(),
     methods={"audit": Protocol(AuditOptions, Lazy("partywise.studies.privacy_audit.protocol:fit"), extra=("server",))},

@@ -15,13 +15,13 @@ from ...core.randomness import Rng, stream
 from ...data.clients.deal import deal_rows
 from ...data.loaders.read import read_table
 from ...methods.inverse_regression import models
-from ...methods.inverse_regression.moments import Moments, client_moments
+from ...methods.inverse_regression.moments import SliceMoments, client_moments
 from ...methods.inverse_regression.records import own_slices
 from ...methods.inverse_regression.slices import Slices, case_clip, case_edges, class_slices, public_slices
 from ...privacy.statistics.whole import step_bits
 from .data import SlicingData
-from .own_settings import OwnSettings
-from .settings import DatasetSettings, SimulatedSettings
+from .own_settings import OwnSlicingSettings
+from .settings import SimulatedSlicingSettings, SlicingDatasetSettings
 from .simulation.clients import true_records
 
 KEYS = 2**62
@@ -47,7 +47,7 @@ class ClientStatistics(TypedDict):
     clip_share: np.ndarray
 
 
-def draw_simulated(settings: SimulatedSettings, spec: object, rng_for: Rng, resources: Path) -> ModelDraw:
+def draw_simulated(settings: SimulatedSlicingSettings, spec: object, rng_for: Rng, resources: Path) -> ModelDraw:
     """Draw a replicate of a model: directions, public edges, and the root of the clients' addresses."""
     directions = models.directions(
         settings.model, settings.p, rng_for("directions"), active=settings.active, support=settings.support
@@ -56,7 +56,7 @@ def draw_simulated(settings: SimulatedSettings, spec: object, rng_for: Rng, reso
     return {"beta": directions, "edges": edges, "key": int(rng_for("clients").integers(KEYS))}
 
 
-def complete_simulated(settings: SimulatedSettings, drawn: ModelDraw) -> SlicingData:
+def complete_simulated(settings: SimulatedSlicingSettings, drawn: ModelDraw) -> SlicingData:
     """The replicate: clients draw records at their addresses and keep moments, unless columns are screened."""
     fixed, key, beta = public_slices(case_edges(drawn["edges"])), drawn["key"], drawn["beta"]
     clients = range(0 if settings.screened else settings.clients)
@@ -75,7 +75,7 @@ def complete_simulated(settings: SimulatedSettings, drawn: ModelDraw) -> Slicing
 
 
 @lru_cache(maxsize=8)
-def model_edges(settings: SimulatedSettings, key: int) -> np.ndarray:
+def model_edges(settings: SimulatedSlicingSettings, key: int) -> np.ndarray:
     """Population quantiles of the response: the same for all replicates, and no record is read."""
     s = settings.p if settings.active is None else settings.active
     rng = stream(key, "edges")
@@ -89,7 +89,7 @@ def client_statistics(
     clients: Iterable[tuple[np.ndarray, np.ndarray]], largest: int, fixed: Slices, p: int, radius: float
 ) -> ClientStatistics:
     """Return the statistics that clients keep, one client in memory at a time; the largest of them sets the steps."""
-    parts: list[tuple[Moments, Moments]] = []
+    parts: list[tuple[SliceMoments, SliceMoments]] = []
     moments_of = partial(client_moments, clip=case_clip(radius), bits=step_bits(largest))
     for X, y in clients:
         slices = own_slices(y, fixed)
@@ -113,7 +113,7 @@ def stack(arrays: Sequence[ArrayLike], shape: tuple[int, ...]) -> np.ndarray:
     return np.stack(arrays) if arrays else np.zeros((0, *shape))
 
 
-def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resources: Path) -> SlicingData:
+def draw_dataset(settings: SlicingDatasetSettings, spec: object, rng_for: Rng, resources: Path) -> SlicingData:
     """Rows of a shipped table, drawn for clients anew for each replicate."""
     table = read_table(settings.dataset, settings.response, Path(resources))
     dealt = deal_rows(table, settings, rng_for)
@@ -127,7 +127,11 @@ def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resource
 
 
 def of_records(
-    X: np.ndarray, y: np.ndarray, sizes: np.ndarray, names: np.ndarray, settings: DatasetSettings | OwnSettings
+    X: np.ndarray,
+    y: np.ndarray,
+    sizes: np.ndarray,
+    names: np.ndarray,
+    settings: SlicingDatasetSettings | OwnSlicingSettings,
 ) -> SlicingData:
     """Records of clients, one after another, without what replicates differ in: addresses and shown records."""
     edges, ends = np.array(settings.cuts), np.cumsum(sizes)[:-1]

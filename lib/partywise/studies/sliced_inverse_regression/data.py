@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ...federation.parties import Party
-from ...methods.inverse_regression.model import PublicFacts
+from ...methods.inverse_regression.model import SlicingFacts
 from ...methods.inverse_regression.records import ArrayRecords
 from ...methods.inverse_regression.slices import Slices, case_edges, class_slices, public_slices
 from .simulation.clients import SimulatedRecords
@@ -68,11 +68,11 @@ class SlicingData:
         return class_slices(case_edges(self.labels)) if len(self.labels) else public_slices(case_edges(self.edges))
 
     @cached_property
-    def facts(self) -> PublicFacts:
+    def facts(self) -> SlicingFacts:
         """Public facts of the data set."""
         names, sizes = tuple(client.name for client in self.clients), tuple(int(size) for size in self.sizes)
         records = ArrayRecords if len(self.X) else SimulatedRecords
-        return PublicFacts(
+        return SlicingFacts(
             names, sizes, len(self.beta), self.public_slices.n_slices, self.n_directions, self.public_slices, records
         )
 
@@ -99,7 +99,7 @@ class SlicingData:
             numbers = [len(np.unique(part)) for part in parts]
         return sum(numbers) if together else max(numbers)
 
-    def public(self) -> PublicFacts:
+    def public(self) -> SlicingFacts:
         """The part of the data set that is public."""
         return self.facts
 

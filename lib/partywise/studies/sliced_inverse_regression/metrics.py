@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, get_type_hints
 import numpy as np
 
 from ...core.errors import DataMissing
-from ...methods.inverse_regression.model import Estimate, PublicFacts
+from ...methods.inverse_regression.model import SlicingEstimate, SlicingFacts
 from ...methods.inverse_regression.subspace import (
     angle,
     coordinates,
@@ -23,15 +23,15 @@ from ...methods.inverse_regression.subspace import (
 )
 from .data import SlicingData
 from .measures import SlicingExamples, SlicingMeasures
-from .settings import SimulatedSettings
+from .settings import SimulatedSlicingSettings
 
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
-    from .study import Spec
+    from .study import SlicingConstants
 
 
 def metrics(
-    estimate: Estimate, data: SlicingData, train: np.ndarray, spec: MethodSpec[object, Spec, object]
+    estimate: SlicingEstimate, data: SlicingData, train: np.ndarray, spec: MethodSpec[object, SlicingConstants, object]
 ) -> SlicingMeasures:
     """Scalars of one fit; a basis that is not finite has no loss, and the cell says ``diverged``."""
     basis, beta = estimate.basis, data.beta
@@ -56,9 +56,11 @@ def metrics(
     return measures
 
 
-def estimate_measures(estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, Spec, object]) -> SlicingMeasures:
+def estimate_measures(
+    estimate: SlicingEstimate, train: np.ndarray, spec: MethodSpec[object, SlicingConstants, object]
+) -> SlicingMeasures:
     """Return the measures of estimate and public facts, without a record: the number of persons is not public."""
-    assert isinstance(spec.public, PublicFacts)
+    assert isinstance(spec.public, SlicingFacts)
     measures = SlicingMeasures.of(estimate.numbers) | SlicingMeasures(n_columns=len(estimate.basis))
     if spec.study.unit != "user":
         sizes = spec.public.sizes[: estimate.clients]
@@ -72,7 +74,7 @@ def estimate_measures(estimate: Estimate, train: np.ndarray, spec: MethodSpec[ob
     return measures
 
 
-def _shares_noise(spec: MethodSpec[object, Spec, object]) -> bool:
+def _shares_noise(spec: MethodSpec[object, SlicingConstants, object]) -> bool:
     return bool(getattr(spec.options, "shares_noise", False))
 
 
@@ -81,10 +83,10 @@ def random_loss(p: int, d: int) -> float:
     return math.sqrt(2 * d * (1 - d / p))
 
 
-def source_numbers(estimate: Estimate, spec: MethodSpec[object, object, object]) -> SlicingMeasures:
+def source_numbers(estimate: SlicingEstimate, spec: MethodSpec[object, object, object]) -> SlicingMeasures:
     """Mean and bracket that the source prints for this cell, where it prints one for this method."""
     settings, column = spec.settings, getattr(spec.options, "column", None)
-    if column is None or not isinstance(settings, SimulatedSettings) or settings.row is None:
+    if column is None or not isinstance(settings, SimulatedSlicingSettings) or settings.row is None:
         return SlicingMeasures()
     where = (estimate.epsilon, settings.model, settings.row, column, estimate.clients)
     entry = printed_entry(*where, high=settings.screened)
@@ -93,7 +95,7 @@ def source_numbers(estimate: Estimate, spec: MethodSpec[object, object, object])
     return SlicingMeasures(paper_mean=entry.mean, paper_bracket=entry.bracket)
 
 
-def example_fits(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: object) -> SlicingExamples:
+def example_fits(estimate: SlicingEstimate, data: SlicingData, train: np.ndarray, spec: object) -> SlicingExamples:
     """Records in the estimated subspace; nothing of simulated data.
 
     record_coordinates : (record_shown, direction), shown_response : (record_shown,)

@@ -20,11 +20,11 @@ from ...data.own.records.load import contents
 from ...data.own.records.original import feature_rows, scale_of
 from ...data.own.records.scale import clip_to_bounds, feature_names, features
 from ...experiment.owner_outputs import OwnerReport
-from ...methods.inverse_regression.model import Estimate
+from ...methods.inverse_regression.model import SlicingEstimate
 from ...methods.inverse_regression.subspace import loss_bound
 from .cases import KEYS, of_records
 from .data import SlicingData
-from .own_settings import OwnSettings
+from .own_settings import OwnSlicingSettings
 
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
@@ -36,28 +36,30 @@ SCALE = (
 )
 
 
-class OwnDraw(TypedDict):
+class OwnSlicingDraw(TypedDict):
     """Root of the clients' addresses, and the records that figures draw."""
 
     key: int
     shown_rows: np.ndarray
 
 
-def draw(settings: OwnSettings, spec: object, rng_for: Callable[..., np.random.Generator], resources: Path) -> OwnDraw:
+def draw(
+    settings: OwnSlicingSettings, spec: object, rng_for: Callable[..., np.random.Generator], resources: Path
+) -> OwnSlicingDraw:
     """Draw what replicates differ in: the noise, and the records that figures show."""
     n = len(_read(settings, contents(settings.files.values())).y)
     rows = np.sort(rng_for("shown").choice(n, min(settings.n_shown, n), replace=False))
     return {"key": int(rng_for("clients").integers(KEYS)), "shown_rows": rows}
 
 
-def table(settings: OwnSettings, drawn: OwnDraw) -> SlicingData:
+def table(settings: OwnSlicingSettings, drawn: OwnSlicingDraw) -> SlicingData:
     """Own clients, read from their files."""
     shared = _read(settings, contents(settings.files.values()))
     return replace(shared, key=drawn["key"], shown_rows=drawn["shown_rows"])
 
 
 @cached_reader
-def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> SlicingData:
+def _read(settings: OwnSlicingSettings, files: tuple[tuple[str, bytes], ...]) -> SlicingData:
     """Return the data that all replicates share, without addresses and shown records of one."""
     clients = _clients(settings, dict(files))
     sizes = np.array([len(client.rows) for client in clients])
@@ -77,7 +79,7 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> Slicin
     )
 
 
-def _clients(settings: OwnSettings, texts: dict[str, bytes]) -> list[TextTable]:
+def _clients(settings: OwnSlicingSettings, texts: dict[str, bytes]) -> list[TextTable]:
     """Complete rows of every client, at most so many a person."""
     clients = client_rows(settings, texts)
     for name, client in zip(settings.party_names, clients, strict=True):
@@ -90,7 +92,7 @@ def _clients(settings: OwnSettings, texts: dict[str, bytes]) -> list[TextTable]:
     return clients
 
 
-def _response(clients: Sequence[TextTable], settings: OwnSettings) -> np.ndarray:
+def _response(clients: Sequence[TextTable], settings: OwnSlicingSettings) -> np.ndarray:
     """Responses (N,) of all clients: numbers, or numbers of the levels."""
     if settings.levels:
         block = ColumnBlock(name=settings.response, levels=settings.levels)
@@ -102,7 +104,10 @@ def _response(clients: Sequence[TextTable], settings: OwnSettings) -> np.ndarray
 
 
 def owner_outputs(
-    estimate: Estimate, data: SlicingData, train: np.ndarray, spec: MethodSpec[object, object, OwnSettings]
+    estimate: SlicingEstimate,
+    data: SlicingData,
+    train: np.ndarray,
+    spec: MethodSpec[object, object, OwnSlicingSettings],
 ) -> OwnerReport:
     """Return the owner's report: projections of all records, of clients that took no part too, and directions."""
     used = int(np.sum(data.sizes[: estimate.clients]))
@@ -112,7 +117,7 @@ def owner_outputs(
     return OwnerReport(data.ids, np.arange(len(data.y)) >= used, predicted, model(estimate, spec))
 
 
-def model(estimate: Estimate, spec: MethodSpec[object, object, OwnSettings]) -> dict[str, object]:
+def model(estimate: SlicingEstimate, spec: MethodSpec[object, object, OwnSlicingSettings]) -> dict[str, object]:
     """Directions by column names."""
     columns, basis = spec.settings.columns, estimate.basis
     scale = scale_of(columns, -1.0)
@@ -135,5 +140,5 @@ def model(estimate: Estimate, spec: MethodSpec[object, object, OwnSettings]) -> 
     return fields
 
 
-def _names(estimate: Estimate) -> list[str]:
+def _names(estimate: SlicingEstimate) -> list[str]:
     return [f"direction {k + 1}" for k in range(estimate.basis.shape[1])]

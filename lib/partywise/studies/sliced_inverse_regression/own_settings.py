@@ -8,11 +8,11 @@ from typing import Annotated
 from ...core.checks import Count, Range, check_fields
 from ...data.own.grammar import increasing, twice
 from ...data.own.records.settings import OwnClients
-from .settings import CaseSettings
+from .settings import SlicingCaseSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnSettings(OwnClients, CaseSettings):
+class OwnSlicingSettings(OwnClients, SlicingCaseSettings):
     """Own data of several clients, who hold different records of the same columns.
 
     response : column that is explained

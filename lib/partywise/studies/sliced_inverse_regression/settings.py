@@ -11,7 +11,7 @@ from ...data.clients.settings import ClientRows
 
 
 @dataclass(frozen=True)
-class CaseSettings(CheckedFields):
+class SlicingCaseSettings(CheckedFields):
     """Settings that all cases share: all are public and fixed before data are seen.
 
     radius : R, every entry is clipped to [-R, R]
@@ -68,7 +68,7 @@ class CaseSettings(CheckedFields):
 
 
 @dataclass(frozen=True)
-class SimulatedSettings(CaseSettings):
+class SimulatedSlicingSettings(SlicingCaseSettings):
     """One of the five models of the source.
 
     model : I to V; n : records of each client; clients : the most that any method gets; p : columns
@@ -119,7 +119,7 @@ class SimulatedSettings(CaseSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetSettings(ClientRows, CaseSettings):
+class SlicingDatasetSettings(ClientRows, SlicingCaseSettings):
     """A shipped table whose rows lie at clients: classes are slices, a number is cut at public edges.
 
     edges : of the response, or n_slices : equal parts of its public range; by default the edges of the catalogue, or

@@ -13,22 +13,22 @@ from ...core.checks import CheckedFields
 from ...core.errors import ConfigError
 from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
 from ...methods.inverse_regression.options import (
-    CertifiedOptions,
-    PublishedOptions,
-    ReferenceOptions,
+    SlicingCertifiedOptions,
+    SlicingPublishedOptions,
+    SlicingReferenceOptions,
     WhitenedOptions,
     check_budget_options,
 )
 from .measures import SlicingExamples, SlicingMeasures
-from .own_settings import OwnSettings
-from .settings import DatasetSettings, SimulatedSettings
+from .own_settings import OwnSlicingSettings
+from .settings import SimulatedSlicingSettings, SlicingDatasetSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import Plan
 
 
 @dataclass(frozen=True)
-class Spec(CheckedFields):
+class SlicingConstants(CheckedFields):
     """Constant of the study: the unit that is protected.  Each case has its own delta, from its public n.
 
     unit : ``user`` are all records of one person
@@ -37,7 +37,7 @@ class Spec(CheckedFields):
     unit: Literal["row", "label", "features", "user"] = "row"
 
 
-SlicingSettings = SimulatedSettings | DatasetSettings | OwnSettings
+SlicingSettings = SimulatedSlicingSettings | SlicingDatasetSettings | OwnSlicingSettings
 # Figures of own data.
 OWN_FIGURES = ("separation_by_epsilon", "projected_records")
 
@@ -60,7 +60,7 @@ def check(plan: Plan) -> None:
 
 def _check_figures(plan: Plan) -> None:
     """Figures that a configuration lists have something to show."""
-    kinds = {isinstance(case.settings, OwnSettings) for case in plan.cases.values()}
+    kinds = {isinstance(case.settings, OwnSlicingSettings) for case in plan.cases.values()}
     for figure in plan.figures if "figures" in plan.block else ():
         lists = f"studies.sliced_inverse_regression.figures lists {figure!r}"
         if kinds == {True} and figure not in OWN_FIGURES:
@@ -88,7 +88,7 @@ def _check_method(options: object, lists: str, settings: SlicingSettings) -> Non
     if size is not None and size < settings.n_directions:
         raise ConfigError(f"{lists} with max_size {size}: there are {settings.n_directions} directions.")
     if settings.screened and active is None:
-        wanted = "max_size" if isinstance(options, CertifiedOptions | WhitenedOptions) else "top"
+        wanted = "max_size" if isinstance(options, SlicingCertifiedOptions | WhitenedOptions) else "top"
         if getattr(options, wanted, None) is None and getattr(options, "threshold", None) is None:
             raise ConfigError(f"{lists}, which screens columns: the true support is unknown, so give {wanted}.")
 
@@ -108,24 +108,24 @@ STUDY = Study(
     __name__,
     title="Federated sliced inverse regression under differential privacy",
     references="Seed 001: Federated Sliced Inverse Regression (paper)",
-    spec=Spec,
+    spec=SlicingConstants,
     sources={
         "simulated": Source(
-            SimulatedSettings,
+            SimulatedSlicingSettings,
             complete=Lazy("partywise.studies.sliced_inverse_regression.cases:complete_simulated"),
         ),
-        "dataset": Source(DatasetSettings),
+        "dataset": Source(SlicingDatasetSettings),
         "table": replace(
-            Source.of_files(OwnSettings, "clients", first=FIRST),
+            Source.of_files(OwnSlicingSettings, "clients", first=FIRST),
             owner_outputs=Lazy("partywise.studies.sliced_inverse_regression.own_cases:owner_outputs"),
             model=Lazy("partywise.studies.sliced_inverse_regression.own_cases:model"),
         ),
     },
     methods={
-        "published": Protocol(PublishedOptions, extra=("server",), release=UNPROVED),
-        "certified": Protocol(CertifiedOptions, extra=("server",)),
+        "published": Protocol(SlicingPublishedOptions, extra=("server",), release=UNPROVED),
+        "certified": Protocol(SlicingCertifiedOptions, extra=("server",)),
         "whitened": Protocol(WhitenedOptions, extra=("server",)),
-        "reference": Protocol(ReferenceOptions, extra=("server",), release=NO_NOISE),
+        "reference": Protocol(SlicingReferenceOptions, extra=("server",), release=NO_NOISE),
     },
     measures=SlicingMeasures,
     examples=SlicingExamples,

@@ -9,13 +9,13 @@ import numpy as np
 
 from ...audits.contract import changed_records
 from ...experiment.trial import Trial
-from ...methods.inverse_regression.model import Estimate
+from ...methods.inverse_regression.model import SlicingEstimate
 from .cases import client_statistics
 from .data import SlicingData
-from .settings import SimulatedSettings
+from .settings import SimulatedSlicingSettings
 
 
-def as_table(data: SlicingData, settings: SimulatedSettings) -> SlicingData:
+def as_table(data: SlicingData, settings: SimulatedSlicingSettings) -> SlicingData:
     """Simulated clients as if their records were a table, which a neighbour can then change."""
     columns = np.arange(len(data.beta)) if settings.screened else None
     records = [data.facts.records(client.block, data.facts, settings, "signs") for client in data.clients]
@@ -23,7 +23,7 @@ def as_table(data: SlicingData, settings: SimulatedSettings) -> SlicingData:
     return with_statistics(replace(data, X=X, y=y), settings)
 
 
-def with_statistics(data: SlicingData, settings: SimulatedSettings) -> SlicingData:
+def with_statistics(data: SlicingData, settings: SimulatedSlicingSettings) -> SlicingData:
     """Return the data with the moments that clients keep of their records."""
     ends = np.cumsum(data.sizes)[:-1]
     blocks = [] if settings.screened else zip(np.split(data.X, ends), np.split(data.y, ends), strict=True)
@@ -32,7 +32,7 @@ def with_statistics(data: SlicingData, settings: SimulatedSettings) -> SlicingDa
 
 
 def neighbours(
-    data: SlicingData, settings: SimulatedSettings, unit: str, count: int, rng: np.random.Generator
+    data: SlicingData, settings: SimulatedSlicingSettings, unit: str, count: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, SlicingData]]:
     """One record of a client is replaced; besides the ways of others, a response at a public edge and far away."""
     for name, response in (("response at an edge", data.edges[0]), ("response far away", 1e300)):
@@ -43,14 +43,14 @@ def neighbours(
         yield name, with_statistics(replace(data, X=x, y=y), settings)
 
 
-def deal_to_clients(data: SlicingData, settings: SimulatedSettings, parties: int) -> SlicingData:
+def deal_to_clients(data: SlicingData, settings: SimulatedSlicingSettings, parties: int) -> SlicingData:
     """Divide the records among that many clients."""
     sizes = np.full(parties, len(data.X) // parties)
     sizes[0] += len(data.X) - sizes.sum()
     return with_statistics(replace(data, sizes=sizes), settings)
 
 
-def span(estimate: Estimate) -> np.ndarray:
+def span(estimate: SlicingEstimate) -> np.ndarray:
     """Projection (p, p) onto the span of the basis, the part of it that counts."""
     q = np.linalg.qr(estimate.basis)[0] if np.all(np.isfinite(estimate.basis)) else estimate.basis
     return np.asarray(q @ q.T)

@@ -14,7 +14,7 @@ from ...data.loaders.read import read_table
 from ...models.families import FAMILIES
 from ...models.family_facts import FACTS, ByFamily, FamilyName
 from .data import Constants, GlmData
-from .settings import DatasetSettings, GeneratedSettings, PartialOverlap
+from .settings import GlmDatasetSettings, GlmGeneratedSettings, PartialOverlap
 
 GENERATOR = "distribution of the generator, a setting"
 # Shape of Gamma responses; of inverse Gaussian ones twice their mean.
@@ -23,7 +23,7 @@ SHAPE = 2.0
 SCHEME, POPULATION = "PATIENT_{:05d}", 100_000
 
 
-def draw_generated(settings: GeneratedSettings, spec: object, rng_for: Rng, resources: Path) -> GlmData:
+def draw_generated(settings: GlmGeneratedSettings, spec: object, rng_for: Rng, resources: Path) -> GlmData:
     """Normal columns and a response of the family, by coefficients that are the same in all replicates."""
     n, p = settings.n, settings.p
     X = correlated_columns(rng_for("columns"), n, p, settings.rho)
@@ -47,7 +47,7 @@ def correlated_columns(rng: np.random.Generator, n: int, p: int, rho: float) -> 
     return np.asarray(shared + np.sqrt(1 - rho) * rng.standard_normal((n, p)))
 
 
-def coefficients(settings: GeneratedSettings) -> tuple[np.ndarray, float]:
+def coefficients(settings: GlmGeneratedSettings) -> tuple[np.ndarray, float]:
     """Slopes (p,) that give the linear predictor its standard deviation, and the intercept."""
     j, rho = np.arange(settings.p), settings.rho
     slopes = (-1.0) ** j * (1 + j % 3)
@@ -75,7 +75,7 @@ def responses(family: FamilyName, eta: np.ndarray, mean: float, rng: np.random.G
     return draws[family]()
 
 
-def constants(settings: GeneratedSettings) -> Constants:
+def constants(settings: GlmGeneratedSettings) -> Constants:
     """Location 0 and scale 1 of columns, and a range of responses that the generator all but fills."""
     zeros, ones = np.zeros(settings.p), np.ones(settings.p)
     if settings.family == "gaussian":
@@ -87,7 +87,7 @@ def constants(settings: GeneratedSettings) -> Constants:
     return Constants(zeros, ones, statistic, level, GENERATOR)
 
 
-def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resources: Path) -> GlmData:
+def draw_dataset(settings: GlmDatasetSettings, spec: object, rng_for: Rng, resources: Path) -> GlmData:
     """A real table; a replicate deals the folds anew, all have the same records."""
     table, response = settings.table, settings.response_facts
     read = read_table(settings.dataset, response.name, Path(resources))

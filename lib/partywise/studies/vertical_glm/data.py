@@ -12,11 +12,11 @@ import numpy as np
 from ...data.columns.replicate import split_columns
 from ...data.division import cut
 from ...federation.parties import Party
-from ...methods.glm.model import PublicFacts
+from ...methods.glm.model import GlmFacts
 from ...models.families import FAMILIES
 from ...models.family_facts import FamilyName
 from ...privacy.accounted_values import Public
-from .settings import CaseSettings
+from .settings import GlmCaseSettings
 
 if TYPE_CHECKING:
     from ...alignment.options import Mode
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Constants:
-    """Public facts of the columns and the response by their meaning; `PublicFacts` states what each is.
+    """Public facts of the columns and the response by their meaning; `GlmFacts` states what each is.
 
     because : where all of them come from
     """
@@ -116,13 +116,13 @@ class GlmData:
             for party, rows in enumerate(np.flatnonzero(missing != party) for party in range(n_parties))
         )
 
-    def public(self) -> PublicFacts:
+    def public(self) -> GlmFacts:
         """FamilyName, names and declared constants."""
         known, names = self.constants, tuple(map(str, self.names))
         if known is None:
-            return PublicFacts(self.family, names, self.aligned)
+            return GlmFacts(self.family, names, self.aligned)
         public = partial(Public, because=known.because)
-        return PublicFacts(
+        return GlmFacts(
             self.family,
             names,
             self.aligned,
@@ -145,7 +145,7 @@ def absent(draws: np.ndarray, overlap: float, n_parties: int) -> np.ndarray:
     return np.where(rank < common, -1, (rank - common) % n_parties)
 
 
-def split(data: GlmData, n_parties: int, spec: object, settings: CaseSettings) -> list[Party]:
+def split(data: GlmData, n_parties: int, spec: object, settings: GlmCaseSettings) -> list[Party]:
     """The parties in the order of their columns; the active one has y, and weights and offset if there are any."""
     columns = {"y": data.y, "weights": data.weights, "offset": data.offset}
     labels = {key: values for key, values in columns.items() if values is not None}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...methods.glm.model import Estimate as GlmEstimate
+from ...methods.glm.model import GlmEstimate
 from ...models.intervals import Intervals
 from .data import GlmData
 from .evaluation.exact_fits import exact_fit, nested_fits
@@ -17,7 +17,7 @@ from .metrics import matrix_of, ridge_of, truth_of
 
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
-    from ...methods.pca.model import Estimate as PcaEstimate
+    from ...methods.pca.model import PcaEstimate
     from .evaluation.persons import GlmMethodSpec
 
 # Points that are kept of a path.

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...methods.glm.diagnostics import Sums, aic, aic_published, deviance_r2, sums_of
-from ...methods.glm.model import Estimate as GlmEstimate
-from ...methods.glm.model import PublicFacts
+from ...methods.glm.diagnostics import DiagnosticSums, aic, aic_published, deviance_r2, sums_of
+from ...methods.glm.model import GlmEstimate, GlmFacts
 from ...methods.pca.components import components as decomposed
 from ...methods.pca.components import loading_angle
 from ...models.families import FAMILIES, Family
@@ -24,7 +23,7 @@ from .measures import GlmMeasures
 
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
-    from ...methods.pca.model import Estimate as PcaEstimate
+    from ...methods.pca.model import PcaEstimate
     from .evaluation.persons import GlmMethodSpec
 
 # Relative rise of an objective that is more than rounding.
@@ -49,7 +48,7 @@ def estimate_measures(
     estimate: GlmEstimate | PcaEstimate, train: np.ndarray, spec: MethodSpec[object, object, object]
 ) -> GlmMeasures:
     """Return the measures that follow from the estimate and public facts, without a record."""
-    assert isinstance(spec.public, PublicFacts)
+    assert isinstance(spec.public, GlmFacts)
     measures, n = fit_measures(estimate), int(train.sum())
     if spec.public.aligned:
         measures |= GlmMeasures(n_train=n, n_protected=n)
@@ -132,7 +131,7 @@ def rises(objective: np.ndarray) -> int | None:
     return int(np.sum(~(after <= before + RISE * np.abs(before))))
 
 
-def explanation_measures(estimate: GlmEstimate, family: Family, sums: Sums | None = None) -> GlmMeasures:
+def explanation_measures(estimate: GlmEstimate, family: Family, sums: DiagnosticSums | None = None) -> GlmMeasures:
     """Deviances, pseudo-R2, both AIC and the dispersion: as the protocol reports them, else of its coefficients.
 
     sums : over the records that trained, at the coefficients; without them what no protocol reports is undefined

@@ -17,7 +17,7 @@ from ...data.division import fold_order
 from ...data.own.csv import TextTable
 from ...data.own.rows import (
     FileRecords,
-    Records,
+    OwnRows,
     check_count,
     common,
     data_names,
@@ -30,16 +30,16 @@ from ...data.own.table_files import TableFile
 from ...models.families import FAMILIES
 from ...models.family_facts import FACTS
 from .data import Constants, GlmData
-from .own_settings import TableSettings
+from .own_settings import GlmTableSettings
 
 
-def draw(settings: TableSettings, spec: object, rng_for: Rng, resources: Path) -> dict[str, np.ndarray]:
+def draw(settings: GlmTableSettings, spec: object, rng_for: Rng, resources: Path) -> dict[str, np.ndarray]:
     """Draw what replicates differ in: the order in which folds divide the records."""
     read = _read(settings, read_contents(settings))
     return {"order": fold_order(len(read.X), read.person, rng_for("folds"))}
 
 
-def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> GlmData:
+def table(settings: GlmTableSettings, drawn: Mapping[str, np.ndarray]) -> GlmData:
     """Own tables, read from their files."""
     read = _read(settings, read_contents(settings))
     return GlmData(
@@ -58,7 +58,7 @@ def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> GlmData:
 
 
 @cached_reader
-def _read(settings: TableSettings, contents: tuple[tuple[str, bytes], ...]) -> Records:
+def _read(settings: GlmTableSettings, contents: tuple[tuple[str, bytes], ...]) -> OwnRows:
     """Return the data that all replicates share: the records of all files, or of any where a protocol aligns them."""
     files = read_files(settings, dict(contents), None if settings.aligned else partial(_identify, settings))
     _check_labels(settings, files[settings.response_holder])
@@ -70,7 +70,7 @@ def _read(settings: TableSettings, contents: tuple[tuple[str, bytes], ...]) -> R
     return merge_records(list(dict.fromkeys(name for names in ids for name in names)), files, {})
 
 
-def _check_labels(settings: TableSettings, active: FileRecords) -> None:
+def _check_labels(settings: GlmTableSettings, active: FileRecords) -> None:
     """DataMissing for a response that the family does not have, for a weight below 0, or if none is above."""
     file, weights = active.block.file, active.labels.get("weights")
     try:
@@ -100,7 +100,7 @@ def _hint(ids: Sequence[list[str]], n_common: int) -> str:
     return " (identifiers: {normalise: true} leaves out blanks and case)" if len(common(folded)) > n_common else ""
 
 
-def _identify(settings: TableSettings, table: TextTable, file: TableFile) -> tuple[list[str], np.ndarray]:
+def _identify(settings: GlmTableSettings, table: TextTable, file: TableFile) -> tuple[list[str], np.ndarray]:
     """Identifiers of the rows as the parties compare them, and which rows have one."""
     rules = settings.identifiers
     written = table.ids(settings.id_of(file) or "", stripped=False)
@@ -113,7 +113,7 @@ def _identify(settings: TableSettings, table: TextTable, file: TableFile) -> tup
         raise DataMissing(f"{file.file}: {error}") from None
 
 
-def constants(settings: TableSettings) -> Constants:
+def constants(settings: GlmTableSettings) -> Constants:
     """Location and scale of columns that are uniform on their bounds, or on their levels; the middle as a start."""
     moments = list[tuple[float, float]]()
     for column in settings.columns:

@@ -10,7 +10,7 @@ from ...core.checks import Positive
 from ...data.own.grammar import increasing
 from ...data.own.table_files import OwnTables, TableFile
 from ...models.family_facts import FACTS, FamilyName
-from .settings import CaseSettings, Records
+from .settings import GlmCaseSettings, Records
 
 # What stands between names where a view of several parties is told.
 MARKS = (": ", " + ")
@@ -41,7 +41,7 @@ class GlmFile(TableFile):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableSettings(CaseSettings, OwnTables):
+class GlmTableSettings(GlmCaseSettings, OwnTables):
     """Own data: a file of each party, whose rows carry ids.
 
     records : ``unaligned``, the protocol finds the records that all parties have; or ``aligned``, which the files are

@@ -8,9 +8,8 @@ import numpy as np
 
 from ...data.own.records.original import feature_rows
 from ...experiment.owner_outputs import NO_INTERVALS, OwnerReport
-from ...methods.glm.model import Estimate as GlmEstimate
-from ...methods.glm.model import PublicFacts as GlmFacts
-from ...methods.pca.model import PublicFacts as PcaFacts
+from ...methods.glm.model import GlmEstimate, GlmFacts
+from ...methods.pca.model import PcaFacts
 from ...models.families import FAMILIES
 from ...models.family_facts import FACTS
 from .data import GlmData
@@ -19,9 +18,9 @@ from .metrics import matrix_of
 
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
-    from ...methods.pca.model import Estimate as PcaEstimate
+    from ...methods.pca.model import PcaEstimate
     from .evaluation.persons import GlmOptions
-    from .own_settings import TableSettings
+    from .own_settings import GlmTableSettings
 
 SCALE = (
     "linear predictor = intercept + sum of coefficient times the column in its own units (+ offset, where there is "
@@ -33,7 +32,7 @@ def owner_outputs(
     estimate: GlmEstimate | PcaEstimate,
     data: GlmData,
     train: np.ndarray,
-    spec: MethodSpec[GlmOptions, object, TableSettings],
+    spec: MethodSpec[GlmOptions, object, GlmTableSettings],
 ) -> OwnerReport:
     """Return the report on the records that all files have; protocols that fit no regression predict nothing."""
     if data.ids is None:
@@ -51,7 +50,7 @@ def owner_outputs(
 
 
 def model(
-    estimate: GlmEstimate | PcaEstimate, spec: MethodSpec[GlmOptions, object, TableSettings]
+    estimate: GlmEstimate | PcaEstimate, spec: MethodSpec[GlmOptions, object, GlmTableSettings]
 ) -> dict[str, object]:
     """Coefficients or matrices by column names."""
     fields = regression(estimate, spec.settings) if isinstance(estimate, GlmEstimate) else {}
@@ -62,7 +61,7 @@ def model(
     return fields | {"columns": list(spec.public.names), kind: matrix}
 
 
-def regression(estimate: GlmEstimate, settings: TableSettings) -> dict[str, object]:
+def regression(estimate: GlmEstimate, settings: GlmTableSettings) -> dict[str, object]:
     """Coefficients with the noise in them, their standard errors and 95 % intervals, where the protocol has some, or
     why it has none.
     """

@@ -16,7 +16,7 @@ WITH_MEAN = tuple(name for name, facts in FACTS.items() if facts.link == "log")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaseSettings(ColumnSettings):
+class GlmCaseSettings(ColumnSettings):
     """Settings that every case has.
 
     family : of the response
@@ -52,7 +52,7 @@ class CaseSettings(ColumnSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartialOverlap(CaseSettings):
+class PartialOverlap(GlmCaseSettings):
     """Cases whose records can be made to arrive unaligned.
 
     overlap : share of the records that all parties have; each of the others is missing at one party
@@ -67,7 +67,7 @@ class PartialOverlap(CaseSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeneratedSettings(PartialOverlap):
+class GlmGeneratedSettings(PartialOverlap):
     """Normal columns with equal correlations and a response of the family.
 
     n : records; p : columns; rho : correlation of any two columns
@@ -101,7 +101,7 @@ class GeneratedSettings(PartialOverlap):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetSettings(PartialOverlap, ShippedColumns):
+class GlmDatasetSettings(PartialOverlap, ShippedColumns):
     """A shipped table; a category counts as the number of its level, and its own test rows like all others.
 
     family : by default its usual one; rows : so many random records; 0 for all

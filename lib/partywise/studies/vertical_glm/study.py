@@ -13,22 +13,22 @@ from ...core.checks import CheckedFields, Delta, UserUnit
 from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
 from ...methods.glm.options import (
     BcdOptions,
+    GlmMomentsOptions,
+    GlmNoisyGradientOptions,
+    GlmReferenceOptions,
     JointOptions,
-    MomentsOptions,
-    NoisyGradientOptions,
     NoisyNewtonOptions,
     NoisyPredictorOptions,
-    ReferenceOptions,
 )
 from ...methods.pca.options import BlockSvdOptions, CorrelationOptions
 from .check import check
 from .measures import GlmExamples, GlmMeasures
-from .own_settings import TableSettings
-from .settings import DatasetSettings, GeneratedSettings
+from .own_settings import GlmTableSettings
+from .settings import GlmDatasetSettings, GlmGeneratedSettings
 
 
 @dataclass(frozen=True)
-class Spec(CheckedFields):
+class GlmConstants(CheckedFields):
     """Constants of the study: delta of every epsilon, and the unit that is protected, one aligned record."""
 
     delta: Delta = 1e-5
@@ -54,21 +54,21 @@ STUDY = Study(
     __name__,
     title="Vertical GLM, correlation and components: what crosses, what it leaks, what privacy costs",
     references="Seed 004: vertical generalised linear models, principal components and record alignment",
-    spec=Spec,
+    spec=GlmConstants,
     sources={
-        "generated": Source(GeneratedSettings),
-        "table": Source.of_files(TableSettings, "columns", first=FIRST, examples="examples"),
-        "dataset": Source(DatasetSettings),
+        "generated": Source(GlmGeneratedSettings),
+        "table": Source.of_files(GlmTableSettings, "columns", first=FIRST, examples="examples"),
+        "dataset": Source(GlmDatasetSettings),
     },
     methods={
-        "reference": Protocol(ReferenceOptions, extra=ANALYST, release=NO_NOISE),
+        "reference": Protocol(GlmReferenceOptions, extra=ANALYST, release=NO_NOISE),
         "joint": Protocol(JointOptions, extra=DEALER, release=NO_NOISE),
         "bcd": Protocol(BcdOptions, extra=ANALYST, release=NO_NOISE),
         "correlation": Protocol(CorrelationOptions, extra=DEALER, release=NO_NOISE),
-        "moments": Protocol(MomentsOptions, extra=ANALYST, reads_training_records=True),
+        "moments": Protocol(GlmMomentsOptions, extra=ANALYST, reads_training_records=True),
         "noisy_predictor": Protocol(NoisyPredictorOptions, extra=ANALYST, reads_training_records=True),
         "noisy_newton": Protocol(NoisyNewtonOptions, extra=AGGREGATING, reads_training_records=True),
-        "noisy_gradient": Protocol(NoisyGradientOptions, extra=AGGREGATING, reads_training_records=True),
+        "noisy_gradient": Protocol(GlmNoisyGradientOptions, extra=AGGREGATING, reads_training_records=True),
         "block_svd": Protocol(BlockSvdOptions, extra=ANALYST, release=NO_NOISE),
     },
     measures=GlmMeasures,

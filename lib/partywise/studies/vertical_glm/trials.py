@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from ...experiment.trial import Trial
-from ...methods.glm.model import Estimate as GlmEstimate
-from ...methods.pca.model import Estimate as PcaEstimate
+from ...methods.glm.model import GlmEstimate
+from ...methods.pca.model import PcaEstimate
 from .data import GlmData
 
 # Far from every other record, and beyond every radius.

@@ -16,7 +16,7 @@ from ...data.tables import Table
 from ...models.criteria import CLASSES
 from ...models.links import LOGIT
 from .data import LinearData
-from .settings import GeneratedSettings, ScaledDatasetSettings
+from .settings import LinearGeneratedSettings, ScaledDatasetSettings
 
 # Generated features lie in [-BOUND, BOUND], responses in so many of their standard deviations.
 BOUND, DEVIATIONS = 3.0, 6.0
@@ -32,7 +32,7 @@ class SelectedRows(TypedDict):
     order: np.ndarray
 
 
-def draw_generated(settings: GeneratedSettings, spec: object, rng_for: Rng, resources: Path) -> LinearData:
+def draw_generated(settings: LinearGeneratedSettings, spec: object, rng_for: Rng, resources: Path) -> LinearData:
     """Uniform features, coefficients of all replicates alike, labels by a logistic model or numbers with noise."""
     n, d = settings.n, settings.d
     X = rng_for("features").uniform(-BOUND, BOUND, size=(n, d))

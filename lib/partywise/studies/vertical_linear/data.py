@@ -10,7 +10,7 @@ import numpy as np
 from ...data.columns.replicate import check_values, folds_of, split_columns
 from ...data.columns.settings import ColumnSettings
 from ...federation.parties import Party
-from ...methods.linear.model import PublicFacts
+from ...methods.linear.model import LinearFacts
 from ...models.criteria import Criterion
 from ...privacy.accounted_values import Public
 
@@ -50,10 +50,10 @@ class LinearData:
         """Losses of exact fits that the evaluator has computed, by training rows, model, ridge and intercept."""
         return {}
 
-    def public(self) -> PublicFacts:
+    def public(self) -> LinearFacts:
         """Names and declared bounds."""
         bounds, label_bound = (Public(value, because=self.because) for value in (self.bounds, self.label_bound))
-        return PublicFacts(tuple(map(str, self.names)), bounds, label_bound)
+        return LinearFacts(tuple(map(str, self.names)), bounds, label_bound)
 
 
 def split(data: LinearData, n_parties: int, spec: object, settings: ColumnSettings) -> list[Party]:

@@ -15,8 +15,8 @@ import numpy as np
 from ...audits.attacks.messages import directions_seen
 from ...audits.attacks.roc import rank_auc
 from ...methods.linear.exact import exact_fit, loss
-from ...methods.linear.model import Estimate
-from ...methods.linear.options import PooledOptions
+from ...methods.linear.model import LinearEstimate
+from ...methods.linear.options import LinearPooledOptions
 from ...methods.linear.steps import descend, minimiser, responses
 from ...models.criteria import CLASSES
 from ...privacy.ledger.ledger import Ledger
@@ -25,13 +25,13 @@ from .measures import LinearExamples, LinearMeasures
 
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
-    from .study import Spec
+    from .study import LinearConstants
 
 KEY_HOLDER = "server"
 
 
 def metrics(
-    estimate: Estimate, data: LinearData, train: np.ndarray, spec: MethodSpec[object, object, object]
+    estimate: LinearEstimate, data: LinearData, train: np.ndarray, spec: MethodSpec[object, object, object]
 ) -> LinearMeasures:
     """All scalars of one cell; the test rows are those outside ``train``."""
     measures = estimate_measures(estimate, train, spec)
@@ -45,7 +45,7 @@ def metrics(
 
 
 def estimate_measures(
-    estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, object, object]
+    estimate: LinearEstimate, train: np.ndarray, spec: MethodSpec[object, object, object]
 ) -> LinearMeasures:
     """Return the measures of the estimate, or of the part of it that one party has, and of public facts."""
     n, known = int(train.sum()), estimate.coefficients
@@ -55,7 +55,7 @@ def estimate_measures(
     return measures
 
 
-def prediction_measures(estimate: Estimate, data: LinearData, test: np.ndarray, model: str) -> LinearMeasures:
+def prediction_measures(estimate: LinearEstimate, data: LinearData, test: np.ndarray, model: str) -> LinearMeasures:
     """Quality on the test rows, if there are any; a linear model of labels predicts 1 from one half on."""
     if not test.any():
         return LinearMeasures()
@@ -105,7 +105,11 @@ def model_of(options: object) -> str:
 
 
 def pooled_measures(
-    estimate: Estimate, data: LinearData, train: np.ndarray, spec: MethodSpec[object, object, object], least: float
+    estimate: LinearEstimate,
+    data: LinearData,
+    train: np.ndarray,
+    spec: MethodSpec[object, object, object],
+    least: float,
 ) -> LinearMeasures:
     """Return measures of the same steps on pooled columns, of their limit, and of the rows that the key holder sees.
 
@@ -128,15 +132,19 @@ def pooled_measures(
     return measures
 
 
-def pooled_options(options: object) -> PooledOptions:
+def pooled_options(options: object) -> LinearPooledOptions:
     """Options of pooled steps that are those of a method; the published one has no intercept, ridge or other model."""
     values = {
-        entry.name: getattr(options, entry.name) for entry in fields(PooledOptions) if hasattr(options, entry.name)
+        entry.name: getattr(options, entry.name)
+        for entry in fields(LinearPooledOptions)
+        if hasattr(options, entry.name)
     }
-    return replace(PooledOptions(model="logistic", ridge=0.0, intercept=False), **values)
+    return replace(LinearPooledOptions(model="logistic", ridge=0.0, intercept=False), **values)
 
 
-def server_epsilon(ledger: Ledger, names: Sequence[str], spec: MethodSpec[object, Spec, object]) -> LinearMeasures:
+def server_epsilon(
+    ledger: Ledger, names: Sequence[str], spec: MethodSpec[object, LinearConstants, object]
+) -> LinearMeasures:
     """Return the epsilon that the ledger certifies for the key holder's view alone, if there is one."""
     if KEY_HOLDER not in names:
         return LinearMeasures()
@@ -146,7 +154,7 @@ def server_epsilon(ledger: Ledger, names: Sequence[str], spec: MethodSpec[object
 
 
 def example_fits(
-    estimate: Estimate, data: LinearData, train: np.ndarray, spec: MethodSpec[object, object, object]
+    estimate: LinearEstimate, data: LinearData, train: np.ndarray, spec: MethodSpec[object, object, object]
 ) -> LinearExamples:
     """The path of the training loss.
 

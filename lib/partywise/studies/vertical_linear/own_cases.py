@@ -12,14 +12,14 @@ from ...data.columns.replicate import deal_table
 from ...data.own.rows import read_own_table
 from .cases import scale_table
 from .data import LinearData
-from .own_settings import TableSettings
+from .own_settings import LinearTableSettings
 
 
-def draw(settings: TableSettings, spec: object, rng_for: Rng, resources: Path) -> dict[str, np.ndarray]:
+def draw(settings: LinearTableSettings, spec: object, rng_for: Rng, resources: Path) -> dict[str, np.ndarray]:
     """Draw what replicates differ in: the split of the records."""
     return deal_table(read_own_table(settings), settings, rng_for)
 
 
-def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> LinearData:
+def table(settings: LinearTableSettings, drawn: Mapping[str, np.ndarray]) -> LinearData:
     """Own tables, read from their files."""
     return scale_table(read_own_table(settings), settings, drawn, settings.response_bounds)

@@ -11,7 +11,7 @@ from ...models.criteria import CLASSES, NUMBERS
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableSettings(OwnTables, RowSettings):
+class LinearTableSettings(OwnTables, RowSettings):
     """Own data: a file of each party, whose rows carry ids.
 
     response_bounds : public range of the response in regression, which becomes [-1, 1]

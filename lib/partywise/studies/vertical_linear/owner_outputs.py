@@ -8,14 +8,14 @@ import numpy as np
 
 from ...data.own.records.original import feature_rows, scale_of
 from ...experiment.owner_outputs import OwnerReport
-from ...methods.linear.model import Estimate
+from ...methods.linear.model import LinearEstimate
 from ...models.links import LOGIT
 from .data import LinearData
 from .metrics import model_of
 
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
-    from .own_settings import TableSettings
+    from .own_settings import LinearTableSettings
 
 SCALE = (
     "intercept + sum of coefficient times the column in its own units; a value outside the bounds counts as the "
@@ -25,7 +25,7 @@ SCALE = (
 
 
 def owner_outputs(
-    estimate: Estimate, data: LinearData, train: np.ndarray, spec: MethodSpec[object, object, TableSettings]
+    estimate: LinearEstimate, data: LinearData, train: np.ndarray, spec: MethodSpec[object, object, LinearTableSettings]
 ) -> OwnerReport:
     """Return the report on all records, in the order of the first file."""
     centre, half = _response_scale(spec.settings)
@@ -35,7 +35,7 @@ def owner_outputs(
     return OwnerReport(_ids(data), ~train, columns, model(estimate, spec))
 
 
-def model(estimate: Estimate, spec: MethodSpec[object, object, TableSettings]) -> dict[str, object]:
+def model(estimate: LinearEstimate, spec: MethodSpec[object, object, LinearTableSettings]) -> dict[str, object]:
     """Coefficients by column names; of a part of the estimate what it adds to the intercept."""
     kind, columns = model_of(spec.options), spec.settings.columns
     centre, half = _response_scale(spec.settings)
@@ -52,7 +52,7 @@ def model(estimate: Estimate, spec: MethodSpec[object, object, TableSettings]) -
     return {"kind": f"{kind} model", "scale": f"{what} = {SCALE}", **intercept, "coefficients": rows}
 
 
-def _response_scale(settings: TableSettings) -> tuple[float, float]:
+def _response_scale(settings: LinearTableSettings) -> tuple[float, float]:
     """Middle and half width of the response's range, in whose units it is fitted."""
     if settings.response_bounds is None:
         return 0.0, 1.0

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ...core.checks import Count, NotNegative, Positive, Range
-from ...data.columns.settings import DatasetSettings, RowSettings
+from ...data.columns.settings import ColumnDatasetSettings, RowSettings
 from ...models.criteria import CLASSES, NUMBERS
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeneratedSettings(RowSettings):
+class LinearGeneratedSettings(RowSettings):
     """A linear predictor of features that are uniform on [-3, 3].
 
     n : rows, training and test together; d : features
@@ -37,7 +37,7 @@ class GeneratedSettings(RowSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScaledDatasetSettings(DatasetSettings):
+class ScaledDatasetSettings(ColumnDatasetSettings):
     """A shipped table whose columns all have a public range; a category counts as the number of its level."""
 
     labels_alone = True

@@ -13,18 +13,23 @@ from ...core.checks import CheckedFields, Delta, UserUnit
 from ...core.errors import ConfigError
 from ...data.columns.check import check_columns
 from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
-from ...methods.linear.options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOptions
+from ...methods.linear.options import (
+    LinearCertifiedOptions,
+    LinearExactOptions,
+    LinearPooledOptions,
+    LinearPublishedOptions,
+)
 from ...models.criteria import NUMBERS
 from .measures import LinearExamples, LinearMeasures
-from .own_settings import TableSettings
-from .settings import GeneratedSettings, ScaledDatasetSettings
+from .own_settings import LinearTableSettings
+from .settings import LinearGeneratedSettings, ScaledDatasetSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import Plan
 
 
 @dataclass(frozen=True)
-class Spec(CheckedFields):
+class LinearConstants(CheckedFields):
     """Constants of the study: delta of every epsilon, and the unit that is protected (nothing here protects one)."""
 
     delta: Delta = 1e-5
@@ -66,17 +71,17 @@ STUDY = Study(
     __name__,
     title="Linear models on vertically split columns",
     references="Seed 003: Vertical Federated Learning, section Linear Model (documentation page)",
-    spec=Spec,
+    spec=LinearConstants,
     sources={
-        "generated": Source(GeneratedSettings),
+        "generated": Source(LinearGeneratedSettings),
         "dataset": Source(ScaledDatasetSettings),
-        "table": Source.of_files(TableSettings, "columns", first=FIRST),
+        "table": Source.of_files(LinearTableSettings, "columns", first=FIRST),
     },
     methods={
-        "pooled": Protocol(PooledOptions, release=NO_NOISE),
-        "exact": Protocol(ExactOptions, file="pooled", release=NO_NOISE),
-        "certified": Protocol(CertifiedOptions, extra=("server",), release=NO_NOISE),
-        "published": Protocol(PublishedOptions, extra=("server",), release=NO_NOISE),
+        "pooled": Protocol(LinearPooledOptions, release=NO_NOISE),
+        "exact": Protocol(LinearExactOptions, file="pooled", release=NO_NOISE),
+        "certified": Protocol(LinearCertifiedOptions, extra=("server",), release=NO_NOISE),
+        "published": Protocol(LinearPublishedOptions, extra=("server",), release=NO_NOISE),
     },
     measures=LinearMeasures,
     examples=LinearExamples,

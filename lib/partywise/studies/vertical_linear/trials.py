@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...experiment.trial import Trial
-from ...methods.linear.model import Estimate
+from ...methods.linear.model import LinearEstimate
 from ...models.criteria import CLASSES
 from .data import LinearData
 
@@ -26,7 +26,7 @@ def neighbours(
         yield f"record {i}", replace(data, X=X, y=y)
 
 
-def answer(estimate: Estimate) -> np.ndarray:
+def answer(estimate: LinearEstimate) -> np.ndarray:
     """Coefficients."""
     return estimate.coefficients
 

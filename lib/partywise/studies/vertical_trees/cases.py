@@ -10,13 +10,13 @@ import numpy as np
 from ...core.randomness import Rng
 from ...data.column_facts import ColumnFacts
 from ...data.columns.replicate import deal_table
-from ...data.columns.settings import DatasetSettings, RowSettings
+from ...data.columns.settings import ColumnDatasetSettings, RowSettings
 from ...data.loaders.read import read_table
 from ...data.tables import Table
 from ...models.criteria import NUMBERS
 from ...models.links import LOGIT
 from .data import TreeData
-from .settings import GeneratedSettings
+from .settings import TreeGeneratedSettings
 
 # Every third generated column has so many whole numbers, and ties.
 LEVELS = 10
@@ -24,7 +24,7 @@ TENTHS = tuple(k / 10 for k in range(1, 10))
 HALVES = tuple(k + 0.5 for k in range(LEVELS - 1))
 
 
-def draw_generated(settings: GeneratedSettings, spec: object, rng_for: Rng, resources: Path) -> TreeData:
+def draw_generated(settings: TreeGeneratedSettings, spec: object, rng_for: Rng, resources: Path) -> TreeData:
     """One replicate of the generator."""
     rng = rng_for("rows")
     X, score = draw_score(settings.n, settings.d, rng)
@@ -38,7 +38,7 @@ def draw_generated(settings: GeneratedSettings, spec: object, rng_for: Rng, reso
     return replicate_of(table, settings, rng_for)
 
 
-def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resources: Path) -> TreeData:
+def draw_dataset(settings: ColumnDatasetSettings, spec: object, rng_for: Rng, resources: Path) -> TreeData:
     """A shipped table."""
     return replicate_of(read_table(settings.dataset, settings.response, Path(resources)), settings, rng_for)
 

@@ -11,9 +11,9 @@ from ...methods.trees.options import (
     DeployedOptions,
     GatheringOptions,
     ScatteringOptions,
-    TableOptions,
     TablesOptions,
     TreeOptions,
+    TreeTableOptions,
     require_classes,
     require_start,
 )
@@ -90,7 +90,7 @@ def _check_declared(settings: RowSettings, counts: tuple[int, ...], options: obj
 
 def _requirement(options: object) -> tuple[str, str, bool]:
     """Return what the passive columns must declare, why, and whether a certificate rests on it."""
-    if isinstance(options, TableOptions):
+    if isinstance(options, TreeTableOptions):
         return "edges", "the tables are made of", True
     certified = isinstance(options, GatheringOptions)
     if isinstance(options, GatheringOptions):

@@ -11,7 +11,7 @@ from ...data.column_facts import ColumnFacts
 from ...data.columns.replicate import check_values, folds_of, split_columns
 from ...data.columns.settings import ColumnSettings
 from ...federation.parties import Party
-from ...methods.trees.model import Column, PublicFacts
+from ...methods.trees.model import TreeColumn, TreeFacts
 from ...models.criteria import CLASSES, Criterion
 from ...privacy.accounted_values import Public
 
@@ -44,16 +44,16 @@ class TreeData:
     def __post_init__(self) -> None:
         check_values(self.X, self.y, self.criterion, self.classes)
 
-    def public(self) -> PublicFacts:
+    def public(self) -> TreeFacts:
         """The part that everyone may know: names, what is declared of the columns, the loss."""
         columns = tuple(map(_column, self.names, self.column_facts))
-        return PublicFacts(columns, self.criterion, self.classes, self.response_bounds)
+        return TreeFacts(columns, self.criterion, self.classes, self.response_bounds)
 
 
-def _column(name: str, column_facts: ColumnFacts) -> Column:
+def _column(name: str, column_facts: ColumnFacts) -> TreeColumn:
     edges = None if column_facts.edges is None else Public(np.array(column_facts.edges), because=column_facts.because)
     bounds = None if column_facts.bounds is None else Public(column_facts.bounds, because=column_facts.because)
-    return Column(str(name), edges, bounds)
+    return TreeColumn(str(name), edges, bounds)
 
 
 def split(data: TreeData, n_parties: int, spec: object, settings: ColumnSettings) -> list[Party]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...audits.attacks.roc import rank_auc
-from ...methods.trees.model import Ensemble, Estimate
+from ...methods.trees.model import Ensemble, TreeEstimate
 from ...methods.trees.options import TreeOptions
 from ...models.criteria import CLASSES, Criterion
 from ...privacy.ledger.event import clear_event
@@ -19,11 +19,11 @@ from .measures import TreeExamples, TreeMeasures
 if TYPE_CHECKING:
     from ...data.columns.settings import RowSettings
     from ...experiment.study import MethodSpec
-    from .study import Spec
+    from .study import TreeConstants
 
 
 def metrics(
-    estimate: Estimate, data: TreeData, train: np.ndarray, spec: MethodSpec[object, object, object]
+    estimate: TreeEstimate, data: TreeData, train: np.ndarray, spec: MethodSpec[object, object, object]
 ) -> TreeMeasures:
     """All scalars of one cell, on the rows outside ``train``."""
     X, y, options = data.X[~train], data.y[~train], options_of(estimate, spec)
@@ -44,7 +44,9 @@ def metrics(
     return measures
 
 
-def estimate_measures(estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, object, object]) -> TreeMeasures:
+def estimate_measures(
+    estimate: TreeEstimate, train: np.ndarray, spec: MethodSpec[object, object, object]
+) -> TreeMeasures:
     """Return the measures that follow from the estimate and public facts, without a record."""
     measures = TreeMeasures(n_protected=int(train.sum())) | TreeMeasures.of(estimate.numbers)
     if options_of(estimate, spec).select_by != "none" and not train.all():
@@ -54,7 +56,9 @@ def estimate_measures(estimate: Estimate, train: np.ndarray, spec: MethodSpec[ob
     )
 
 
-def ledger(releases: Ledger, names: tuple[str, ...], spec: MethodSpec[object, Spec, RowSettings]) -> TreeMeasures:
+def ledger(
+    releases: Ledger, names: tuple[str, ...], spec: MethodSpec[object, TreeConstants, RowSettings]
+) -> TreeMeasures:
     """Return the epsilon of the worst coalition for one label; the study's unit is the features.
 
     Where the evaluator chose the trees by the loss on held-out rows, their number tells of the labels and columns of
@@ -67,7 +71,7 @@ def ledger(releases: Ledger, names: tuple[str, ...], spec: MethodSpec[object, Sp
     return TreeMeasures(epsilon_label=releases.worst_total(names, "label", spec.study.delta).epsilon_certified)
 
 
-def options_of(estimate: Estimate, spec: MethodSpec[object, object, object]) -> TreeOptions:
+def options_of(estimate: TreeEstimate, spec: MethodSpec[object, object, object]) -> TreeOptions:
     """Return the options of the growth of trees; of a method from elsewhere only whether they are a forest."""
     if isinstance(spec.options, TreeOptions):
         return spec.options
@@ -150,7 +154,7 @@ def _deployment_measures(
 
 
 def example_fits(
-    estimate: Estimate, data: TreeData, train: np.ndarray, spec: MethodSpec[object, object, object]
+    estimate: TreeEstimate, data: TreeData, train: np.ndarray, spec: MethodSpec[object, object, object]
 ) -> TreeExamples:
     """Loss along the trees on training and test rows, and what the fit itself shows (tables with bands)."""
     options, ensemble = options_of(estimate, spec), estimate.ensemble
@@ -161,7 +165,9 @@ def example_fits(
     return examples | estimate_examples(estimate, train, spec)
 
 
-def estimate_examples(estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, object, object]) -> TreeExamples:
+def estimate_examples(
+    estimate: TreeEstimate, train: np.ndarray, spec: MethodSpec[object, object, object]
+) -> TreeExamples:
     """Return the example arrays that follow from the estimate alone."""
     counts = steps(estimate.ensemble, options_of(estimate, spec)).astype(float)
     examples = TreeExamples(path_trees=counts) | shown_tables(estimate.ensemble)

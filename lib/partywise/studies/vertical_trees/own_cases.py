@@ -12,14 +12,14 @@ from ...data.columns.replicate import deal_table
 from ...data.own.rows import read_own_table
 from .cases import select_rows
 from .data import TreeData
-from .own_settings import TableSettings
+from .own_settings import TreeTableSettings
 
 
-def draw(settings: TableSettings, spec: object, rng_for: Rng, resources: Path) -> dict[str, np.ndarray]:
+def draw(settings: TreeTableSettings, spec: object, rng_for: Rng, resources: Path) -> dict[str, np.ndarray]:
     """Draw what replicates differ in: the split of the records."""
     return deal_table(read_own_table(settings), settings, rng_for)
 
 
-def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> TreeData:
+def table(settings: TreeTableSettings, drawn: Mapping[str, np.ndarray]) -> TreeData:
     """Own tables, read from their files."""
     return select_rows(read_own_table(settings), settings, drawn)

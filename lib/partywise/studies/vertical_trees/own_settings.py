@@ -11,7 +11,7 @@ from ...models.criteria import CLASSES, NUMBERS
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableSettings(OwnTables, RowSettings):
+class TreeTableSettings(OwnTables, RowSettings):
     """Own data: a file of each party, whose rows carry ids.
 
     classes : entries of the response, where it has more than two; which ones there are is public

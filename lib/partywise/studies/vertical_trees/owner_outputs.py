@@ -11,7 +11,7 @@ import numpy as np
 from ...data.own.grammar import ColumnBlock
 from ...experiment.owner_outputs import OwnerReport
 from ...federation.folds import Fold
-from ...methods.trees.model import LEAF, Ensemble, Estimate, PublicFacts, Table, Tree
+from ...methods.trees.model import LEAF, Ensemble, StepFunction, Tree, TreeEstimate, TreeFacts
 from ...methods.trees.protocols.common import held_out
 from .data import TreeData
 from .losses import predictions
@@ -19,7 +19,7 @@ from .metrics import options_of, select_trees
 
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
-    from .own_settings import TableSettings
+    from .own_settings import TreeTableSettings
 
 SCALE = (
     "score = base + weight times the sum of the leaves in which a record ends + the sum of the values of the tables; "
@@ -30,7 +30,7 @@ SCALE = (
 
 
 def owner_outputs(
-    estimate: Estimate, data: TreeData, train: np.ndarray, spec: MethodSpec[object, object, TableSettings]
+    estimate: TreeEstimate, data: TreeData, train: np.ndarray, spec: MethodSpec[object, object, TreeTableSettings]
 ) -> OwnerReport:
     """Return the report on all records, in the order of the first file, by the trees whose errors the cube has."""
     if data.ids is None:
@@ -47,21 +47,24 @@ def owner_outputs(
 
 
 def own_predictions(
-    estimate: Estimate, block: Mapping[str, np.ndarray], fold: Fold, spec: MethodSpec[object, object, TableSettings]
+    estimate: TreeEstimate,
+    block: Mapping[str, np.ndarray],
+    fold: Fold,
+    spec: MethodSpec[object, object, TreeTableSettings],
 ) -> np.ndarray:
     """(n,) predictions of the held-out records that all parties scored together, nan of others."""
     predicted, public = np.full(len(fold.of), np.nan), spec.public
-    assert isinstance(public, PublicFacts)
+    assert isinstance(public, TreeFacts)
     if estimate.scores is not None:
         rows = np.flatnonzero(held_out(fold))[: len(estimate.scores)]
         predicted[rows] = predictions(estimate.scores, options_of(estimate, spec), public.criterion)
     return predicted
 
 
-def model(estimate: Estimate, spec: MethodSpec[object, object, TableSettings]) -> dict[str, object]:
+def model(estimate: TreeEstimate, spec: MethodSpec[object, object, TreeTableSettings]) -> dict[str, object]:
     """Trees and tables by column names; thresholds of columns that are unknown here are undefined."""
     options, public = options_of(estimate, spec), spec.public
-    assert isinstance(public, PublicFacts)
+    assert isinstance(public, TreeFacts)
     levels, columns = spec.settings.class_names, spec.settings.columns
     if levels:
         what = f"{SCALE}; each class has a score, and probabilities are in proportion to e to the power of scores."
@@ -101,6 +104,6 @@ def _node(tree: Tree, at: int, columns: tuple[ColumnBlock, ...]) -> dict[str, ob
     return {"column": column.name} | limit | sides
 
 
-def _table(table: Table, column: ColumnBlock) -> dict[str, object]:
+def _table(table: StepFunction, column: ColumnBlock) -> dict[str, object]:
     fields: dict[str, object] = {"column": column.name, "edges": table.edges, "values": table.values}
     return fields | ({} if column.levels is None else {"levels": column.levels})

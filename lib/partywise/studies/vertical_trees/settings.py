@@ -10,7 +10,7 @@ from ...data.columns.settings import RowSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeneratedSettings(RowSettings):
+class TreeGeneratedSettings(RowSettings):
     """A score of uniform columns and columns of ten whole numbers, informative in both halves of the columns.
 
     n : rows, training and test together; d : columns

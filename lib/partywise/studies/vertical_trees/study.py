@@ -10,24 +10,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...core.checks import CheckedFields, Delta, UserUnit
-from ...data.columns.settings import DatasetSettings
+from ...data.columns.settings import ColumnDatasetSettings
 from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
 from ...methods.trees.options import (
     ActiveOnlyOptions,
     GatheringOptions,
     LocalTablesOptions,
-    PooledOptions,
     ScatteringOptions,
     TablesOptions,
+    TreePooledOptions,
 )
 from .check import check
 from .measures import TreeExamples, TreeMeasures
-from .own_settings import TableSettings
-from .settings import GeneratedSettings
+from .own_settings import TreeTableSettings
+from .settings import TreeGeneratedSettings
 
 
 @dataclass(frozen=True)
-class Spec(CheckedFields):
+class TreeConstants(CheckedFields):
     """Constants of the study: delta of every epsilon, and the unit that is protected."""
 
     delta: Delta = 1e-5
@@ -49,14 +49,14 @@ STUDY = Study(
     __name__,
     title="Vertical trees: ranks, gradients and noisy histograms that cross between parties",
     references="Seed 003: vertical federated learning of linear and tree-based models (documentation)",
-    spec=Spec,
+    spec=TreeConstants,
     sources={
-        "generated": Source(GeneratedSettings),
-        "dataset": Source(DatasetSettings),
-        "table": Source.of_files(TableSettings, "columns", first=FIRST, predicts=True, examples="metrics"),
+        "generated": Source(TreeGeneratedSettings),
+        "dataset": Source(ColumnDatasetSettings),
+        "table": Source.of_files(TreeTableSettings, "columns", first=FIRST, predicts=True, examples="metrics"),
     },
     methods={
-        "pooled": Protocol(PooledOptions, release=NO_NOISE),
+        "pooled": Protocol(TreePooledOptions, release=NO_NOISE),
         "active_only": Protocol(ActiveOnlyOptions, release=NO_NOISE),
         "feature_gathering": Protocol(GatheringOptions, extra=("dealer",), reads_training_records=True),
         "label_scattering": Protocol(ScatteringOptions, extra=("dealer",), release=NO_NOISE),

@@ -10,7 +10,7 @@ import numpy as np
 from ...core.randomness import stream
 from ...data.columns.settings import RowSettings
 from ...experiment.trial import Trial
-from ...methods.trees.model import Estimate
+from ...methods.trees.model import TreeEstimate
 from ...models.criteria import CLASSES
 from .cases import draw_score
 from .data import TreeData
@@ -36,7 +36,7 @@ def neighbours(
         yield f"record {i}", replace(data, y=y, X=X)
 
 
-def answer(estimate: Estimate) -> np.ndarray:
+def answer(estimate: TreeEstimate) -> np.ndarray:
     """Scores of records that no replicate has."""
     X, _ = draw_score(PROBES, COLUMNS, stream(0, "vertical_trees", "probes"))
     return estimate.ensemble.scores(X)

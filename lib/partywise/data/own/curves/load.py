@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Group:
+class CurveGroup:
     """Records whose curve was measured at the same times: ``times`` (m,), ``records`` (k,), ``values`` (k, m)."""
 
     times: np.ndarray
@@ -36,11 +36,11 @@ class OwnCurve:
     """One curve of all N records, grouped by the times of measurement; ``name`` is for messages."""
 
     name: str
-    groups: tuple[Group, ...]
+    groups: tuple[CurveGroup, ...]
 
 
 @dataclass(frozen=True)
-class OwnTables:
+class CurveFiles:
     """The records that all files share.
 
     ids : (N,) str, in the order of the response's file
@@ -54,7 +54,7 @@ class OwnTables:
     block: np.ndarray
 
 
-def load(settings: CurveTables, contents: Mapping[str, bytes]) -> OwnTables:
+def load(settings: CurveTables, contents: Mapping[str, bytes]) -> CurveFiles:
     """Read all curves, check them, and keep the records that all of them have."""
     reader = Reader(settings, contents)
     measured = {key: reader.measurements(key, curve) for key, curve in settings.curves.items()}
@@ -64,10 +64,10 @@ def load(settings: CurveTables, contents: Mapping[str, bytes]) -> OwnTables:
     curves = [OwnCurve(m.name, tuple(_groups(m, ids))) for m in kept.values()]
     for one in kept.values():
         _check_varies(one)
-    return OwnTables(np.array(ids), curves[0], tuple(curves[1:]), _blocks(reader, settings, ids))
+    return CurveFiles(np.array(ids), curves[0], tuple(curves[1:]), _blocks(reader, settings, ids))
 
 
-def _groups(measured: Measurements, ids: list[str]) -> list[Group]:
+def _groups(measured: Measurements, ids: list[str]) -> list[CurveGroup]:
     """Measured values of the chosen records, grouped by equal times, in the order of the first record of each."""
     number = {one: n for n, one in enumerate(ids)}
     chosen = np.array([number.get(one, -1) for one in measured.ids])[measured.record]
@@ -80,7 +80,7 @@ def _groups(measured: Measurements, ids: list[str]) -> list[Group]:
     for a, b in pairwise(edges.tolist()):
         groups.setdefault(time[a:b].tobytes(), []).append((int(record[a]), time[a:b], value[a:b]))
     return [
-        Group(rows[0][1], np.array([r for r, _, _ in rows]), np.array([v for _, _, v in rows]))
+        CurveGroup(rows[0][1], np.array([r for r, _, _ in rows]), np.array([v for _, _, v in rows]))
         for rows in groups.values()
     ]
 

@@ -64,7 +64,7 @@ def delimiter_of(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TextLayout:
     """Where a table is in its text: header, rows of its length with their lines, faults, what is around it."""
 
     header: list[str]
@@ -74,7 +74,7 @@ class Layout:
     form: TextForm
 
 
-def layout(text: str, delimiter: str, file: str) -> Layout:
+def layout(text: str, delimiter: str, file: str) -> TextLayout:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     faults, rows, lines = list[str](), list[list[str]](), list[int]()
     try:
@@ -108,10 +108,10 @@ def layout(text: str, delimiter: str, file: str) -> Layout:
     )
     header = list(header_of(rows[:heads] or [[]], form))
     rows, lines = rows[heads:], lines[heads:]
-    return _even(Layout(header, rows, lines, faults, form), names, delimiter, file)
+    return _even(TextLayout(header, rows, lines, faults, form), names, delimiter, file)
 
 
-def _even(found: Layout, names: Sequence[str], delimiter: str, file: str) -> Layout:
+def _even(found: TextLayout, names: Sequence[str], delimiter: str, file: str) -> TextLayout:
     """The rows that have as many fields as the header, and what is wrong with the others and with the names."""
     header, rows, lines, faults = found.header, found.rows, found.lines, list(found.faults)
     lengths: dict[int, list[int]] = {}
@@ -134,7 +134,7 @@ def _even(found: Layout, names: Sequence[str], delimiter: str, file: str) -> Lay
     # What a delimiter at the end of every row leaves is no column.
     width = len(header) - (bool(header) and not header[-1] and not any(row[-1] for row in rows))
     faults += header_faults(names[:width], len(rows), file)
-    return Layout(header[:width], [row[:width] for row in rows], lines, faults, found.form)
+    return TextLayout(header[:width], [row[:width] for row in rows], lines, faults, found.form)
 
 
 def _rows_below(rows: Sequence[Sequence[str]]) -> int:

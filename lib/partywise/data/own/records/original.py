@@ -10,7 +10,7 @@ import numpy as np
 from ..grammar import ColumnBlock
 
 
-class Scale(NamedTuple):
+class FeatureScale(NamedTuple):
     """Of every feature (d,): the fitted one is ``slope`` times the one in the file, plus ``shift``."""
 
     slope: np.ndarray
@@ -21,7 +21,7 @@ class Scale(NamedTuple):
         return (fitted.T * self.slope).T, self.shift @ fitted
 
 
-def scale_of(columns: Sequence[ColumnBlock], low: float) -> Scale:
+def scale_of(columns: Sequence[ColumnBlock], low: float) -> FeatureScale:
     """Scale of columns whose bounds, and whose indicators of levels, became [low, 1]."""
     slope, shift = list[float](), list[float]()
     for column in columns:
@@ -34,7 +34,7 @@ def scale_of(columns: Sequence[ColumnBlock], low: float) -> Scale:
             raise ValueError(f"column {column.name!r} has neither bounds nor levels: it has no public scale.")
         slope += [(1 - low) / width] * times
         shift += [low - (1 - low) * least / width] * times
-    return Scale(np.array(slope), np.array(shift))
+    return FeatureScale(np.array(slope), np.array(shift))
 
 
 def feature_rows(columns: Sequence[ColumnBlock]) -> list[dict[str, object]]:

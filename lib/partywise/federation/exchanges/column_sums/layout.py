@@ -13,7 +13,7 @@ CONSTANT = -1
 
 
 @dataclass(frozen=True)
-class Part:
+class SumGroup:
     """Some sums that are released together.
 
     first, second : (d,) columns whose products are summed; `CONSTANT` may be the first
@@ -24,7 +24,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Layout:
+class SumLayout:
     """Sums that are wanted, of columns numbered over all parties, and the holders of their parts; public.
 
     names : of the parties; columns : numbers of the columns of each, in the order of its block
@@ -32,7 +32,7 @@ class Layout:
 
     names: tuple[str, ...]
     columns: tuple[tuple[int, ...], ...]
-    parts: tuple[Part, ...]
+    parts: tuple[SumGroup, ...]
 
     @cached_property
     def owner(self) -> np.ndarray:

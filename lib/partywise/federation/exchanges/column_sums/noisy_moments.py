@@ -39,7 +39,7 @@ from ..homomorphic.column_products import LARGEST
 from ..residues import Ring, ring_for
 from ..shared_values import MaskedValue
 from ..sharing import DEALER, NOBODY, SCHEME
-from .layout import CONSTANT, Layout
+from .layout import CONSTANT, SumLayout
 from .openings import Chunk, Opening, announce, opening_of
 
 # Noise beyond so many deviations has a probability below 1e-800: sums are read back modulo the ring.
@@ -53,7 +53,7 @@ def local_sums(
     mask: np.ndarray,
     differences: Sequence[np.ndarray],
     chunks: Sequence[Chunk],
-    layout: Layout,
+    layout: SumLayout,
     ring: Ring,
 ) -> np.ndarray:
     """(m, chunks, sums) what the party knows of every sum that it holds, the dealt shares left out."""
@@ -80,7 +80,7 @@ def local_shares(
     sums: np.ndarray,
     seed: Seed,
     sent: Cipher | None,
-    layout: Layout,
+    layout: SumLayout,
     ring: Ring,
 ) -> Cipher:
     """(m, chunks, sums) uniform shares of every sum that the party holds."""
@@ -92,7 +92,7 @@ def local_shares(
     return Cipher(ring.reduce(total), key_holder=NOBODY, scheme=SCHEME)
 
 
-def dealer_noise(openings: Sequence[Opening], layout: Layout, rng_for: Rng) -> np.ndarray:
+def dealer_noise(openings: Sequence[Opening], layout: SumLayout, rng_for: Rng) -> np.ndarray:
     """(chunks, sums) the noise of every sum, integers."""
     drawn = []
     for opening in openings:
@@ -106,7 +106,7 @@ def dealer_shares(
     seeds: Mapping[str, Seed],
     noise: np.ndarray,
     chunks: Sequence[Chunk],
-    layout: Layout,
+    layout: SumLayout,
     ring: Ring,
 ) -> np.ndarray:
     """(m, chunks, sums) what is left of products of masks, with the noise, after the shares that parties draw."""
@@ -132,7 +132,7 @@ def noisy_releases(
     sent: Cipher,
     shares: Sequence[Cipher],
     openings: Sequence[Opening],
-    layout: Layout,
+    layout: SumLayout,
     ring: Ring,
 ) -> tuple[Release, ...]:
     """Add up all shares, one release for every part of every chunk: nothing else is made of them."""
@@ -146,7 +146,7 @@ def noisy_releases(
 
 
 def noisy_moments(
-    run: Run, columns: PerPlace[np.ndarray], chunks: Sequence[Chunk], layout: Layout, opener: str
+    run: Run, columns: PerPlace[np.ndarray], chunks: Sequence[Chunk], layout: SumLayout, opener: str
 ) -> tuple[Release, ...]:
     """Noisy sums over the records of every chunk, a tuple of `Release` at the opener, one for every part of each chunk.
 

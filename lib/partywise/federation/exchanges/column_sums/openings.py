@@ -10,7 +10,7 @@ from ....privacy.mechanisms.noise_shares import NoiseShares
 from ....privacy.mechanisms.release import digest_of
 from ....privacy.statistics.whole import Whole
 from ...run import Run
-from .layout import Layout
+from .layout import SumLayout
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Opening:
 
 
 def opening_of(
-    run: Run, noisy_sum: NoisySum, layout: Layout, source: str, *, dealers: tuple[str, ...] = (), tv: float = 0.0
+    run: Run, noisy_sum: NoisySum, layout: SumLayout, source: str, *, dealers: tuple[str, ...] = (), tv: float = 0.0
 ) -> Opening:
     """A sum with noise of the full variance of every party, or of ``dealers``, who know it; ``tv`` as of `Event`."""
     owners = dealers or layout.names
@@ -59,7 +59,7 @@ def opening_of(
     return Opening(noise, replace(event, owners=layout.names, shares=(), knows=dealers, tv=tv, certificate=certificate))
 
 
-def announce(run: Run, layout: Layout, openings: Sequence[Opening]) -> None:
+def announce(run: Run, layout: SumLayout, openings: Sequence[Opening]) -> None:
     """Charge what is opened, and enter it into the ledger, before anything leaves."""
     events = [opening.event for opening in openings]
     if len({event.release_id for event in events}) < len(events):

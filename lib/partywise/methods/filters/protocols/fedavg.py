@@ -33,7 +33,7 @@ from ..certified import CertifiedFilter
 from ..guarantees import epsilon_of
 from ..layers.fed_biomed import biomed_central
 from ..layers.flower import RATE, TARGET, adaptive_noise, add_noise, local_sd
-from ..model import Estimate, PublicFacts
+from ..model import FilterEstimate, FilterFacts
 from ..options import FedavgOptions
 from ..training import SVT_EPSILON, SVT_GAMMA, SparseVector, by_client, clip_rows, local_updates, plain_rows
 
@@ -42,7 +42,7 @@ ALL = frozenset({"label", "features"})
 
 
 @dataclass(frozen=True)
-class Plan:
+class FedAvgPlan:
     """Public facts before the first round.
 
     sites : clients and rows of each client at each site; epsilon, delta : of the target
@@ -96,7 +96,7 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Round:
+class FedAvgRound:
     """State of the server after a round: coefficients, the next clip, and under a fixed clip the released model.
 
     norm : median length of an update, which only an evaluator reads
@@ -108,7 +108,7 @@ class Round:
     model: Release | None = None
 
 
-def local_message(client: Party, at: np.ndarray, plan: Plan, number: int, rng_for: Rng) -> Release | Clear:
+def local_message(client: Party, at: np.ndarray, plan: FedAvgPlan, number: int, rng_for: Rng) -> Release | Clear:
     """Updates of the clients of a site, as they leave it."""
     options, name = plan.options, f"update {number} of {client.name}"
     updates = local_updates(at, *by_client(client.block), options.steps, options.step)
@@ -141,43 +141,47 @@ def certificate_of(value: float, source: str, norm: str = "l2", records: int | N
     )  # fmt: skip
 
 
-def server_start(features: int, plan: Plan) -> Round:
+def server_start(features: int, plan: FedAvgPlan) -> FedAvgRound:
     """Coefficients of 0, and the first clip."""
-    return Round(np.zeros(features), plan.options.bound, math.nan)
+    return FedAvgRound(np.zeros(features), plan.options.bound, math.nan)
 
 
-def server_round(last: Round, updates: Sequence[np.ndarray], plan: Plan, number: int, rng_for: Rng) -> Round:
+def server_round(
+    last: FedAvgRound, updates: Sequence[np.ndarray], plan: FedAvgPlan, number: int, rng_for: Rng
+) -> FedAvgRound:
     """Coefficients after a round, by a central layer with its noise; the next clip."""
     options, shares = plan.options, plan.shares
     if not options.central:
         total = sum(share * np.atleast_2d(rows).sum(axis=0) for share, rows in zip(shares, updates, strict=True))
-        return Round(last.coefficients + total, last.clip, math.nan)
+        return FedAvgRound(last.coefficients + total, last.clip, math.nan)
     rows, rng = np.concatenate(updates), rng_for("noise", SERVER, number)
     weights = np.repeat(shares, [len(site_rows) for site_rows in updates])
     mean, lengths = last.coefficients + weights @ clip_rows(rows, last.clip), np.linalg.norm(rows, axis=1)
     if options.layer == "fixed_clipping":
         model = Gaussian(sigma=plan.sd)(Bounded(mean, plan.certificate), rng, release_id=plan.name(number))
-        return Round(np.asarray(model.value), last.clip, float(np.median(lengths)), model)
+        return FedAvgRound(np.asarray(model.value), last.clip, float(np.median(lengths)), model)
     # Clip, noise and count follow the data, round by round: no profile is known before they are drawn.
     count_sd, multiplier = adaptive_noise(options.multiplier, len(rows), options.count_sd)
     counted = np.count_nonzero((lengths > last.clip) == (options.direction == "shipped"))
     ((noisy,),) = add_noise([np.array([float(counted)])], count_sd, rng)
     bound = last.clip * math.exp(-RATE * (float(noisy) / len(rows) - TARGET))
     (coefficients,) = add_noise([mean], multiplier * bound / len(rows), rng)
-    return Round(coefficients, bound, float(np.median(lengths)))
+    return FedAvgRound(coefficients, bound, float(np.median(lengths)))
 
 
-def server_model(now: Round, received: tuple[AccountedValue, ...], plan: Plan, number: int) -> Release | Public | Clear:
+def server_model(
+    now: FedAvgRound, received: tuple[AccountedValue, ...], plan: FedAvgPlan, number: int
+) -> Release | Public | Clear:
     """The coefficients, for the sites."""
     if now.model is not None:
         return now.model
     return derive(now.coefficients, received, name=plan.name(number), owner=SERVER)
 
 
-def server_answer(rounds: Sequence[Round], plan: Plan) -> Estimate:
+def server_answer(rounds: Sequence[FedAvgRound], plan: FedAvgPlan) -> FilterEstimate:
     """The last coefficients; clips and lengths where they were looked at."""
     moving = plan.options.layer == "adaptive_clipping"
-    return Estimate(
+    return FilterEstimate(
         plan.epsilon_claimed,
         rounds[-1].coefficients,
         clips=np.array([state.clip for state in rounds]) if moving else np.zeros(0),
@@ -185,11 +189,11 @@ def server_answer(rounds: Sequence[Round], plan: Plan) -> Estimate:
     )
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> FilterEstimate:
     """T rounds from coefficients of 0."""
-    facts: PublicFacts = run.spec.public
+    facts: FilterFacts = run.spec.public
     options: FedavgOptions = run.spec.options
-    plan = Plan(options, facts.sites(len(run.parties)), run.epsilon, run.spec.study.delta)
+    plan = FedAvgPlan(options, facts.sites(len(run.parties)), run.epsilon, run.spec.study.delta)
     at = np.zeros(facts.features)
     if options.layer == "fixed_clipping":
         run.charge(run.parties, *plan.announcements())

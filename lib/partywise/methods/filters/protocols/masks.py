@@ -20,7 +20,7 @@ from ....federation.parties import Party
 from ....federation.run import Run
 from ....privacy.accounted_values import Clear, Public
 from ..layers.masks import MODULUS, mask, quantise, secure_masks
-from ..model import Estimate
+from ..model import FilterEstimate
 from ..options import MasksOptions
 from ..training import by_client, local_updates
 
@@ -36,14 +36,14 @@ def local_words(client: Party, first: str, options: MasksOptions, rng_for: Rng) 
     return Clear(np.concatenate(words), ("user",)), Public(private, because="removed in every round")
 
 
-def server_unmask(words: Sequence[np.ndarray], seeds: Sequence[int]) -> Estimate:
+def server_unmask(words: Sequence[np.ndarray], seeds: Sequence[int]) -> FilterEstimate:
     """The words of the first client, of which the server has removed the private mask."""
     first = words[0]
     known = np.concatenate(mask(seeds[0], [(1,), (len(first) - 1,)]))
-    return Estimate(words=(first - known) % MODULUS)
+    return FilterEstimate(words=(first - known) % MODULUS)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> FilterEstimate:
     """One round."""
     options: MasksOptions = run.spec.options
     names = ("masked words", "private seed")

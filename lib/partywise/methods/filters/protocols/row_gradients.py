@@ -25,7 +25,7 @@ from ....privacy.accounted_values import AccountedValue, Clear, Public
 from ....privacy.mechanisms.release import Release, derive
 from ....privacy.strata import cell_of
 from ..certified import CertifiedFilter
-from ..model import Estimate, PublicFacts
+from ..model import FilterEstimate, FilterFacts
 from ..options import RowGradientsOptions
 from ..training import clip_rows, record_gradients
 
@@ -69,14 +69,14 @@ def server_model(at: np.ndarray, received: tuple[AccountedValue, ...], number: i
     return derive(at, received, name=f"model {number + 1}", owner=SERVER)
 
 
-def server_answer(at: np.ndarray, epsilon: float) -> Estimate:
+def server_answer(at: np.ndarray, epsilon: float) -> FilterEstimate:
     """The last coefficients."""
-    return Estimate(epsilon, at)
+    return FilterEstimate(epsilon, at)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> FilterEstimate:
     """T steps from coefficients of 0."""
-    facts: PublicFacts = run.spec.public
+    facts: FilterFacts = run.spec.public
     options: RowGradientsOptions = run.spec.options
     records, delta = sum(facts.client_rows), run.spec.study.delta
     sent = at = np.zeros(facts.features)

@@ -17,7 +17,7 @@ from ....federation.parties import Party
 from ....federation.run import Run
 from ....privacy.accounted_values import Clear
 from ..layers.statistics import histogram_bins, min_count, noisy_maximum, noisy_minimum
-from ..model import Estimate, PublicFacts
+from ..model import FilterEstimate, FilterFacts
 from ..options import StatisticsOptions
 
 
@@ -50,14 +50,14 @@ def local_statistics(
     return Clear(extremes, ("row",)), Clear(counts, ("row",))
 
 
-def server_answer(extremes: tuple[np.ndarray, ...], histograms: tuple[dict[str, np.ndarray], ...]) -> Estimate:
+def server_answer(extremes: tuple[np.ndarray, ...], histograms: tuple[dict[str, np.ndarray], ...]) -> FilterEstimate:
     """Return the statistics that arrived."""
-    return Estimate(extremes=extremes, histograms=histograms)
+    return FilterEstimate(extremes=extremes, histograms=histograms)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> FilterEstimate:
     """All jobs at once."""
-    facts: PublicFacts = run.spec.public
+    facts: FilterFacts = run.spec.public
     options: StatisticsOptions = run.spec.options
     names = ("extremes", "histograms")
     extremes, histograms = run.gather(

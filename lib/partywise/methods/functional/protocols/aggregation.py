@@ -11,7 +11,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from ....federation.exchanges.column_sums.layout import CONSTANT, Layout, Part
+from ....federation.exchanges.column_sums.layout import CONSTANT, SumGroup, SumLayout
 from ....federation.exchanges.column_sums.openings import Chunk, NoisySum
 from ....federation.exchanges.homomorphic.column_products import LARGEST
 from ....privacy.accounted_values import AccountedValue, Public, parents_of
@@ -19,7 +19,7 @@ from ....privacy.mechanisms.release import noise_scale
 from ....privacy.statistics.geometry import lengths
 from ....privacy.statistics.whole import Whole, gram_squares, whole
 from ....privacy.strata import cell_of
-from .common import Plan
+from .common import CurvePlan
 from .noise import rho_of
 
 PARTS = ("zz", "zy", "mean")
@@ -43,7 +43,7 @@ class Aggregation:
     step, response_step : of whole curves and responses, the longest radius of each over 2^15
     """
 
-    plan: Plan
+    plan: CurvePlan
     radius: AccountedValue
     response_radius: AccountedValue
     halves: tuple[tuple[tuple[int, int], ...], ...]
@@ -122,7 +122,7 @@ class Aggregation:
         return tuple(chunks)
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> SumLayout:
         """Sums of products of all coordinates of curves, of those with the response, and of coordinates."""
         q = len(self.plan.coordinates.gram)
         size = q * len(self.plan.names)
@@ -130,11 +130,11 @@ class Aggregation:
         response = tuple(range(size, size + self.width))
         every, (rows, others) = np.arange(size), np.triu_indices(size, 1)
         parts = (
-            Part(np.concatenate([every, rows]), np.concatenate([every, others])),
-            Part(np.repeat(every, self.width), np.tile(response, size)),
-            Part(np.full(size, CONSTANT), every),
+            SumGroup(np.concatenate([every, rows]), np.concatenate([every, others])),
+            SumGroup(np.repeat(every, self.width), np.tile(response, size)),
+            SumGroup(np.full(size, CONSTANT), every),
         )
-        return Layout((self.plan.active, *self.plan.owners), (response, *owner_coordinates), parts)
+        return SumLayout((self.plan.active, *self.plan.owners), (response, *owner_coordinates), parts)
 
     @property
     def copies(self) -> float:
@@ -155,7 +155,7 @@ def names_of(fold: int, half: int) -> tuple[str, ...]:
     return tuple(f"{part} of chunk {fold}/{half}" for part in PARTS)
 
 
-def aggregation(plan: Plan, response: AccountedValue, width: int) -> Aggregation:
+def aggregation(plan: CurvePlan, response: AccountedValue, width: int) -> Aggregation:
     """The public side of the sums."""
     options, because = plan.options, "root of the sum of squares of the radii"
     total = Public(float(lengths(plan.radius)), because=because, made_of=plan.radii)

@@ -14,13 +14,13 @@ from ....federation.run import Run
 from ....privacy.accounted_values import Clear
 from ..boosting import fit_joint
 from ..coordinates import make_coordinates
-from ..model import Estimate, PublicFacts
-from ..moments import Sums, corrected_moments
+from ..model import CurveEstimate, CurveFacts
+from ..moments import CurveSums, corrected_moments
 from ..options import BaselineOptions
 from ..path_options import BoostingOptions
 from .common import merge_arrived
 
-BaselineSpec = Spec[BaselineOptions, object, object, PublicFacts]
+BaselineSpec = Spec[BaselineOptions, object, object, CurveFacts]
 
 
 def local_curves(party: Party) -> Clear:
@@ -28,10 +28,10 @@ def local_curves(party: Party) -> Clear:
     return Clear(party.block["X"], units=("features",), owner=party.name)
 
 
-def local_mean(active: Party, fold: Fold, spec: BaselineSpec) -> Estimate:
+def local_mean(active: Party, fold: Fold, spec: BaselineSpec) -> CurveEstimate:
     """The training mean curve, whatever the predictors are."""
     Y, p, q = active.block["Y"], len(spec.public.radius), spec.public.basis_x.n_basis
-    return Estimate(
+    return CurveEstimate(
         operators=np.zeros((p, q, Y.shape[1])),
         mean_x=np.zeros((p, q)),
         mean_y=Y[fold.train].mean(0),
@@ -41,15 +41,17 @@ def local_mean(active: Party, fold: Fold, spec: BaselineSpec) -> Estimate:
     )
 
 
-def local_least_squares(active: Party, curves: tuple, owner_columns: tuple, fold: Fold, spec: BaselineSpec) -> Estimate:
+def local_least_squares(
+    active: Party, curves: tuple, owner_columns: tuple, fold: Fold, spec: BaselineSpec
+) -> CurveEstimate:
     """Joint penalised least squares on all predictors, without noise."""
     X, options = merge_arrived(curves, owner_columns), spec.options
     p, q = X.shape[1:]
-    sums = Sums.of(X[fold.train].reshape(-1, p * q), active.block["Y"][fold.train])
+    sums = CurveSums.of(X[fold.train].reshape(-1, p * q), active.block["Y"][fold.train])
     moments = corrected_moments(sums, np.zeros((p * q, p * q)))
     penalties = make_coordinates(spec.public, p).penalties
     fit = fit_joint(moments, penalties, BoostingOptions(lambda_s=options.lambda_s, lambda_t=options.lambda_t))
-    return Estimate(
+    return CurveEstimate(
         operators=fit.B.reshape(p, q, -1),
         mean_x=moments.mean_x.reshape(p, q),
         mean_y=moments.mean_y,
@@ -58,12 +60,12 @@ def local_least_squares(active: Party, curves: tuple, owner_columns: tuple, fold
     )
 
 
-def local_oracle(active: Party) -> Estimate:
+def local_oracle(active: Party) -> CurveEstimate:
     """The operators that made the data: no estimate, the floor of every comparison."""
     if "operators" not in active.block:
         raise ValueError("kind is 'oracle' and the true operators are unknown: use it on simulated cases only.")
     truth = active.block["operators"]
-    return Estimate(
+    return CurveEstimate(
         operators=truth,
         mean_x=np.zeros(truth.shape[:2]),
         mean_y=np.zeros(truth.shape[2]),
@@ -72,7 +74,7 @@ def local_oracle(active: Party) -> Estimate:
     )
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> CurveEstimate:
     """Everything in the clear at the active party (nothing at all for the mean curve)."""
     active, *owners = run.parties
     if run.spec.options.kind == "mean":

@@ -25,12 +25,12 @@ from ....privacy.statistics.clips import NormClip
 from ....privacy.statistics.records import whole_curves
 from ....privacy.statistics.whole import Whole
 from ..coordinates import Coordinates, coordinates_of
-from ..model import PublicFacts
+from ..model import CurveFacts
 from .noise import claimed_epsilon, levels_share_radii, noise_levels
 
 
 @dataclass(frozen=True)
-class Plan:
+class CurvePlan:
     """Public plan of a fit, known before it.
 
     names : of the predictors; owner_columns : the predictors of each owner, in the order of the owners
@@ -50,7 +50,7 @@ class Plan:
     owners: tuple[str, ...]
 
     @classmethod
-    def of(cls, run: Run) -> Plan:
+    def of(cls, run: Run) -> CurvePlan:
         """The plan of a run."""
         options, public = run.spec.options, run.spec.public
         active, *owners = run.parties
@@ -127,7 +127,7 @@ class Radii(NamedTuple):
     at_active: np.ndarray
 
 
-def announced_radii(run: Run, plan: Plan) -> Radii:
+def announced_radii(run: Run, plan: CurvePlan) -> Radii:
     """Public radii; or those of the data, announced by their owners and passed on to whose noise depends on all."""
     active, *owners = run.parties
     if not plan.announces:
@@ -146,12 +146,12 @@ def announced_radii(run: Run, plan: Plan) -> Radii:
     return Radii(of_owners, run.received(owners, "radii"), passed, at_active)
 
 
-def local_public(party: Party, plan: Plan) -> tuple[AccountedValue, ...]:
+def local_public(party: Party, plan: CurvePlan) -> tuple[AccountedValue, ...]:
     """Public radii of the party's predictors."""
     return tuple(plan.radii[j] for j in party.columns)
 
 
-def local_radii(party: Party, plan: Plan, rng_for: Rng) -> tuple[Release | Clear, ...]:
+def local_radii(party: Party, plan: CurvePlan, rng_for: Rng) -> tuple[Release | Clear, ...]:
     """Radii of the party's predictors from its data: a private quantile, or the source's ``adapt_Sx``, not private."""
     norms = [np.linalg.norm(bounded_entries(party.block["X"][:, i]), axis=1) for i in range(len(party.columns))]
     if plan.options.radius == "quantile":
@@ -169,7 +169,7 @@ def local_payloads(party: Party, payloads: tuple[Payload, ...]) -> tuple[Payload
     return payloads
 
 
-def active_radii(arrived: tuple[tuple[float, ...], ...], plan: Plan) -> np.ndarray:
+def active_radii(arrived: tuple[tuple[float, ...], ...], plan: CurvePlan) -> np.ndarray:
     """Radii (p,) as numbers."""
     radius = plan.radius.copy()
     for columns, values in zip(plan.owner_columns, arrived, strict=True):
@@ -178,14 +178,14 @@ def active_radii(arrived: tuple[tuple[float, ...], ...], plan: Plan) -> np.ndarr
 
 
 def active_passed(
-    radius: np.ndarray, announced: Sequence[AccountedValue], plan: Plan, audience: tuple[str, ...]
+    radius: np.ndarray, announced: Sequence[AccountedValue], plan: CurvePlan, audience: tuple[str, ...]
 ) -> Payload:
     """All radii for the owners, at what they cost."""
     return derive(radius.copy(), announced, name=plan.name_of("radii"), owner=plan.active, audience=audience)
 
 
 def local_known(
-    party: Party, party_radii: Sequence[AccountedValue], passed: np.ndarray | None, plan: Plan
+    party: Party, party_radii: Sequence[AccountedValue], passed: np.ndarray | None, plan: CurvePlan
 ) -> np.ndarray:
     """Radii (p,) as the party knows them; where no radii are passed on, levels depend on those of the party alone."""
     known = plan.radius.copy()
@@ -198,7 +198,7 @@ def rests_on(parts: Sequence[AccountedValue]) -> tuple[AccountedValue, ...]:
     return tuple(radius for part in parts for radius in part.made_of or (part,))
 
 
-def radii(public: PublicFacts, value: float | None) -> tuple[AccountedValue, ...]:
+def radii(public: CurveFacts, value: float | None) -> tuple[AccountedValue, ...]:
     """Clipping radii of all predictors: those of the case, or one that the method's option gives to all."""
     if value is None:
         return tuple(public.radius)

@@ -30,9 +30,9 @@ from ....privacy.statistics.records import unwhiten, whole_curves
 from ....privacy.statistics.whole import Whole
 from ..boosting import BoostingFit, fit_boosting, fit_joint
 from ..coordinates import Coordinates
-from ..model import Estimate, FitNumbers
-from ..moments import Sums, block_noise, corrected_moments
-from .common import Plan, announced_radii, local_known, local_labels, local_whole, merge_arrived, rests_on
+from ..model import CurveEstimate, FitNumbers
+from ..moments import CurveSums, block_noise, corrected_moments
+from .common import CurvePlan, announced_radii, local_known, local_labels, local_whole, merge_arrived, rests_on
 from .estimate import estimate_of, operators_back, path_numbers
 from .noise import chosen_rho, levels_share_radii, noise_levels, radius_cost
 
@@ -40,12 +40,12 @@ from .noise import chosen_rho, levels_share_radii, noise_levels, radius_cost
 ROUNDING = 1e-9
 
 
-def noise_shape(plan: Plan) -> np.ndarray:
+def noise_shape(plan: CurvePlan) -> np.ndarray:
     """Covariance (q, q) of the noise at level 1."""
     return plan.coordinates.gram_noise if plan.options.geometry == "gram" else plan.coordinates.white_noise
 
 
-def curves_mechanism(plan: Plan, level: float) -> IntegerGaussian:
+def curves_mechanism(plan: CurvePlan, level: float) -> IntegerGaussian:
     """Noise of standard deviation ``level`` on whitened curves.
 
     The source's formula makes the level proportional to the radius, so that the cost is the same whatever a private
@@ -58,7 +58,7 @@ def curves_mechanism(plan: Plan, level: float) -> IntegerGaussian:
     return IntegerGaussian(sigma=level)
 
 
-def curves_budget(plan: Plan) -> PrivacyFilter | None:
+def curves_budget(plan: CurvePlan) -> PrivacyFilter | None:
     """Budget of all curves together, where their levels are set by private radii; None elsewhere.
 
     The cost of one predictor depends on all radii and is seen with them. The sum of mu^2 = (2 S_j / s)^2 over the
@@ -74,7 +74,7 @@ def curves_budget(plan: Plan) -> PrivacyFilter | None:
     return PrivacyFilter.of_mu(mu, unit="features", name=plan.name_of("budget of all curves"))
 
 
-def require_within(budget: PrivacyFilter, radius: np.ndarray, levels: np.ndarray, plan: Plan) -> None:
+def require_within(budget: PrivacyFilter, radius: np.ndarray, levels: np.ndarray, plan: CurvePlan) -> None:
     """Raise unless the curves of all owners together fit into the budget, which each owner only charges for its own."""
     mu = 2 * unit_reach(plan.coordinates, noise_shape(plan)) * radius / levels
     total, allowed = float(np.linalg.norm(mu)), float(np.sqrt(budget.budget))
@@ -102,7 +102,7 @@ def local_curves(
     radii: Sequence[AccountedValue],
     parts: Sequence[AccountedValue],
     passed: np.ndarray | None,
-    plan: Plan,
+    plan: CurvePlan,
     rng_for: Rng,
 ) -> OwnerCurves:
     """Clip and noise the party's curves; without noise they leave in the clear, as they are."""
@@ -137,7 +137,7 @@ def local_clip_shares(party: Party, drawn: OwnerCurves) -> tuple[float, ...]:
     return drawn.clip_shares
 
 
-def local_response(active: Party, plan: Plan, rng_for: Rng) -> Release | Clear:
+def local_response(active: Party, plan: CurvePlan, rng_for: Rng) -> Release | Clear:
     """The response that the active party fits on: its own, or a noisy copy of it."""
     options = plan.options
     if options.sy == 0:
@@ -148,11 +148,13 @@ def local_response(active: Party, plan: Plan, rng_for: Rng) -> Release | Clear:
     return IntegerGaussian(sigma=options.sy)(curves, rng, owner=active.name, release_id=name)
 
 
-def active_fit(Z: np.ndarray, radius: np.ndarray, response: AccountedValue, plan: Plan, rng_for: Rng) -> BoostingFit:
+def active_fit(
+    Z: np.ndarray, radius: np.ndarray, response: AccountedValue, plan: CurvePlan, rng_for: Rng
+) -> BoostingFit:
     """Corrected moments of the training records and their halves, then the boosting path (or the joint solution)."""
     options, coordinates, fold = plan.options, plan.coordinates, plan.fold
     flat, Y = Z.reshape(len(Z), -1), coordinates.response(response.value)
-    halves = [Sums.of(flat[rows], Y[rows]) for rows in (fold.half(0), fold.half(1))]
+    halves = [CurveSums.of(flat[rows], Y[rows]) for rows in (fold.half(0), fold.half(1))]
     noise = block_noise(plan.levels(radius)[:, None, None] ** 2 * noise_shape(plan), Z.shape[2], Z.shape[1])
     parts = (halves[0] + halves[1], *halves)
     train, a, b = (corrected_moments(sums, noise, options.sy**2) for sums in parts)
@@ -163,14 +165,16 @@ def active_fit(Z: np.ndarray, radius: np.ndarray, response: AccountedValue, plan
     return fit_boosting(train, a, b, plan.groups, penalties, options, response_noise=response_noise, rng=rng)
 
 
-def active_estimate(fit: BoostingFit, Z: np.ndarray, radius: np.ndarray, plan: Plan) -> Estimate:
+def active_estimate(fit: BoostingFit, Z: np.ndarray, radius: np.ndarray, plan: CurvePlan) -> CurveEstimate:
     """The estimate, with what is said about it."""
     level = float(np.sqrt(np.mean(plan.levels(radius) ** 2)))
     numbers: FitNumbers = {"radius": float(np.mean(radius)), "noise_sd": level}
     return estimate_of(fit, plan, plan.claim(radius), path_numbers(fit) | numbers, Z)
 
 
-def with_clip_share(estimate: Estimate, clip_shares: Mapping[str, tuple[float, ...]], plan: Plan) -> Estimate:
+def with_clip_share(
+    estimate: CurveEstimate, clip_shares: Mapping[str, tuple[float, ...]], plan: CurvePlan
+) -> CurveEstimate:
     """Add the share that was clipped, which stays with the owners and is reported to the evaluator alone."""
     clipped = np.zeros(len(plan.names))
     for columns, shares in zip(plan.owner_columns, clip_shares.values(), strict=True):
@@ -178,10 +182,10 @@ def with_clip_share(estimate: Estimate, clip_shares: Mapping[str, tuple[float, .
     return replace(estimate, numbers=estimate.numbers | {"curve_clip_share": float(clipped.mean())})
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> CurveEstimate:
     """Release once, correct the moments, boost; the operators go back to their parties."""
     active, *owners = run.parties
-    plan = Plan.of(run)
+    plan = CurvePlan.of(run)
     budget = curves_budget(plan)
     if budget is not None:
         run.reserve(budget.row)

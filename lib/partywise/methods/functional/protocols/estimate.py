@@ -15,8 +15,8 @@ from ....federation.run import PerPlace, Run, per_place
 from ....privacy.accounted_values import AccountedValue
 from ....privacy.mechanisms.release import derive
 from ..boosting import BoostingFit
-from ..model import Estimate, FitNumbers
-from .common import Plan
+from ..model import CurveEstimate, FitNumbers
+from .common import CurvePlan
 
 MIB = 2.0**20
 
@@ -48,7 +48,7 @@ def formula_bytes(
     }
 
 
-def bytes_of(plan: Plan) -> FitNumbers:
+def bytes_of(plan: CurvePlan) -> FitNumbers:
     """Bytes by formula of a plan."""
     sizes, fold, c = [len(columns) for columns in plan.owner_columns], plan.fold, plan.coordinates
     n_train, n = int(fold.train.sum()), len(fold.of)
@@ -56,11 +56,11 @@ def bytes_of(plan: Plan) -> FitNumbers:
 
 
 def operators_back(
-    run: Run, plan: Plan, estimate: Estimate, curves: tuple[str, ...], response: AccountedValue
-) -> PerPlace[Estimate]:
+    run: Run, plan: CurvePlan, estimate: CurveEstimate, curves: tuple[str, ...], response: AccountedValue
+) -> PerPlace[CurveEstimate]:
     """Every party gets its operators, its part of the estimate: they cost what the curves and the response cost."""
     active, *owners = run.parties
-    parts, estimates = run.received(active, *curves), dict[str, Estimate]()
+    parts, estimates = run.received(active, *curves), dict[str, CurveEstimate]()
     for owner in owners:
         inputs = estimate, parts, response, plan, owner.name, owner.columns
         operators = run.send(active.name, owner, "operators", active_back, *inputs)
@@ -68,25 +68,25 @@ def operators_back(
     return per_place(estimates)
 
 
-def local_part(owner: Party, operators: np.ndarray, plan: Plan) -> Estimate:
+def local_part(owner: Party, operators: np.ndarray, plan: CurvePlan) -> CurveEstimate:
     """Estimate of an owner: the operators of its predictors; the rest is nan."""
     (_, of_x, of_y), p, columns = operators.shape, len(plan.names), list(owner.columns)
     whole, selected = np.full((p, of_x, of_y), np.nan), np.zeros(p, dtype=bool)
     whole[columns], selected[columns] = operators, np.any(operators, axis=(1, 2))
     means = np.full((p, of_x), np.nan), np.full(of_y, np.nan)
-    return Estimate(whole, *means, selected, plan.epsilon, basis_x=plan.coordinates.basis_x)
+    return CurveEstimate(whole, *means, selected, plan.epsilon, basis_x=plan.coordinates.basis_x)
 
 
-def whole(estimate: Estimate) -> Estimate:
+def whole(estimate: CurveEstimate) -> CurveEstimate:
     """The estimate of the active party, to which an evaluator adds nothing."""
     return estimate
 
 
 def active_back(
-    estimate: Estimate,
+    estimate: CurveEstimate,
     curves: Sequence[AccountedValue],
     response: AccountedValue,
-    plan: Plan,
+    plan: CurvePlan,
     receiver: str,
     columns: tuple[int, ...],
 ) -> Payload:
@@ -115,17 +115,17 @@ def path_numbers(fit: BoostingFit) -> FitNumbers:
 
 def estimate_of(
     fit: BoostingFit,
-    plan: Plan,
+    plan: CurvePlan,
     claimed: float,
     numbers: FitNumbers,
     released: np.ndarray | None = None,
-) -> Estimate:
+) -> CurveEstimate:
     """The fit in orthonormal coordinates, with what is reported about it."""
     coordinates, p = plan.coordinates, len(plan.names)
     selected = np.zeros(p, dtype=bool)
     for k in fit.path:
         selected[list(plan.groups[k])] = True
-    return Estimate(
+    return CurveEstimate(
         operators=coordinates.operators(fit.B),
         mean_x=coordinates.back_x(fit.mean_x.reshape(p, -1)),
         mean_y=coordinates.from_y @ fit.mean_y,

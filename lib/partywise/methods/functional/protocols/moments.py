@@ -48,10 +48,10 @@ from ....privacy.statistics.clips import NormClip
 from ....privacy.statistics.isometry import to_matrix
 from ..boosting import BoostingFit, fit_boosting
 from ..margin import ReleasedNoise
-from ..model import Estimate
-from ..moments import Moments, Sums, corrected_moments
+from ..model import CurveEstimate
+from ..moments import CurveMoments, CurveSums, corrected_moments
 from .aggregation import PARTS, Aggregation, aggregation
-from .common import Plan, local_labels
+from .common import CurvePlan, local_labels
 from .estimate import estimate_of, operators_back, path_numbers, whole
 
 # Adds up the shares of noisy sums, and holds no data.
@@ -91,12 +91,12 @@ def all_releases(releases: tuple[Release, ...]) -> tuple[Release, ...]:
 class ReleasedChunk:
     """Released sums of one chunk and the noise sd of each part."""
 
-    sums: Sums
+    sums: CurveSums
     sd: dict[str, float]
 
 
 def active_chunks(
-    released: Sequence[Sequence[np.ndarray]], Y: np.ndarray, sums: Aggregation, plan: Plan
+    released: Sequence[Sequence[np.ndarray]], Y: np.ndarray, sums: Aggregation, plan: CurvePlan
 ) -> list[list[ReleasedChunk]]:
     """Sums of the chunks of each half: what was released, and the active party's own response."""
     (values,), size = map(iter, released), len(plan.names) * len(plan.coordinates.gram)
@@ -105,12 +105,12 @@ def active_chunks(
         zz, zy, mean = (next(values) for _ in PARTS)
         rows = plan.fold.chunk(f, h)
         y = Y[rows]
-        chunk_sums = Sums(float(rows.sum()), mean, y.sum(0), to_matrix(zz, size), zy.reshape(size, -1), y.T @ y)
+        chunk_sums = CurveSums(float(rows.sum()), mean, y.sum(0), to_matrix(zz, size), zy.reshape(size, -1), y.T @ y)
         chunks[h].append(ReleasedChunk(chunk_sums, sums.sd))
     return chunks
 
 
-def active_moments(chunks: list[ReleasedChunk], noise_mean: float) -> Moments:
+def active_moments(chunks: list[ReleasedChunk], noise_mean: float) -> CurveMoments:
     """Second moments of a union of chunks; the noise of the mean is taken out of S_zz."""
     total = sum((c.sums for c in chunks[1:]), chunks[0].sums)
     size = len(total.x)
@@ -148,7 +148,7 @@ def active_boost(chunks: list[list[ReleasedChunk]], sums: Aggregation, rng_for: 
     return fit_boosting(train, a, b, plan.groups, penalties, options, floor=floor, released=known, rng=rng)
 
 
-def active_estimate(fit: BoostingFit, plan: Plan) -> Estimate:
+def active_estimate(fit: BoostingFit, plan: CurvePlan) -> CurveEstimate:
     """The estimate, with what is said about it."""
     numbers = path_numbers(fit) | {"radius": float(plan.radius.mean())}
     return estimate_of(fit, plan, plan.epsilon, numbers)
@@ -163,13 +163,13 @@ def noisy_sums(run: Run, columns: PerPlace[np.ndarray], sums: Aggregation) -> tu
     return private_products(run, encryption, columns, sums.chunks, sums.layout, ANALYST)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> CurveEstimate:
     """Clip, sum each chunk closed and with noise, boost on the sums; the operators go back to their parties.
 
     The active party's response is clipped to the public S_y; its own second moments stay with it.
     """
     active, *owners = run.parties
-    plan, public = Plan.of(run), run.spec.public
+    plan, public = CurvePlan.of(run), run.spec.public
     sums = aggregation(plan, public.response_radius, public.basis_y.n_basis)
     Y = run.at(active, local_response, sums.response_radius)
     columns = {active.name: run.at(active, local_steps, sums)}

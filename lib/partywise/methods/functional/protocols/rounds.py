@@ -24,27 +24,27 @@ from ....privacy.mechanisms.release import Release, Terms
 from ....privacy.statistics.records import unwhiten
 from ....privacy.statistics.whole import Whole
 from ..boosting import BoostingFit, Progress, Walk
-from ..model import Estimate, FitNumbers
-from ..moments import Moments, Sums, block_noise, corrected_moments
+from ..model import CurveEstimate, FitNumbers
+from ..moments import CurveMoments, CurveSums, block_noise, corrected_moments
 from ..paths import PathState, Rotation, noise_floor, path_covariances
-from .common import Plan, announced_radii, local_known, local_labels, local_whole, merge_arrived, rests_on
+from .common import CurvePlan, announced_radii, local_known, local_labels, local_whole, merge_arrived, rests_on
 from .estimate import estimate_of, operators_back, whole
 
 
-def local_names(party: Party, plan: Plan, t: int) -> tuple[str, ...]:
+def local_names(party: Party, plan: CurvePlan, t: int) -> tuple[str, ...]:
     """Names of what a party releases in a round."""
     return tuple(f"{name} round {t} of {plan.options.max_steps}" for name in plan.names_of("curves", *party.columns))
 
 
 def local_deviations(
-    party: Party, party_radii: Sequence[AccountedValue], passed: np.ndarray | None, plan: Plan
+    party: Party, party_radii: Sequence[AccountedValue], passed: np.ndarray | None, plan: CurvePlan
 ) -> np.ndarray:
     """Noise sd (p,) of one round, by the radii that the party knows."""
     return np.sqrt(plan.options.max_steps) * plan.levels(local_known(party, party_radii, passed, plan))
 
 
 def local_clipped(
-    party: Party, party_radii: Sequence[AccountedValue], deviations: np.ndarray, plan: Plan
+    party: Party, party_radii: Sequence[AccountedValue], deviations: np.ndarray, plan: CurvePlan
 ) -> tuple[Whole | Clear, ...]:
     """The party's clipped curves, the same in every round; unclipped without noise."""
     coordinates, predictors = plan.coordinates, zip(party.columns, party_radii, strict=True)
@@ -57,7 +57,7 @@ def local_round(
     deviations: np.ndarray,
     parts: Sequence[AccountedValue],
     t: int,
-    plan: Plan,
+    plan: CurvePlan,
     rng_for: Rng,
 ) -> tuple[Release | Clear, ...]:
     """The party's curves with the noise of one round."""
@@ -91,7 +91,7 @@ class Course:
     path: tuple[int, ...] = ()
 
 
-def local_start(active: Party, plan: Plan) -> Course:
+def local_start(active: Party, plan: CurvePlan) -> Course:
     """Nothing received, the mean curve."""
     Y = plan.coordinates.response(active.block["Y"])
     p, q = len(plan.names), len(plan.coordinates.gram)
@@ -99,7 +99,7 @@ def local_start(active: Party, plan: Plan) -> Course:
     return Course(Y, none, none, B, B[0], (np.zeros(p * q), Y[plan.fold.train].mean(0)), Progress(np.inf))
 
 
-def active_round(course: Course, arrived: tuple, radius: np.ndarray, t: int, plan: Plan) -> Course:
+def active_round(course: Course, arrived: tuple, radius: np.ndarray, t: int, plan: CurvePlan) -> Course:
     """Take in the curves of a round and, unless patience ran out, advance all three paths by one block."""
     rounds, latest = plan.options.max_steps, merge_arrived(arrived, plan.owner_columns)
     total = course.total + latest
@@ -109,10 +109,10 @@ def active_round(course: Course, arrived: tuple, radius: np.ndarray, t: int, pla
     return course if course.progress.stopped else active_step(course, used, covariance, plan)
 
 
-def active_step(course: Course, Z: np.ndarray, covariance: np.ndarray, plan: Plan) -> Course:
+def active_step(course: Course, Z: np.ndarray, covariance: np.ndarray, plan: CurvePlan) -> Course:
     """One step on curves (N, p, q) whose noise has covariances (p, q, q)."""
     noise, flat, fold = block_noise(covariance, Z.shape[2], Z.shape[1]), Z.reshape(len(Z), -1), plan.fold
-    sums = [Sums.of(flat[rows], course.Y[rows]) for rows in (fold.half(0), fold.half(1))]
+    sums = [CurveSums.of(flat[rows], course.Y[rows]) for rows in (fold.half(0), fold.half(1))]
     train, a, b = (corrected_moments(s, noise) for s in (sums[0] + sums[1], *sums))
     block, B = advance(course.B, train, a, b, plan)
     path = (*course.path, block)
@@ -122,7 +122,9 @@ def active_step(course: Course, Z: np.ndarray, covariance: np.ndarray, plan: Pla
     return replace(course, best_B=B[0], means=(train.mean_x, train.mean_y)) if progress.best == len(path) else course
 
 
-def advance(B: np.ndarray, train: Moments, a: Moments, b: Moments, plan: Plan) -> tuple[int, np.ndarray]:
+def advance(
+    B: np.ndarray, train: CurveMoments, a: CurveMoments, b: CurveMoments, plan: CurvePlan
+) -> tuple[int, np.ndarray]:
     """The block with the lowest debiased cross-fitted score on these moments, and all operators one step further."""
     options, penalties = plan.options, plan.coordinates.penalties
     covariances, _, _ = path_covariances([train, a, b], options, noise_floor(train, len(plan.coordinates.gram)))
@@ -136,7 +138,7 @@ def advance(B: np.ndarray, train: Moments, a: Moments, b: Moments, plan: Plan) -
     return block, B + np.stack([rotation.operator(change) for change in only])
 
 
-def validation_loss(B: np.ndarray, a: Moments, b: Moments) -> float:
+def validation_loss(B: np.ndarray, a: CurveMoments, b: CurveMoments) -> float:
     """Mean loss of the paths of the two halves, each on the moments of the other half."""
     pairs = ((B[1], b), (B[2], a))
     return float(np.mean([np.trace(m.K) - 2 * np.sum(C * m.H) + np.sum(C * (m.G @ C)) for C, m in pairs]))
@@ -160,7 +162,7 @@ def active_fit(course: Course) -> BoostingFit:
     )
 
 
-def active_estimate(fit: BoostingFit, course: Course, radius: np.ndarray, plan: Plan) -> Estimate:
+def active_estimate(fit: BoostingFit, course: Course, radius: np.ndarray, plan: CurvePlan) -> CurveEstimate:
     """The estimate, with what is said about it."""
     numbers: FitNumbers = {
         "steps": fit.steps,
@@ -173,10 +175,10 @@ def active_estimate(fit: BoostingFit, course: Course, radius: np.ndarray, plan: 
     return estimate_of(fit, plan, plan.claim(radius), numbers, course.last_curves)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> CurveEstimate:
     """T rounds: every party re-releases, the active party takes one step; the operators go back."""
     active, *owners = run.parties
-    plan = Plan.of(run)
+    plan = CurvePlan.of(run)
     radii, parts, passed, radius = announced_radii(run, plan)
     deviations = run.each(owners, local_deviations, radii, passed, plan)
     clipped = run.each(owners, local_clipped, radii, deviations, plan)

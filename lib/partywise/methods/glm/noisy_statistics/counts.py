@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .moments import Moments
+from .moments import NoisyMoments
 
 # Beyond it exponents are cut: no accepted step of the search is near it.
 LIMIT = 200.0
@@ -81,7 +81,7 @@ class Cumulants:
         return float(target @ step) - self.parts(slopes + step)[0] + value
 
 
-def cumulants(moments: Moments, columns: Sequence[int]) -> Cumulants:
+def cumulants(moments: NoisyMoments, columns: Sequence[int]) -> Cumulants:
     """K of some scaled columns, by what their means and variances say of their shapes.
 
     A column x within 0 and M has E x^2 <= M E x; M is where the public ball ends. One that keeps this may be a rare

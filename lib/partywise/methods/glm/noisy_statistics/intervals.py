@@ -16,7 +16,7 @@ from scipy.special import chdtrc
 from ....core.verdicts import TOLERATED
 from ....models.family_facts import FamilyName
 from ....models.intervals import Intervals
-from .moments import Moments
+from .moments import NoisyMoments
 
 # Eigenvalues of G below so many deviations of the noise's largest are not told from noise.
 SIGNAL = 4.0
@@ -24,7 +24,7 @@ SIGNAL = 4.0
 LEAST = 1e-4
 
 
-def intervals_of(moments: Moments, family: FamilyName) -> Intervals:
+def intervals_of(moments: NoisyMoments, family: FamilyName) -> Intervals:
     """Intervals of all coefficients as columns were given, the intercept first."""
     if family != "gaussian":
         return Intervals(reason=f"second moments of family {family!r} have a bias that no epsilon removes")
@@ -57,7 +57,7 @@ def intervals_of(moments: Moments, family: FamilyName) -> Intervals:
     return Intervals(centre, np.sqrt(np.maximum(np.diagonal(back @ covariance @ back.T), 0.0)))
 
 
-def clipped_share(moments: Moments) -> float:
+def clipped_share(moments: NoisyMoments) -> float:
     """Largest share, over the parties, of normal records beyond the radius, with the released mean and covariance."""
     return max(
         share_beyond(moments.mean[list(columns)], moments.block(list(columns)), radius)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ....federation.exchanges.column_sums.layout import CONSTANT, Layout, Part
+from ....federation.exchanges.column_sums.layout import CONSTANT, SumGroup, SumLayout
 from ....federation.exchanges.column_sums.openings import Chunk, NoisySum
 from ....federation.exchanges.homomorphic.column_products import LARGEST
 from ....federation.roles import records_together, roles
@@ -18,8 +18,8 @@ from ....privacy.accounted_values import parents_of
 from ....privacy.accounting.calibration import gdp_mu
 from ....privacy.mechanisms.release import noise_scale
 from ....privacy.statistics.whole import Whole, gram_squares, whole
-from ..model import PublicFacts
-from .moments import Scale
+from ..model import GlmFacts
+from .moments import MomentScale
 from .scaling import radius_of, statistic_range, total_radius
 
 RELEASE = "second moments"
@@ -27,7 +27,7 @@ BOUND = "sqrt(2) r^2 / n of the mean of v v', v of length r at most, in whole st
 
 
 @dataclass(frozen=True)
-class Plan:
+class MomentPlan:
     """Public facts of a run before its fit.
 
     groups : columns of each party; active : place of the active party, whose last column is the response statistic
@@ -36,20 +36,20 @@ class Plan:
     step : of whole columns, the longest radius over 2^15; has_dealer : whether one draws the noise
     """
 
-    public: PublicFacts
+    public: GlmFacts
     n: int
     names: tuple[str, ...]
     groups: tuple[tuple[int, ...], ...]
     active: int
     radii: tuple[float, ...]
-    scale: Scale
+    scale: MomentScale
     mu: float
     parents: tuple[str, ...]
     step: float
     has_dealer: bool
 
     @classmethod
-    def of(cls, run: Run, n: int) -> Plan:
+    def of(cls, run: Run, n: int) -> MomentPlan:
         """The plan of a run on n records."""
         parties, public = run.parties, run.spec.public
         active, _ = roles(parties)
@@ -64,7 +64,7 @@ class Plan:
             groups=tuple(party.columns for party in parties),
             active=[party.name for party in parties].index(active.name),
             radii=numbers,
-            scale=Scale(
+            scale=MomentScale(
                 float(total.value),
                 len(public.names),
                 *ends,
@@ -78,7 +78,7 @@ class Plan:
         )
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> SumLayout:
         """Products of all columns and of the response statistic, and their sums."""
         size = self.scale.columns + 1
         columns = [*self.groups]
@@ -86,7 +86,7 @@ class Plan:
         rows, others = np.triu_indices(size, 1)
         first = np.concatenate([np.arange(size), rows, np.full(size, CONSTANT)])
         second = np.concatenate([np.arange(size), others, np.arange(size)])
-        return Layout(self.names, tuple(columns), (Part(first, second),))
+        return SumLayout(self.names, tuple(columns), (SumGroup(first, second),))
 
     @cached_property
     def chunks(self) -> tuple[Chunk, ...]:

@@ -19,7 +19,7 @@ from ....privacy.statistics.isometry import nearest_semidefinite, to_matrix
 
 
 @dataclass(frozen=True)
-class Scale:
+class MomentScale:
     """Public facts of the records besides their number.
 
     radius : S, length of the scaled columns of a record; columns : p
@@ -58,7 +58,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Moments:
+class NoisyMoments:
     """Released second moments of the scaled records.
 
     mean : (p + 1,) of the scaled columns and of s (t - t_0); second : (p + 1, p + 1) of the same, not centred
@@ -72,7 +72,7 @@ class Moments:
     n: int
     sd: float
     copies: np.ndarray
-    public: Scale
+    public: MomentScale
     location: np.ndarray
     scale: np.ndarray
 
@@ -83,10 +83,10 @@ class Moments:
         n: int,
         sd: float,
         copies: np.ndarray,
-        public: Scale,
+        public: MomentScale,
         location: np.ndarray,
         scale: np.ndarray,
-    ) -> Moments:
+    ) -> NoisyMoments:
         """Return the moments that a released isometric vector (d,) holds."""
         size = public.columns + 1
         mean = vector[-size:] / (np.sqrt(2) * public.constant)

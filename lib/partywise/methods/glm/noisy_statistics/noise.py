@@ -12,7 +12,7 @@ import numpy as np
 
 from ....models.family_facts import FamilyName
 from ....models.links import LOGIT
-from .moments import Moments
+from .moments import NoisyMoments
 from .submodels import (
     LARGEST,
     LINKS,
@@ -42,7 +42,7 @@ SHRUNKEN = (
 AT_AN_END = "a released mean or variance lies at the end of its range: give a larger epsilon or more records"
 
 
-def of_moments(moments: Moments, family: FamilyName) -> tuple[np.ndarray | None, str]:
+def of_moments(moments: NoisyMoments, family: FamilyName) -> tuple[np.ndarray | None, str]:
     """Deviations (1 + p,) of the coefficients of all columns, the intercept first; or None, and the reason."""
     if family == "poisson":
         return None, ASSUMED_SHAPES
@@ -84,7 +84,7 @@ class _LinkChange:
     by_factor: np.ndarray
 
     @classmethod
-    def of(cls, moments: Moments, family: FamilyName, slopes: np.ndarray) -> _LinkChange | None:
+    def of(cls, moments: NoisyMoments, family: FamilyName, slopes: np.ndarray) -> _LinkChange | None:
         """Return the derivatives at released moments; None where one of these is at the end of its range."""
         columns = list(range(len(slopes)))
         if family == "gaussian":
@@ -97,7 +97,7 @@ class _LinkChange:
         return cls.of_logit(moments, columns, slopes)
 
     @classmethod
-    def of_logit(cls, moments: Moments, columns: list[int], slopes: np.ndarray) -> _LinkChange | None:
+    def of_logit(cls, moments: NoisyMoments, columns: list[int], slopes: np.ndarray) -> _LinkChange | None:
         """Differentiate E[mu(m + u Z)] = mean of y and u E[mu'(m + u Z)] = s, s the deviation b'Gb ** 0.5."""
         level, linked = LINKS["binomial"](moments, columns, slopes)
         length, s = float(slopes @ slopes), float(np.sqrt(predictor_variance(moments, columns, slopes)))
@@ -114,7 +114,7 @@ class _LinkChange:
         return cls(factor, np.append(by_level, 0.0), np.append(by_factor, 0.0))
 
 
-def _noise_times(moments: Moments, x: np.ndarray) -> np.ndarray:
+def _noise_times(moments: NoisyMoments, x: np.ndarray) -> np.ndarray:
     """(p + 1, d) the noise of the covariance of columns and response times x, by independent noise of one deviation.
 
     Entry ij of the second moments is in rows i and j. Of the means dm, which centre them, -(dm m' + m dm') x is.
@@ -129,12 +129,12 @@ def _noise_times(moments: Moments, x: np.ndarray) -> np.ndarray:
     return np.column_stack([products, -_mean_sd(moments) * (mean @ x * np.eye(size) + np.outer(mean, x))])
 
 
-def _noise_of_means(moments: Moments) -> np.ndarray:
+def _noise_of_means(moments: NoisyMoments) -> np.ndarray:
     """(p + 1, d) the noise of the means of columns and response, by the same independent noise."""
     size = moments.public.columns + 1
     return np.column_stack([np.zeros((size, size * (size + 1) // 2)), _mean_sd(moments) * np.eye(size)])
 
 
-def _mean_sd(moments: Moments) -> float:
+def _mean_sd(moments: NoisyMoments) -> float:
     """Deviation of the noise in each mean."""
     return moments.sd / (np.sqrt(2) * moments.public.constant)

@@ -23,7 +23,7 @@ from ....privacy.accounting.calibration import gdp_mu
 from ....privacy.rounding import bounded_entries
 from ....privacy.statistics.clips import NormClip
 from ....privacy.statistics.geometry import lengths
-from ..model import PublicFacts
+from ..model import GlmFacts
 from ..records import response_of
 
 # Share of independent normal records of unit variance that the default radius leaves as they are.
@@ -44,7 +44,7 @@ def default_radius(columns: int) -> float:
     return float(np.sqrt(2 * gammaincinv(columns / 2, KEPT)))
 
 
-def radius_of(public: PublicFacts, party: Participant) -> AccountedValue:
+def radius_of(public: GlmFacts, party: Participant) -> AccountedValue:
     """Radius c_k to which a record of the party's scaled block is clipped; it rests on location and scale as well."""
     default = Public(default_radius(len(party.columns)), because=BECAUSE_RADIUS)
     radius = public.radii.get(party.name, default)
@@ -52,13 +52,13 @@ def radius_of(public: PublicFacts, party: Participant) -> AccountedValue:
     return Public(float(parameter("radii", radius)), because=BECAUSE_SCALED, made_of=parts)
 
 
-def total_radius(public: PublicFacts, parties: Sequence[Participant]) -> AccountedValue:
+def total_radius(public: GlmFacts, parties: Sequence[Participant]) -> AccountedValue:
     """Radius S of a record of all blocks, S^2 = sum of c_k^2."""
     parts = [radius_of(public, party) for party in parties]
     return Public(float(lengths(np.array([part.value for part in parts]))), because=BECAUSE_TOTAL, made_of=parts)
 
 
-def local_scaled_block(party: Party, rows: np.ndarray, public: PublicFacts) -> np.ndarray:
+def local_scaled_block(party: Party, rows: np.ndarray, public: GlmFacts) -> np.ndarray:
     """Records (n, p_k) of the party's block: centred and scaled by the public constants, clipped to its radius."""
     z = local_scaled_columns(party, rows, public)
     clipped = NormClip(radius_of(public, party)).of(z)
@@ -66,13 +66,13 @@ def local_scaled_block(party: Party, rows: np.ndarray, public: PublicFacts) -> n
     return clipped.records
 
 
-def local_clipped(party: Party, rows: np.ndarray, public: PublicFacts) -> np.ndarray:
+def local_clipped(party: Party, rows: np.ndarray, public: GlmFacts) -> np.ndarray:
     """(n,) which records of the party's block its radius shrinks; it stays with the party."""
     z = local_scaled_columns(party, rows, public)
     return np.any(NormClip(radius_of(public, party)).of(z).records != z, axis=1)
 
 
-def local_scaled_columns(party: Party, rows: np.ndarray, public: PublicFacts) -> np.ndarray:
+def local_scaled_columns(party: Party, rows: np.ndarray, public: GlmFacts) -> np.ndarray:
     """(n, p_k) the party's block, centred and scaled."""
     columns = list(party.columns)
     location, scale = (constant(public, name)[columns] for name in ("location", "scale"))
@@ -82,7 +82,7 @@ def local_scaled_columns(party: Party, rows: np.ndarray, public: PublicFacts) ->
     return bounded_entries(z)
 
 
-def local_response(active: Party, rows: np.ndarray, public: PublicFacts) -> np.ndarray:
+def local_response(active: Party, rows: np.ndarray, public: GlmFacts) -> np.ndarray:
     """The response (n,) of some records, values outside the family's domain as the nearest ones inside."""
     extras = sorted({"weights", "offset", "trials"} & set(active.block))
     if extras:
@@ -98,13 +98,13 @@ def statistic(y: np.ndarray, family: str) -> np.ndarray:
     return np.log(y) if FACTS[family].is_positive else np.asarray(y, dtype=float)
 
 
-def statistic_range(public: PublicFacts) -> tuple[float, float]:
+def statistic_range(public: GlmFacts) -> tuple[float, float]:
     """Centre t_0 and half-width B of the public range of the response statistic."""
     low, high = constant(public, "statistic").tolist()
     return (low + high) / 2, (high - low) / 2
 
 
-def check_columns(public: PublicFacts, parties: Sequence[Participant]) -> None:
+def check_columns(public: GlmFacts, parties: Sequence[Participant]) -> None:
     """Public constants of all columns and radii of all parties are there and in range."""
     for name in ("location", "scale"):
         values = constant(public, name)
@@ -126,27 +126,27 @@ def check_columns(public: PublicFacts, parties: Sequence[Participant]) -> None:
             raise ValueError(f"radii={value} of party {party.name!r} must be a positive finite number.")
 
 
-def check_statistic(public: PublicFacts) -> None:
+def check_statistic(public: GlmFacts) -> None:
     """The public range of the response statistic is there and not empty; ValueError or TypeError otherwise."""
     ends = constant(public, "statistic")
     if ends.shape != (2,) or not -np.inf < ends[0] < ends[1] < np.inf:
         raise ValueError(f"statistic={ends.tolist()} is not a range: give two finite numbers, the smaller one first.")
 
 
-def check_eta_start(public: PublicFacts) -> None:
+def check_eta_start(public: GlmFacts) -> None:
     """The public linear predictor at which iterations start is there and finite; ValueError or TypeError otherwise."""
     value = constant(public, "eta_start")
     if value.shape or not np.isfinite(value):
         raise ValueError(f"eta_start={value} must be one finite number, {NEEDED['eta_start']}.")
 
 
-def unscale_coefficients(beta: np.ndarray, public: PublicFacts) -> np.ndarray:
+def unscale_coefficients(beta: np.ndarray, public: GlmFacts) -> np.ndarray:
     """Coefficients (1 + p,), the intercept first, of the columns as they were given, from those of scaled columns."""
     slopes = beta[1:] / constant(public, "scale")
     return np.concatenate([[beta[0] - slopes @ constant(public, "location")], slopes])
 
 
-def constant(public: PublicFacts, name: str) -> np.ndarray:
+def constant(public: GlmFacts, name: str) -> np.ndarray:
     """The numbers of a public constant; ValueError if it was not given, TypeError if it does not say its origin."""
     value = getattr(public, name)
     if value is None:

@@ -21,7 +21,7 @@ from ....privacy.statistics.bounded import SensitivityCertificate
 from ....privacy.statistics.clips import BallClip, ClipResult
 from ....privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_triangle
 from ....privacy.statistics.whole import Whole, gram_squares, step_bits, whole
-from ..model import PublicFacts
+from ..model import GlmFacts
 from .scaling import constant, statistic_range
 
 BOTH = ("label", "features")
@@ -46,7 +46,7 @@ class ScoreClip(BallClip):
         return replace(steps, number=max(steps.number, int(np.count_nonzero(~(np.abs(r) <= self.residual)))))
 
 
-def mean_weight(public: PublicFacts) -> float:
+def mean_weight(public: GlmFacts) -> float:
     """Weight of a record in the family's information at the public start, .18 for a binomial response of any mean."""
     power = FACTS[public.family].variance_power
     if power is None:
@@ -54,7 +54,7 @@ def mean_weight(public: PublicFacts) -> float:
     return exp((2 - power) * float(constant(public, "eta_start"))) if FACTS[public.family].link == "log" else 1.0
 
 
-def residual_bound(public: PublicFacts) -> float:
+def residual_bound(public: GlmFacts) -> float:
     """Usual size of r in the family's score, from public constants, in the unit that the response has.
 
     Gaussian: 2/3 of the half-width of the response's public range; binomial .8; Poisson 2 roots of the mean at the
@@ -67,7 +67,7 @@ def residual_bound(public: PublicFacts) -> float:
     return 4 * mean_weight(public)
 
 
-def clip_of(clip: str | None, bound: float | None, public: PublicFacts, radius: AccountedValue) -> ScoreClip:
+def clip_of(clip: str | None, bound: float | None, public: GlmFacts, radius: AccountedValue) -> ScoreClip:
     """The clipping of a protocol's options, or of the family: the whole x r by record, or r alone."""
     # Of canonical links r is y - mu.
     how = clip or ("record" if FACTS[public.family].canonical else "residual")
@@ -88,7 +88,7 @@ def with_constant(z: np.ndarray, value: float = 1.0) -> np.ndarray:
     return np.column_stack([np.full(len(z), value), z])
 
 
-def mean_score(z: np.ndarray, y: np.ndarray, beta: AccountedValue, clip: ScoreClip, public: PublicFacts) -> Whole:
+def mean_score(z: np.ndarray, y: np.ndarray, beta: AccountedValue, clip: ScoreClip, public: GlmFacts) -> Whole:
     """Mean over records (n, p) of x r, r the family's score at beta (1 + p,), clipped; l2 sensitivity 2 C / n."""
     x = with_constant(z)
     terms = clip.of_scores(x, FAMILIES[public.family].score(y, x @ beta.value))

@@ -16,7 +16,7 @@ from scipy.special import digamma, polygamma
 from ....models.family_facts import ByFamily, FamilyName
 from ....models.links import LOGIT
 from .counts import cumulants
-from .moments import Moments
+from .moments import NoisyMoments
 
 # Nodes of the integral over a normal linear predictor.
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(64)
@@ -34,7 +34,7 @@ ROUNDS = 6
 SHARE = 0.7
 
 
-def coefficients(moments: Moments, family: FamilyName, columns: Sequence[int] | None = None) -> np.ndarray:
+def coefficients(moments: NoisyMoments, family: FamilyName, columns: Sequence[int] | None = None) -> np.ndarray:
     """Coefficients (1 + p,) of a family's model on some of the columns: the intercept first, 0 for columns left out.
 
     The family is that of the response statistic: another needs a release of its own.
@@ -51,7 +51,7 @@ def coefficients(moments: Moments, family: FamilyName, columns: Sequence[int] | 
     return beta
 
 
-def _slopes(moments: Moments, columns: list[int]) -> np.ndarray:
+def _slopes(moments: NoisyMoments, columns: list[int]) -> np.ndarray:
     """Slopes of the response statistic on scaled columns, less what noise explains of them.
 
     Along an eigenvector of G, of eigenvalue g with a share of the ridge, c has noise of a known variance nu^2. Of the
@@ -63,7 +63,7 @@ def _slopes(moments: Moments, columns: list[int]) -> np.ndarray:
     return shrunken(moments, columns)[2]
 
 
-def shrunken(moments: Moments, columns: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def shrunken(moments: NoisyMoments, columns: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Eigenvectors of G in columns, the weights w along them, and the slopes."""
     cross = moments.covariance[columns, -1]
     values, vectors = np.linalg.eigh(moments.block(columns))
@@ -77,14 +77,14 @@ def shrunken(moments: Moments, columns: list[int]) -> tuple[np.ndarray, np.ndarr
     return vectors, chosen, vectors @ (chosen * along)
 
 
-def noise_along(moments: Moments, vectors: np.ndarray, slopes: np.ndarray, columns: list[int]) -> np.ndarray:
+def noise_along(moments: NoisyMoments, vectors: np.ndarray, slopes: np.ndarray, columns: list[int]) -> np.ndarray:
     """Variance of the noise of c - G b along eigenvectors: of products, and of the means that centre them."""
     products, centring = noise_parts(moments, slopes, columns)
     along = vectors.T @ centring
     return np.asarray(np.sum((vectors.T @ products) * vectors.T, axis=1) + np.sum(along**2, axis=1))
 
 
-def noise_parts(moments: Moments, slopes: np.ndarray, columns: list[int]) -> tuple[np.ndarray, np.ndarray]:
+def noise_parts(moments: NoisyMoments, slopes: np.ndarray, columns: list[int]) -> tuple[np.ndarray, np.ndarray]:
     """Noise of c - G b: covariance (k, k) of that of the products, and what the means that centre them add.
 
     Entry i is dc_i less the sum of dG_ij b_j: entry ij of G is in i and in j. Of means dm of columns and du of the
@@ -100,27 +100,27 @@ def noise_parts(moments: Moments, slopes: np.ndarray, columns: list[int]) -> tup
     return products, np.sqrt(half) / constant * np.column_stack([by_columns, -mean / weight])
 
 
-def predictor_variance(moments: Moments, columns: list[int], slopes: np.ndarray) -> float:
+def predictor_variance(moments: NoisyMoments, columns: list[int], slopes: np.ndarray) -> float:
     """Variance of the linear predictor with these slopes."""
     return float(slopes @ moments.block(columns) @ slopes)
 
 
-def residual_variance(moments: Moments, columns: list[int], slopes: np.ndarray) -> float:
+def residual_variance(moments: NoisyMoments, columns: list[int], slopes: np.ndarray) -> float:
     """Variance of the response statistic around its linear predictor."""
     total = float(moments.covariance[-1, -1])
     return max(total - float(slopes @ moments.covariance[columns, -1]), least_residual(moments))
 
 
-def least_residual(moments: Moments) -> float:
+def least_residual(moments: NoisyMoments) -> float:
     """Residual variance that is put for a smaller or negative one."""
     return (MARGIN * moments.public.half_width) ** 2
 
 
-def _gaussian(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
+def _gaussian(moments: NoisyMoments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
     return moments.response, slopes
 
 
-def _gamma(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
+def _gamma(moments: NoisyMoments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
     """The logarithm of a Gamma variable of shape a has variance psi'(a) and mean log mu + psi(a) - log a."""
     shape = _shape(residual_variance(moments, columns, slopes))
     return moments.response + float(np.log(shape) - digamma(shape)), slopes
@@ -132,7 +132,7 @@ def _shape(variance: float) -> float:
     return float(np.exp(logarithm))
 
 
-def correction_slope(moments: Moments, columns: list[int], family: FamilyName, slopes: np.ndarray) -> float:
+def correction_slope(moments: NoisyMoments, columns: list[int], family: FamilyName, slopes: np.ndarray) -> float:
     """Return the derivative of a log link's intercept by the residual variance."""
     if family == "inverse_gaussian":
         return 0.5
@@ -140,12 +140,12 @@ def correction_slope(moments: Moments, columns: list[int], family: FamilyName, s
     return float((1 / shape - polygamma(1, shape)) / polygamma(2, shape))
 
 
-def _inverse_gaussian(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
+def _inverse_gaussian(moments: NoisyMoments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
     """Return intercept and slopes as if lognormal: log mean = mean of the logarithm + half its variance."""
     return moments.response + residual_variance(moments, columns, slopes) / 2, slopes
 
 
-def _binomial(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
+def _binomial(moments: NoisyMoments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
     """kappa b with kappa E[mu'(eta)] = 1, eta normal with mean m, E[mu(eta)] the mean of y."""
     mean = float(np.clip(moments.response, MARGIN, 1 - MARGIN))
     spread = np.sqrt(predictor_variance(moments, columns, slopes))
@@ -164,7 +164,7 @@ def _binomial(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple
     return center(kappa), kappa * slopes
 
 
-def _poisson(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
+def _poisson(moments: NoisyMoments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
     """Least deviance under assumed shapes of columns: of normal ones slopes b / mean y, log E[y] = m + var(eta) / 2."""
     mean = max(moments.response, MARGIN * moments.public.half_width)
     shape = cumulants(moments, columns)
@@ -183,7 +183,7 @@ def _bisect(function: Callable[[float], float], low: float, high: float) -> floa
     return (low + high) / 2
 
 
-LINKS: Mapping[str, Callable[[Moments, list[int], np.ndarray], tuple[float, np.ndarray]]] = ByFamily(
+LINKS: Mapping[str, Callable[[NoisyMoments, list[int], np.ndarray], tuple[float, np.ndarray]]] = ByFamily(
     "link on second moments",
     {
         "gaussian": _gaussian,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ....federation.parties import Participant
 from ....privacy.accounted_values import AccountedValue, Public
-from ..model import PublicFacts
+from ..model import GlmFacts
 from ..options import NoisyPredictorOptions
 from .blocks import radius_with_constant
 from .scaling import radius_of, split_budget, statistic_range
@@ -16,7 +16,7 @@ BOUNDED = ("gaussian", "binomial")
 
 
 @dataclass(frozen=True)
-class Block:
+class SweepBlock:
     """Public facts of one party's block.
 
     radius : c_k; length : of its records, the constant entry of the active party's among them
@@ -39,15 +39,15 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SweepPlan:
     """Public facts of a run before its fit; ``residual`` is the bound R of residuals."""
 
-    public: PublicFacts
+    public: GlmFacts
     options: NoisyPredictorOptions
     epsilon: float
     n: int
     residual: AccountedValue
-    blocks: tuple[Block, ...]
+    blocks: tuple[SweepBlock, ...]
 
     @property
     def releases(self) -> tuple[str, ...]:
@@ -59,13 +59,13 @@ class Plan:
     def of(
         cls,
         parties: Sequence[Participant],
-        public: PublicFacts,
+        public: GlmFacts,
         options: NoisyPredictorOptions,
         epsilon: float,
         delta: float,
         n: int,
         group: int = 1,
-    ) -> Plan:
+    ) -> SweepPlan:
         """The plan of a fit on n records: every party's releases cost the same."""
         sweeps, K = options.sweeps, len(parties)
         moments, scores, predictors = (share / K for share in options.shares)
@@ -76,11 +76,11 @@ class Plan:
         for party in parties:
             radius, active = radius_of(public, party), party.role == "active"
             length = radius_with_constant(radius, len(party.columns)) if active else radius
-            blocks.append(Block(party.name, party.columns, active, radius, length, *cost))
+            blocks.append(SweepBlock(party.name, party.columns, active, radius, length, *cost))
         return cls(public, options, epsilon, n, residual_of(public), tuple(blocks))
 
 
-def residual_of(public: PublicFacts) -> AccountedValue:
+def residual_of(public: GlmFacts) -> AccountedValue:
     """Bound R of y - mu: twice the half-width of the response's public range, 1 of a label."""
     if public.family == "binomial":
         return Public(1.0, because="a label and a probability differ by 1 at most")
@@ -89,7 +89,7 @@ def residual_of(public: PublicFacts) -> AccountedValue:
     return Public(width, because="width of the response's public range", made_of=(public.statistic,))
 
 
-def check_family(public: PublicFacts) -> None:
+def check_family(public: GlmFacts) -> None:
     """ValueError for a family whose residuals have no public bound."""
     if public.family not in BOUNDED:
         raise ValueError(
@@ -98,6 +98,6 @@ def check_family(public: PublicFacts) -> None:
         )
 
 
-def message_name(what: str, block: Block, sweep: int | None = None) -> str:
+def message_name(what: str, block: SweepBlock, sweep: int | None = None) -> str:
     """Name of a message about a block."""
     return f"{what} of {block.name}" if sweep is None else f"{what} of {block.name}, sweep {sweep}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ....models.families import FAMILIES, Family
-from ....models.newton_step import Line, Point, dependent, newton_step, penalties
+from ....models.newton_step import Line, StepPoint, dependent, newton_step, penalties
 from ..exact import NO_STEP, separated_reason, separating_column
 from ..options import JointOptions
 from ..solvers import Memory, has_converged, unit_of
@@ -34,7 +34,7 @@ class Steering:
     path: tuple[float, ...] = ()
     verdict: str = STEP
     reason: str = ""
-    point: Point | None = None
+    point: StepPoint | None = None
     direction: np.ndarray | None = None
     first: np.ndarray | None = None
     memory: Memory | None = None
@@ -73,7 +73,7 @@ def steer_newton(
 ) -> Steering:
     """After an evaluation with X'WX (q, q), of majorant weights where the verdict before asked for them."""
     again = now.verdict == MAJORANT
-    point = Point.at(now.beta, deviance, scores, options.ridge)
+    point = StepPoint.at(now.beta, deviance, scores, options.ridge)
     matrix = information + np.diag(penalties(len(now.beta), options.ridge))
     direction, _, verdict = newton_step(point.gradient, matrix, now.first, ridge=options.ridge)
     path = now.path if again else (*now.path, point.value)
@@ -91,7 +91,7 @@ def steer_lbfgs(now: Steering, deviance: float, scores: np.ndarray, family: str,
     """After an evaluation."""
     if now.memory is None:
         raise ValueError("memory is None: start L-BFGS with a matrix.")
-    point = Point.at(now.beta, deviance, scores, options.ridge)
+    point = StepPoint.at(now.beta, deviance, scores, options.ridge)
     memory = now.memory if now.point is None else now.memory.after(now.point, point)
     direction = memory.direction(point.gradient)
     return _next_verdict(

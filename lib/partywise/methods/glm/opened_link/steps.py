@@ -16,10 +16,10 @@ from ....federation.roles import unprotected_value
 from ....models.newton_step import Line, curvature_vanished, dependent, line_search, rank_of
 from ....models.standardise import Scaling, with_ones
 from ....privacy.accounted_values import Clear
-from ..diagnostics import Sums, aic_published, deviance_r2, diagnose, sums_of
-from ..model import Estimate, Status
+from ..diagnostics import DiagnosticSums, aic_published, deviance_r2, diagnose, sums_of
+from ..model import GlmEstimate, Status
 from ..options import JointOptions
-from ..records import Response
+from ..records import WeightedResponse
 from .iterations import LAST, Steering, in_blocks, start_steering, steer_lbfgs, steer_newton, without_step
 
 # Openings that are kept for whoever attacks the active party's view.
@@ -35,7 +35,7 @@ class ScaledVector:
 
 
 @dataclass(frozen=True)
-class Predictor:
+class LinearPredictor:
     """Linear predictor at the active party.
 
     eta : (n,) at the present coefficients; along : (n,) of the direction
@@ -63,7 +63,7 @@ def scale_to_unit(values: np.ndarray) -> ScaledVector:
     return ScaledVector(values / scale, scale)
 
 
-def local_start(active: Party, response: Response) -> tuple[float, float]:
+def local_start(active: Party, response: WeightedResponse) -> tuple[float, float]:
     """Intercept without columns, and the mean weight there."""
     intercept, _ = response.null()
     weight = response.weigh(response.family.weight(intercept + response.shift))
@@ -75,12 +75,12 @@ def local_sent_start(active: Party, begun: tuple[float, float]) -> Clear:
     return Clear(np.array(begun), units=("label",))
 
 
-def local_predictor(active: Party, begun: tuple[float, float], response: Response) -> Predictor:
+def local_predictor(active: Party, begun: tuple[float, float], response: WeightedResponse) -> LinearPredictor:
     """The predictor at the start."""
-    return Predictor(begun[0] + response.shift)
+    return LinearPredictor(begun[0] + response.shift)
 
 
-def local_evaluated(active: Party, response: Response, predictor: Predictor, kind: str) -> Evaluation:
+def local_evaluated(active: Party, response: WeightedResponse, predictor: LinearPredictor, kind: str) -> Evaluation:
     """An evaluation; weights are ``observed``, ``majorant``, expected (``weight``), or ``squared`` scores."""
     family, eta, y = response.family, predictor.eta, response.y
     weights = {"observed": family.observed_weight, "majorant": family.majorant}
@@ -123,8 +123,8 @@ def local_part(party: Party, X: np.ndarray, direction: tuple[np.ndarray, float])
 
 
 def local_along(
-    active: Party, predictor: Predictor, X: np.ndarray, direction: tuple[np.ndarray, float], others: np.ndarray
-) -> Predictor:
+    active: Party, predictor: LinearPredictor, X: np.ndarray, direction: tuple[np.ndarray, float], others: np.ndarray
+) -> LinearPredictor:
     """Add the predictor of a direction, from the party's own columns and the sum of the others."""
     d, unit = direction
     others_parts = (*predictor.others_parts, others) if len(predictor.others_parts) < KEPT else predictor.others_parts
@@ -132,7 +132,7 @@ def local_along(
 
 
 def local_step(
-    active: Party, response: Response, predictor: Predictor, line: np.ndarray, parts: Sequence[Clear]
+    active: Party, response: WeightedResponse, predictor: LinearPredictor, line: np.ndarray, parts: Sequence[Clear]
 ) -> Clear:
     """Length of the first step along the line that lowers the objective enough; 0 if none does."""
     shape = Line(np.empty(0), np.empty(0), *line.tolist())
@@ -141,13 +141,13 @@ def local_step(
     return unprotected_value(0.0 if trial is None else trial[0], parts)
 
 
-def local_moved(active: Party, predictor: Predictor, step: float) -> Predictor:
+def local_moved(active: Party, predictor: LinearPredictor, step: float) -> LinearPredictor:
     """After a step."""
     along = 0.0 if predictor.along is None else step * predictor.along
     return replace(predictor, eta=predictor.eta + along, along=None)
 
 
-def local_sums(active: Party, response: Response, predictor: Predictor, parts: Sequence[Clear]) -> Clear:
+def local_sums(active: Party, response: WeightedResponse, predictor: LinearPredictor, parts: Sequence[Clear]) -> Clear:
     """Sums of the diagnostics."""
     return unprotected_value(tuple(sums_of(response, predictor.eta)), parts)
 
@@ -223,7 +223,7 @@ def analyst_estimate(
     columns: Sequence[Sequence[int]],
     family: str,
     options: JointOptions,
-) -> Estimate:
+) -> GlmEstimate:
     """Everything that is reported, by the global numbers of the columns.
 
     sandwich : X'WX at observed weights and at squared scores, where ``cov_type`` asks for them
@@ -231,7 +231,7 @@ def analyst_estimate(
     places = column_order(columns)
     order = np.concatenate([[0], 1 + places])
     scaling = Scaling.merge([Scaling(*part) for part in scales], places)
-    beta, totals = scaling.coefficients(now.beta[order]), Sums(*sums)
+    beta, totals = scaling.coefficients(now.beta[order]), DiagnosticSums(*sums)
     reported: dict[str, Any]
     if now.verdict == "ok" and matrix is not None:
         optimum = totals, matrix[np.ix_(order, order)], scaling, family
@@ -246,4 +246,4 @@ def analyst_estimate(
         reported = {"deviance": totals.deviance, "null_deviance": totals.null_deviance, "numbers": numbers}
     path = np.array(now.path)
     status = cast(Status, now.verdict)
-    return Estimate(beta, status=status, reason=now.reason, iterations=len(path), objective=path, **reported)
+    return GlmEstimate(beta, status=status, reason=now.reason, iterations=len(path), objective=path, **reported)

@@ -39,11 +39,11 @@ from ....federation.run import PerPlace, Run, by_place, per_place
 from ....models.newton_step import dependent, rank_of
 from ....models.standardise import Scaling, scaling_of, with_ones
 from ....privacy.accounted_values import Clear
-from ..blocks import Block, corrected_step, published_step, update_block
+from ..blocks import PartyBlock, corrected_step, published_step, update_block
 from ..exact import check_size, separated_reason
-from ..model import Estimate, Status
+from ..model import GlmEstimate, Status
 from ..options import BcdOptions
-from ..records import Response, local_columns, local_response
+from ..records import WeightedResponse, local_columns, local_response
 from ..solvers import unit_of
 from .scoring import local_part
 
@@ -64,26 +64,26 @@ class AnalystState:
     history: tuple[tuple[np.ndarray, ...], ...] = ()
 
 
-def local_records(active: Party, response: Response) -> Clear:
+def local_records(active: Party, response: WeightedResponse) -> Clear:
     """The response with its weights, if there are some, as they are sent."""
     records = response.y if response.weights is None else np.column_stack([response.y, response.weights])
     return Clear(records, units=("label",))
 
 
-def local_null(active: Party, response: Response) -> float:
+def local_null(active: Party, response: WeightedResponse) -> float:
     """The null deviance, before anything is sent: responses that do not differ have none."""
     return response.null()[1]
 
 
-def local_heard(party: Party, records: np.ndarray, family: str) -> Response:
+def local_heard(party: Party, records: np.ndarray, family: str) -> WeightedResponse:
     """The response as another party has it: the offset stays where it is."""
     if records.ndim == 1:
-        return Response.of(records, family)
+        return WeightedResponse.of(records, family)
     y, weights = np.ascontiguousarray(records.T)
-    return Response.of(y, family, weights)
+    return WeightedResponse.of(y, family, weights)
 
 
-def local_scales(party: Party, columns: np.ndarray, response: Response, options: BcdOptions) -> Scaling:
+def local_scales(party: Party, columns: np.ndarray, response: WeightedResponse, options: BcdOptions) -> Scaling:
     """Return the scaling of the party's columns; the published variant has none."""
     p = columns.shape[1]
     return scaling_of(columns, response.absent) if options.variant == "corrected" else Scaling(np.zeros(p), np.ones(p))
@@ -93,10 +93,10 @@ def local_block(
     party: Party,
     columns: np.ndarray,
     scaling: Scaling,
-    response: Response,
+    response: WeightedResponse,
     options: BcdOptions,
     names: Sequence[str],
-) -> Block:
+) -> PartyBlock:
     """The party's columns before the first sweep; the active party has the intercept and the offset.
 
     names : of all columns, in the order of the data
@@ -105,7 +105,7 @@ def local_block(
     X = with_ones(X) if first else X
     penalty, b = np.full(X.shape[1], options.ridge), np.zeros(X.shape[1])
     if options.variant == "published":
-        return Block(X, penalty, b, response.shift)
+        return PartyBlock(X, penalty, b, response.shift)
     if not options.ridge and rank_of(X.T @ X) < X.shape[1]:
         error = dependent(X.T @ X)
         place = error.place - first
@@ -120,10 +120,12 @@ def local_block(
     weight = float(np.max(response.weigh(response.family.weight(start + response.shift))))
     total = float(np.sum(response.weigh(response.family.weight(start + response.shift))))
     unit = unit_of(response.family, null, total)
-    return Block(X, penalty, b, response.shift, weight, unit)
+    return PartyBlock(X, penalty, b, response.shift, weight, unit)
 
 
-def local_update(party: Party, block: Block, others: np.ndarray, response: Response, options: BcdOptions) -> Block:
+def local_update(
+    party: Party, block: PartyBlock, others: np.ndarray, response: WeightedResponse, options: BcdOptions
+) -> PartyBlock:
     """The party's columns after its step."""
     step = corrected_step if options.variant == "corrected" else published_step
     with np.errstate(all="ignore"):
@@ -135,26 +137,33 @@ def local_update(party: Party, block: Block, others: np.ndarray, response: Respo
         return block.with_coefficients(b, objective)
 
 
-def local_answer(party: Party, block: Block, parts: Sequence[Clear]) -> tuple[Clear, Clear]:
+def local_answer(party: Party, block: PartyBlock, parts: Sequence[Clear]) -> tuple[Clear, Clear]:
     """Return the answer to a visit: the party's predictor, and how far its coefficients moved."""
     with np.errstate(all="ignore"):
         return unprotected_value(block.predictor, parts), unprotected_value(block.change, parts)
 
 
 def local_deviances(
-    active: Party, block: Block, others: np.ndarray, response: Response, null: float, parts: Sequence[Clear]
+    active: Party,
+    block: PartyBlock,
+    others: np.ndarray,
+    response: WeightedResponse,
+    null: float,
+    parts: Sequence[Clear],
 ) -> Clear:
     """(2,) deviance and null deviance."""
     return unprotected_value(np.array([response.deviance(others + block.predictor), null]), parts)
 
 
-def local_coefficients(party: Party, block: Block, scaling: Scaling, parts: Sequence[Clear]) -> Clear:
+def local_coefficients(party: Party, block: PartyBlock, scaling: Scaling, parts: Sequence[Clear]) -> Clear:
     """(1 + p_k,) coefficients of the party's columns as they were given, after its part of the intercept."""
     b = block.b if party.role == "active" else np.concatenate([np.zeros(1), block.b])
     return unprotected_value(scaling.coefficients(b), parts)
 
 
-def local_own_part(party: Party, block: Block, scaling: Scaling, n_columns: int, parts: Sequence[Clear]) -> Estimate:
+def local_own_part(
+    party: Party, block: PartyBlock, scaling: Scaling, n_columns: int, parts: Sequence[Clear]
+) -> GlmEstimate:
     """Return the party's part of the estimate; the intercept is nan, as the party knows its share of it alone."""
     return local_part(party, local_coefficients(party, block, scaling, parts).value[1:], n_columns, float("nan"))
 
@@ -213,9 +222,9 @@ def analyst_estimate(
     sweeps: int,
     order: Sequence[tuple[str, Sequence[int]]],
     options: BcdOptions,
-) -> Estimate:
+) -> GlmEstimate:
     """Return the estimate at the analyst; ``order`` is that of the visits."""
-    estimate = Estimate(
+    estimate = GlmEstimate(
         np.full(1 + sum(len(columns) for _, columns in order), np.nan),
         status=state,
         reason=reason_of(state, options),
@@ -236,8 +245,8 @@ def analyst_estimate(
 
 
 def to_estimate(
-    estimate: Estimate, blocks: Mapping[str, Block], names: Sequence[str], rows: Mapping[str, np.ndarray] | None
-) -> Estimate:
+    estimate: GlmEstimate, blocks: Mapping[str, PartyBlock], names: Sequence[str], rows: Mapping[str, np.ndarray] | None
+) -> GlmEstimate:
     """Add the path of the objective, which only an evaluator sees; ``names`` are in the order of the visits."""
     ordered = [blocks[name] for name in names]
     with np.errstate(all="ignore"):
@@ -250,8 +259,12 @@ def to_estimate(
 
 
 def swept(
-    run: Run, order: Sequence[Party], blocks: PerPlace[Block], carried: AnalystState, response: PerPlace[Response]
-) -> tuple[PerPlace[Block], AnalystState]:
+    run: Run,
+    order: Sequence[Party],
+    blocks: PerPlace[PartyBlock],
+    carried: AnalystState,
+    response: PerPlace[WeightedResponse],
+) -> tuple[PerPlace[PartyBlock], AnalystState]:
     """Every party in turn: it gets the others' predictors, moves, and answers."""
     parts, options = parts_of(run.parties), run.spec.options
     after = dict(by_place(blocks))
@@ -265,7 +278,7 @@ def swept(
     return per_place(after), carried
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> GlmEstimate:
     """Sweeps over all parties until the coefficients stand still, or the formulas break down."""
     active, passive = roles(run.parties, bare=True)
     order, parts, options = (active, *passive), parts_of(run.parties), run.spec.options

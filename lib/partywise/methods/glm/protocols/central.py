@@ -31,7 +31,7 @@ from ....privacy.ledger.event import Event
 from ....privacy.mechanisms.integer import MECHANISM, IntegerGaussian
 from ....privacy.mechanisms.release import Release, announcement
 from ....privacy.statistics.bounded import SensitivityCertificate
-from ..model import Estimate, PublicFacts
+from ..model import GlmEstimate, GlmFacts
 from ..noisy_statistics.scaling import (
     check_columns,
     check_eta_start,
@@ -45,10 +45,10 @@ from ..noisy_statistics.scaling import (
     unscale_coefficients,
 )
 from ..noisy_statistics.scores import ScoreClip, clip_of, mean_score, whole_score
-from ..options import NoisyGradientOptions, NoisyNewtonOptions
+from ..options import GlmNoisyGradientOptions, NoisyNewtonOptions
 from .scoring import held_parts, with_records
 
-ScoreOptions = NoisyNewtonOptions | NoisyGradientOptions
+ScoreOptions = NoisyNewtonOptions | GlmNoisyGradientOptions
 Options = TypeVar("Options", bound=ScoreOptions, covariant=True)
 # A step leaves (I - A^-1 H) of earlier noise, H the curvature of the records' clipped scores at its iterate.
 CURVATURE = (
@@ -64,14 +64,14 @@ Shares = Sequence[tuple[Cipher, ...]]
 
 
 @dataclass(frozen=True)
-class Plan(Generic[Options]):
+class CentralPlan(Generic[Options]):
     """Public facts of a run before its fit.
 
     radius : S of a record; clip : of scores; shares : of the squared budget, one for each release
     mu : Gaussian-DP parameters of the releases; party_columns : columns of each party
     """
 
-    public: PublicFacts
+    public: GlmFacts
     options: Options
     epsilon: float
     n: int
@@ -101,11 +101,11 @@ def check_private(run: Run) -> None:
         check_statistic(public)
 
 
-def make_plan(run: Run, n: int, shares: Sequence[float]) -> Plan[Options]:
+def make_plan(run: Run, n: int, shares: Sequence[float]) -> CentralPlan[Options]:
     """The plan of a run with one release for each share of its squared budget."""
     options, public = run.spec.options, run.spec.public
     radius = total_radius(public, run.parties)
-    return Plan(
+    return CentralPlan(
         public=public,
         options=options,
         epsilon=run.epsilon,
@@ -117,7 +117,7 @@ def make_plan(run: Run, n: int, shares: Sequence[float]) -> Plan[Options]:
     )
 
 
-def announced_scores(plan: Plan[ScoreOptions], mus: Sequence[float]) -> tuple[Event, ...]:
+def announced_scores(plan: CentralPlan[ScoreOptions], mus: Sequence[float]) -> tuple[Event, ...]:
     """Return the cost of the mean scores of all steps; the columns leave every party once, for all of them."""
     certificate = whole_score(np.zeros(1 + plan.p), plan.clip, plan.n).certificate
     parents = parents_of(plan.clip.radius, plan.public.eta_start)
@@ -141,7 +141,7 @@ def noisy_score(
     response: Sequence[np.ndarray],
     beta: np.ndarray,
     parts: Sequence[AccountedValue],
-    plan: Plan[ScoreOptions],
+    plan: CentralPlan[ScoreOptions],
     mu: float,
     step: int,
     rng_for: Rng,
@@ -183,17 +183,17 @@ def server_coefficients(trail: Trail, made_of: Sequence[AccountedValue]) -> Publ
     return Public(trail[-1], because=AFTER, made_of=made_of)
 
 
-def server_started(plan: Plan[ScoreOptions]) -> Trail:
+def server_started(plan: CentralPlan[ScoreOptions]) -> Trail:
     """The public start alone."""
     return (plan.start,)
 
 
-def server_answer(trail: Trail, plan: Plan[ScoreOptions]) -> np.ndarray:
+def server_answer(trail: Trail, plan: CentralPlan[ScoreOptions]) -> np.ndarray:
     """Coefficients (1 + p,) of the columns as they were given: the last iterate, or the mean of the later half."""
     return unscale_coefficients(np.mean([trail[place] for place in kept_of(plan, len(trail) - 1)], axis=0), plan.public)
 
 
-def kept_of(plan: Plan[ScoreOptions], steps: int) -> range:
+def kept_of(plan: CentralPlan[ScoreOptions], steps: int) -> range:
     """Places in a trail of the iterates whose mean is answered."""
     iterate = plan.options.iterate or ("mean" if plan.public.family in AVERAGED else "last")
     return range(steps if iterate == "last" else max(ceil(steps / 2), 1), steps + 1)
@@ -205,9 +205,9 @@ def server_back(answer: np.ndarray, made_of: Sequence[AccountedValue], columns: 
     return Public(np.concatenate([answer[:1], slopes]) if active else slopes, because=AFTER, made_of=made_of)
 
 
-def server_estimate(answer: np.ndarray, plan: Plan[ScoreOptions], steps: int) -> Estimate:
+def server_estimate(answer: np.ndarray, plan: CentralPlan[ScoreOptions], steps: int) -> GlmEstimate:
     """The estimate; nobody but the aggregator sees a record, and nothing is opened."""
-    return Estimate(
+    return GlmEstimate(
         answer,
         epsilon_claimed=plan.epsilon,
         noise_errors_reason=CURVATURE if np.isfinite(plan.epsilon) else "",
@@ -233,7 +233,13 @@ def records_in(run: Run, rows: PerPlace[np.ndarray]) -> Shares:
 
 
 def released_score(
-    run: Run, shares: Shares, plan: Plan[ScoreOptions], trail: Trail, step: int, mu: float, earlier: tuple[str, ...]
+    run: Run,
+    shares: Shares,
+    plan: CentralPlan[ScoreOptions],
+    trail: Trail,
+    step: int,
+    mu: float,
+    earlier: tuple[str, ...],
 ) -> tuple[Sequence[Sequence[np.ndarray]], float]:
     """A noisy mean score at the analyst (see `only`), at the last iterate, and at the aggregator what was clipped.
 
@@ -253,12 +259,12 @@ def released_score(
 
 def return_coefficients(
     run: Run,
-    plan: Plan[ScoreOptions],
+    plan: CentralPlan[ScoreOptions],
     trail: Trail,
     names: Sequence[str],
     rows: PerPlace[np.ndarray],
     shares: Sequence[float],
-) -> Estimate:
+) -> GlmEstimate:
     """The coefficients go back to their parties; they cost nothing beyond the releases of these names.
 
     shares : at the aggregator, of clipped scores by step

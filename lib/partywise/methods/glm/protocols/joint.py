@@ -46,10 +46,10 @@ from ....models.newton_step import column_names
 from ....models.standardise import Scaling
 from ....privacy.accounted_values import Clear
 from ..exact import check_size
-from ..model import Estimate
+from ..model import GlmEstimate
 from ..opened_link.iterations import LAST, MAJORANT, STEP, Steering
 from ..opened_link.steps import (
-    Predictor,
+    LinearPredictor,
     analyst_direction,
     analyst_estimate,
     analyst_finished,
@@ -76,7 +76,7 @@ from ..opened_link.steps import (
     local_weights,
 )
 from ..records import (
-    Response,
+    WeightedResponse,
     absent_records,
     local_columns,
     local_response,
@@ -88,12 +88,12 @@ from .weighted_sums import MaskedColumns, closed_columns, gram, information, sco
 
 
 def to_estimate(
-    estimate: Estimate,
-    predictor: Predictor,
+    estimate: GlmEstimate,
+    predictor: LinearPredictor,
     names: Sequence[str],
     rows: Mapping[str, np.ndarray] | None,
     counts: dict[str, int],
-) -> Estimate:
+) -> GlmEstimate:
     """Add the active party's view and the counts; ``names`` are its own and those of the others."""
     active, *rest = names
     views = {f"{active}: {' + '.join(rest)}": np.array(predictor.others_parts).reshape(-1, len(predictor.eta)).T}
@@ -110,8 +110,8 @@ def collect_information(
     run: Run,
     masked: MaskedColumns,
     X: PerPlace[np.ndarray],
-    response: Response,
-    predictor: Predictor,
+    response: WeightedResponse,
+    predictor: LinearPredictor,
     kind: str,
     name: str,
 ) -> np.ndarray:
@@ -128,8 +128,8 @@ def evaluate(
     run: Run,
     masked: MaskedColumns,
     X: PerPlace[np.ndarray],
-    response: Response,
-    predictor: Predictor,
+    response: WeightedResponse,
+    predictor: LinearPredictor,
     now: Steering,
     step: int,
 ) -> tuple[Steering, str]:
@@ -158,10 +158,10 @@ def opened_along(
     masked: MaskedColumns,
     keys: PairKeys,
     X: PerPlace[np.ndarray],
-    predictor: Predictor,
+    predictor: LinearPredictor,
     now: Steering,
     step: int,
-) -> Predictor:
+) -> LinearPredictor:
     """The predictor of the direction at the active party, who gets of the others' parts the sum alone."""
     active, parts = masked.order[0], masked.parts
     d = {
@@ -176,8 +176,8 @@ def opened_along(
 
 
 def take_step(
-    run: Run, masked: MaskedColumns, response: Response, predictor: Predictor, now: Steering, verdict: str
-) -> tuple[Predictor, Steering, bool]:
+    run: Run, masked: MaskedColumns, response: WeightedResponse, predictor: LinearPredictor, now: Steering, verdict: str
+) -> tuple[LinearPredictor, Steering, bool]:
     """The step along the direction, whole if it is the last one; whether there was one."""
     active, parts, step = masked.order[0], masked.parts, 1.0
     if verdict == STEP:
@@ -193,10 +193,10 @@ def iterate(
     masked: MaskedColumns,
     keys: PairKeys,
     X: PerPlace[np.ndarray],
-    response: Response,
-    predictor: Predictor,
+    response: WeightedResponse,
+    predictor: LinearPredictor,
     now: Steering,
-) -> tuple[Predictor, Steering, str, int]:
+) -> tuple[LinearPredictor, Steering, str, int]:
     """Evaluations and steps until the analyst ends them, and how many steps there were."""
     steps = 0
     while True:
@@ -215,11 +215,11 @@ def closing(
     masked: MaskedColumns,
     X: PerPlace[np.ndarray],
     scaling: PerPlace[Scaling],
-    response: Response,
-    predictor: Predictor,
+    response: WeightedResponse,
+    predictor: LinearPredictor,
     now: Steering,
     verdict: str,
-) -> Estimate:
+) -> GlmEstimate:
     """The estimate at the analyst; X'WX at expected weights is opened where the fit may have reached its optimum."""
     active, options, parts = masked.order[0], run.spec.options, masked.parts
     matrix, sandwich = None, list[np.ndarray]()
@@ -241,7 +241,7 @@ def closing(
     return run.at(ANALYST, analyst_estimate, now, *inputs, run.spec.public.family, options)
 
 
-def with_opened_link(run: Run) -> Estimate:
+def with_opened_link(run: Run) -> GlmEstimate:
     """The fit whose linear predictors are opened to the active party."""
     active, passive = roles(run.parties, bare=True)
     public, options, order = run.spec.public, run.spec.options, (active, *passive)
@@ -267,7 +267,7 @@ def with_opened_link(run: Run) -> Estimate:
     return run.assemble(to_estimate, estimate, predictor, holders, None if public.aligned else rows, counts)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> GlmEstimate:
     """Start without columns, step until the coefficients stand still, open the information there once."""
     active, passive = roles(run.parties, bare=True)
     protocol = secret_shared_link.fit if run.spec.options.link == "shared" else with_opened_link

@@ -45,10 +45,10 @@ from ....federation.roles import ANALYST, roles
 from ....federation.run import PerPlace, Run, per_place
 from ....privacy.mechanisms.release import Release
 from ....privacy.secure.fixed_point import whole_records
-from ..model import Estimate
+from ..model import GlmEstimate
 from ..noisy_statistics.intervals import intervals_of
-from ..noisy_statistics.moment_plan import RELEASE, Plan
-from ..noisy_statistics.moments import Moments
+from ..noisy_statistics.moment_plan import RELEASE, MomentPlan
+from ..noisy_statistics.moments import NoisyMoments
 from ..noisy_statistics.noise import of_moments
 from ..noisy_statistics.scaling import (
     check_columns,
@@ -63,7 +63,7 @@ from ..noisy_statistics.submodels import coefficients
 from .scoring import with_records
 
 
-def local_steps(party: Party, place: int, rows: np.ndarray, plan: Plan) -> np.ndarray:
+def local_steps(party: Party, place: int, rows: np.ndarray, plan: MomentPlan) -> np.ndarray:
     """(n, p_k) the party's records in whole steps inside its radius; of the active party s (t - t_0) after them."""
     z = local_scaled_block(party, rows, plan.public)
     steps = whole_records(z, plan.radii[place], plan.step)[0]
@@ -82,13 +82,13 @@ def only(releases: Sequence[Release]) -> Release:
     return release
 
 
-def moments_of(vector: np.ndarray, plan: Plan) -> Moments:
+def moments_of(vector: np.ndarray, plan: MomentPlan) -> NoisyMoments:
     """Return the moments that every participant reads from the released vector."""
     location, scale = constant(plan.public, "location"), constant(plan.public, "scale")
-    return Moments.of(vector, plan.n, plan.deviation, plan.copies, plan.scale, location, scale)
+    return NoisyMoments.of(vector, plan.n, plan.deviation, plan.copies, plan.scale, location, scale)
 
 
-def estimate_from(vector: np.ndarray, plan: Plan, epsilon: float) -> Estimate:
+def estimate_from(vector: np.ndarray, plan: MomentPlan, epsilon: float) -> GlmEstimate:
     """Return the estimate and its intervals, which anyone who has the release can compute."""
     moments = moments_of(vector, plan)
     errors, reason = of_moments(moments, plan.public.family) if moments.sd else (None, "")
@@ -101,7 +101,7 @@ def estimate_from(vector: np.ndarray, plan: Plan, epsilon: float) -> Estimate:
         # Slopes of these families rest on assumed shapes of columns; no epsilon takes the bias of others.
         "approximate": plan.public.family != "gaussian",
     }
-    return Estimate(
+    return GlmEstimate(
         coefficients(moments, plan.public.family),
         epsilon_claimed=epsilon,
         noise_errors=errors,
@@ -113,7 +113,7 @@ def estimate_from(vector: np.ndarray, plan: Plan, epsilon: float) -> Estimate:
     )
 
 
-def noisy_products(run: Run, columns: PerPlace[np.ndarray], plan: Plan) -> Sequence[Release]:
+def noisy_products(run: Run, columns: PerPlace[np.ndarray], plan: MomentPlan) -> Sequence[Release]:
     """The one release, at the analyst."""
     options = run.spec.options
     if options.dealer != "none":
@@ -123,13 +123,13 @@ def noisy_products(run: Run, columns: PerPlace[np.ndarray], plan: Plan) -> Seque
     )
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> GlmEstimate:
     """Scale and clip, multiply behind masks, open once with noise; all models are post-processing."""
     roles(run.parties)
     check_columns(run.spec.public, run.parties)
     check_statistic(run.spec.public)
     rows, n = common_rows(run)
-    plan = Plan.of(run, n)
+    plan = MomentPlan.of(run, n)
     steps = {}
     for place, party in enumerate(run.parties):
         steps[party.name] = run.at(party, local_steps, place, rows, plan)

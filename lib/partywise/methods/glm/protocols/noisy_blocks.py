@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ....core.randomness import Rng
-from ....federation.exchanges.column_sums.layout import Layout, Part
+from ....federation.exchanges.column_sums.layout import SumGroup, SumLayout
 from ....federation.exchanges.column_sums.openings import NoisySum
 from ....federation.parties import Party
 from ....models.families import FAMILIES
@@ -28,24 +28,24 @@ from ..noisy_statistics.blocks import (
 )
 from ..noisy_statistics.scaling import constant, local_scaled_block, unscale_coefficients
 from ..noisy_statistics.scores import mean_weight
-from ..noisy_statistics.sweeps import Block, Plan, message_name
+from ..noisy_statistics.sweeps import SweepBlock, SweepPlan, message_name
 from .central import AFTER, server_back
 
 
-def local_columns(party: Party, rows: np.ndarray, block: Block, plan: Plan) -> np.ndarray:
+def local_columns(party: Party, rows: np.ndarray, block: SweepBlock, plan: SweepPlan) -> np.ndarray:
     """(n, q_k) scaled and clipped columns, the active party's after a constant."""
     z = local_scaled_block(party, rows, plan.public)
     return with_intercept(z, float(block.radius.value)) if block.active else z
 
 
-def local_moments(party: Party, x: np.ndarray, block: Block, rng_for: Rng) -> Release:
+def local_moments(party: Party, x: np.ndarray, block: SweepBlock, rng_for: Rng) -> Release:
     """X_k'X_k / n with noise."""
     rng, name = rng_for("X'X", party.name), message_name("X'X", block)
     return IntegerGaussian(mu=block.moments)(block_moments(x, block.length), rng, owner=party.name, release_id=name)
 
 
 def local_residual(
-    active: Party, y: np.ndarray, x: np.ndarray, others: np.ndarray | None, beta: np.ndarray | None, plan: Plan
+    active: Party, y: np.ndarray, x: np.ndarray, others: np.ndarray | None, beta: np.ndarray | None, plan: SweepPlan
 ) -> np.ndarray:
     """(n,) y - mu at the sum of predictors that was handed out, and at the active party's own where that is exact."""
     eta = np.full(len(y), float(constant(plan.public, "eta_start")))
@@ -58,10 +58,10 @@ def local_score(
     active: Party,
     x: np.ndarray,
     r: np.ndarray,
-    block: Block,
+    block: SweepBlock,
     sweep: int,
     rests_on: tuple[str, ...],
-    plan: Plan,
+    plan: SweepPlan,
     rng_for: Rng,
 ) -> Release:
     """X_k'r of the active party, with noise; ``rests_on``: ids of the releases that r was computed with."""
@@ -76,7 +76,7 @@ def local_predictor(
     x: np.ndarray,
     beta: np.ndarray,
     made_of: Sequence[AccountedValue],
-    block: Block,
+    block: SweepBlock,
     sweep: int,
     rng_for: Rng,
 ) -> Release:
@@ -95,17 +95,17 @@ def local_steps(party: Party, x: np.ndarray, length: AccountedValue) -> np.ndarr
     return whole_block(x.reshape(len(x), -1), length)
 
 
-def product_of(block: Block, sweep: int, rests_on: tuple[str, ...], plan: Plan) -> NoisySum:
+def product_of(block: SweepBlock, sweep: int, rests_on: tuple[str, ...], plan: SweepPlan) -> NoisySum:
     """X_k'r of a passive party as everybody knows it; ``rests_on`` as of `local_score`."""
     total = product_total(block.size, block.length, plan.residual, rests_on)
     return NoisySum(message_name("X'r", block, sweep), total, block.scores[sweep])
 
 
-def product_layout(names: tuple[str, ...], block: Block) -> Layout:
+def product_layout(names: tuple[str, ...], block: SweepBlock) -> SumLayout:
     """Products of the columns of a block with the residual, the only column of the other of two parties."""
     numbers = np.arange(1, 1 + block.size)
-    part = Part(np.zeros_like(numbers), numbers)
-    return Layout(names, tuple(tuple(numbers.tolist()) if name == block.name else (0,) for name in names), (part,))
+    part = SumGroup(np.zeros_like(numbers), numbers)
+    return SumLayout(names, tuple(tuple(numbers.tolist()) if name == block.name else (0,) for name in names), (part,))
 
 
 def only(releases: Sequence[Release]) -> Release:
@@ -119,12 +119,14 @@ def server_total(predictors: Sequence[np.ndarray], made_of: Sequence[AccountedVa
     return Public(np.sum(predictors, axis=0), because=AFTER, made_of=made_of)
 
 
-def server_started(block: Block) -> np.ndarray:
+def server_started(block: SweepBlock) -> np.ndarray:
     """No coefficient of a block yet."""
     return np.zeros(block.size)
 
 
-def server_block(beta: np.ndarray, moments: np.ndarray, score: np.ndarray, block: Block, plan: Plan) -> np.ndarray:
+def server_block(
+    beta: np.ndarray, moments: np.ndarray, score: np.ndarray, block: SweepBlock, plan: SweepPlan
+) -> np.ndarray:
     """(M + rho I)^-1 (M b + X'r / (n w)): the block's step of seed 004 with the family's public mean weight."""
     sigma = noise_scale(second_moment_bound(float(block.length.value), plan.n), block.moments)
     second, matrix = regularise(moments, block.size, sigma)
@@ -149,7 +151,7 @@ def server_returned(
     return server_back(answer, flat(parts), columns, active)
 
 
-def server_answer(betas: Sequence[np.ndarray], plan: Plan) -> np.ndarray:
+def server_answer(betas: Sequence[np.ndarray], plan: SweepPlan) -> np.ndarray:
     """Coefficients (1 + p,) of the columns as they were given."""
     answer = np.zeros(1 + len(plan.public.names))
     answer[0] = float(constant(plan.public, "eta_start"))

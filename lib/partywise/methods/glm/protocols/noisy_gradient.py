@@ -14,11 +14,11 @@ import numpy as np
 from ....alignment.rows import common_rows
 from ....federation.roles import ANALYST
 from ....federation.run import Run
-from ..model import Estimate
+from ..model import GlmEstimate
 from ..noisy_statistics.scores import mean_weight
-from ..options import NoisyGradientOptions
+from ..options import GlmNoisyGradientOptions
 from .central import (
-    Plan,
+    CentralPlan,
     Trail,
     announced_scores,
     check_private,
@@ -31,17 +31,19 @@ from .central import (
 )
 
 
-def server_step(trail: Trail, released: Sequence[Sequence[np.ndarray]], plan: Plan[NoisyGradientOptions]) -> Trail:
+def server_step(
+    trail: Trail, released: Sequence[Sequence[np.ndarray]], plan: CentralPlan[GlmNoisyGradientOptions]
+) -> Trail:
     """One gradient step further."""
     return (*trail, trail[-1] + plan.options.rate / mean_weight(plan.public) * only(released))
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> GlmEstimate:
     """Release a score at every iterate; the coefficients go back to their parties."""
     check_private(run)
     rows, n = common_rows(run)
     steps = run.spec.options.steps
-    plan: Plan[NoisyGradientOptions] = make_plan(run, n, (1 / steps,) * steps)
+    plan: CentralPlan[GlmNoisyGradientOptions] = make_plan(run, n, (1 / steps,) * steps)
     run.charge(run.parties, *announced_scores(plan, plan.mu))
     shares = records_in(run, rows)
     trail, names, clipped = run.at(ANALYST, server_started, plan), list[str](), []

@@ -26,7 +26,7 @@ from ....federation.run import Run
 from ....privacy.ledger.event import Event
 from ....privacy.mechanisms.integer import IntegerGaussian
 from ....privacy.mechanisms.release import Release, Terms, noise_scale
-from ..model import Estimate
+from ..model import GlmEstimate
 from ..noisy_statistics.scores import (
     Matrix,
     constant_entry,
@@ -36,7 +36,7 @@ from ..noisy_statistics.scores import (
 )
 from ..options import NoisyNewtonOptions
 from .central import (
-    Plan,
+    CentralPlan,
     Trail,
     announced_noise,
     announced_scores,
@@ -61,14 +61,17 @@ def steps_of(options: NoisyNewtonOptions, family: str, n: int) -> int:
     return 4 if family == "gaussian" else 8 if n >= LARGE else 2
 
 
-def announced_second(plan: Plan[NoisyNewtonOptions]) -> Event:
+def announced_second(plan: CentralPlan[NoisyNewtonOptions]) -> Event:
     """Return the cost of the second moments for every party."""
     certificate = moments_certificate(plan.radius, plan.p, plan.n)
     return announced_noise(certificate, plan.mu[0], SECOND, plan.radius.parents)
 
 
 def noisy_second(
-    blocks: Sequence[np.ndarray], response: Sequence[np.ndarray], plan: Plan[NoisyNewtonOptions], rng_for: Callable
+    blocks: Sequence[np.ndarray],
+    response: Sequence[np.ndarray],
+    plan: CentralPlan[NoisyNewtonOptions],
+    rng_for: Callable,
 ) -> tuple[Release, ...]:
     """The second moments with their noise: computed inside the aggregation."""
     moments = second_moments(records(blocks, plan.party_columns), plan.radius)
@@ -77,7 +80,7 @@ def noisy_second(
     return (IntegerGaussian(mu=plan.mu[0])(moments, rng, **terms),)
 
 
-def server_matrix(released: Sequence[Sequence[np.ndarray]], plan: Plan[NoisyNewtonOptions]) -> Matrix:
+def server_matrix(released: Sequence[Sequence[np.ndarray]], plan: CentralPlan[NoisyNewtonOptions]) -> Matrix:
     """The matrix of all steps; the sd of its noise is public."""
     sigma = noise_scale(moments_certificate(plan.radius, plan.p, plan.n).value, plan.mu[0])
     constant = constant_entry(plan.radius, plan.p, plan.n)
@@ -89,13 +92,13 @@ def server_step(trail: Trail, released: Sequence[Sequence[np.ndarray]], matrix: 
     return (*trail, trail[-1] + matrix.step(only(released)))
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> GlmEstimate:
     """Release the second moments, then a score at every iterate; the coefficients go back to their parties."""
     check_private(run)
     rows, n = common_rows(run)
     options = run.spec.options
     steps = steps_of(options, run.spec.public.family, n)
-    plan: Plan[NoisyNewtonOptions] = make_plan(run, n, (options.share, *((1 - options.share) / steps,) * steps))
+    plan: CentralPlan[NoisyNewtonOptions] = make_plan(run, n, (options.share, *((1 - options.share) / steps,) * steps))
     run.charge(run.parties, announced_second(plan), *announced_scores(plan, plan.mu[1:]))
     shares = records_in(run, rows)
     second = sums_of_shares(run, shares, ANALYST, (SECOND,), noisy_second, plan, run.rng_for)

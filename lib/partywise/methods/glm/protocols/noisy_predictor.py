@@ -40,9 +40,9 @@ from ....federation.parties import Party
 from ....federation.roles import ANALYST, records_together, roles
 from ....federation.run import PerPlace, Run, per_place
 from ....privacy.accounted_values import AccountedValue
-from ..model import Estimate
+from ..model import GlmEstimate
 from ..noisy_statistics.scaling import local_clipped, local_response
-from ..noisy_statistics.sweeps import Block, Plan, check_family, message_name
+from ..noisy_statistics.sweeps import SweepBlock, SweepPlan, check_family, message_name
 from .central import CURVATURE, check_private
 from .noisy_blocks import (
     local_columns,
@@ -64,12 +64,12 @@ from .noisy_blocks import (
 from .scoring import held_parts, with_records
 
 
-def server_estimate(answer: np.ndarray, history: Sequence[np.ndarray], plan: Plan) -> Estimate:
+def server_estimate(answer: np.ndarray, history: Sequence[np.ndarray], plan: SweepPlan) -> GlmEstimate:
     """The estimate; of the noisy predictors the analyst sees K a sweep, party by party."""
     sweeps, parties = plan.options.sweeps, len(plan.blocks)
     products = plan.n * sweeps * sum(block.size for block in plan.blocks if not block.active)
     views = {f"{ANALYST}: {block.name}": np.column_stack(history[k::parties]) for k, block in enumerate(plan.blocks)}
-    return Estimate(
+    return GlmEstimate(
         answer,
         epsilon_claimed=plan.epsilon,
         iterations=sweeps,
@@ -80,7 +80,7 @@ def server_estimate(answer: np.ndarray, history: Sequence[np.ndarray], plan: Pla
 
 
 @dataclass
-class Round:
+class PredictorRound:
     """State that the program passes on from party to party; values live at their places.
 
     columns : of each party, there; steps : of passive ones, whole; ciphers : the same as the active one holds them
@@ -100,7 +100,7 @@ class Round:
     ids: dict[str, str] = field(default_factory=dict)
 
 
-def visit(run: Run, plan: Plan, state: Round, party: Party, block: Block, sweep: int) -> None:
+def visit(run: Run, plan: SweepPlan, state: PredictorRound, party: Party, block: SweepBlock, sweep: int) -> None:
     """One party's turn: residual, its noisy product with the block, the block's coefficients, its noisy predictor."""
     score = released_product(run, plan, state, party, block, sweep)
     beta = run.at(ANALYST, server_block, state.betas[party.name], state.moments[party.name], score, block, plan)
@@ -113,7 +113,9 @@ def visit(run: Run, plan: Plan, state: Round, party: Party, block: Block, sweep:
     state.ids[party.name] = name
 
 
-def residual(run: Run, plan: Plan, state: Round, block: Block, sweep: int) -> tuple[np.ndarray, tuple[str, ...]]:
+def residual(
+    run: Run, plan: SweepPlan, state: PredictorRound, block: SweepBlock, sweep: int
+) -> tuple[np.ndarray, tuple[str, ...]]:
     """(n,) y - mu at the active party, and the ids of the releases that it was computed with."""
     active, _ = roles(run.parties)
     exact = plan.options.own == "exact" and active.name in state.predictors
@@ -127,7 +129,9 @@ def residual(run: Run, plan: Plan, state: Round, block: Block, sweep: int) -> tu
     return r, (*ids, state.ids[active.name]) if exact else ids
 
 
-def released_product(run: Run, plan: Plan, state: Round, party: Party, block: Block, sweep: int) -> np.ndarray:
+def released_product(
+    run: Run, plan: SweepPlan, state: PredictorRound, party: Party, block: SweepBlock, sweep: int
+) -> np.ndarray:
     """X_k'r with noise at the analyst: from the active party itself, or by a secure product with it."""
     active, _ = roles(run.parties)
     r, ids = residual(run, plan, state, block, sweep)
@@ -150,13 +154,13 @@ def encryption_of(run: Run) -> Encryption:
     return Encryption(run.spec.options.cipher, run.spec.options.key_size)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> GlmEstimate:
     """Release second moments, then sweep over the blocks; the coefficients go back to their parties."""
     check_family(run.spec.public)
     check_private(run)
     rows, n = common_rows(run)
     public, options, delta = run.spec.public, run.spec.options, run.spec.study.delta
-    plan = Plan.of(run.parties, public, options, run.epsilon, delta, n, records_together(run.spec))
+    plan = SweepPlan.of(run.parties, public, options, run.epsilon, delta, n, records_together(run.spec))
     active, _ = roles(run.parties)
     turns = tuple(zip(run.parties, plan.blocks, strict=True))
     y = run.at(active, local_response, rows, public)
@@ -171,7 +175,7 @@ def fit(run: Run) -> Estimate:
     moments = {p.name: run.send(p, ANALYST, names[p.name], local_moments, columns, b, run.rng_for) for p, b in turns}
     betas = {p.name: run.at(ANALYST, server_started, block) for p, block in turns}
     parts = {p.name: [run.received(ANALYST, names[p.name])] for p in run.parties}
-    state, history = Round(columns, steps, closed, y, moments, betas, parts), list[np.ndarray]()
+    state, history = PredictorRound(columns, steps, closed, y, moments, betas, parts), list[np.ndarray]()
     for sweep in range(options.sweeps):
         for party, block in turns:
             visit(run, plan, state, party, block, sweep)

@@ -24,13 +24,13 @@ from ....models.newton_step import column_names
 from ....models.standardise import with_ones
 from ....privacy.accounted_values import Clear
 from ..diagnostics import diagnose, sums_of
-from ..exact import Fit, fit_glm
-from ..model import Estimate
-from ..options import ReferenceOptions
-from ..records import Response, local_columns, local_response
+from ..exact import PooledFit, fit_glm
+from ..model import GlmEstimate
+from ..options import GlmReferenceOptions
+from ..records import WeightedResponse, local_columns, local_response
 
 
-def local_null(active: Party, response: Response) -> tuple[float, float]:
+def local_null(active: Party, response: WeightedResponse) -> tuple[float, float]:
     """The fit without columns; ValueError if nothing differs, before anything is sent."""
     return response.null()
 
@@ -44,11 +44,11 @@ def local_fit(
     active: Party,
     X: np.ndarray,
     others: Sequence[np.ndarray],
-    response: Response,
+    response: WeightedResponse,
     columns: Sequence[Sequence[int]],
-    options: ReferenceOptions,
+    options: GlmReferenceOptions,
     names: Sequence[str],
-) -> Fit:
+) -> PooledFit:
     """The fit on all columns; ``columns`` are those of the party, then those of the others; ``names`` are of all."""
     return fit_glm(
         merge_blocks([X, *others], columns),
@@ -63,12 +63,12 @@ def local_fit(
     )
 
 
-def local_coefficients(active: Party, fit: Fit, parts: Sequence[Clear]) -> Clear:
+def local_coefficients(active: Party, fit: PooledFit, parts: Sequence[Clear]) -> Clear:
     """(1 + p,) coefficients of the columns as they were given."""
     return unprotected_value(fit.coefficients, parts)
 
 
-def squares(X: np.ndarray, fit: Fit, response: Response) -> list[np.ndarray]:
+def squares(X: np.ndarray, fit: PooledFit, response: WeightedResponse) -> list[np.ndarray]:
     """X'WX of standardised columns at observed weights and at squared scores."""
     family, columns = response.family, with_ones(fit.scaling.apply(X))
     scores = response.weigh(family.score(response.y, fit.eta))
@@ -78,13 +78,13 @@ def squares(X: np.ndarray, fit: Fit, response: Response) -> list[np.ndarray]:
 
 def local_estimate(
     active: Party,
-    fit: Fit,
+    fit: PooledFit,
     X: np.ndarray,
     others: Sequence[np.ndarray],
-    response: Response,
+    response: WeightedResponse,
     columns: Sequence[Sequence[int]],
-    options: ReferenceOptions,
-) -> Estimate:
+    options: GlmReferenceOptions,
+) -> GlmEstimate:
     """Return everything that is reported; without standard errors where the fit has not reached its optimum."""
     sums = sums_of(response, fit.eta)
     fitted = sums, fit.information, fit.scaling, response.family.name
@@ -95,12 +95,12 @@ def local_estimate(
         reported |= dict.fromkeys(("standard_errors", "covariance", "dispersion", "log_likelihood"))
         reported["numbers"]["aic"] = None
     reported |= {"reason": fit.reason, "objective": fit.objective}
-    return Estimate(fit.coefficients, status=fit.status, iterations=fit.iterations, **reported)
+    return GlmEstimate(fit.coefficients, status=fit.status, iterations=fit.iterations, **reported)
 
 
 def to_estimate(
-    estimate: Estimate, others: Sequence[np.ndarray], names: Sequence[str], rows: Mapping[str, np.ndarray] | None
-) -> Estimate:
+    estimate: GlmEstimate, others: Sequence[np.ndarray], names: Sequence[str], rows: Mapping[str, np.ndarray] | None
+) -> GlmEstimate:
     """Add the active party's view; ``names`` are its own and those of the others."""
     active, *rest = names
     views = {f"{active}: {name}": X for name, X in zip(rest, others, strict=True)}
@@ -109,7 +109,7 @@ def to_estimate(
     return replace(estimate, views=views, rows=positions, numbers=estimate.numbers | counts)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> GlmEstimate:
     """Columns in the clear."""
     active, passive = roles(run.parties, bare=True)
     public, options, order = run.spec.public, run.spec.options, (active, *passive)

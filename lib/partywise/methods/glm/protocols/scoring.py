@@ -21,29 +21,29 @@ from ....federation.roles import roles
 from ....federation.run import PerPlace, Run, per_place
 from ....models.families import FAMILIES
 from ....privacy.accounted_values import Clear
-from ..model import Estimate, PublicFacts
+from ..model import GlmEstimate, GlmFacts
 
 
-def local_part(party: Party, sent: np.ndarray, n_columns: int, epsilon: float) -> Estimate:
+def local_part(party: Party, sent: np.ndarray, n_columns: int, epsilon: float) -> GlmEstimate:
     """Return the party's coefficients, the active one's with the intercept before them; the rest is nan."""
     coefficients = np.full(1 + n_columns, np.nan)
     coefficients[1 + np.asarray(party.columns, dtype=int)] = sent[len(sent) - len(party.columns) :]
     if len(sent) > len(party.columns):
         coefficients[0] = sent[0]
-    return Estimate(coefficients, epsilon_claimed=epsilon)
+    return GlmEstimate(coefficients, epsilon_claimed=epsilon)
 
 
-def held_parts(run: Run, sent: Mapping[str, np.ndarray]) -> PerPlace[Estimate]:
+def held_parts(run: Run, sent: Mapping[str, np.ndarray]) -> PerPlace[GlmEstimate]:
     """Return every party's part of the estimate."""
     return run.each(run.parties, local_part, per_place(sent), len(run.spec.public.names), run.epsilon)
 
 
 def with_records(
-    estimate: Estimate,
+    estimate: GlmEstimate,
     rows: Mapping[str, np.ndarray] | None,
     clipped: Mapping[str, np.ndarray],
     scores: Sequence[float] = (),
-) -> Estimate:
+) -> GlmEstimate:
     """Add the positions of the used records (None if they came aligned) and the shares that were clipped.
 
     clipped : of each party, which records of its block were (`local_clipped`)
@@ -59,7 +59,7 @@ def with_records(
 
 
 @dataclass(frozen=True)
-class ModelPart:
+class LinearModelPart:
     """Part of a model that a party keeps.
 
     coefficients : (p_k,) of its columns; intercept : of the active party
@@ -78,7 +78,7 @@ class ModelPart:
 
 
 @dataclass(frozen=True)
-class Scores:
+class LinearScores:
     """Result of scoring at the active party: (n,) linear predictors and means."""
 
     scores: np.ndarray
@@ -92,25 +92,25 @@ def refusal(options: object) -> str:
 
 
 def part_of(
-    value: object, party: Participant, spec: ProtocolSpec[object, object, object, PublicFacts]
-) -> ModelPart | None:
+    value: object, party: Participant, spec: ProtocolSpec[object, object, object, GlmFacts]
+) -> LinearModelPart | None:
     """The part that a party has of what a fit returned there; None where it has none that scores."""
     estimate = estimate_at(value, party.name)
-    if not isinstance(estimate, Estimate) or estimate.status != "ok":
+    if not isinstance(estimate, GlmEstimate) or estimate.status != "ok":
         return None
     coefficients = estimate.coefficients[1 + np.asarray(party.columns, dtype=int)]
     intercept = float(estimate.coefficients[0]) if party.role == "active" else None
-    return ModelPart(coefficients, intercept) if np.all(np.isfinite([*coefficients, intercept or 0.0])) else None
+    return LinearModelPart(coefficients, intercept) if np.all(np.isfinite([*coefficients, intercept or 0.0])) else None
 
 
-def made_up_part(party: Participant, public: PublicFacts) -> ModelPart:
+def made_up_part(party: Participant, public: GlmFacts) -> LinearModelPart:
     """A part that says nothing."""
-    return ModelPart(np.zeros(len(party.columns)), 0.0 if party.role == "active" else None)
+    return LinearModelPart(np.zeros(len(party.columns)), 0.0 if party.role == "active" else None)
 
 
 def local_own_predictor(party: Party) -> np.ndarray:
     """(n,) what the columns of a party add to the linear predictor."""
-    part: ModelPart = party.block["part"].item()
+    part: LinearModelPart = party.block["part"].item()
     return np.asarray(party.block["X"] @ part.coefficients)
 
 
@@ -119,21 +119,21 @@ def local_predictor(passive: Party) -> Clear:
     return Clear(local_own_predictor(passive), units=("features",), owner=passive.name)
 
 
-def local_scores(active: Party, others: tuple[np.ndarray, ...], family: str) -> Scores:
+def local_scores(active: Party, others: tuple[np.ndarray, ...], family: str) -> LinearScores:
     """Linear predictors of all columns, and the means of the responses."""
-    part: ModelPart = active.block["part"].item()
+    part: LinearModelPart = active.block["part"].item()
     total = local_own_predictor(active) + part.intercept
     for predictor in others:
         total = total + predictor
-    return Scores(total, FAMILIES[family].mean(total))
+    return LinearScores(total, FAMILIES[family].mean(total))
 
 
-def to_scores(scores: Scores) -> Scores:
+def to_scores(scores: LinearScores) -> LinearScores:
     """Return the scores as the active party has them."""
     return scores
 
 
-def fit(run: Run) -> Scores:
+def fit(run: Run) -> LinearScores:
     """One message of each passive party; the active party has the scores."""
     active, passive = roles(run.parties, bare=True)
     others = run.gather(passive, active, "linear predictors of new records", local_predictor)

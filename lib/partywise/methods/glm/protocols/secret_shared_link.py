@@ -54,8 +54,8 @@ from ....federation.roles import ANALYST, others_than, parts_of, roles
 from ....federation.run import PerPlace, Run, per_place
 from ....models.standardise import Scaling
 from ..exact import check_size
-from ..model import Estimate
-from ..records import Response, absent_records, local_columns, local_response, local_scaling
+from ..model import GlmEstimate
+from ..records import WeightedResponse, absent_records, local_columns, local_response, local_scaling
 from ..secret_shared_link.plan import COLUMN, make_plan, wants_pearson
 from ..secret_shared_link.polynomials import is_centred
 from ..secret_shared_link.steps import (
@@ -78,13 +78,13 @@ from ..secret_shared_link.steps import (
     local_terms,
     to_estimate,
 )
-from ..secret_shared_link.terms import Terms
+from ..secret_shared_link.terms import LinkTerms
 from .secret_shared_sums import SharedInputs, at_optimum, ends_of, evaluate, opened_gram, vector_of
 
 
 def prepare(
     run: Run, rows: PerPlace[np.ndarray], n: int
-) -> tuple[SharedInputs, np.ndarray, Response, Terms, PerPlace[Scaling]]:
+) -> tuple[SharedInputs, np.ndarray, WeightedResponse, LinkTerms, PerPlace[Scaling]]:
     """Checked columns and response, rings, seeds, and what crosses once behind masks."""
     active, passive = roles(run.parties, bare=True)
     order, public, options = (active, *passive), run.spec.public, run.spec.options
@@ -127,7 +127,7 @@ def send_coefficients(run: Run, inputs: SharedInputs, state: State) -> PerPlace[
     return per_place(sent)
 
 
-def refine(run: Run, inputs: SharedInputs, state: State, terms: Terms) -> tuple[State, str, int]:
+def refine(run: Run, inputs: SharedInputs, state: State, terms: LinkTerms) -> tuple[State, str, int]:
     """The state after Newton steps at the end of the search, how they ended, and how many sums they opened."""
     options, parts, public = run.spec.options, parts_of(run.parties), run.spec.public
     ranges = {fine.name: fine for fine in inputs.plan.link.fine}
@@ -148,7 +148,7 @@ def refine(run: Run, inputs: SharedInputs, state: State, terms: Terms) -> tuple[
     return state, status, number * (1 + 3 * bool(first.scores) + wants_pearson(public.family, options))
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> GlmEstimate:
     """Evaluations until the coefficients stand still, then Newton steps and the sums of the diagnostics."""
     options, parts, public = run.spec.options, parts_of(run.parties), run.spec.public
     rows, n = common_rows(run)

@@ -20,7 +20,7 @@ from ..secret_shared_link.plan import (
     LAST_COEFFICIENT,
     NUMBER,
     PREDICTOR,
-    Plan,
+    RingPlan,
     degree_of,
     last_bits,
     last_of,
@@ -28,7 +28,7 @@ from ..secret_shared_link.plan import (
 )
 from ..secret_shared_link.polynomials import FineLink, SharedLink
 from ..secret_shared_link.steps import local_cut, local_vector
-from ..secret_shared_link.terms import Terms
+from ..secret_shared_link.terms import LinkTerms
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class SharedInputs:
     """
 
     dealing: Dealing
-    plan: Plan
+    plan: RingPlan
     order: tuple[Party, ...]
     holders: tuple[Party, ...]
     blocks: PerPlace
@@ -56,7 +56,7 @@ class SharedInputs:
 class Ends:
     """Numbers of the response behind masks in the ring of the optimum, once for all evaluations there.
 
-    constant : v_0 as the active party has it; linear, scores, weight : of `Terms`, behind masks
+    constant : v_0 as the active party has it; linear, scores, weight : of `LinkTerms`, behind masks
     residual : a_1, a_2, ... behind masks; none where Pearson's statistic is not wanted; level : a_0 as the active party
         has it
     """
@@ -115,7 +115,7 @@ def evaluate(
     return opened_sum(run, inputs, [linear], pairs, f"objective, {name}"), opened
 
 
-def ends_of(run: Run, inputs: SharedInputs, terms: Terms) -> Ends:
+def ends_of(run: Run, inputs: SharedInputs, terms: LinkTerms) -> Ends:
     """The numbers of the response for evaluations at the optimum."""
     plan, dealing, holders = inputs.plan, inputs.dealing, inputs.holders
 
@@ -274,9 +274,9 @@ def local_value(
     run: Run,
     dealing: Dealing,
     holders: Sequence[Party],
-    terms: Terms,
+    terms: LinkTerms,
     which: tuple[str, int | None],
-    plan: Plan,
+    plan: RingPlan,
     ring: Ring,
     bits: int = NUMBER,
 ) -> SharedValue:
@@ -286,7 +286,12 @@ def local_value(
 
 
 def vector_of(
-    run: Run, dealing: Dealing, holders: Sequence[Party], terms: Terms, which: tuple[str, int | None], plan: Plan
+    run: Run,
+    dealing: Dealing,
+    holders: Sequence[Party],
+    terms: LinkTerms,
+    which: tuple[str, int | None],
+    plan: RingPlan,
 ) -> tuple[SharedValue, MaskedValue]:
     """One of the vectors of the response for the search, at its owner, and behind its mask at both holders."""
     value = local_value(run, dealing, holders, terms, which, plan, plan.ring, NUMBER)

@@ -21,7 +21,7 @@ LAST_PREDICTOR, LAST_POWER, LAST_COEFFICIENT = 40, 420, 40
 
 
 @dataclass(frozen=True)
-class Plan:
+class RingPlan:
     """Rings and bits, from the family, the number of records and of columns, which all know.
 
     link : polynomials; n : records; widths : columns of each party in the order of the fit, the intercept among them
@@ -58,7 +58,7 @@ class Plan:
         return tuple(slice(end - width, end) for end, width in zip(ends, self.widths, strict=True))
 
 
-def make_plan(family: FamilyName, centre: float, n: int, widths: Sequence[int], options: JointOptions) -> Plan:
+def make_plan(family: FamilyName, centre: float, n: int, widths: Sequence[int], options: JointOptions) -> RingPlan:
     """Rings that hold whatever is opened; OverflowError if none does.
 
     Standardised columns are at most sqrt(n), the numbers of the response sum to n in size (`shared_terms`), predictors
@@ -71,7 +71,7 @@ def make_plan(family: FamilyName, centre: float, n: int, widths: Sequence[int], 
     objective = ring_for(2 * n * (link.radius * link.widest + tops[1]), (degree + 1) * PREDICTOR + COEFFICIENT + NUMBER)
     final = [ring_for(*sum_) for fine in link.fine for sum_ in last_sums(fine, family, n, options)]
     ring, last = (max(rings, key=lambda ring: ring.m) for rings in ((scores, objective), final))
-    return Plan(link, n, tuple(widths), ring, last, ring_for(2 * n, 2 * COLUMN))
+    return RingPlan(link, n, tuple(widths), ring, last, ring_for(2 * n, 2 * COLUMN))
 
 
 def last_sums(fine: FineLink, family: str, n: int, options: JointOptions) -> list[tuple[float, int]]:
@@ -115,7 +115,7 @@ def degree_of(coefficients: Sequence[np.ndarray]) -> int:
     return max(len(polynomial) for polynomial in coefficients) - 1
 
 
-def assemble_symmetric(blocks: Sequence[Sequence[np.ndarray | None]], plan: Plan) -> np.ndarray:
+def assemble_symmetric(blocks: Sequence[Sequence[np.ndarray | None]], plan: RingPlan) -> np.ndarray:
     """(q, q) symmetric matrix of its blocks on and above the diagonal; those that nobody opened are 0."""
     total = np.zeros((sum(plan.widths),) * 2)
     for rows, row in zip(plan.slices, blocks, strict=True):

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ....models.newton_step import Line, Point, newton_direction, newton_step, penalties
+from ....models.newton_step import Line, StepPoint, newton_direction, newton_step, penalties
 from ..exact import separated_reason, separating_column
 from ..model import Status
 
@@ -65,14 +65,14 @@ class Refinement:
 
     trial : (q,) coefficients to evaluate next; of ended steps the result
     optimum : of the last evaluation, with the deviance after the last step of an ``ok`` one
-    point, line, step : as of `partywise.methods.glm.secret_shared_link.search.Search`
+    point, line, step : as of `partywise.methods.glm.secret_shared_link.search.LbfgsSearch`
     range : which of the ranges the trial is evaluated on
     evaluations; status : None while they go on; reason : what stopped steps that are not ``ok``
     """
 
     trial: np.ndarray
     optimum: Optimum | None = None
-    point: Point | None = None
+    point: StepPoint | None = None
     line: Line | None = None
     step: float = 1.0
     range: int = 0
@@ -110,7 +110,7 @@ def advanced_finer(
     if wider is not None and wider > at.range and not last:
         return replace(at, range=wider)
     with np.errstate(all="ignore"):
-        point = Point.at(at.trial, optimum.deviance, optimum.scores, ridge)
+        point = StepPoint.at(at.trial, optimum.deviance, optimum.scores, ridge)
     matrix = optimum.information + _penalty(at, ridge)
     direction, _, verdict = newton_step(point.gradient, matrix, start, ridge=ridge, share=LEAST)
     definite = direction is not None and np.isfinite(point.value)

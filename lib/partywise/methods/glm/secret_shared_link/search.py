@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ....models.newton_step import Line, Point
+from ....models.newton_step import Line, StepPoint
 from ..model import Status
 from ..solvers import Memory, has_converged
 
@@ -15,7 +15,7 @@ SHORTEST = 2.0**-30
 
 
 @dataclass(frozen=True)
-class Search:
+class LbfgsSearch:
     """State of an L-BFGS search between two evaluations.
 
     trial : (q,) coefficients to evaluate next; of an ended search the result
@@ -30,7 +30,7 @@ class Search:
     memory: Memory
     ridge: float
     reach: float = np.inf
-    point: Point | None = None
+    point: StepPoint | None = None
     line: Line | None = None
     step: float = 1.0
     path: tuple[float, ...] = ()
@@ -39,16 +39,16 @@ class Search:
     reason: str = ""
 
 
-def start_search(matrix: np.ndarray, ridge: float, reach: float = np.inf) -> Search:
+def start_search(matrix: np.ndarray, ridge: float, reach: float = np.inf) -> LbfgsSearch:
     """A search from coefficients 0.
 
     matrix : (q, q) near X'WX there, with the ridge
     """
-    return Search(np.zeros(len(matrix)), Memory(matrix), ridge, reach)
+    return LbfgsSearch(np.zeros(len(matrix)), Memory(matrix), ridge, reach)
 
 
 def advance(
-    search: Search,
+    search: LbfgsSearch,
     deviance: float,
     scores: np.ndarray,
     gram: np.ndarray,
@@ -57,14 +57,14 @@ def advance(
     max_iter: int,
     rounding: float,
     bounded: bool = False,
-) -> Search:
+) -> LbfgsSearch:
     """The search after the trial was evaluated: its deviance, scores X'(w (z - eta)) (q,), and X'X / n or its blocks.
 
     ``rounding`` is the relative error of the deviance. ``bounded`` says whether a deviance below 0 ends the search:
     that of a polynomial has no bound where records lie far out.
     """
     with np.errstate(all="ignore"):
-        point = Point.at(search.trial, deviance, scores, search.ridge)
+        point = StepPoint.at(search.trial, deviance, scores, search.ridge)
     search = replace(search, evaluations=search.evaluations + 1)
     last = search.evaluations >= max_iter
     if bounded and not deviance >= 0:
@@ -82,7 +82,7 @@ def advance(
     return _shorter(replace(search, line=line), step, last, max_iter)
 
 
-def _shorter(search: Search, step: float, last: bool, max_iter: int) -> Search:
+def _shorter(search: LbfgsSearch, step: float, last: bool, max_iter: int) -> LbfgsSearch:
     """The search with its trial at a step along its line, or ended."""
     assert search.line is not None
     if step <= SHORTEST or last:

@@ -15,15 +15,15 @@ from ....federation.roles import unprotected_value
 from ....models.newton_step import penalties
 from ....models.standardise import Scaling, with_ones
 from ....privacy.accounted_values import Clear
-from ..diagnostics import Sums, diagnose
-from ..model import Estimate
+from ..diagnostics import DiagnosticSums, diagnose
+from ..model import GlmEstimate
 from ..options import JointOptions
-from ..records import Response, local_standardised
-from .plan import Plan, assemble_symmetric
+from ..records import WeightedResponse, local_standardised
+from .plan import RingPlan, assemble_symmetric
 from .polynomials import SharedLink, centre_of
 from .refinement import EVALUATIONS, Optimum, Refinement, advanced_finer
-from .search import Search, advance, start_search
-from .terms import Terms, terms_of
+from .search import LbfgsSearch, advance, start_search
+from .terms import LinkTerms, terms_of
 
 # Relative error of an opened objective.
 ROUNDING = 1e-12
@@ -31,8 +31,8 @@ GOING = "going on"
 
 
 @dataclass(frozen=True)
-class Start:
-    """The fit without columns and the scales of `Terms`, from the active party."""
+class StartScales:
+    """The fit without columns and the scales of `LinkTerms`, from the active party."""
 
     intercept: float
     null_deviance: float
@@ -51,9 +51,9 @@ class State:
     gram : X'X / n or its blocks; start : the fit without columns; first : the first opened objective
     """
 
-    search: Search
+    search: LbfgsSearch
     gram: np.ndarray
-    start: Start
+    start: StartScales
     first: float | None = None
     refinement: Refinement | None = None
 
@@ -80,35 +80,35 @@ def local_block(party: Party, columns: np.ndarray, scaling: Scaling, absent: np.
     return with_ones(X) if party.role == "active" else X
 
 
-def local_null(active: Party, response: Response) -> tuple[float, float]:
+def local_null(active: Party, response: WeightedResponse) -> tuple[float, float]:
     """Intercept and deviance without columns."""
     return response.null()
 
 
-def local_centre(active: Party, response: Response, null: tuple[float, float]) -> Clear:
+def local_centre(active: Party, response: WeightedResponse, null: tuple[float, float]) -> Clear:
     """Return the centre of the polynomials."""
     return Clear(centre_of(response.family.name, null[0]), units=("label",), owner=active.name)
 
 
-def local_terms(active: Party, response: Response, null: tuple[float, float], centre: float) -> Terms:
+def local_terms(active: Party, response: WeightedResponse, null: tuple[float, float], centre: float) -> LinkTerms:
     """The numbers of the response."""
     return terms_of(response, null[0], centre)
 
 
-def local_start(active: Party, response: Response, null: tuple[float, float], terms: Terms) -> Clear:
-    """`Start` as numbers."""
+def local_start(active: Party, response: WeightedResponse, null: tuple[float, float], terms: LinkTerms) -> Clear:
+    """`StartScales` as numbers."""
     numbers = (*null, terms.scale, terms.unit, terms.curvature, response.n_observations, *terms.levels)
     return Clear(np.array(numbers, dtype=float), units=("label",), owner=active.name)
 
 
-def local_vector(active: Party, terms: Terms, which: tuple[str, int | None]) -> np.ndarray:
+def local_vector(active: Party, terms: LinkTerms, which: tuple[str, int | None]) -> np.ndarray:
     """(n, 1) one of the vectors of the response."""
     name, place = which
     vectors = getattr(terms, name)
     return (vectors if place is None else vectors[place])[:, None]
 
 
-def local_shift(active: Party, terms: Terms) -> np.ndarray:
+def local_shift(active: Party, terms: LinkTerms) -> np.ndarray:
     """(n,) part of the predictor that is no coefficient's."""
     return terms.shift
 
@@ -125,7 +125,7 @@ def local_cut(
     return np.clip((X @ theta + shift) / radius, -most, most)
 
 
-def local_likelihood(active: Party, response: Response, deviance: float) -> Clear:
+def local_likelihood(active: Party, response: WeightedResponse, deviance: float) -> Clear:
     """Log-likelihood at a deviance: that of a perfect fit less half of it, over the dispersion D / n where one is."""
     dispersion = deviance / response.n_observations if response.family.facts.estimates_dispersion else 1.0
     likelihood = response.log_likelihood(response.y, dispersion)
@@ -135,24 +135,24 @@ def local_likelihood(active: Party, response: Response, deviance: float) -> Clea
 
 
 def analyst_started(
-    numbers: np.ndarray, gram: Sequence[Sequence[np.ndarray | None]], plan: Plan, options: JointOptions
+    numbers: np.ndarray, gram: Sequence[Sequence[np.ndarray | None]], plan: RingPlan, options: JointOptions
 ) -> State:
     """The search before the first evaluation, at coefficients 0."""
-    first, levels = np.split(numbers, [len(fields(Start)) - 1])
+    first, levels = np.split(numbers, [len(fields(StartScales)) - 1])
     values: list[Any] = [*first.tolist(), tuple(levels.tolist())]
-    start, total = Start(*values), assemble_symmetric(gram, plan)
+    start, total = StartScales(*values), assemble_symmetric(gram, plan)
     ridge = options.ridge * start.unit**2 / start.scale
     matrix = start.curvature * total + np.diag(penalties(len(total), ridge))
     return State(start_search(matrix, ridge, plan.reach), total / plan.n, start)
 
 
-def analyst_coefficients(state: State, place: int, plan: Plan, parts: Sequence[Clear]) -> Clear:
+def analyst_coefficients(state: State, place: int, plan: RingPlan, parts: Sequence[Clear]) -> Clear:
     """Coefficients of one party's columns at the trial, in units of u."""
     return unprotected_value(np.ascontiguousarray(state.trial[plan.slices[place]]), parts)
 
 
 def analyst_advanced(
-    state: State, objective: np.ndarray, scores: Sequence[np.ndarray], plan: Plan, options: JointOptions
+    state: State, objective: np.ndarray, scores: Sequence[np.ndarray], plan: RingPlan, options: JointOptions
 ) -> State:
     """The state after an evaluation; ``objective`` is minus half a deviance but for a constant."""
     value = float(objective[0, 0])
@@ -183,7 +183,7 @@ def analyst_refined(
     deviance: np.ndarray | None,
     outside: np.ndarray | None,
     pearson: np.ndarray | None,
-    plan: Plan,
+    plan: RingPlan,
     options: JointOptions,
     names: Sequence[str],
 ) -> State:
@@ -244,7 +244,7 @@ def to_estimate(
     order: Sequence[tuple[str, Sequence[int]]],
     options: JointOptions,
     family: str,
-) -> Estimate:
+) -> GlmEstimate:
     """Return the estimate on the original scale of the columns."""
     search, start, finer = state.search, state.start, state.refinement
     columns = column_order([group for _, group in order])
@@ -252,14 +252,14 @@ def to_estimate(
     scaling = Scaling.merge([scalings[name] for name, _ in order], columns)
     beta = start.unit * state.trial[place]
     beta[0] += start.intercept
-    ended: Search | Refinement = search if finer is None else finer
+    ended: LbfgsSearch | Refinement = search if finer is None else finer
     numbers: dict[str, float | int | bool | str | None] = dict(counts) | {
         "record_openings": 0,
         "approximate": family != "gaussian",
     }
     if finer is not None and finer.optimum is not None:
         numbers["outside"] = finer.optimum.outside
-    estimate = Estimate(
+    estimate = GlmEstimate(
         scaling.coefficients(beta),
         status=ended.status or "not_converged",
         reason=ended.reason,
@@ -272,7 +272,9 @@ def to_estimate(
     if ended.status != "ok" or finer is None or finer.optimum is None or likelihood is None:
         return estimate
     sums = finer.optimum
-    totals = Sums(state.deviance, start.null_deviance, start.scale * sums.pearson, likelihood, start.n_observations)
+    totals = DiagnosticSums(
+        state.deviance, start.null_deviance, start.scale * sums.pearson, likelihood, start.n_observations
+    )
     matrix = (sums.information * start.scale / start.unit**2)[np.ix_(place, place)]
     reported = diagnose(totals, matrix, scaling, family, ridge=options.ridge, dispersion=options.dispersion).fields()
     return replace(estimate, **reported | {"numbers": reported["numbers"] | numbers})

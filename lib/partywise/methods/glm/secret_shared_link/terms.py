@@ -16,12 +16,12 @@ import numpy as np
 from numpy.polynomial import polynomial
 
 from ....models.family_facts import ByFamily
-from ..records import Response
+from ..records import WeightedResponse
 from .polynomials import link_of
 
 
 @dataclass(frozen=True)
-class Terms:
+class LinkTerms:
     """Vectors (n,) of the records, in the order of the family's polynomials, and what they are scaled by.
 
     linear : v_0; scores : v_1, v_2, ...; weight : what the polynomial of expected weights multiplies
@@ -44,55 +44,55 @@ class Terms:
     levels: tuple[float, ...] = ()
 
 
-def gaussian(response: Response, base: np.ndarray, centre: float) -> Terms:
+def gaussian(response: WeightedResponse, base: np.ndarray, centre: float) -> LinkTerms:
     """Residuals of the intercept alone, over their deviation."""
     w, mean = _weights(response)
     residual = response.y - base
     unit = float(np.sqrt(w @ residual**2 / len(w)))
     r = residual / unit
     root = np.sqrt(w)
-    return Terms(w * r, (-w,), w, (root * r, -root), np.zeros(len(w)), mean * unit**2, unit)
+    return LinkTerms(w * r, (-w,), w, (root * r, -root), np.zeros(len(w)), mean * unit**2, unit)
 
 
-def binomial(response: Response, base: np.ndarray, centre: float) -> Terms:
+def binomial(response: WeightedResponse, base: np.ndarray, centre: float) -> LinkTerms:
     """Responses as they are; what the offset and the centre's rounding leave is part of u."""
     w, mean = _weights(response)
     y, shift = response.y, base - centre
     curvature = float(w @ response.family.weight(base)) / len(w)
     root = np.sqrt(w)
     residual = np.zeros(len(w)), root * y * np.exp(-centre / 2), -root * (1 - y) * np.exp(centre / 2)
-    return Terms(w * y, (-w,), w, residual, shift, mean, curvature=curvature)
+    return LinkTerms(w * y, (-w,), w, residual, shift, mean, curvature=curvature)
 
 
-def poisson(response: Response, base: np.ndarray, centre: float) -> Terms:
+def poisson(response: WeightedResponse, base: np.ndarray, centre: float) -> LinkTerms:
     """Counts over the mean count."""
     y, mu, w = response.y, np.exp(base), response.weigh(np.ones(len(base)))
     scale = float(np.mean(w * y))
     fitted, observed = w * mu / scale, w * y / scale
     none, root = np.zeros(len(y)), np.sqrt(w / scale)
     residual = none, root * y / np.sqrt(mu), -root * np.sqrt(mu)
-    return Terms(observed, (-fitted,), fitted, residual, none, scale)
+    return LinkTerms(observed, (-fitted,), fitted, residual, none, scale)
 
 
-def gamma(response: Response, base: np.ndarray, centre: float) -> Terms:
+def gamma(response: WeightedResponse, base: np.ndarray, centre: float) -> LinkTerms:
     """Responses over the mean of the intercept alone."""
     w, mean = _weights(response)
     ratio = response.y * np.exp(-base)
     root = np.sqrt(w)
-    return Terms(-w, (w * ratio,), w, (-root, root * ratio), np.zeros(len(w)), mean)
+    return LinkTerms(-w, (w * ratio,), w, (-root, root * ratio), np.zeros(len(w)), mean)
 
 
-def inverse_gaussian(response: Response, base: np.ndarray, centre: float) -> Terms:
+def inverse_gaussian(response: WeightedResponse, base: np.ndarray, centre: float) -> LinkTerms:
     """Inverse Gaussian terms: as for Gamma, with weights divided by the mean."""
     ratio = response.y * np.exp(-base)
     w = response.weigh(np.exp(-base))
     scale = float(np.mean(w))
     w = w / scale
     none, root = np.zeros(len(w)), np.sqrt(w)
-    return Terms(none, (w * ratio, -w), w, (none, root * ratio, -root), none, scale)
+    return LinkTerms(none, (w * ratio, -w), w, (none, root * ratio, -root), none, scale)
 
 
-MAKERS: Mapping[str, Callable[[Response, np.ndarray, float], Terms]] = ByFamily(
+MAKERS: Mapping[str, Callable[[WeightedResponse, np.ndarray, float], LinkTerms]] = ByFamily(
     "numbers of the response for link 'shared'",
     {
         "gaussian": gaussian,
@@ -104,7 +104,7 @@ MAKERS: Mapping[str, Callable[[Response, np.ndarray, float], Terms]] = ByFamily(
 )
 
 
-def terms_of(response: Response, intercept: float, centre: float) -> Terms:
+def terms_of(response: WeightedResponse, intercept: float, centre: float) -> LinkTerms:
     """The vectors of a response, around the fit of the intercept alone, for polynomials around a centre."""
     terms = MAKERS[response.family.name](response, response.shift + intercept, centre)
     levels = []
@@ -116,7 +116,7 @@ def terms_of(response: Response, intercept: float, centre: float) -> Terms:
     return replace(terms, levels=tuple(levels))
 
 
-def _weights(response: Response) -> tuple[np.ndarray, float]:
+def _weights(response: WeightedResponse) -> tuple[np.ndarray, float]:
     """(n,) weights of mean 1, and their mean."""
     w = response.weigh(np.ones(len(response.y)))
     mean = float(np.mean(w))

@@ -12,17 +12,17 @@ from typing import Any, TypeVar
 from ....federation.exchanges.noisy_sums import noise_factor
 from ....privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from ..model import SlicingSpec
-from ..options import ExactOptions
-from .common import Plan
+from ..options import SlicingExactOptions
+from .common import SlicingPlan
 
-Options = TypeVar("Options", bound=ExactOptions, covariant=True)
+Options = TypeVar("Options", bound=SlicingExactOptions, covariant=True)
 
 # Screening by signs in two rounds: the first keeps every fourth column, and pays this share of mu^2.
 FIRST_PART, FIRST_SHARE = 4, 0.6
 
 
 @dataclass(frozen=True)
-class Round:
+class RoundPlan:
     """One round of screening: what crosses, what it costs, how many columns are left.
 
     number : from 1; message : name of what a client sends; mu : Gaussian-DP parameter of its release
@@ -36,7 +36,7 @@ class Round:
     keep: int
 
 
-class CertifiedPlan(Plan[Options]):
+class CertifiedPlan(SlicingPlan[Options]):
     """Public facts of a certified fit.
 
     If clients share noise, its settings are those of all of them together: delta falls with all records.
@@ -72,22 +72,22 @@ class CertifiedPlan(Plan[Options]):
         return self.rounds[-1].keep if self.rounds else self.spec.public.n_columns
 
     @cached_property
-    def rounds(self) -> tuple[Round, ...]:
+    def rounds(self) -> tuple[RoundPlan, ...]:
         """Rounds of screening."""
         return screening_rounds(self.spec, self.budget)
 
 
-ExactPlan = CertifiedPlan[ExactOptions]
+ExactPlan = CertifiedPlan[SlicingExactOptions]
 
 
-def claimed_epsilons(spec: SlicingSpec[ExactOptions], epsilon: float) -> dict[str, float]:
+def claimed_epsilons(spec: SlicingSpec[SlicingExactOptions], epsilon: float) -> dict[str, float]:
     """Epsilon of each kind of release of a client, as the source has it; their sum is its claim."""
     second = spec.settings.epsilon_second or epsilon
     budget = {"means": epsilon, "second": second}
     return budget | ({"screening": epsilon} if spec.settings.screened else {})
 
 
-def calibrated_epsilons(spec: SlicingSpec[ExactOptions], epsilon: float) -> dict[str, float]:
+def calibrated_epsilons(spec: SlicingSpec[SlicingExactOptions], epsilon: float) -> dict[str, float]:
     """Epsilon at which each kind is calibrated, at its share of delta.
 
     ``calibrate="total"``: the options' shares of the squared Gaussian-DP parameter of epsilon, so that all kinds
@@ -119,7 +119,7 @@ def calibrated_epsilons(spec: SlicingSpec[ExactOptions], epsilon: float) -> dict
     return epsilons
 
 
-def shares(spec: SlicingSpec[ExactOptions]) -> dict[str, float]:
+def shares(spec: SlicingSpec[SlicingExactOptions]) -> dict[str, float]:
     """Share of each kind of release in the squared Gaussian-DP parameter of all of them."""
     first = spec.options.screening_share if spec.settings.screened else 0.0
     second = spec.options.second_share
@@ -127,13 +127,13 @@ def shares(spec: SlicingSpec[ExactOptions]) -> dict[str, float]:
     return fractions | ({"screening": first} if spec.settings.screened else {})
 
 
-def records_of(spec: SlicingSpec[ExactOptions]) -> int:
+def records_of(spec: SlicingSpec[SlicingExactOptions]) -> int:
     """Records that are protected together: those of one person, at most, where the study protects persons."""
     group = spec.settings.rows_per_user
     return group if group is not None and getattr(spec.study, "unit", None) == "user" else 1
 
 
-def screening_rounds(spec: SlicingSpec[ExactOptions], budget: dict[str, float]) -> tuple[Round, ...]:
+def screening_rounds(spec: SlicingSpec[SlicingExactOptions], budget: dict[str, float]) -> tuple[RoundPlan, ...]:
     """Rounds of screening, none without it; together they cost mu = gdp_mu(epsilon, delta) of one release.
 
     Votes take one round.  Signs take two where T is less than every fourth column: the sensitivity grows with the
@@ -144,24 +144,24 @@ def screening_rounds(spec: SlicingSpec[ExactOptions], budget: dict[str, float]) 
     epsilon, size, columns = budget["screening"], kept_columns(spec), spec.public.n_columns
     mu = math.inf if math.isinf(epsilon) else float(gdp_mu(epsilon, spec.settings.release_delta))
     if spec.options.screening == "votes":
-        return (Round(1, "votes", mu, 1.0, size),)
+        return (RoundPlan(1, "votes", mu, 1.0, size),)
     first = -(-columns // FIRST_PART)
     if spec.options.rounds == 1 or first <= size:
-        return (Round(1, "contrasts of signs", mu, 1.0, size),)
+        return (RoundPlan(1, "contrasts of signs", mu, 1.0, size),)
     shares = (FIRST_SHARE, 1 - FIRST_SHARE)
     return tuple(
-        Round(number, "contrasts of signs", mu * math.sqrt(share), share, keep)
+        RoundPlan(number, "contrasts of signs", mu * math.sqrt(share), share, keep)
         for number, share, keep in zip((1, 2), shares, (first, size), strict=True)
     )
 
 
-def kept_columns(spec: SlicingSpec[ExactOptions]) -> int:
+def kept_columns(spec: SlicingSpec[SlicingExactOptions]) -> int:
     """T: how many columns screening keeps, twice the true support unless the options say otherwise."""
     size = spec.options.max_size
     return size if size is not None else 2 * spec.settings.active
 
 
-def user_epsilon(spec: SlicingSpec[ExactOptions], budget: dict[str, float]) -> float | None:
+def user_epsilon(spec: SlicingSpec[SlicingExactOptions], budget: dict[str, float]) -> float | None:
     """Certified epsilon of all records of one person together; None where no public number bounds them.
 
     m records cost m mu (group privacy of Gaussian mechanisms), mu being that of all releases of a client.

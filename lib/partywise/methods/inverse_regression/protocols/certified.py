@@ -32,8 +32,8 @@ from ..certified import (
     release_slices,
 )
 from ..estimate import noise_edge
-from ..model import Estimate
-from ..options import CertifiedOptions
+from ..model import SlicingEstimate
+from ..options import SlicingCertifiedOptions
 from ..slices import case_clip
 from ..subspace import ReleasedMoments
 from .budgets import CertifiedPlan, user_epsilon
@@ -56,7 +56,7 @@ from .noise_shares import SharedNoise, agree_to_share, shared_release
 from .screening import screen
 
 # Of one release of both moments.
-MomentsPlan = CertifiedPlan[CertifiedOptions]
+MomentsPlan = CertifiedPlan[SlicingCertifiedOptions]
 
 
 @once
@@ -92,7 +92,7 @@ def server_fit(
     columns: np.ndarray | None,
     plan: MomentsPlan,
     clients: tuple[int, int],
-) -> Estimate:
+) -> SlicingEstimate:
     """Slice means and second moment about the released mean, inverted; the noise sds are those of the last client.
 
     clients : how many there are, and how many take part
@@ -139,13 +139,13 @@ def server_fit_shared(
     second: Release,
     records: int,
     *given: *tuple[np.ndarray | None, MomentsPlan, tuple[int, int]],
-) -> Estimate:
+) -> SlicingEstimate:
     """The estimate from releases of all clients together."""
     return server_fit([slices.value], [second.value], ([slices], [second]), [records], *given)
 
 
 def shared_moments(
-    run: Run, shared: SharedNoise[CertifiedOptions], clients: Sequence[Party], columns: np.ndarray | None
+    run: Run, shared: SharedNoise[SlicingCertifiedOptions], clients: Sequence[Party], columns: np.ndarray | None
 ) -> tuple[Release, Release]:
     """Noisy slices and second moment of all records, as releases at the server."""
     plan = shared.plan
@@ -161,7 +161,7 @@ def shared_moments(
     return means, shared_release(run, shared, "second moment", statistics, second, mu, read_second, mirrored, pooled.p)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> SlicingEstimate:
     """Screening (many columns only), one release of moments by each client, or by all of them, aggregation."""
     clients, weights = participating_clients(run)
     plan: MomentsPlan

@@ -18,9 +18,9 @@ from ....federation.run import Run
 from ....privacy.accounted_values import AccountedValue, Clear
 from ....privacy.mechanisms.release import Release, Terms, derive
 from ..estimate import Subspace, aggregate, dp_lda
-from ..model import CaseSettings, Estimate, PublicFacts, SlicingOptions, SlicingSpec
-from ..moments import Moments, large_enough
-from ..records import Records
+from ..model import SlicingCase, SlicingEstimate, SlicingFacts, SlicingOptions, SlicingSpec
+from ..moments import SliceMoments, large_enough
+from ..records import ClientRecords
 from ..screening import ccmd_multiplicity
 from ..subspace import ReleasedMoments
 
@@ -47,8 +47,8 @@ class RecordView:
     facts : known to everyone; settings : of the case; screening : by which statistic columns are screened
     """
 
-    facts: PublicFacts
-    settings: CaseSettings
+    facts: SlicingFacts
+    settings: SlicingCase
     screening: str
 
     def __hash__(self) -> int:
@@ -56,7 +56,7 @@ class RecordView:
 
 
 @dataclass(frozen=True)
-class Plan(Generic[Options]):
+class SlicingPlan(Generic[Options]):
     """Public facts of a fit before its first message, which determine a client's releases.
 
     spec : of the method; epsilon : of the grid
@@ -87,7 +87,7 @@ def participating_clients(run: Run, least: float = 1) -> tuple[list[Party], list
 
 
 @once
-def local_records(client: Party, view: RecordView, rng_for: Rng) -> Records:
+def local_records(client: Party, view: RecordView, rng_for: Rng) -> ClientRecords:
     """The client's records, which stay with it."""
     return view.facts.records(client.block, view.facts, view.settings, view.screening)
 
@@ -95,7 +95,7 @@ def local_records(client: Party, view: RecordView, rng_for: Rng) -> Records:
 @once
 def local_moments(
     client: Party, view: RecordView, quantile: bool, columns: np.ndarray | None, clipped: bool, rng_for: Rng
-) -> Moments:
+) -> SliceMoments:
     """Moments of the client in its own slices or the public ones, which stay with it."""
     moments = local_records(client, view, rng_for).moments(quantile=quantile, columns=columns, clipped=clipped)
     if clipped:
@@ -140,7 +140,7 @@ def local_facts(
     return ClientFacts(share, counts, levels)
 
 
-def with_facts(estimate: Estimate, facts: Mapping[str, ClientFacts], weights: Sequence[int]) -> Estimate:
+def with_facts(estimate: SlicingEstimate, facts: Mapping[str, ClientFacts], weights: Sequence[int]) -> SlicingEstimate:
     """The estimate, with the share of all its entries that were clipped, and with what its records do not tell."""
     local = list(facts.values())
     shares = [client_facts.clip_share for client_facts in local if client_facts.clip_share is not None]
@@ -159,7 +159,7 @@ def with_facts(estimate: Estimate, facts: Mapping[str, ClientFacts], weights: Se
 
 
 @dataclass(frozen=True)
-class Choice:
+class ColumnChoice:
     """Rule by which a client selects columns without noise: own slices or public ones, and the rule per slice."""
 
     own: bool
@@ -168,7 +168,7 @@ class Choice:
 
 
 @once
-def local_choice(client: Party, view: RecordView, rule: Choice, rng_for: Rng) -> Clear:
+def local_choice(client: Party, view: RecordView, rule: ColumnChoice, rng_for: Rng) -> Clear:
     """Multiset of columns that the client's slices select: no noise, so that it is unprotected."""
     omega = local_records(client, view, rng_for).differences(quantile=rule.own)
     chosen = ccmd_multiplicity(omega, threshold=rule.threshold, top=rule.top)
@@ -256,7 +256,7 @@ def server_estimate(
     moments: ReleasedMoments | None = None,
     records: int | None = None,
     **numbers: float | int | bool | None,
-) -> Estimate:
+) -> SlicingEstimate:
     """The estimate in all p columns, with its flags and a verdict from releases and public numbers.
 
     errors : of the basis, from noise; records : of all clients that take part, where the verdict is asked for
@@ -279,7 +279,9 @@ def server_estimate(
     status, reason = ("ok", "") if records is None else verdict(subspace, records, math.isfinite(epsilon))
     basis = orient(spread(subspace.basis))
     why = NO_FORMULA if errors is None and math.isfinite(epsilon) else ""
-    return Estimate(basis, epsilon_claimed, epsilon, clients, columns, scalars, errors, moments, status, reason, why)
+    return SlicingEstimate(
+        basis, epsilon_claimed, epsilon, clients, columns, scalars, errors, moments, status, reason, why
+    )
 
 
 def verdict(subspace: Subspace, records: int, noisy: bool) -> tuple[str, str]:

@@ -26,8 +26,8 @@ from ....privacy.mechanisms.release import Release
 from ....privacy.statistics.clips import WholeClip
 from ....privacy.statistics.whole import Whole
 from ..certified import release_mu
-from ..moments import Moments
-from ..options import ExactOptions
+from ..moments import SliceMoments
+from ..options import SlicingExactOptions
 from .budgets import CertifiedPlan, ExactPlan, Options
 
 Values = TypeVarTuple("Values")
@@ -45,11 +45,11 @@ class SharedNoise(Generic[Options]):
         """Gaussian-DP parameter of a kind of release."""
         return release_mu(self.plan.budget[kind], self.plan.spec.settings.release_delta)
 
-    def moments(self, p: int, clip: WholeClip, parents: tuple[str, ...] = ()) -> Moments:
+    def moments(self, p: int, clip: WholeClip, parents: tuple[str, ...] = ()) -> SliceMoments:
         """Moments of all records as everybody knows them: their shape, their clip and their number."""
         public = self.plan.spec.public
         sums, counts = np.zeros((p, public.n_slices)), np.zeros(public.n_slices)
-        return Moments(
+        return SliceMoments(
             n=self.records,
             sums=sums,
             gram=np.zeros(p * (p + 1) // 2),
@@ -81,7 +81,7 @@ def local_check(client: Party, plan: ExactPlan) -> None:
 
 def shared_release(
     run: Run,
-    shared: SharedNoise[ExactOptions],
+    shared: SharedNoise[SlicingExactOptions],
     name: str,
     statistics: PerPlace[Whole],
     total: Whole,

@@ -23,9 +23,9 @@ from ....privacy.accounted_values import UNPROVED, AccountedValue
 from ....privacy.mechanisms.release import Release
 from ....privacy.strata import cell_of
 from ..estimate import eigengap_dimension, leading
-from ..model import Estimate, SlicingSpec
-from ..moments import Moments, centre
-from ..options import PublishedOptions
+from ..model import SlicingEstimate, SlicingSpec
+from ..moments import SliceMoments, centre
+from ..options import SlicingPublishedOptions
 from ..published import (
     covariance_release,
     fitted_sigma,
@@ -39,10 +39,10 @@ from ..published import (
 )
 from ..screening import ccmd_select
 from .common import (
-    Choice,
     ClientTerms,
-    Plan,
+    ColumnChoice,
     RecordView,
+    SlicingPlan,
     local_choice,
     local_facts,
     local_moments,
@@ -56,7 +56,7 @@ from .common import (
 )
 
 
-class PublishedPlan(Plan[PublishedOptions]):
+class PublishedPlan(SlicingPlan[SlicingPublishedOptions]):
     """Public facts of a fit as published; its epsilon is that of the slice means."""
 
     @cached_property
@@ -68,11 +68,11 @@ class PublishedPlan(Plan[PublishedOptions]):
         )
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> ColumnChoice:
         """The rule by which clients select columns."""
         options = self.spec.options
         top = None if options.threshold is not None else options.top or self.spec.settings.active
-        return Choice(options.slices == "quantile", options.threshold, top)
+        return ColumnChoice(options.slices == "quantile", options.threshold, top)
 
     @property
     def least(self) -> float:
@@ -116,7 +116,7 @@ def local_release(
 
 def local_shaped(
     client: Party, view: RecordView, second: SecondMomentRule, columns: np.ndarray | None, clipped: bool, rng_for: Rng
-) -> Moments:
+) -> SliceMoments:
     """Moments that are released, about the mean of the records where that is asked for."""
     moments = local_moments(client, view, second.own, columns, clipped, rng_for)
     return centre(moments) if second.centre and clipped else moments
@@ -162,7 +162,9 @@ def local_second(
     )
 
 
-def server_selected(choices: Sequence[np.ndarray], spec: SlicingSpec[PublishedOptions]) -> tuple[np.ndarray, bool]:
+def server_selected(
+    choices: Sequence[np.ndarray], spec: SlicingSpec[SlicingPublishedOptions]
+) -> tuple[np.ndarray, bool]:
     """Columns with more votes of slices than half the clients, and whether the next ones complete them to d columns."""
     table, d = server_table(choices, spec.public.n_columns), spec.public.n_directions
     selected = ccmd_select(table)
@@ -178,7 +180,9 @@ def server_columns(
     return server_answer(selected[0], *given)
 
 
-def server_dimension(means: Sequence[np.ndarray], weights: Sequence[int], spec: SlicingSpec[PublishedOptions]) -> int:
+def server_dimension(
+    means: Sequence[np.ndarray], weights: Sequence[int], spec: SlicingSpec[SlicingPublishedOptions]
+) -> int:
     """The true d, or by the gaps of the singular values of the merged matrix."""
     if spec.options.dimension == "true":
         return spec.public.n_directions
@@ -192,7 +196,7 @@ def server_fit(
     selected: tuple[np.ndarray | None, bool],
     plan: PublishedPlan,
     clients: int,
-) -> Estimate:
+) -> SlicingEstimate:
     """Aggregation and inversion, whatever the noise left; the noise sd is that of the last client."""
     spec, (columns, completed) = plan.spec, selected
     noise = plan.noise(weights[-1], len(means[-1]))
@@ -220,7 +224,7 @@ def server_fit(
     )
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> SlicingEstimate:
     """One shot: screen (many columns only), release, aggregate."""
     plan, spec = PublishedPlan(run.spec, run.epsilon), run.spec
     clients, weights = participating_clients(run, plan.least)

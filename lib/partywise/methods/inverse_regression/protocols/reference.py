@@ -16,13 +16,13 @@ from ....federation.run import Run
 from ....privacy.accounted_values import Clear
 from ....privacy.statistics.isometry import to_triangle
 from ..estimate import classical
-from ..model import Estimate, SlicingSpec
-from ..moments import Moments, centre
-from ..options import ReferenceOptions
+from ..model import SlicingEstimate, SlicingSpec
+from ..moments import SliceMoments, centre
+from ..options import SlicingReferenceOptions
 from ..screening import ccmd_select
 from .common import (
-    Choice,
-    Plan,
+    ColumnChoice,
+    SlicingPlan,
     local_choice,
     local_facts,
     local_moments,
@@ -35,7 +35,7 @@ from .common import (
 )
 
 
-def local_clear(client: Party, plan: Plan, columns: np.ndarray | None, rng_for: Rng) -> Clear:
+def local_clear(client: Party, plan: SlicingPlan, columns: np.ndarray | None, rng_for: Rng) -> Clear:
     """Slice means (p, H), second moment (p, p) and slice counts (H,) as they are."""
     quantile, clipped = plan.spec.options.slices == "quantile", plan.spec.options.clipped
     moments = local_moments(client, plan.view, quantile, columns, clipped, rng_for)
@@ -51,13 +51,13 @@ def server_fit(
     moments: Sequence[list[np.ndarray]],
     weights: Sequence[int],
     columns: np.ndarray | None,
-    spec: SlicingSpec[ReferenceOptions],
-) -> Estimate:
+    spec: SlicingSpec[SlicingReferenceOptions],
+) -> SlicingEstimate:
     """The pooled estimate from merged moments about their mean: with the kernel of the source, or with Li's."""
     means, seconds, counts = zip(*moments, strict=True)
     n_h, d, n = np.sum(counts, axis=0), spec.public.n_directions, sum(weights)
     gram = to_triangle(n * weighted_mean(seconds, weights))
-    pooled = Moments(n, n * weighted_mean(means, weights), gram, n_h, "quantile")
+    pooled = SliceMoments(n, n * weighted_mean(means, weights), gram, n_h, "quantile")
     if spec.options.kernel == "classical":
         subspace = classical(pooled, d)
     else:
@@ -68,12 +68,12 @@ def server_fit(
     )
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> SlicingEstimate:
     """Moments in the clear."""
     clients, spec, columns = run.parties, run.spec, None
-    plan = Plan(spec, inf)
+    plan = SlicingPlan(spec, inf)
     if spec.settings.screened:
-        rule = Choice(spec.options.slices == "quantile", None, spec.options.top or spec.settings.active)
+        rule = ColumnChoice(spec.options.slices == "quantile", None, spec.options.top or spec.settings.active)
         choices = run.gather(clients, "server", "selected columns", local_choice, plan.view, rule, run.rng_for)
         selected = run.at("server", server_columns, choices, spec.public.n_columns)
         heard, audience = run.received("server", "selected columns"), [client.name for client in clients]

@@ -24,7 +24,7 @@ from ....privacy.mechanisms.release import Release, derive
 from ....privacy.statistics.whole import Whole
 from ....privacy.strata import cell_of
 from ..model import SlicingSpec
-from ..options import ExactOptions
+from ..options import SlicingExactOptions
 from ..screening import (
     about_the_mean_sign,
     contrasts,
@@ -37,7 +37,7 @@ from ..screening import (
     whole_contrasts,
     whole_votes,
 )
-from .budgets import ExactPlan, Round, kept_columns
+from .budgets import ExactPlan, RoundPlan, kept_columns
 from .common import RecordView, local_records
 from .noise_shares import SharedNoise, shared_release
 
@@ -60,7 +60,7 @@ def screen(
     clients: Sequence[Party],
     weights: Sequence[int],
     plan: ExactPlan,
-    shared: SharedNoise[ExactOptions] | None,
+    shared: SharedNoise[SlicingExactOptions] | None,
 ) -> np.ndarray | None:
     """The columns that stay, known to the clients and the server; None where there is nothing to screen."""
     columns: np.ndarray | None = None
@@ -83,9 +83,9 @@ def shared_screening(
     run: Run,
     clients: Sequence[Party],
     plan: ExactPlan,
-    step: Round,
+    step: RoundPlan,
     columns: np.ndarray | None,
-    shared: SharedNoise[ExactOptions],
+    shared: SharedNoise[SlicingExactOptions],
 ) -> Release:
     """One round of all clients together, as a release at the server."""
     statistics = run.each(clients, local_whole_screening, plan, step, columns, run.rng_for)
@@ -123,7 +123,9 @@ def local_differences(client: Party, view: RecordView, rng_for: Rng) -> np.ndarr
 
 
 @once
-def local_screening(client: Party, plan: ExactPlan, step: Round, columns: np.ndarray | None, rng_for: Rng) -> Release:
+def local_screening(
+    client: Party, plan: ExactPlan, step: RoundPlan, columns: np.ndarray | None, rng_for: Rng
+) -> Release:
     """Release of one round: contrasts of signs of the columns that are left (None: all), or votes (p,)."""
     spec, view = plan.spec, plan.view
     number = spec.public.number(client.name)
@@ -153,7 +155,7 @@ def local_screening(client: Party, plan: ExactPlan, step: Round, columns: np.nda
 
 
 def local_whole_screening(
-    client: Party, plan: ExactPlan, step: Round, columns: np.ndarray | None, rng_for: Rng
+    client: Party, plan: ExactPlan, step: RoundPlan, columns: np.ndarray | None, rng_for: Rng
 ) -> Whole:
     """Return a client's contribution to a round of all, which stays with it."""
     view, size = plan.view, kept_columns(plan.spec)
@@ -164,21 +166,21 @@ def local_whole_screening(
 
 
 def server_listen_shared(
-    rounds: Sequence[ScreeningRound], release: Release, records: int, *inputs: *tuple[Round, np.ndarray | None]
+    rounds: Sequence[ScreeningRound], release: Release, records: int, *inputs: *tuple[RoundPlan, np.ndarray | None]
 ) -> tuple[ScreeningRound, ...]:
     """Return the rounds so far with another one, of all clients together."""
     return server_listen(rounds, [release.value], [records], *inputs)
 
 
 def server_listen(
-    rounds: Sequence[ScreeningRound], *inputs: *tuple[Sequence[np.ndarray], Sequence[int], Round, np.ndarray | None]
+    rounds: Sequence[ScreeningRound], *inputs: *tuple[Sequence[np.ndarray], Sequence[int], RoundPlan, np.ndarray | None]
 ) -> tuple[ScreeningRound, ...]:
     """Return the rounds so far with another one."""
     return (*rounds, server_heard(*inputs))
 
 
 def server_heard(
-    values: Sequence[np.ndarray], weights: Sequence[int], step: Round, columns: np.ndarray | None
+    values: Sequence[np.ndarray], weights: Sequence[int], step: RoundPlan, columns: np.ndarray | None
 ) -> ScreeningRound:
     """One round over all clients: contrasts weighted by n_k / N, votes summed."""
     stack = np.stack(values)
@@ -190,7 +192,9 @@ def server_heard(
     return ScreeningRound(np.arange(q) if columns is None else columns, merged, step.share / q)
 
 
-def server_columns(rounds: Sequence[ScreeningRound], step: Round, spec: SlicingSpec[ExactOptions]) -> np.ndarray:
+def server_columns(
+    rounds: Sequence[ScreeningRound], step: RoundPlan, spec: SlicingSpec[SlicingExactOptions]
+) -> np.ndarray:
     """The columns that stay after the rounds so far, increasing: the best by all that was heard of them."""
     left = rounds[-1].columns
     total = np.zeros_like(rounds[-1].aggregate)
@@ -201,7 +205,10 @@ def server_columns(rounds: Sequence[ScreeningRound], step: Round, spec: SlicingS
 
 
 def server_answer(
-    rounds: Sequence[ScreeningRound], releases: Sequence[AccountedValue], step: Round, spec: SlicingSpec[ExactOptions]
+    rounds: Sequence[ScreeningRound],
+    releases: Sequence[AccountedValue],
+    step: RoundPlan,
+    spec: SlicingSpec[SlicingExactOptions],
 ) -> Payload:
     """The columns that stay, made of all releases so far."""
     return derive(server_columns(rounds, step, spec), releases, name=f"columns of round {step.number}", owner="server")

@@ -29,7 +29,7 @@ from ..certified import (
     release_slices,
     unwhiten,
 )
-from ..model import Estimate
+from ..model import SlicingEstimate
 from .budgets import CertifiedPlan, user_epsilon
 from .common import (
     ClientFacts,
@@ -132,7 +132,7 @@ def server_fit(
     columns: np.ndarray | None,
     plan: WhitenedPlan,
     clients: tuple[int, int],
-) -> Estimate:
+) -> SlicingEstimate:
     """Back to x-space; the noise sds are those of the last client.
 
     clients : how many there are, and how many take part
@@ -168,7 +168,7 @@ def server_fit_shared(
     second: Release,
     records: int,
     *given: *tuple[np.ndarray | None, WhitenedPlan, tuple[int, int]],
-) -> Estimate:
+) -> SlicingEstimate:
     """The estimate from releases of all clients together."""
     return server_fit(answer, [means.value], ([second], [means]), [records], *given)
 
@@ -186,8 +186,8 @@ def deviations(
 
 
 def with_shrunk(
-    estimate: Estimate, shrunk: Sequence[float], facts: Mapping[str, ClientFacts], weights: Sequence[int]
-) -> Estimate:
+    estimate: SlicingEstimate, shrunk: Sequence[float], facts: Mapping[str, ClientFacts], weights: Sequence[int]
+) -> SlicingEstimate:
     """The estimate, with what the clients' records say and with the share of them that shrank, which stay with them."""
     estimate = with_facts(estimate, facts, weights)
     if estimate.numbers["sd_means"] is None:
@@ -195,7 +195,7 @@ def with_shrunk(
     return replace(estimate, numbers=estimate.numbers | {"shrunk": float(np.mean(shrunk))})
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> SlicingEstimate:
     """Screening (many columns only), second moments, whitened slice means."""
     clients, weights = participating_clients(run)
     plan: WhitenedPlan

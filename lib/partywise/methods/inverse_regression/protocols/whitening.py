@@ -19,7 +19,7 @@ from ....privacy.statistics.whole import Whole
 from ..bounded import MEAN_SHARE, whole_second_and_mean, whole_slices
 from ..certified import covariance_of, reach_of, read_second_and_mean, read_slices, release_mu
 from ..estimate import inverse_root, noise_edge
-from ..moments import Moments, client_moments, whitened_means
+from ..moments import SliceMoments, client_moments, whitened_means
 from ..options import WhitenedOptions
 from ..slices import case_clip
 from .budgets import CertifiedPlan
@@ -66,7 +66,7 @@ def local_clipped_moments(
     columns: np.ndarray | None,
     counted: tuple[int, float],
     rng_for: Rng,
-) -> Moments:
+) -> SliceMoments:
     """Moments of the records of a client, clipped for their second moment, which stay with it."""
     X, y = local_records(client, plan.view, rng_for).records(columns)
     public = plan.spec.public
@@ -83,7 +83,7 @@ def local_whitened_moments(
     merged_moments: np.ndarray,
     releases: Sequence[Release],
     rng_for: Rng,
-) -> Moments | None:
+) -> SliceMoments | None:
     """Moments of whitened records, which stay with the client; None without a positive eigenvalue."""
     covariance, public = server_covariance(merged_moments), plan.spec.public
     if not whitens(covariance):
@@ -125,7 +125,7 @@ def shared_second(
     return shared_release(run, shared, "second moment", statistics, total, mu, read_second_and_mean, pooled)
 
 
-def local_whole_second(client: Party, moments: Moments) -> Whole:
+def local_whole_second(client: Party, moments: SliceMoments) -> Whole:
     """Return a client's contribution to the second moment and the mean of all, which stays with it."""
     return whole_second_and_mean(moments)
 

@@ -49,8 +49,8 @@ from ....federation.roles import parts_of, roles, unprotected_value
 from ....federation.run import PerPlace, Run, per_place
 from ....privacy.accounted_values import Clear
 from ..fixed_point import check_bounds, declared_bounds, mean_of, sizes, to_fixed_point, units
-from ..model import Estimate, Path, PublicFacts
-from ..options import CertifiedOptions
+from ..model import LinearEstimate, LinearFacts, Path
+from ..options import LinearCertifiedOptions
 from ..steps import SLOPES, kept_rounds, residuals, shrinkage, with_ones
 from .common import SERVER, Trail, estimate_of, local_batch, local_batches, local_response, move, start
 
@@ -60,7 +60,7 @@ LARGEST_BITS = 1000
 
 
 def local_columns(
-    party: Party, train: np.ndarray, spec: ProtocolSpec[CertifiedOptions, object, object, PublicFacts]
+    party: Party, train: np.ndarray, spec: ProtocolSpec[LinearCertifiedOptions, object, object, LinearFacts]
 ) -> np.ndarray:
     """The party's training rows (n, d_k) after a look at their declared bounds; the active one's begin with ones."""
     X, columns = party.block["X"][train], list(party.columns)
@@ -157,7 +157,7 @@ def local_step(
     exponents: np.ndarray,
     exponent: int,
     step: int,
-    options: CertifiedOptions,
+    options: LinearCertifiedOptions,
 ) -> Trail:
     """A step along the party's own mean gradient."""
     gradient = np.ldexp([mean_of(total, len(rows)) for total in remove_masks(opened, drawn)], exponents + exponent)
@@ -166,7 +166,7 @@ def local_step(
     return move(trail, gradient, shrunk[len(shrunk) - len(gradient) :], step, options)
 
 
-def local_part(party: Party, trail: Trail, width: int, options: CertifiedOptions) -> Estimate:
+def local_part(party: Party, trail: Trail, width: int, options: LinearCertifiedOptions) -> LinearEstimate:
     """Coefficients of the party's own columns; the active one has the intercept; the rest is nan."""
     rounds, n_columns = np.array(trail[1]), len(party.columns)
     coefficients, known = np.full((len(rounds), 1 + width), np.nan), np.zeros(1 + width, dtype=bool)
@@ -175,7 +175,7 @@ def local_part(party: Party, trail: Trail, width: int, options: CertifiedOptions
     if known[0]:
         coefficients[:, 0] = rounds[:, 0] if options.intercept else 0.0
     path = Path(kept_rounds(options.total_round_num, options.eval_freq), coefficients)
-    return Estimate(coefficients[-1], path=path, part=tuple(np.flatnonzero(known).tolist()))
+    return LinearEstimate(coefficients[-1], path=path, part=tuple(np.flatnonzero(known).tolist()))
 
 
 def server_opened(key: PrivateKey, closed: Sequence[Cipher], width: int) -> tuple[np.ndarray, ...]:
@@ -223,8 +223,11 @@ def closed_residual(
 
 
 def to_estimate(
-    estimates: Mapping[str, Estimate], drawn: Sequence[np.ndarray], seen: np.ndarray, options: CertifiedOptions
-) -> Estimate:
+    estimates: Mapping[str, LinearEstimate],
+    drawn: Sequence[np.ndarray],
+    seen: np.ndarray,
+    options: LinearCertifiedOptions,
+) -> LinearEstimate:
     """Estimate of all parties together, with counts of ciphertexts from public sizes."""
     parts = [
         (list(estimate.part or ()), estimate.path.coefficients)
@@ -245,7 +248,7 @@ def to_estimate(
     return estimate_of(merged, drawn, seen, options, numbers)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> LinearEstimate:
     """Rounds: the residual goes round closed, every party opens the sums of its own columns by way of the server."""
     active, _ = roles(run.parties, bare=True)
     train, options, all_parts = run.fold.train, run.spec.options, parts_of(run.parties)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ....federation.parties import Party
 from ....privacy.accounted_values import Public
-from ..model import Estimate, Numbers, Path
+from ..model import LinearEstimate, Numbers, Path
 from ..options import StepOptions
 from ..steps import batches, is_kept, kept_rounds, responses
 
@@ -53,7 +53,7 @@ def estimate_of(
     seen: np.ndarray | None,
     options: StepOptions,
     numbers: Numbers,
-) -> Estimate:
+) -> LinearEstimate:
     """Estimate with coefficients (e, 1 + d) along the rounds."""
     path = Path(kept_rounds(options.total_round_num, options.eval_freq), coefficients)
-    return Estimate(coefficients[-1], path=path, batches=tuple(drawn), key_holder_view=seen, numbers=numbers)
+    return LinearEstimate(coefficients[-1], path=path, batches=tuple(drawn), key_holder_view=seen, numbers=numbers)

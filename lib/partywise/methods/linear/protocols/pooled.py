@@ -13,8 +13,8 @@ from ....federation.run import Run
 from ....models.newton_step import dependent_columns
 from ....privacy.accounted_values import Clear
 from ..exact import exact_fit
-from ..model import Estimate
-from ..options import ExactOptions, PooledOptions
+from ..model import LinearEstimate
+from ..options import LinearExactOptions, LinearPooledOptions
 from ..steps import descend
 from .common import local_batches, local_response
 
@@ -30,22 +30,22 @@ def local_fit(
     others: Sequence[np.ndarray],
     columns: Sequence[Sequence[int]],
     names: Sequence[str],
-    options: PooledOptions | ExactOptions,
+    options: LinearPooledOptions | LinearExactOptions,
     rng_for: Callable,
-) -> Estimate:
+) -> LinearEstimate:
     """The fit on all columns: ``columns`` are those of the others, and last the party's own."""
     X = merge_blocks([*others, active.block["X"][train]], columns)
     response = local_response(active, train, options.model)
-    if isinstance(options, ExactOptions):
+    if isinstance(options, LinearExactOptions):
         coefficients, reached = exact_fit(X, response, options.model, options.ridge, options.intercept)
         verdict = exact_verdict(X, names, options, reached)
-        return Estimate(coefficients, status=verdict.status, reason=verdict.reason)
+        return LinearEstimate(coefficients, status=verdict.status, reason=verdict.reason)
     drawn = local_batches(active, train, options, rng_for)
     coefficients, path = descend(X, response, drawn, options)
-    return Estimate(coefficients, path=path, batches=drawn)
+    return LinearEstimate(coefficients, path=path, batches=drawn)
 
 
-def exact_verdict(X: np.ndarray, names: Sequence[str], options: ExactOptions, reached: bool) -> Verdict:
+def exact_verdict(X: np.ndarray, names: Sequence[str], options: LinearExactOptions, reached: bool) -> Verdict:
     """Whether the columns determine an optimum, and whether Newton's steps reached it."""
     if not reached:
         return Verdict(
@@ -58,7 +58,7 @@ def exact_verdict(X: np.ndarray, names: Sequence[str], options: ExactOptions, re
     return rank_verdict([names[place] for place in dependent_columns(X, options.intercept)])
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> LinearEstimate:
     """Features in the clear."""
     active, passive = roles(run.parties, bare=True)
     train, columns = run.fold.train, [party.columns for party in (*passive, active)]

@@ -29,8 +29,8 @@ from ....federation.parties import Party, merge_blocks
 from ....federation.roles import parts_of, roles, unprotected_value
 from ....federation.run import PerPlace, Run, per_place
 from ....privacy.accounted_values import Clear
-from ..model import Estimate
-from ..options import PublishedOptions
+from ..model import LinearEstimate
+from ..options import LinearPublishedOptions
 from ..steps import SLOPES, residuals
 from .common import SERVER, Trail, estimate_of, local_batch, local_batches, local_response, move, start
 
@@ -81,18 +81,18 @@ def server_coefficients(trail: Trail, columns: Sequence[int], parts: Sequence[Cl
     return unprotected_value(trail[0][list(columns)], parts)
 
 
-def server_step(trail: Trail, opened: np.ndarray, step: int, options: PublishedOptions) -> Trail:
+def server_step(trail: Trail, opened: np.ndarray, step: int, options: LinearPublishedOptions) -> Trail:
     """A step along the mean of the rows."""
     return move(trail, opened.mean(axis=0), np.zeros(opened.shape[1]), step, options)
 
 
-def server_estimate(trail: Trail, options: PublishedOptions) -> Estimate:
+def server_estimate(trail: Trail, options: LinearPublishedOptions) -> LinearEstimate:
     """Estimate of the server; there is no intercept."""
     coefficients = np.array(trail[1])
     return estimate_of(np.column_stack([np.zeros(len(coefficients)), coefficients]), (), None, options, {})
 
 
-def with_view(estimate: Estimate, drawn: Sequence[np.ndarray], first: np.ndarray) -> Estimate:
+def with_view(estimate: LinearEstimate, drawn: Sequence[np.ndarray], first: np.ndarray) -> LinearEstimate:
     """Add the rows of every step, which the active party drew, and what the server saw in the first."""
     return replace(estimate, batches=tuple(drawn), key_holder_view=first)
 
@@ -119,7 +119,7 @@ def round_residual(
 
 # Steps that run off overflow: coefficients that are not finite show it.
 @np.errstate(over="ignore", invalid="ignore")
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> LinearEstimate:
     """The source's rounds: partial residuals on their way round, then gradients row by row to the key holder."""
     active, passive = roles(run.parties, bare=True)
     train, options, all_parts = run.fold.train, run.spec.options, parts_of(run.parties)

@@ -19,7 +19,7 @@ from ....federation.parties import Party
 from ....federation.run import Run
 from ....models.intervals import Intervals
 from ....privacy.mechanisms.release import Release
-from ..model import Estimate, LabelSpec, Plan, delta_of, labels_of
+from ..model import LabelEstimate, LabelSpec, ReleasePlan, delta_of, labels_of
 from ..noise import OVERSHOT, coefficient_deviations, descent_deviations, released_intervals
 from ..options import WalrOptions
 from ..planner import fixed_plan, plan_label_dp
@@ -28,7 +28,7 @@ from ..trainers import fit_walr
 from .common import fit_verdict, local_features
 
 
-def local_release(measurer: Party, train: np.ndarray, X: np.ndarray, plan: Plan, rng_for: Callable) -> Release:
+def local_release(measurer: Party, train: np.ndarray, X: np.ndarray, plan: ReleasePlan, rng_for: Callable) -> Release:
     """The measurer's noisy dot-product (k,).
 
     Its noise depends on the distribution alone, so that methods and epsilons of one share it.
@@ -38,7 +38,7 @@ def local_release(measurer: Party, train: np.ndarray, X: np.ndarray, plan: Plan,
     return release_dot_product(X, y, plan, rng, owner=measurer.name, release_id="dot-product")
 
 
-def server_plan(X: np.ndarray, epsilon: float, spec: LabelSpec[WalrOptions]) -> Plan:
+def server_plan(X: np.ndarray, epsilon: float, spec: LabelSpec[WalrOptions]) -> ReleasePlan:
     """Noise and ridge from the public features, by anyone who has them."""
     options, delta = spec.options, delta_of(spec)
     if options.ridge == "planned":
@@ -57,7 +57,9 @@ def server_plan(X: np.ndarray, epsilon: float, spec: LabelSpec[WalrOptions]) -> 
     )
 
 
-def server_fit(X: np.ndarray, noisy_dot: np.ndarray, plan: Plan, options: WalrOptions, rng_for: Callable) -> Estimate:
+def server_fit(
+    X: np.ndarray, noisy_dot: np.ndarray, plan: ReleasePlan, options: WalrOptions, rng_for: Callable
+) -> LabelEstimate:
     """The trainer's fit on the release."""
     fitted = fit_walr(
         X,
@@ -87,10 +89,10 @@ def server_fit(X: np.ndarray, noisy_dot: np.ndarray, plan: Plan, options: WalrOp
     else:
         why = "the Newton steps have not reached an optimum"
     results = fitted.theta, plan.epsilon_claimed, plan, noisy_dot, numbers, errors, plan.link, intervals, why
-    return Estimate(*results, verdict.status, verdict.reason)
+    return LabelEstimate(*results, verdict.status, verdict.reason)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> LabelEstimate:
     """Show the features, from which all make the same plan; release the dot-product once; fit on it."""
     trainer, measurer = run.parties
     train, options = run.fold.train, run.spec.options

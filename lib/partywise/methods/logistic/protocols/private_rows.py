@@ -14,7 +14,7 @@ from ....federation.parties import Party
 from ....federation.run import Run
 from ....models.intervals import Intervals
 from ....privacy.mechanisms.release import Release
-from ..model import Estimate, LabelSpec, delta_of
+from ..model import LabelEstimate, LabelSpec, delta_of
 from ..perturbation import objective_perturbation, tilt_deviations
 from .common import local_features
 
@@ -42,17 +42,19 @@ def unit_of(spec: LabelSpec[object]) -> str:
     return "label" if spec.public.from_the_data else "row"
 
 
-def server_estimate(X: np.ndarray, theta: np.ndarray, epsilon: float, spec: LabelSpec[object]) -> Estimate:
+def server_estimate(X: np.ndarray, theta: np.ndarray, epsilon: float, spec: LabelSpec[object]) -> LabelEstimate:
     """The estimate; what its noise gives each coefficient takes the features, and is None where they are private."""
     errors = None
     if unit_of(spec) == "label":
         errors = tilt_deviations(X, theta, epsilon, delta_of(spec))
     reason = "the curvature of private features is not released"
     why = reason if errors is None else ""
-    return Estimate(theta, epsilon, noise_errors=errors, intervals=Intervals(reason=reason), noise_errors_reason=why)
+    return LabelEstimate(
+        theta, epsilon, noise_errors=errors, intervals=Intervals(reason=reason), noise_errors_reason=why
+    )
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> LabelEstimate:
     """Send the features to the measurer, get coefficients back."""
     trainer, measurer = run.parties
     train, spec = run.fold.train, run.spec

@@ -17,10 +17,10 @@ from ....federation.run import Run
 from ....models.intervals import Intervals
 from ....models.newton_step import dependent_columns
 from ....privacy.accounted_values import Clear
-from ..model import Estimate
+from ..model import LabelEstimate
 from ..noise import released_intervals
 from ..objective import dot_product
-from ..options import ReferenceOptions
+from ..options import LabelReferenceOptions
 from ..planner import fixed_plan
 from ..trainers import fit_walr, ordinary_mini_batch
 from .common import fit_verdict
@@ -41,8 +41,13 @@ def local_labels(measurer: Party, train: np.ndarray) -> Clear:
 
 
 def local_fit(
-    trainer: Party, train: np.ndarray, y: np.ndarray, names: Sequence[str], options: ReferenceOptions, rng_for: Callable
-) -> Estimate:
+    trainer: Party,
+    train: np.ndarray,
+    y: np.ndarray,
+    names: Sequence[str],
+    options: LabelReferenceOptions,
+    rng_for: Callable,
+) -> LabelEstimate:
     """The trainer's fit on labels that it was shown."""
     X, rng = trainer.block["X"][train], rng_for("mini-batches")
     steps, rate, batch = options.steps, options.learning_rate, min(options.batch_size, len(X))
@@ -51,7 +56,7 @@ def local_fit(
     descent: Descent = {"rng": rng, "steps": steps, "batch_size": batch, "learning_rate": rate}
     if options.trainer == "minibatch":
         theta = ordinary_mini_batch(X, y, options.ridge, link=plan.link, **descent)
-        return Estimate(theta, float("inf"), numbers=numbers, link=plan.link)
+        return LabelEstimate(theta, float("inf"), numbers=numbers, link=plan.link)
     walr_fit = fit_walr(X, dot_product(X, y), plan, options.trainer, **descent)
     numbers["steps"] = walr_fit.steps
     intervals = Intervals(reason=f"trainer={options.trainer!r} need not have reached an optimum")
@@ -60,7 +65,7 @@ def local_fit(
     verdict = fit_verdict(options.trainer, walr_fit)
     if options.trainer == "newton" and not options.ridge and X.shape[1] < len(X):
         verdict = first_fault((verdict, rank_verdict([names[1 + place] for place in dependent_columns(X[:, 1:])])))
-    return Estimate(
+    return LabelEstimate(
         walr_fit.theta,
         float("inf"),
         numbers=numbers,
@@ -71,7 +76,7 @@ def local_fit(
     )
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> LabelEstimate:
     """Labels in the clear."""
     trainer, measurer = run.parties
     train = run.fold.train

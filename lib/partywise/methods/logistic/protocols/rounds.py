@@ -18,7 +18,7 @@ from ....federation.run import Run
 from ....models.intervals import Intervals
 from ....models.objective import Objective
 from ....privacy.mechanisms.release import Release
-from ..model import Estimate, LabelSpec, Plan, delta_of, labels_of
+from ..model import LabelEstimate, LabelSpec, ReleasePlan, delta_of, labels_of
 from ..noise import OVERSHOT, descent_deviations
 from ..options import RoundsOptions
 from ..planner import label_noise_plan
@@ -27,21 +27,21 @@ from ..trainers import gradient_descent, has_minimiser
 from .common import local_features
 
 
-def local_rounds(measurer: Party, train: np.ndarray, X: np.ndarray, plan: Plan, rng_for: Callable) -> Release:
+def local_rounds(measurer: Party, train: np.ndarray, X: np.ndarray, plan: ReleasePlan, rng_for: Callable) -> Release:
     """The noisy dot-products (T, k) of all rounds."""
     y = measurer.block["y"][train]
     return release_dot_product(X, y, plan, rng_for("rounds"), owner=measurer.name, release_id="dot-products")
 
 
-def server_plan(X: np.ndarray, epsilon: float, spec: LabelSpec[RoundsOptions]) -> Plan:
+def server_plan(X: np.ndarray, epsilon: float, spec: LabelSpec[RoundsOptions]) -> ReleasePlan:
     """Noise of all rounds from the public features, by anyone who has them."""
     rounds, rate = spec.options.rounds, spec.options.rate
     return label_noise_plan(X, epsilon, delta_of(spec), rounds, rate, group=labels_of(spec))
 
 
 def server_descent(
-    X: np.ndarray, noisy_dots: np.ndarray, plan: Plan, options: RoundsOptions, rng_for: Callable
-) -> Estimate:
+    X: np.ndarray, noisy_dots: np.ndarray, plan: ReleasePlan, options: RoundsOptions, rng_for: Callable
+) -> LabelEstimate:
     """Gradient descent at every learning rate; the path with the least objective under the mean release.
 
     ``bounded`` says whether that objective has a minimiser at all: the steps end whether or not it has.
@@ -65,7 +65,7 @@ def server_descent(
         "chosen_distribution": "gaussian",
     }
     errors = descent_deviations(X, point.theta, plan, learning_rate, options.rounds)
-    return Estimate(
+    return LabelEstimate(
         point.theta,
         plan.epsilon_claimed,
         numbers=numbers | {"bounded": has_minimiser(objective, point)},
@@ -76,7 +76,7 @@ def server_descent(
     )
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> LabelEstimate:
     """Show the features, release a noisy dot-product for every round, descend."""
     trainer, measurer = run.parties
     train, options = run.fold.train, run.spec.options

@@ -23,30 +23,30 @@ from ....federation.parties import Party, column_order
 from ....federation.roles import ANALYST
 from ....federation.run import Run
 from ....privacy.accounted_values import Clear
-from ..model import Estimate
+from ..model import PcaEstimate
 from ..rotations import scores_of_block, stack_rotations
-from .common import Columns, check_parties, local_columns, to_estimate
+from .common import PartyColumns, check_parties, local_columns, to_estimate
 
 
-def local_scores(party: Party, columns: Columns) -> Clear:
+def local_scores(party: Party, columns: PartyColumns) -> Clear:
     """U_k D_k of the party's block."""
     return Clear(scores_of_block(columns.values), units=("features",), owner=party.name)
 
 
 def analyst_estimate(
     scores: Sequence[np.ndarray], columns: Sequence[Sequence[int]], names: Sequence[str], n: int
-) -> Estimate:
+) -> PcaEstimate:
     """Estimate by the source's formulas, its matrix as if rotated columns had the numbers of the party's own."""
     M = np.concatenate(scores, axis=1)[:, column_order(columns)]
     stack = stack_rotations(M)
     views = {f"{ANALYST}: {name}": sent for name, sent in zip(names, scores, strict=True)}
     numbers: dict[str, float | int | bool | str | None] = {"record_openings": M.shape[1], "openings": 0}
-    return Estimate(
+    return PcaEstimate(
         stack.matrix, stack.eigenvalues, stack.loadings, n, scores=stack.scores, views=views, numbers=numbers
     )
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> PcaEstimate:
     """Four steps of the source: decompose at the parties, send, stack, decompose."""
     check_parties(run.parties)
     rows, n = common_rows(run)

@@ -12,10 +12,10 @@ from ....alignment.party_arrays import columns_of
 from ....federation.parties import Participant, Party
 from ....federation.roles import check_holders
 from ..components import check_spread, standardise
-from ..model import Estimate
+from ..model import PcaEstimate
 
 
-class Columns(NamedTuple):
+class PartyColumns(NamedTuple):
     """A party's common records: standardised (n, p_k), and the standard deviations (p_k,)."""
 
     values: np.ndarray
@@ -29,14 +29,14 @@ def check_parties(parties: Sequence[Participant]) -> None:
     check_holders(parties)
 
 
-def local_columns(party: Party, rows: np.ndarray, names: Sequence[str]) -> Columns:
+def local_columns(party: Party, rows: np.ndarray, names: Sequence[str]) -> PartyColumns:
     """The party's common records, standardised by its own means and deviations; ValueError naming what has none."""
     column_names = [names[column] for column in party.columns]
     X = columns_of(party.block, rows, column_names, party.name)
     check_spread(X, column_names, party.name)
-    return Columns(*standardise(X))
+    return PartyColumns(*standardise(X))
 
 
-def to_estimate(estimate: Estimate, rows: Mapping[str, np.ndarray], aligned: bool) -> Estimate:
+def to_estimate(estimate: PcaEstimate, rows: Mapping[str, np.ndarray], aligned: bool) -> PcaEstimate:
     """The estimate with the records that it was made of."""
     return estimate if aligned else replace(estimate, rows=rows)

@@ -45,32 +45,32 @@ from ....federation.roles import ANALYST, parts_of
 from ....federation.run import PerPlace, Run, per_place
 from ....privacy.accounted_values import Clear
 from ..components import components
-from ..model import Estimate
+from ..model import PcaEstimate
 from ..options import CorrelationOptions
-from .common import Columns, check_parties, local_columns, to_estimate
+from .common import PartyColumns, check_parties, local_columns, to_estimate
 
 # After the point of a standardised value: errors of R stay near 1e-13.
 BITS = 38
 FEATURES = ("features",)
 
 
-def local_values(party: Party, columns: Columns) -> np.ndarray:
+def local_values(party: Party, columns: PartyColumns) -> np.ndarray:
     """The party's standardised records (n, p_k)."""
     return columns.values
 
 
-def local_own_products(party: Party, columns: Columns) -> Clear:
+def local_own_products(party: Party, columns: PartyColumns) -> Clear:
     """X_k'X_k of the party alone."""
     return Clear(columns.values.T @ columns.values, units=FEATURES, owner=party.name)
 
 
-def local_deviations(party: Party, columns: Columns) -> Clear:
+def local_deviations(party: Party, columns: PartyColumns) -> Clear:
     """Standard deviations (p_k,)."""
     return Clear(columns.sds, units=FEATURES, owner=party.name)
 
 
 def local_projected(
-    party: Party, columns: Columns, loadings: tuple[np.ndarray, float], options: CorrelationOptions, n: int
+    party: Party, columns: PartyColumns, loadings: tuple[np.ndarray, float], options: CorrelationOptions, n: int
 ) -> np.ndarray:
     """X_k V_(k) of the leading components (n, c) in words: at most sqrt(n p) in the unit that the analyst sent."""
     rows, unit = loadings
@@ -99,7 +99,7 @@ def analyst_estimate(
     sds: Sequence[np.ndarray] | None,
     columns: Sequence[Sequence[int]],
     n: int,
-) -> Estimate:
+) -> PcaEstimate:
     """The correlation matrix, or with standard deviations the covariance matrix, and its components."""
     places = range(len(columns))
     pairs = dict(zip(combinations(places, 2), between, strict=True))
@@ -111,23 +111,23 @@ def analyst_estimate(
     if sds is not None:
         scale = np.concatenate(sds)[order]
         matrix = matrix * np.outer(scale, scale)
-    return Estimate(matrix, *components(matrix), n)
+    return PcaEstimate(matrix, *components(matrix), n)
 
 
-def analyst_loadings(estimate: Estimate, columns: Sequence[int], parts: Sequence[Clear]) -> Clear:
+def analyst_loadings(estimate: PcaEstimate, columns: Sequence[int], parts: Sequence[Clear]) -> Clear:
     """A party's rows of the loadings (p_k, p), and the unit in which it adds to the scores."""
     unit = math.sqrt(float(np.trace(estimate.matrix)))
     return Clear((np.ascontiguousarray(estimate.loadings[list(columns)]), unit), units=FEATURES, made_of=parts)
 
 
-def analyst_scores(estimate: Estimate, shares: Sequence[np.ndarray], options: CorrelationOptions) -> np.ndarray:
+def analyst_scores(estimate: PcaEstimate, shares: Sequence[np.ndarray], options: CorrelationOptions) -> np.ndarray:
     """The scores (n, c) of all records."""
     words = np.asarray(np.sum(shares, axis=0, dtype=np.uint64))
     unit = math.sqrt(float(np.trace(estimate.matrix))) if options.matrix == "covariance" else 1.0
     return decode_words(words, bits_of(len(words), len(estimate.matrix))) * unit
 
 
-def cross_products(run: Run, columns: PerPlace[Columns], n: int) -> tuple[list[np.ndarray], int]:
+def cross_products(run: Run, columns: PerPlace[PartyColumns], n: int) -> tuple[list[np.ndarray], int]:
     """X_j'X_k of every pair of parties at the analyst, and how many products of secret numbers they took."""
     parties = run.parties
     triples = dealing(run, parties, ring_for(n, 2 * BITS))
@@ -145,7 +145,11 @@ def cross_products(run: Run, columns: PerPlace[Columns], n: int) -> tuple[list[n
 
 
 def summed_scores(
-    run: Run, columns: PerPlace[Columns], loadings: PerPlace[tuple[np.ndarray, float]], estimate: Estimate, n: int
+    run: Run,
+    columns: PerPlace[PartyColumns],
+    loadings: PerPlace[tuple[np.ndarray, float]],
+    estimate: PcaEstimate,
+    n: int,
 ) -> np.ndarray:
     """The scores at the analyst, from shares that hide what each party adds."""
     options: CorrelationOptions = run.spec.options
@@ -157,13 +161,13 @@ def summed_scores(
 
 
 def complete(
-    estimate: Estimate,
+    estimate: PcaEstimate,
     scores: np.ndarray | None,
     groups: Mapping[str, Sequence[int]],
     rows: Mapping[str, np.ndarray],
     aligned: bool,
     products: int,
-) -> Estimate:
+) -> PcaEstimate:
     """Complete the estimate with what was opened."""
     width = 0 if scores is None else scores.shape[1]
     numbers: dict[str, float | int | bool | str | None] = {
@@ -179,7 +183,7 @@ def complete(
     return to_estimate(replace(estimate, scores=scores, views=views, numbers=numbers), rows, aligned)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> PcaEstimate:
     """Standardise at the parties, open the products once, decompose; scores where they are asked for."""
     options, p = run.spec.options, sum(len(party.columns) for party in run.parties)
     check_parties(run.parties)

@@ -11,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 
 from ..exact import Likelihood, WeightedSums, begin_ascent, maximise, partial_likelihood
-from ..records import Records
-from ..tables import Table
+from ..records import SurvivalRecords
+from ..tables import CellTable
 
 
-def sign_groups(records: Records) -> Records:
+def sign_groups(records: SurvivalRecords) -> SurvivalRecords:
     """The records in 2^p groups by the signs of their covariates."""
     powers = 1 << np.arange(records.covariates.shape[1])
     return replace(records, groups=(records.covariates > 0) @ powers)
@@ -26,13 +26,13 @@ def corners(p: int) -> np.ndarray:
     return 2.0 * (np.arange(2**p)[:, None] >> np.arange(p) & 1) - 1
 
 
-def of_all_groups(table: Table) -> Table:
+def of_all_groups(table: CellTable) -> CellTable:
     """The table of all groups together."""
     noise = table.sd * float(np.sqrt(len(table.cells)))
-    return Table(table.cells.sum(axis=0, keepdims=True), table.edges, noise, table.records)
+    return CellTable(table.cells.sum(axis=0, keepdims=True), table.edges, noise, table.records)
 
 
-def piecewise_fit(table: Table, p: int) -> np.ndarray | None:
+def piecewise_fit(table: CellTable, p: int) -> np.ndarray | None:
     """Coefficients (p,) of the piecewise-exponential model of noisy cells, none below 0; None without a maximum."""
     z, events = corners(p), np.maximum(table.events, 0)
     exposure = np.maximum(table.at_start - (table.events + table.censorings) / 2, 0)

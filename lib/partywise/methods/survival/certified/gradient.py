@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .scores import STEP_LIMITS, Baseline, Model, Terms, log_hazards
+from .scores import STEP_LIMITS, Baseline, HazardModel, ScoreTerms, log_hazards
 
 # How far a step may move the level, and the coefficients in units of 1 / radius: what noise of few records asks for.
 LONGEST_LEVEL, LONGEST = 1.0, STEP_LIMITS[0]
@@ -19,9 +19,9 @@ def public_rate(radius: float, momentum: float) -> float:
     return 2 * (1 + momentum) / (1 + radius**2)
 
 
-def model_at(place: np.ndarray, baseline: Baseline, terms: Terms) -> Model:
+def model_at(place: np.ndarray, baseline: Baseline, terms: ScoreTerms) -> HazardModel:
     """The model with a level and coefficients (1 + p,)."""
-    return Model(log_hazards(baseline, baseline.cumulative, float(place[0]), terms), place[1:])
+    return HazardModel(log_hazards(baseline, baseline.cumulative, float(place[0]), terms), place[1:])
 
 
 def ascend(

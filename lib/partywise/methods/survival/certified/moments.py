@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from ..records import Records, shrink
-from ..tables import Table, cells_of, correct_sum
+from ..records import SurvivalRecords, shrink
+from ..tables import CellTable, cells_of, correct_sum
 from .scores import FEWEST_AT_RISK, pack, unpack
 
 # Weights of first and second moments beside the cell and the covariates of an event, by comparison on two data sets.
@@ -48,7 +48,7 @@ def length(p: int, bins: int) -> int:
     return 2 * bins + 1 + p + (bins + 1) * (p + p * (p + 1) // 2)
 
 
-def contributions(records: Records, edges: np.ndarray, radius: float) -> np.ndarray:
+def contributions(records: SurvivalRecords, edges: np.ndarray, radius: float) -> np.ndarray:
     """Return contributions to the release (n, P): of length at most `bound`, no two beyond `largest_distance`."""
     bins, cells, z = len(edges) - 1, cells_of(records, edges), shrink(records.covariates, radius)
     classes = np.where(cells == 2 * bins, bins, cells % bins)
@@ -57,12 +57,12 @@ def contributions(records: Records, edges: np.ndarray, radius: float) -> np.ndar
     return np.column_stack([np.eye(2 * bins + 1)[cells], (cells < bins)[:, None] * z, by_class.reshape(len(z), -1)])
 
 
-def released_table(sums: np.ndarray, edges: np.ndarray, sd: float, records: int) -> Table:
+def released_table(sums: np.ndarray, edges: np.ndarray, sd: float, records: int) -> CellTable:
     """The table among the released sums (P,), whose noise has standard deviation ``sd``."""
     return correct_sum(sums[None, : 2 * len(edges) - 1], edges, sd, records)
 
 
-def newton_step(sums: np.ndarray, table: Table, p: int) -> np.ndarray:
+def newton_step(sums: np.ndarray, table: CellTable, p: int) -> np.ndarray:
     """Coefficients (p,): one step from 0, with a ridge as large as half the noise of the information."""
     bins = table.bins
     by_class = sums[2 * bins + 1 + p :].reshape(bins + 1, -1)

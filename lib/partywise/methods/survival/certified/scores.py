@@ -18,8 +18,8 @@ import numpy as np
 
 from ..exact import exposure_times
 from ..options import MERGED
-from ..records import Records, shrink
-from ..tables import Table, equal_edges, merge
+from ..records import SurvivalRecords, shrink
+from ..tables import CellTable, equal_edges, merge
 from .selection import RoundValues, Selection, length_variance, select
 from .whole import largest_distance
 
@@ -49,7 +49,7 @@ STOPS = (1.0, 1.5, 2.0)
 
 
 @dataclass(frozen=True)
-class Terms:
+class ScoreTerms:
     """Public facts of a run before its fit.
 
     horizon : tau; records : n; covariates : p; radius : R, longest scaled covariates
@@ -146,14 +146,14 @@ def unpack(triangle: np.ndarray, size: int) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class HazardModel:
     """Model that clients receive before a round: log hazards (B,) and coefficients (p,)."""
 
     log_hazards: np.ndarray
     coefficients: np.ndarray
 
 
-def stopped_residuals(records: Records, model: Model, terms: Terms) -> tuple[np.ndarray, np.ndarray]:
+def stopped_residuals(records: SurvivalRecords, model: HazardModel, terms: ScoreTerms) -> tuple[np.ndarray, np.ndarray]:
     """Residuals (n,) in [-C, 1] and cumulative hazards (n,) of the records, each followed until its hazard reaches C.
 
     Raises
@@ -176,9 +176,9 @@ def stopped_residuals(records: Records, model: Model, terms: Terms) -> tuple[np.
     return seen - stopped, stopped
 
 
-def contributions(records: Records, model: Model, terms: Terms) -> np.ndarray:
-    """Return each record's contribution to a release (n, P): of length at most `Terms.bound`, no two further apart
-    than the `Terms.sensitivity`."""
+def contributions(records: SurvivalRecords, model: HazardModel, terms: ScoreTerms) -> np.ndarray:
+    """Return each record's contribution to a release (n, P): of length at most `ScoreTerms.bound`, no two further apart
+    than the `ScoreTerms.sensitivity`."""
     residuals, stopped = stopped_residuals(records, model, terms)
     z = shrink(records.covariates, terms.radius)
     scores = np.column_stack([terms.level * residuals, residuals[:, None] * z])
@@ -207,7 +207,7 @@ class Baseline:
         return float(self.events.sum())
 
 
-def baseline(table: Table, terms: Terms) -> Baseline:
+def baseline(table: CellTable, terms: ScoreTerms) -> Baseline:
     """Hazards of merged bins, floored by public shares of n so that each is positive."""
     n, width = terms.records, terms.width
     events, censored = merge(table, terms.cells_per_bin)
@@ -220,13 +220,13 @@ def baseline(table: Table, terms: Terms) -> Baseline:
     return Baseline(floored, hazards, cumulative, np.exp(-np.append(0.0, leaving)))
 
 
-def estimable(table: Table) -> bool:
+def estimable(table: CellTable) -> bool:
     """Whether the released events stand out of their noise."""
     return float(table.events.sum()) >= 3 * table.sd * np.sqrt(table.bins)
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class ScoreFit:
     """After some rounds: the model, and what the next round and the intervals need.
 
     level : log factor of the baseline; curvature, weight : sum of the released curvatures (p + 1, p + 1) and of their
@@ -235,7 +235,7 @@ class Fit:
     a known baseline; factor : by which the last round lengthened them
     """
 
-    model: Model
+    model: HazardModel
     level: float
     curvature: np.ndarray
     weight: float
@@ -274,15 +274,15 @@ class Fit:
         return self.inverse + self.spread + left + self.along * np.outer(b, b)
 
 
-def start(baseline: Baseline, terms: Terms) -> Fit:
+def start(baseline: Baseline, terms: ScoreTerms) -> ScoreFit:
     """No effects."""
     p = terms.covariates
     nothing = np.zeros((p, p))
-    model = Model(np.log(baseline.hazards), np.zeros(p))
-    return Fit(model, 0.0, np.zeros((p + 1, p + 1)), 0.0, nothing, np.eye(p), nothing, 0.0, 1.0, 0)
+    model = HazardModel(np.log(baseline.hazards), np.zeros(p))
+    return ScoreFit(model, 0.0, np.zeros((p + 1, p + 1)), 0.0, nothing, np.eye(p), nothing, 0.0, 1.0, 0)
 
 
-def update(fit: Fit, sums: np.ndarray, baseline: Baseline, terms: Terms) -> Fit:
+def update(fit: ScoreFit, sums: np.ndarray, baseline: Baseline, terms: ScoreTerms) -> ScoreFit:
     """The fit after one more round, whose released sums (P,) are given."""
     p, number = terms.covariates, fit.rounds + 1
     share = terms.shares[number]
@@ -314,9 +314,9 @@ def update(fit: Fit, sums: np.ndarray, baseline: Baseline, terms: Terms) -> Fit:
     noisy = noisy + noise**2 / 2 * (float(step @ step) * np.eye(p) + np.diag(step**2))
     spread_by_noise = left @ fit.spread @ left.T + damping**2 * inverse @ noisy @ inverse
     cumulative, factor = (baseline.cumulative, 1.0) if selection is None else (selection.cumulative, selection.factor)
-    model = Model(log_hazards(baseline, cumulative, level, terms), coefficients)
+    model = HazardModel(log_hazards(baseline, cumulative, level, terms), coefficients)
     memory = left @ fit.memory
-    return Fit(model, level, curvature, weight, inverse, memory, spread_by_noise, along, factor, number)
+    return ScoreFit(model, level, curvature, weight, inverse, memory, spread_by_noise, along, factor, number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,7 +330,7 @@ class Information:
 
 
 def lengthen(
-    model: Model, step: np.ndarray, limit: float, information: Information, baseline: Baseline, terms: Terms
+    model: HazardModel, step: np.ndarray, limit: float, information: Information, baseline: Baseline, terms: ScoreTerms
 ) -> tuple[np.ndarray, Selection | None]:
     """Coefficients after a step, as long as the working model says; None where predictors are too small to model it.
 
@@ -350,7 +350,9 @@ def lengthen(
     return model.coefficients + move * min(1.0, limit / max(size, limit)), selection
 
 
-def excess(selection: Selection, b: np.ndarray, information: Information, baseline: Baseline, terms: Terms) -> float:
+def excess(
+    selection: Selection, b: np.ndarray, information: Information, baseline: Baseline, terms: ScoreTerms
+) -> float:
     """Variance of a factor of the coefficients beyond that of a known baseline."""
     exposure = baseline.events / (baseline.hazards * terms.width)
     noise = terms.cells_per_bin * terms.sd_of(0) ** 2
@@ -361,14 +363,14 @@ def excess(selection: Selection, b: np.ndarray, information: Information, baseli
     return max(variance - 1 / max(float(b @ information.matrix @ b), 1e-9), 0.0)
 
 
-def log_hazards(baseline: Baseline, cumulative: np.ndarray, level: float, terms: Terms) -> np.ndarray:
+def log_hazards(baseline: Baseline, cumulative: np.ndarray, level: float, terms: ScoreTerms) -> np.ndarray:
     """Baseline (B,) of a record with covariates 0: its shape by cumulative hazards (B + 1,), at a level."""
     shape = np.log(np.maximum(np.diff(cumulative), LEAST_STEP) / terms.width)
     weights = baseline.events / baseline.total
     return shape + level + float(weights @ (np.log(baseline.hazards) - shape))
 
 
-def survival(model: Model, covariates: np.ndarray, times: np.ndarray, terms: Terms) -> np.ndarray:
+def survival(model: HazardModel, covariates: np.ndarray, times: np.ndarray, terms: ScoreTerms) -> np.ndarray:
     """Survival (n, m) of records with scaled covariates (n, p) at times (m,)."""
     cumulative = exposure_times(times, terms.edges) @ np.exp(model.log_hazards)
     return np.exp(-np.exp(covariates @ model.coefficients)[:, None] * cumulative[None, :])

@@ -18,10 +18,10 @@ from ....privacy.statistics.whole import Whole
 from ..certified.whole import whole_cells
 from ..curves import survival_curves
 from ..exact import EventTable, kaplan_meier, log_rank
-from ..model import Estimate, Numbers, PublicFacts
+from ..model import Numbers, SurvivalEstimate, SurvivalFacts
 from ..ranks import noisy_log_rank
-from ..records import Records
-from ..tables import Relation, Table, cell_counts, correct_sum
+from ..records import SurvivalRecords
+from ..tables import CellTable, Relation, cell_counts, correct_sum
 
 SERVER = "server"
 CELLS = "cells"
@@ -32,19 +32,19 @@ EMPTY_GROUP = (
     "group number {} has no record at the time of any event: neither a median nor a restricted mean is given of it; "
     "leave it out of groups, or give records of it"
 )
-Regroup = Callable[[Records], Records]
+Regroup = Callable[[SurvivalRecords], SurvivalRecords]
 
 
-def local_rows(client: Party, horizon: float) -> Records:
+def local_rows(client: Party, horizon: float) -> SurvivalRecords:
     """The records of a client's block until the horizon: no protocol sees what comes after it."""
     block = client.block
-    return Records(block["times"], block["events"], block["covariates"], block["groups"]).until(horizon)
+    return SurvivalRecords(block["times"], block["events"], block["covariates"], block["groups"]).until(horizon)
 
 
-def curves_of(tables: Sequence[EventTable], clients: int, **numbers: int) -> Estimate:
+def curves_of(tables: Sequence[EventTable], clients: int, **numbers: int) -> SurvivalEstimate:
     """Kaplan-Meier of every group and the log-rank test of two, with numbers of the fit."""
     curves, test = tuple(map(kaplan_meier, tables)), log_rank(*tables) if len(tables) == 2 else None
-    estimate = Estimate(clients=clients, curves=curves, log_rank=test, numbers=dict(numbers))
+    estimate = SurvivalEstimate(clients=clients, curves=curves, log_rank=test, numbers=dict(numbers))
     empty = [str(number) for number, curve in enumerate(curves, 1) if not curve.determined]
     return replace(estimate, status="empty_group", reason=EMPTY_GROUP.format(", ".join(empty))) if empty else estimate
 
@@ -59,7 +59,7 @@ def local_check(client: Party, size: int) -> None:
 
 def sizes_of(run: Run) -> list[int]:
     """Records of every client of a run: public."""
-    facts: PublicFacts = run.spec.public
+    facts: SurvivalFacts = run.spec.public
     return list(facts.sizes(len(run.parties)))
 
 
@@ -78,7 +78,7 @@ def agree_on_noise(run: Run) -> NoisySums:
     return agree_on_sums(run, options.noise, options.colluders, sum(sizes), SERVER)
 
 
-def as_they_are(records: Records) -> Records:
+def as_they_are(records: SurvivalRecords) -> SurvivalRecords:
     """Records in the groups that they have."""
     return records
 
@@ -88,14 +88,14 @@ def local_cells(client: Party, edges: np.ndarray, groups: int, relation: Relatio
     return whole_cells(cell_counts(regroup(local_rows(client, edges[-1])), edges, groups), relation)
 
 
-def server_table(noisy: ReleasedSum, edges: np.ndarray, sd: float, records: int | None) -> Table:
+def server_table(noisy: ReleasedSum, edges: np.ndarray, sd: float, records: int | None) -> CellTable:
     """The table of released counts."""
     return correct_sum(noisy.value, edges, sd, records)
 
 
 def released_cells(
     run: Run, sums: NoisySums, edges: np.ndarray, mu: float, groups: int, regroup: Regroup = as_they_are
-) -> tuple[ReleasedSum, Table]:
+) -> tuple[ReleasedSum, CellTable]:
     """The released counts of all clients at the server, and their table.
 
     regroup : gives each record one of so many groups by itself
@@ -109,8 +109,8 @@ def released_cells(
 
 
 def with_coefficients(
-    estimate: Estimate, coefficients: np.ndarray | None, covariance: np.ndarray | None = None
-) -> Estimate:
+    estimate: SurvivalEstimate, coefficients: np.ndarray | None, covariance: np.ndarray | None = None
+) -> SurvivalEstimate:
     """The estimate with log hazard ratios, or without, and why: None where events do not stand out of their noise."""
     numbers = estimate.numbers | {"not_estimable": coefficients is None}
     if coefficients is None:
@@ -118,8 +118,8 @@ def with_coefficients(
     return replace(estimate, numbers=numbers, coefficients=coefficients, covariance=covariance)
 
 
-def server_estimate(table: Table, epsilon: float, clients: int) -> Estimate:
+def server_estimate(table: CellTable, epsilon: float, clients: int) -> SurvivalEstimate:
     """Curves of all groups and the log-rank test of the first two, from the table alone."""
     test = noisy_log_rank(table) if len(table.cells) == 2 else None
     numbers: Numbers = {"bins": table.bins, "noise_sd": table.sd, "determined_bins": table.determined_bins}
-    return Estimate(epsilon, clients, survival_curves(table), table, test, numbers=numbers)
+    return SurvivalEstimate(epsilon, clients, survival_curves(table), table, test, numbers=numbers)

@@ -29,20 +29,20 @@ from ....privacy.mechanisms.gaussian import Gaussian
 from ....privacy.mechanisms.release import Release, derive
 from ....privacy.statistics.bounded import Bounded, sum_certificate
 from ....privacy.strata import cell_of
-from ..model import Estimate, PublicFacts
+from ..model import SurvivalEstimate, SurvivalFacts
 from ..options import DpPropensityOptions
-from ..published.propensity import Training, descend, noise_multiplier, propensity_table, seeded_noise
+from ..published.propensity import PropensityTraining, descend, noise_multiplier, propensity_table, seeded_noise
 from .common import SERVER, local_rows, sizes_of
 
 ROW = frozenset(("label", "features"))
 
 
 @dataclass(frozen=True)
-class Plan:
+class PropensityPlan:
     """Public facts of a run before its fit."""
 
     options: DpPropensityOptions
-    training: Training
+    training: PropensityTraining
     horizon: float
     epsilon: float
     delta: float
@@ -56,7 +56,7 @@ class Plan:
         return self.training.steps_of_round(size, self.options.steps)
 
 
-def local_model(client: Party, at: np.ndarray, plan: Plan, number: int, rng_for: Rng) -> Payload:
+def local_model(client: Party, at: np.ndarray, plan: PropensityPlan, number: int, rng_for: Rng) -> Payload:
     """The client's coefficients after its steps of a round."""
     records, training = local_rows(client, plan.horizon), plan.training
     X, y = propensity_table(records.covariates, plan.options.treatment)
@@ -84,10 +84,10 @@ def server_coefficients(models: Sequence[np.ndarray], parts: Sequence[AccountedV
     return derive(np.mean(models, axis=0), parts, name=f"coefficients {number}", owner=SERVER)
 
 
-def server_answer(models: Sequence[np.ndarray], plan: Plan, sizes: Sequence[int]) -> Estimate:
+def server_answer(models: Sequence[np.ndarray], plan: PropensityPlan, sizes: Sequence[int]) -> SurvivalEstimate:
     """Coefficients of the treatment, intercept first."""
     steps = max(plan.training.rounds * plan.steps(size) for size in sizes)
-    return Estimate(
+    return SurvivalEstimate(
         plan.epsilon,
         len(sizes),
         propensity=np.mean(models, axis=0),
@@ -95,13 +95,13 @@ def server_answer(models: Sequence[np.ndarray], plan: Plan, sizes: Sequence[int]
     )
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> SurvivalEstimate:
     """Rounds of local steps and averaging from 0."""
-    facts: PublicFacts = run.spec.public
+    facts: SurvivalFacts = run.spec.public
     treatment = run.spec.options.treatment
     if not treatment < facts.covariates:
         raise ValueError(f"treatment is {treatment}: it must number one of the {facts.covariates} covariates, from 0.")
-    plan = Plan(run.spec.options, Training(), facts.horizon, run.epsilon, run.spec.study.delta)
+    plan = PropensityPlan(run.spec.options, PropensityTraining(), facts.horizon, run.epsilon, run.spec.study.delta)
     sizes = sizes_of(run)
     at = np.zeros(facts.covariates)
     models = run.gather(run.parties, SERVER, "model 0", local_model, at, plan, 0, run.rng_for)

@@ -24,7 +24,7 @@ from ....federation.roles import parts_of
 from ....federation.run import Run
 from ....privacy.accounted_values import AccountedValue, Clear
 from ....privacy.mechanisms.release import derive
-from ..model import Estimate, PublicFacts
+from ..model import SurvivalEstimate, SurvivalFacts
 from ..options import EncryptedHistogramOptions
 from ..published.histograms import histograms, largest_bin, tables_of
 from .common import SERVER, curves_of, local_rows
@@ -41,7 +41,7 @@ def local_histograms(client: Party, bins: np.ndarray, width: float, groups: int,
     return np.stack([histograms(records.of_group(group), width, int(bins[0])) for group in range(groups)])
 
 
-def local_curves(client: Party, opened: Sequence[Sequence[np.ndarray]], width: float, clients: int) -> Estimate:
+def local_curves(client: Party, opened: Sequence[Sequence[np.ndarray]], width: float, clients: int) -> SurvivalEstimate:
     """Kaplan-Meier of every group at ends of bins, as each client computes it."""
     ((total,),) = opened
     return curves_of(tables_of(total, width), clients, bins=total.shape[2] - 1, times_sent=clients)
@@ -57,9 +57,9 @@ def server_total(opened: Sequence[np.ndarray], made_of: Sequence[AccountedValue]
     return (Clear(np.sum(opened, axis=0), units=("row",), made_of=made_of),)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> SurvivalEstimate:
     """Largest bins, histograms, and their sum."""
-    facts: PublicFacts = run.spec.public
+    facts: SurvivalFacts = run.spec.public
     options: EncryptedHistogramOptions = run.spec.options
     largest = run.gather(run.parties, SERVER, "largest bin", local_largest, options.width, facts.horizon)
     heard = run.received(SERVER, "largest bin")

@@ -28,12 +28,12 @@ from ....models.standardise import Scaling, moments_of, scaling_of_parts
 from ....privacy.accounted_values import AccountedValue, Clear
 from ....privacy.mechanisms.release import derive
 from ..exact import LIMIT, WeightedSums, ascend, begin_ascent, partial_likelihood, verdict_of
-from ..model import Estimate, PublicFacts
-from ..records import Records
+from ..model import SurvivalEstimate, SurvivalFacts
+from ..records import SurvivalRecords
 from .common import SERVER, local_rows
 
 # What a client sums at coefficients: over risk sets, over exposure_times in bins, over tied events.
-LocalSums = Callable[[Records, np.ndarray, np.ndarray], WeightedSums]
+LocalSums = Callable[[SurvivalRecords, np.ndarray, np.ndarray], WeightedSums]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ def local_moments(client: Party) -> Clear:
     return Clear(np.vstack([np.full(covariates.shape[1], len(covariates)), moments]), units=("row",), owner=client.name)
 
 
-def local_standardised(client: Party, horizon: float, scaling: np.ndarray) -> Records:
+def local_standardised(client: Party, horizon: float, scaling: np.ndarray) -> SurvivalRecords:
     """The client's records until the horizon, their covariates with the centres and scales of all records."""
     records = local_rows(client, horizon)
     return replace(records, covariates=Scaling(*scaling).apply(records.covariates))
@@ -132,7 +132,7 @@ def newton(
 
     heard : names of the messages that the server has received before
     """
-    facts: PublicFacts = run.spec.public
+    facts: SurvivalFacts = run.spec.public
     moments = run.gather(run.parties, SERVER, "moments of covariates", local_moments)
     names = [*heard, "moments of covariates"]
     parts = run.received(SERVER, *names)
@@ -152,7 +152,9 @@ def newton(
     return run.at(SERVER, server_fit, ascent, scaling)
 
 
-def server_answer(estimate: Estimate, fit: OpenedFit, times_sent: int, names: Sequence[str]) -> Estimate:
+def server_answer(
+    estimate: SurvivalEstimate, fit: OpenedFit, times_sent: int, names: Sequence[str]
+) -> SurvivalEstimate:
     """The estimate with the coefficients, or the reason why there are none."""
     ascent, scales = fit.ascent, fit.scaling.scales
     numbers = estimate.numbers | {"steps": max(ascent.evaluations - 1, 0), "times_sent": times_sent}

@@ -21,10 +21,10 @@ from ....federation.payloads import Payload
 from ....federation.run import Run
 from ....privacy.accounted_values import AccountedValue, Clear
 from ....privacy.mechanisms.release import derive
-from ..model import Estimate, PublicFacts
+from ..model import SurvivalEstimate, SurvivalFacts
 from ..options import NoisedTimesOptions
 from ..published.noised_times import add_noise, distinct_times, table_at, tables_of
-from ..records import Records
+from ..records import SurvivalRecords
 from .common import SERVER, curves_of, local_rows
 
 
@@ -38,7 +38,7 @@ def local_tables(client: Party, union: np.ndarray, options: NoisedTimesOptions, 
     """Tables (A, 4, U) of the client at the times of all: times, events, censored, at risk."""
     records = local_rows(client, horizon)
     times = add_noise(records.times, options.noise, options.seed, options.snr)
-    noised = Records(times, records.events, records.covariates, records.groups)
+    noised = SurvivalRecords(times, records.events, records.covariates, records.groups)
     parts = (noised.of_group(group) for group in range(groups))
     tables = [np.vstack([union, table_at(part.times, part.events, union)]) for part in parts]
     return Clear(np.stack(tables), units=("row",), owner=client.name)
@@ -49,14 +49,14 @@ def server_union(sent: Sequence[np.ndarray], parts: Sequence[AccountedValue]) ->
     return derive(np.unique(np.concatenate(sent)), parts, name="all times", owner=SERVER)
 
 
-def server_curves(tables: Sequence[np.ndarray], union: np.ndarray, clients: int) -> Estimate:
+def server_curves(tables: Sequence[np.ndarray], union: np.ndarray, clients: int) -> SurvivalEstimate:
     """Kaplan-Meier of every group and the log-rank test of two."""
     return curves_of(tables_of(np.sum(tables, axis=0)[:, 1:], union), clients, times_sent=len(union))
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> SurvivalEstimate:
     """Two calls: times, then tables."""
-    facts: PublicFacts = run.spec.public
+    facts: SurvivalFacts = run.spec.public
     options: NoisedTimesOptions = run.spec.options
     sent = run.gather(run.parties, SERVER, "times", local_times, options, facts.horizon)
     parts = run.received(SERVER, "times")

@@ -34,8 +34,8 @@ from ....privacy.mechanisms.gaussian import Gaussian
 from ....privacy.mechanisms.release import Release, announcement
 from ....privacy.statistics.bounded import Bounded, sum_certificate
 from ....privacy.strata import cell_of
-from ..model import Estimate, PublicFacts
-from ..options import NoisyGradientOptions
+from ..model import SurvivalEstimate, SurvivalFacts
+from ..options import CoxNoisyGradientOptions
 from ..published.gradient_cox import (
     SortedRecords,
     central_sd,
@@ -46,7 +46,7 @@ from ..published.gradient_cox import (
     proved_sensitivity,
     published_sensitivity,
 )
-from ..records import Records, pool
+from ..records import SurvivalRecords, pool
 from .common import SERVER, local_rows
 
 AFTER = "follows from what was released"
@@ -55,14 +55,14 @@ MECHANISM = "gaussian"
 
 
 @dataclass(frozen=True)
-class Plan:
+class GradientPlan:
     """Public facts of a run before its fit.
 
     sizes : of the clients; epsilon, delta : of the target
     """
 
-    options: NoisyGradientOptions
-    facts: PublicFacts
+    options: CoxNoisyGradientOptions
+    facts: SurvivalFacts
     sizes: tuple[int, ...]
     epsilon: float
     delta: float
@@ -134,7 +134,7 @@ class Plan:
         )
 
 
-def batches_of(records: Records, plan: Plan) -> list[SortedRecords]:
+def batches_of(records: SurvivalRecords, plan: GradientPlan) -> list[SortedRecords]:
     """The records behind the steps: all of them behind every step, or a batch behind each."""
     size, count = plan.records_behind(len(records)), plan.steps if plan.options.variant == "federated" else 1
     scaled = replace(records, covariates=records.covariates * plan.scale)
@@ -142,13 +142,13 @@ def batches_of(records: Records, plan: Plan) -> list[SortedRecords]:
     return [SortedRecords.of(part, plan.cutoff) for part in parts]
 
 
-def local_batches(client: Party, plan: Plan) -> list[SortedRecords]:
+def local_batches(client: Party, plan: GradientPlan) -> list[SortedRecords]:
     """The client's records, which stay with it."""
     return batches_of(local_rows(client, plan.facts.horizon), plan)
 
 
 def local_gradient(
-    client: Party, batches: Sequence[SortedRecords], at: np.ndarray, plan: Plan, step: int, rng_for: Rng
+    client: Party, batches: Sequence[SortedRecords], at: np.ndarray, plan: GradientPlan, step: int, rng_for: Rng
 ) -> Release:
     """The client's noisy gradient."""
     norm, size, rng = float(np.linalg.norm(at)), len(client.block["times"]), rng_for("gradient", client.name, step)
@@ -164,16 +164,16 @@ def local_matrix(client: Party, horizon: float) -> np.ndarray:
     return np.column_stack([records.times, records.events, records.covariates])
 
 
-def central_records(matrices: Sequence[np.ndarray], plan: Plan) -> SortedRecords:
+def central_records(matrices: Sequence[np.ndarray], plan: GradientPlan) -> SortedRecords:
     """All records together: inside the aggregation."""
     (records,) = batches_of(
-        pool([Records(matrix[:, 0], matrix[:, 1].astype(bool), matrix[:, 2:]) for matrix in matrices]), plan
+        pool([SurvivalRecords(matrix[:, 0], matrix[:, 1].astype(bool), matrix[:, 2:]) for matrix in matrices]), plan
     )
     return records
 
 
 def central_gradient(
-    prepared: Sequence[SortedRecords], at: np.ndarray, plan: Plan, step: int, rng_for: Rng
+    prepared: Sequence[SortedRecords], at: np.ndarray, plan: GradientPlan, step: int, rng_for: Rng
 ) -> tuple[Release, ...]:
     """The noisy gradient of all records together: computed inside the aggregation."""
     norm, size, rng = float(np.linalg.norm(at)), sum(plan.sizes), rng_for("gradient", AGGREGATOR, step)
@@ -200,14 +200,14 @@ def server_start(p: int) -> Trail:
     return Trail(np.zeros((1, p)))
 
 
-def server_step(trail: Trail, gradients: ArrayLike, parts: Sequence[AccountedValue], plan: Plan) -> Trail:
+def server_step(trail: Trail, gradients: ArrayLike, parts: Sequence[AccountedValue], plan: GradientPlan) -> Trail:
     """The trail with the coefficients of one more step, by the gradients of all clients or of the aggregation."""
     last, matrix = trail.coefficients[-1], np.asarray(gradients).reshape(-1, trail.coefficients.shape[1])
     moved = project(last + plan.options.step * (plan.weights @ matrix), plan.options.c_beta)
     return Trail(np.vstack([trail.coefficients, moved]), (*trail.made_of, *parts))
 
 
-def server_answer(trail: Trail, plan: Plan) -> Estimate:
+def server_answer(trail: Trail, plan: GradientPlan) -> SurvivalEstimate:
     """Coefficients of the scaled covariates; the package gives no standard errors."""
     size = sum(plan.sizes) if plan.options.variant == "central" else plan.sizes[-1]
     longest = plan.options.c_beta
@@ -215,7 +215,7 @@ def server_answer(trail: Trail, plan: Plan) -> Estimate:
     reason = f"the last step ends at the longest coefficients that are allowed, c_beta={longest:g}: " + (
         "noise or separated events drive them on; give a larger epsilon, more records, or a larger c_beta"
     )
-    return Estimate(
+    return SurvivalEstimate(
         plan.epsilon,
         len(plan.sizes),
         coefficients=trail.coefficients[-1] * plan.scale,
@@ -226,15 +226,15 @@ def server_answer(trail: Trail, plan: Plan) -> Estimate:
     )
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> SurvivalEstimate:
     """T noisy gradient steps from 0."""
-    facts: PublicFacts = run.spec.public
+    facts: SurvivalFacts = run.spec.public
     if facts.covariates == 0:
         raise ValueError(
             "covariates is 0: gradient steps fit their log hazard ratios; take another protocol for curves."
         )
     sizes = facts.sizes(len(run.parties))
-    plan = Plan(run.spec.options, facts, sizes, run.epsilon, run.spec.study.delta)
+    plan = GradientPlan(run.spec.options, facts, sizes, run.epsilon, run.spec.study.delta)
     if plan.options.variant == "federated" and plan.steps > min(sizes):
         raise ValueError(
             f"steps={plan.steps} of variant='federated' take a new batch each, and a client has {min(sizes)} "

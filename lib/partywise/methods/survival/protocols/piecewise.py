@@ -18,9 +18,9 @@ from ....federation.run import Run
 from ....privacy.accounted_values import Clear
 from ..curves import survival_curves
 from ..exact import exposure_sums
-from ..model import Estimate, Numbers, PublicFacts
+from ..model import Numbers, SurvivalEstimate, SurvivalFacts
 from ..options import PiecewiseOptions
-from ..tables import Table, cell_counts, correct_sum
+from ..tables import CellTable, cell_counts, correct_sum
 from .common import SERVER, local_rows
 from .newton_sums import newton, server_answer
 
@@ -30,25 +30,25 @@ def local_counts(client: Party, edges: np.ndarray, groups: int) -> Clear:
     return Clear(cell_counts(local_rows(client, edges[-1]), edges, groups), units=("row",), owner=client.name)
 
 
-def server_table(counts: Sequence[np.ndarray], edges: np.ndarray) -> Table:
+def server_table(counts: Sequence[np.ndarray], edges: np.ndarray) -> CellTable:
     """The table of all clients."""
     return correct_sum(np.sum(counts, axis=0), edges, 0.0, None)
 
 
-def server_curves(table: Table, clients: int) -> Estimate:
+def server_curves(table: CellTable, clients: int) -> SurvivalEstimate:
     """Curves of all groups at the edges of the bins."""
     numbers: Numbers = {"bins": table.bins, "times_sent": 0}
-    return Estimate(clients=clients, curves=survival_curves(table), numbers=numbers)
+    return SurvivalEstimate(clients=clients, curves=survival_curves(table), numbers=numbers)
 
 
-def server_events(table: Table) -> np.ndarray:
+def server_events(table: CellTable) -> np.ndarray:
     """Events (B,) of all groups."""
     return table.events.sum(axis=0).astype(int)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> SurvivalEstimate:
     """Counts of cells, and sums over exposure_times at each Newton step."""
-    facts: PublicFacts = run.spec.public
+    facts: SurvivalFacts = run.spec.public
     options: PiecewiseOptions = run.spec.options
     edges = facts.cell_edges(options.bins)
     counts = run.gather(run.parties, SERVER, "counts", local_counts, edges, facts.groups)

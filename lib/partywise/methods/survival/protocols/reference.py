@@ -18,9 +18,9 @@ from ....federation.parties import Party
 from ....federation.run import Run
 from ....privacy.accounted_values import Clear
 from ..exact import NoMaximum, Ties, cox, event_table, event_times
-from ..model import Estimate, PublicFacts
-from ..options import ReferenceOptions
-from ..records import Records, pool
+from ..model import SurvivalEstimate, SurvivalFacts
+from ..options import SurvivalReferenceOptions
+from ..records import SurvivalRecords, pool
 from .common import SERVER, curves_of, local_rows
 
 
@@ -31,9 +31,9 @@ def local_records(client: Party, horizon: float) -> Clear:
     return Clear(values, units=("row",), owner=client.name)
 
 
-def server_fit(sent: Sequence[Sequence[np.ndarray]], facts: PublicFacts, ties: Ties) -> Estimate:
+def server_fit(sent: Sequence[Sequence[np.ndarray]], facts: SurvivalFacts, ties: Ties) -> SurvivalEstimate:
     """The fit of all records together."""
-    all_ = pool([Records(*arrays) for arrays in sent])
+    all_ = pool([SurvivalRecords(*arrays) for arrays in sent])
     times = event_times(all_)
     tables = [event_table(all_.of_group(group), times) for group in range(facts.groups)]
     estimate = curves_of(tables, len(sent), times_sent=len(all_))
@@ -47,8 +47,8 @@ def server_fit(sent: Sequence[Sequence[np.ndarray]], facts: PublicFacts, ties: T
     return replace(estimate, coefficients=fitted.coefficients, covariance=fitted.covariance, numbers=numbers)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> SurvivalEstimate:
     """Records in the clear."""
-    options: ReferenceOptions = run.spec.options
+    options: SurvivalReferenceOptions = run.spec.options
     sent = run.gather(run.parties, SERVER, "records", local_records, run.spec.public.horizon)
     return run.at(SERVER, server_fit, sent, run.spec.public, options.ties)

@@ -21,7 +21,7 @@ from ....federation.run import Run
 from ....privacy.accounted_values import AccountedValue, Clear
 from ....privacy.mechanisms.release import derive
 from ..exact import EventTable, event_table, event_times, risk_sums, tied_sums
-from ..model import Estimate, PublicFacts
+from ..model import SurvivalEstimate, SurvivalFacts
 from ..options import RiskSetsOptions
 from .common import SERVER, curves_of, local_rows
 from .newton_sums import newton, server_answer
@@ -46,7 +46,7 @@ def server_union(sent: Sequence[np.ndarray], parts: Sequence[AccountedValue]) ->
     return derive(np.unique(np.concatenate([message[0] for message in sent])), parts, name="all times", owner=SERVER)
 
 
-def server_curves(tables: Sequence[np.ndarray], times: np.ndarray, clients: int) -> Estimate:
+def server_curves(tables: Sequence[np.ndarray], times: np.ndarray, clients: int) -> SurvivalEstimate:
     """Kaplan-Meier of every group and the log-rank test, from the tables of all clients."""
     of_groups = [EventTable(times, *both) for both in np.sum(tables, axis=0)]
     return curves_of(of_groups, clients, times_sent=len(times))
@@ -57,9 +57,9 @@ def server_events(tables: Sequence[np.ndarray]) -> np.ndarray:
     return np.sum(tables, axis=(0, 1))[1].astype(int)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> SurvivalEstimate:
     """Event times, tables, and sums over risk sets at each Newton step."""
-    facts: PublicFacts = run.spec.public
+    facts: SurvivalFacts = run.spec.public
     options: RiskSetsOptions = run.spec.options
     sent = run.gather(run.parties, SERVER, "event times", local_event_times, facts.horizon)
     parts = run.received(SERVER, "event times")

@@ -23,10 +23,10 @@ from ....federation.parties import Party
 from ....federation.run import Run
 from ....privacy.accounted_values import Public
 from ....privacy.statistics.whole import Whole
-from ..certified.scores import Baseline, Model, Terms, baseline, contributions, estimable
+from ..certified.scores import Baseline, HazardModel, ScoreTerms, baseline, contributions, estimable
 from ..certified.whole import whole_scores
-from ..model import Estimate, PublicFacts
-from ..tables import Table, equal_edges
+from ..model import SurvivalEstimate, SurvivalFacts
+from ..tables import CellTable, equal_edges
 from .common import (
     SERVER,
     agree_on_noise,
@@ -41,35 +41,35 @@ AFTER = "follows from what was released"
 State = TypeVar("State")
 # A model with the coefficients (T + 1, p) on the way to it, and their covariance (p, p) where there is one, or the
 # reason why it is missing, where that is not the method.
-Answer = tuple[Model, np.ndarray, np.ndarray | None, str]
+Answer = tuple[HazardModel, np.ndarray, np.ndarray | None, str]
 
 
 @dataclass(frozen=True)
 class NoisyRounds(Generic[State]):
     """Functions that the server applies to noisy sums: all of it is post-processing.
 
-    name : of the sums; terms : makes `Terms` of public facts, records, mu and the factor of the noise
+    name : of the sums; terms : makes `ScoreTerms` of public facts, records, mu and the factor of the noise
     start, update : its state before and after a round; model : the model that it sends; answer : its result
     """
 
     name: str
-    terms: Callable[..., Terms]
-    start: Callable[[Baseline, Terms], State]
-    model: Callable[[State, Baseline, Terms], Model]
-    update: Callable[[State, np.ndarray, Baseline, Terms], State]
-    answer: Callable[[State, Baseline, Terms], Answer]
+    terms: Callable[..., ScoreTerms]
+    start: Callable[[Baseline, ScoreTerms], State]
+    model: Callable[[State, Baseline, ScoreTerms], HazardModel]
+    update: Callable[[State, np.ndarray, Baseline, ScoreTerms], State]
+    answer: Callable[[State, Baseline, ScoreTerms], Answer]
 
 
-def local_sums(client: Party, sent: np.ndarray, terms: Terms) -> Whole:
+def local_sums(client: Party, sent: np.ndarray, terms: ScoreTerms) -> Whole:
     """The client's sums at the model that was sent, which stay with it."""
     bins = len(sent) - terms.covariates
     records = local_rows(client, terms.horizon)
-    rows = contributions(records, Model(sent[:bins], sent[bins:]), terms)
+    rows = contributions(records, HazardModel(sent[:bins], sent[bins:]), terms)
     return whole_scores(rows, terms.bound, terms.sensitivity)
 
 
 def server_model(
-    method: NoisyRounds[State], state: State, baseline: Baseline, terms: Terms, released: tuple[ReleasedSum, ...]
+    method: NoisyRounds[State], state: State, baseline: Baseline, terms: ScoreTerms, released: tuple[ReleasedSum, ...]
 ) -> Public:
     """Log hazards, then coefficients, for the clients."""
     model = method.model(state, baseline, terms)
@@ -78,7 +78,7 @@ def server_model(
 
 
 def server_update(
-    method: NoisyRounds[State], state: State, noisy: ReleasedSum, baseline: Baseline, terms: Terms
+    method: NoisyRounds[State], state: State, noisy: ReleasedSum, baseline: Baseline, terms: ScoreTerms
 ) -> State:
     """Return the state of the server after one more round."""
     return method.update(state, noisy.value, baseline, terms)
@@ -88,11 +88,11 @@ def server_answer(
     method: NoisyRounds[State],
     state: State,
     baseline: Baseline,
-    table: Table,
-    terms: Terms,
+    table: CellTable,
+    terms: ScoreTerms,
     epsilon: float,
     clients: int,
-) -> Estimate:
+) -> SurvivalEstimate:
     """Coefficients, where the released events stand out of their noise; the table's curve."""
     estimate, known = server_estimate(table, epsilon, clients), estimable(table)
     model, path, covariance, reason = method.answer(state, baseline, terms)
@@ -103,9 +103,9 @@ def server_answer(
     return replace(estimate, status="not_estimable", reason=reason) if known and reason else estimate
 
 
-def fit_rounds(run: Run, method: NoisyRounds[State]) -> Estimate:
+def fit_rounds(run: Run, method: NoisyRounds[State]) -> SurvivalEstimate:
     """The table, then T rounds."""
-    facts: PublicFacts = run.spec.public
+    facts: SurvivalFacts = run.spec.public
     facts.require_covariates(method.name)
     sums = agree_on_noise(run)
     known = facts.horizon, sums.records, facts.covariates, facts.radius

@@ -12,42 +12,42 @@ from functools import partial
 import numpy as np
 
 from ....federation.run import Run
-from ..certified.scores import Baseline, Fit, Model, Terms, start, update
-from ..model import Estimate
+from ..certified.scores import Baseline, HazardModel, ScoreFit, ScoreTerms, start, update
+from ..model import SurvivalEstimate
 from ..options import ScoresOptions
 from .rounds import Answer, NoisyRounds, fit_rounds
 
 # After each round, from no effects on.
-Fits = tuple[Fit, ...]
+Fits = tuple[ScoreFit, ...]
 
 
-def server_start(baseline: Baseline, terms: Terms) -> Fits:
+def server_start(baseline: Baseline, terms: ScoreTerms) -> Fits:
     """The fit without effects."""
     return (start(baseline, terms),)
 
 
-def server_model(fits: Fits, baseline: Baseline, terms: Terms) -> Model:
+def server_model(fits: Fits, baseline: Baseline, terms: ScoreTerms) -> HazardModel:
     """The model of the last round."""
     return fits[-1].model
 
 
-def server_fits(fits: Fits, sums: np.ndarray, baseline: Baseline, terms: Terms) -> Fits:
+def server_fits(fits: Fits, sums: np.ndarray, baseline: Baseline, terms: ScoreTerms) -> Fits:
     """The fits with one more."""
     return (*fits, update(fits[-1], sums, baseline, terms))
 
 
-def server_answer(fits: Fits, baseline: Baseline, terms: Terms) -> Answer:
+def server_answer(fits: Fits, baseline: Baseline, terms: ScoreTerms) -> Answer:
     """The last model, with its covariance over records and noise, or the reason why there is none."""
     last = fits[-1]
     covariance = None if last.reason else last.covariance
     return last.model, np.stack([fit.model.coefficients for fit in fits]), covariance, last.reason
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> SurvivalEstimate:
     """The table, then T rounds of scores."""
     options: ScoresOptions = run.spec.options
     terms = partial(
-        Terms,
+        ScoreTerms,
         shares=options.shares,
         bins=options.bins,
         level=options.level,

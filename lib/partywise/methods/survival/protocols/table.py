@@ -14,16 +14,16 @@ cells          clients, server     shared: words under masks (`noisy_sum`); loca
 from __future__ import annotations
 
 from ....federation.run import Run
-from ..model import Estimate, PublicFacts
-from ..options import TableOptions
+from ..model import SurvivalEstimate, SurvivalFacts
+from ..options import SurvivalTableOptions
 from ..tables import chosen_bins
 from .common import SERVER, agree_on_noise, mu_of, released_cells, server_estimate
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> SurvivalEstimate:
     """One release of the cells of all clients; curves follow from it."""
-    facts: PublicFacts = run.spec.public
-    options: TableOptions = run.spec.options
+    facts: SurvivalFacts = run.spec.public
+    options: SurvivalTableOptions = run.spec.options
     sums, mu = agree_on_noise(run), mu_of(run)
     bins = options.bins or chosen_bins(sums.records, min(mu, 1e6), sums.noise_factor)
     _, table = released_cells(run, sums, facts.cell_edges(bins), mu, facts.groups)

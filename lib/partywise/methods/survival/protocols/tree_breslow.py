@@ -29,7 +29,7 @@ from ....privacy.mechanisms.release import Release, derive
 from ....privacy.statistics.bounded import Bounded, sum_certificate
 from ....privacy.strata import cell_of
 from ..exact import StepCurve
-from ..model import Estimate, PublicFacts
+from ..model import SurvivalEstimate, SurvivalFacts
 from ..options import TreeBreslowOptions
 from ..published.gradient_cox import client_weights
 from ..published.hazard_tree import (
@@ -48,7 +48,7 @@ LEAST_FLOOR = 0.05
 
 
 @dataclass(frozen=True)
-class Plan:
+class HazardTreePlan:
     """Public facts of a run before its fit; an epsilon above 1e6 counts as 1e6 in levels and weights."""
 
     options: TreeBreslowOptions
@@ -70,7 +70,7 @@ class Plan:
         return node_sd(size, self.levels, floor_share, self.epsilon, self.delta)
 
 
-def local_share(client: Party, plan: Plan, rng_for: Rng) -> Release:
+def local_share(client: Party, plan: HazardTreePlan, rng_for: Rng) -> Release:
     """The client's share of records at risk after the cutoff."""
     times = local_rows(client, plan.horizon).times
     certificate = sum_certificate(1 / len(times), "share of n records", "row", {"label"})
@@ -82,7 +82,7 @@ def local_share(client: Party, plan: Plan, rng_for: Rng) -> Release:
     return Gaussian(sigma=sigma)(bounded, rng, owner=client.name, release_id=f"share at risk of {client.name}")
 
 
-def local_tree(client: Party, floor_share: np.ndarray, plan: Plan, rng_for: Rng) -> Clear:
+def local_tree(client: Party, floor_share: np.ndarray, plan: HazardTreePlan, rng_for: Rng) -> Clear:
     """All nodes of the client's tree, with noise that proves nothing."""
     records, share = local_rows(client, plan.horizon), float(floor_share[0])
     leaves = leaf_sums(records, np.zeros(0), plan.cutoff, plan.levels, share, plan.options.range)
@@ -96,23 +96,25 @@ def server_floor(shares: Sequence[np.ndarray], parts: Sequence[AccountedValue]) 
     return derive(floor, parts, name="floor", owner=SERVER)
 
 
-def server_curve(trees: Sequence[np.ndarray], plan: Plan) -> Estimate:
+def server_curve(trees: Sequence[np.ndarray], plan: HazardTreePlan) -> SurvivalEstimate:
     """Survival exp(-H) that jumps at the ends of leaves."""
     weights = client_weights(plan.sizes, min(plan.epsilon, 1e6))
     hazards = np.sum([weight * hazards_of(nodes) for weight, nodes in zip(weights, trees, strict=True)], axis=0)
     ends = plan.cutoff * np.arange(1, len(hazards) + 1) / len(hazards)
     curve = StepCurve(ends, np.exp(-hazards), 1.0)
-    return Estimate(plan.epsilon, len(plan.sizes), curves=(curve,), numbers={"bins": len(ends), "times_sent": 0})
+    return SurvivalEstimate(
+        plan.epsilon, len(plan.sizes), curves=(curve,), numbers={"bins": len(ends), "times_sent": 0}
+    )
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> SurvivalEstimate:
     """Shares at risk, then trees."""
-    facts: PublicFacts = run.spec.public
+    facts: SurvivalFacts = run.spec.public
     if facts.groups > 1:
         raise ValueError(f"groups is {facts.groups}: a tree is of all records together; take another protocol.")
     options: TreeBreslowOptions = run.spec.options
     cutoff = facts.cutoff(options.cutoff)
-    plan = Plan(options, tuple(sizes_of(run)), facts.horizon, cutoff, run.epsilon, run.spec.study.delta)
+    plan = HazardTreePlan(options, tuple(sizes_of(run)), facts.horizon, cutoff, run.epsilon, run.spec.study.delta)
     shares = run.gather(run.parties, SERVER, "share at risk", local_share, plan, run.rng_for)
     heard = run.received(SERVER, "share at risk")
     floor_share = run.broadcast(SERVER, run.parties, "floor", server_floor, shares, heard)

@@ -14,7 +14,7 @@ from math import ceil, exp, log
 
 import numpy as np
 
-from ..records import Records
+from ..records import SurvivalRecords
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class SortedRecords:
     event_mask: np.ndarray
 
     @classmethod
-    def of(cls, records: Records, cutoff: float) -> SortedRecords:
+    def of(cls, records: SurvivalRecords, cutoff: float) -> SortedRecords:
         """Sorted, ties in the order of the records."""
         order = np.argsort(records.times, kind="stable")
         return cls(records.covariates[order], (records.events & (records.times <= cutoff))[order])

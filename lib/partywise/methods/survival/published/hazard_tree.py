@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..records import Records
+from ..records import SurvivalRecords
 
 # After this time the package drops events, whatever its cutoff is.
 LAST_EVENT = 3000.0
@@ -40,7 +40,7 @@ def node_sd(n: int, levels: int, floor_share: float, epsilon: float, delta: floa
 
 
 def leaf_sums(
-    records: Records, coefficients: np.ndarray, cutoff: float, levels: int, floor_share: float, events: Events
+    records: SurvivalRecords, coefficients: np.ndarray, cutoff: float, levels: int, floor_share: float, events: Events
 ) -> np.ndarray:
     """Increments min(1 / S_0, 1 / (c n)) of a client's events over the 2^L leaves of (0, cutoff].
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..exact import EventTable
-from ..records import Records
+from ..records import SurvivalRecords
 
 
 def bin_numbers(times: np.ndarray, width: float) -> np.ndarray:
@@ -17,12 +17,12 @@ def bin_numbers(times: np.ndarray, width: float) -> np.ndarray:
     return np.ceil(times / width).astype(int)
 
 
-def largest_bin(records: Records, width: float) -> int:
+def largest_bin(records: SurvivalRecords, width: float) -> int:
     """The largest bin of a client, which it sends in the clear."""
     return int(bin_numbers(records.times, width).max(initial=0))
 
 
-def histograms(records: Records, width: float, bins: int) -> np.ndarray:
+def histograms(records: SurvivalRecords, width: float, bins: int) -> np.ndarray:
     """Events and censored records (2, bins + 1) in bins 0..bins."""
     places = bin_numbers(records.times, width)
     return np.stack([np.bincount(places[mask], minlength=bins + 1) for mask in (records.events, ~records.events)])

@@ -12,7 +12,7 @@ import numpy as np
 
 from ....core.randomness import mersenne_twister
 from ..exact import EventTable
-from ..records import Records
+from ..records import SurvivalRecords
 
 Noise = Literal["poisson", "gaussian", "none"]
 
@@ -50,7 +50,7 @@ def tables_of(sums: np.ndarray, union: np.ndarray) -> list[EventTable]:
     return [EventTable(union[with_events], total[2][with_events], total[0][with_events]) for total in sums]
 
 
-def distinct_times(records: Records, noise: Noise, seed: int, snr: float | None = None) -> np.ndarray:
+def distinct_times(records: SurvivalRecords, noise: Noise, seed: int, snr: float | None = None) -> np.ndarray:
     """Distinct noised times of a client in the order of its rows."""
     drawn = add_noise(records.times, noise, seed, snr)
     return drawn[np.sort(np.unique(drawn, return_index=True)[1])]

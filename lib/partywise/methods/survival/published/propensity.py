@@ -28,7 +28,7 @@ AddNoise = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
-class Training:
+class PropensityTraining:
     """A plan of training.
 
     updates, rounds : planned steps of a round, and rounds; batch : records of a batch; rate : of learning; clip : C of
@@ -55,7 +55,7 @@ class Training:
 
 
 @lru_cache(maxsize=256)
-def noise_multiplier(plan: Training, n: int, epsilon: float, delta: float) -> float:
+def noise_multiplier(plan: PropensityTraining, n: int, epsilon: float, delta: float) -> float:
     """Noise of a step in units of C, for all planned steps at the planned rate by Renyi accounting."""
     if epsilon == inf:
         return 0.0
@@ -91,7 +91,7 @@ def descend(
     X: np.ndarray,
     y: np.ndarray,
     start: np.ndarray,
-    plan: Training,
+    plan: PropensityTraining,
     steps: int,
     batches: np.random.Generator,
     add_noise: AddNoise,
@@ -121,7 +121,7 @@ def seeded_noise(sd: float, drawn: int = 0) -> AddNoise:
 
 def train(
     parts: Sequence[tuple[np.ndarray, np.ndarray]],
-    plan: Training,
+    plan: PropensityTraining,
     rngs: Sequence[tuple[np.random.Generator, AddNoise]],
     steps: Steps = "published",
 ) -> np.ndarray:

@@ -22,7 +22,7 @@ from ....privacy.mechanisms.distances.adjustment import AdjustedDistanceExponent
 from ....privacy.mechanisms.distances.exponential import DistanceExponential
 from ....privacy.mechanisms.randomized_response import RandomizedResponse
 from ....privacy.mechanisms.release import derive
-from ..model import Column, PublicFacts
+from ..model import TreeColumn, TreeFacts
 from ..options import GatheringOptions
 
 Mechanism = RandomizedResponse | DistanceExponential | AdjustedDistanceExponential
@@ -60,7 +60,7 @@ class Protection:
 
 def protection(
     options: GatheringOptions,
-    public: PublicFacts,
+    public: TreeFacts,
     n: int,
     columns: Sequence[int],
     epsilon: float,
@@ -86,7 +86,7 @@ def protection(
 
 
 def _order_preserving(
-    options: GatheringOptions, facts: Mapping[int, Column], epsilon: float, delta: float, draws: int, group: int
+    options: GatheringOptions, facts: Mapping[int, TreeColumn], epsilon: float, delta: float, draws: int, group: int
 ) -> Protection:
     """OpBoost: one mechanism for all columns."""
     for column in facts.values():
@@ -116,7 +116,7 @@ def indices_moved(options: GatheringOptions, n: int) -> int:
     return min(int(options.n_bins or n), n) if options.ties == "position" else n
 
 
-def public_cuts(column: Column, options: GatheringOptions) -> AccountedValue:
+def public_cuts(column: TreeColumn, options: GatheringOptions) -> AccountedValue:
     """Declared edges of a column: its own, or as many equal parts of its declared bounds as bins are asked for."""
     if options.n_bins is None:
         if column.edges is None:
@@ -173,12 +173,12 @@ def adjusting_scale(prt: float, ner: float, parts: int, domain: tuple[int, int],
     return bisect(within_budget, low, high, gap=GAP * low)[0]
 
 
-def _bins(column: Column, options: GatheringOptions) -> int:
+def _bins(column: TreeColumn, options: GatheringOptions) -> int:
     """Number of bins of a column."""
     return int(options.n_bins or 0) if options.edges == "quantile" else len(public_cuts(column, options).value) + 1
 
 
-def _check_ends(column: Column, options: GatheringOptions) -> None:
+def _check_ends(column: TreeColumn, options: GatheringOptions) -> None:
     if options.extremes == "declared" and column.bounds is None:
         raise CertificationError(
             f"bounds of column {column.name!r} are not declared: the map onto integers needs them; declare them with "

@@ -20,7 +20,7 @@ from ....privacy.statistics.integers import integer_cuts, mapped_integers
 from ....privacy.statistics.records import entries
 from ....privacy.statistics.slices import Quantiles, bin_index
 from ..codes import CodedColumns, dense_ranks, mean_below, quantile_bins
-from ..model import Column
+from ..model import TreeColumn
 from ..options import GatheringOptions
 from .protection import Protection, integer_domain, public_cuts
 
@@ -48,7 +48,7 @@ class RankCodes:
         return places if self.steps is None else self.steps[places]
 
 
-def rank_codes(x: np.ndarray, facts: Column, owner: str, options: GatheringOptions) -> RankCodes:
+def rank_codes(x: np.ndarray, facts: TreeColumn, owner: str, options: GatheringOptions) -> RankCodes:
     """A column (n,) as the protection needs it."""
     if options.protect == "none":
         ranks = dense_ranks(x[:, None], options.ties)
@@ -115,7 +115,7 @@ def _tied_ranks(x: np.ndarray, size: int) -> RankCodes:
     return _certified_ranks(entries(binned.codes[:, 0], unit="features", moved=moved), thresholds)
 
 
-def _mapped_ranks(x: np.ndarray, facts: Column, owner: str, options: GatheringOptions) -> RankCodes:
+def _mapped_ranks(x: np.ndarray, facts: TreeColumn, owner: str, options: GatheringOptions) -> RankCodes:
     domain, ends = integer_domain(options), facts.bounds
     if options.extremes == "sample" or ends is None:
         ends = Clear((float(x.min()), float(x.max())), units=("features",), owner=owner)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....privacy.statistics.newton import GRID, ONE, hessians
 from ..gradient_histograms import GradientHistograms, even_variance
-from .plan import HistogramPlan, Share
+from .plan import HistogramPlan, PartyShare
 
 
 def integers_of(g: np.ndarray, plan: HistogramPlan) -> tuple[np.ndarray, np.ndarray]:
@@ -83,11 +83,11 @@ def summing_to_zero(histograms: Sequence[GradientHistograms]) -> tuple[GradientH
     )
 
 
-def _size(share: Share, column: int) -> int:
+def _size(share: PartyShare, column: int) -> int:
     return share.cells.sizes[share.columns.index(column)]
 
 
-def _place(values: np.ndarray, share: Share, starts: dict[int, int], G: np.ndarray, H: np.ndarray) -> None:
+def _place(values: np.ndarray, share: PartyShare, starts: dict[int, int], G: np.ndarray, H: np.ndarray) -> None:
     """One party's sums where they belong in the histograms of all columns."""
     sizes, at = share.cells.sizes, share.cells.margins
     cells = [starts[column] + np.arange(size) for column, size in zip(share.columns, sizes, strict=True)]

@@ -13,7 +13,7 @@ from ....federation.roles import records_together
 from ....privacy.accounted_values import AccountedValue
 from ....privacy.accounting.per_index import grouped_epsilon
 from ....privacy.strata import cell_of
-from ..model import Column, ColumnGroups, TreeSpec
+from ..model import ColumnGroups, TreeColumn, TreeSpec
 from ..options import LocalTablesOptions
 
 
@@ -153,7 +153,7 @@ def _code_epsilon(parts: Sequence[Stratum], least: dict[str, int], epsilon: floa
     return min(grouped_epsilon(release, epsilon, delta, group) for release in releases)
 
 
-def _declaration(column: Column) -> AccountedValue:
+def _declaration(column: TreeColumn) -> AccountedValue:
     if column.edges is None:
         raise CertificationError(
             f"edges of column {column.name!r} are not declared: certified histograms need public bins; declare the "

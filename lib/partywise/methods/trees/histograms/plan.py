@@ -26,8 +26,8 @@ from ....privacy.statistics.newton import (
     softmax_certificate,
 )
 from ..leaves import unit_of
-from ..model import ColumnGroups, PublicFacts, TreeSpec
-from ..options import TableOptions, TablesOptions
+from ..model import ColumnGroups, TreeFacts, TreeSpec
+from ..options import TablesOptions, TreeTableOptions
 
 # A mask is so many bits longer than what it hides.
 MASK_BITS = 40
@@ -40,7 +40,7 @@ QUARTER = 0.25
 
 
 @dataclass(frozen=True)
-class Share:
+class PartyShare:
     """One passive party's part of the histograms.
 
     party : its name; columns : global numbers; edges : cuts of each column, with where they come from
@@ -72,7 +72,7 @@ class HistogramPlan:
     unit : power of 2 in which gradients are released: 1, or what a smaller bound needs; sigma is in it too
     """
 
-    shares: tuple[Share, ...]
+    shares: tuple[PartyShare, ...]
     sigma: float
     bound: float
     hessian: float | None
@@ -82,7 +82,7 @@ class HistogramPlan:
     outputs: int = 1
     unit: float = 1.0
 
-    def share(self, party: str) -> Share:
+    def share(self, party: str) -> PartyShare:
         """The part of a party."""
         return next(share for share in self.shares if share.party == party)
 
@@ -91,17 +91,17 @@ class HistogramPlan:
         """Bits of a pair cell: its hessian, and its gradient under a mask."""
         return 2 * self.bits + MASK_BITS + 1
 
-    def units(self, share: Share) -> np.ndarray:
+    def units(self, share: PartyShare) -> np.ndarray:
         """(outputs * (margins + count),) what a step of each released sum is worth."""
         return np.tile(share.cells.units(share.ratio), self.outputs)
 
-    def ciphertexts(self, share: Share) -> tuple[int, int]:
+    def ciphertexts(self, share: PartyShare) -> tuple[int, int]:
         """Number of ciphertexts of margins and of pairs that a party returns, for each output."""
         cells = share.cells
         return -(-cells.margins // self.per_margin), -(-(cells.count - cells.margins) // self.per_pair)
 
 
-def require_public(facts: PublicFacts, columns: Sequence[int], options: TableOptions) -> None:
+def require_public(facts: TreeFacts, columns: Sequence[int], options: TreeTableOptions) -> None:
     """Check that what certified histograms rest on is declared."""
     for column in columns:
         if facts.columns[column].edges is None:
@@ -204,7 +204,7 @@ def _sigma(certificates: Sequence[SensitivityCertificate], epsilon: float, delta
 
 
 def _share(
-    facts: PublicFacts,
+    facts: TreeFacts,
     party: str,
     columns: tuple[int, ...],
     ratio: float,
@@ -212,11 +212,11 @@ def _share(
     gradients: float,
     bits: int,
     group: int,
-) -> Share:
+) -> PartyShare:
     """gradients : largest sum of the absolute gradients of a record."""
     edges = tuple(edges for column in columns if (edges := facts.columns[column].edges) is not None)
     missing = tuple(facts.columns[column].missing for column in columns)
     cells = Cells(tuple(len(cuts.value) + 1 + may_miss for cuts, may_miss in zip(edges, missing, strict=True)))
     # A record moves two cells of every pair by its gradient; masks are uniform on 2^(bits + 40) integers.
     moved = group * len(columns) * (len(columns) - 1) * math.ceil(gradients * 2.0**32)
-    return Share(party, columns, edges, cells, ratio, certificate, math.ldexp(moved, -bits - MASK_BITS), missing)
+    return PartyShare(party, columns, edges, cells, ratio, certificate, math.ldexp(moved, -bits - MASK_BITS), missing)

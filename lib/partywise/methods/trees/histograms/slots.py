@@ -19,10 +19,10 @@ from ....federation.exchanges.homomorphic.large_numbers import random_bytes
 from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey
 from ....federation.exchanges.homomorphic.slots import split_slots
 from ....privacy.mechanisms.random import RandomSource
-from .plan import MASK_BITS, HistogramPlan, Share
+from .plan import MASK_BITS, HistogramPlan, PartyShare
 
 
-def table_sums(public: PublicKey, records: Cipher, codes: np.ndarray, share: Share) -> tuple[Cipher, Cipher, int]:
+def table_sums(public: PublicKey, records: Cipher, codes: np.ndarray, share: PartyShare) -> tuple[Cipher, Cipher, int]:
     """Sums over the cells of single features and of pairs, and how many additions they took."""
     sizes, pairs = share.cells.sizes, share.cells.pairs
     places = [codes[:, f].astype(np.int64) * sizes[e] + codes[:, e] for f, e in pairs]
@@ -39,7 +39,7 @@ def table_sums(public: PublicKey, records: Cipher, codes: np.ndarray, share: Sha
     return concatenate(public, margins), joint, additions
 
 
-def _margin_groups(f: int, share: Share, n: int) -> tuple[int | None, np.ndarray | None]:
+def _margin_groups(f: int, share: PartyShare, n: int) -> tuple[int | None, np.ndarray | None]:
     """The smallest pair that has a feature and the bin of each of its cells; None where there are fewer records."""
     sizes = share.cells.sizes
     options = [(sizes[a] * sizes[b], number) for number, (a, b) in enumerate(share.cells.pairs) if f in (a, b)]
@@ -59,7 +59,7 @@ def packed_sums(public: PublicKey, margins: Cipher, joint: Cipher, plan: Histogr
     return concatenate(public, parts)
 
 
-def drawn_masks(rng: RandomSource, share: Share, plan: HistogramPlan) -> list[int]:
+def drawn_masks(rng: RandomSource, share: PartyShare, plan: HistogramPlan) -> list[int]:
     """Uniform integers of the pair cells, 40 bits longer than the sums of gradients that they hide."""
     bits, count = plan.bits + MASK_BITS, plan.outputs * (share.cells.count - share.cells.margins)
     rows = random_bytes(rng, count, -(-bits // 8))
@@ -72,7 +72,7 @@ def add_noise(
     packed: Cipher,
     noise: np.ndarray,
     masks: Sequence[int],
-    share: Share,
+    share: PartyShare,
     plan: HistogramPlan,
     rng: RandomSource,
 ) -> Cipher:
@@ -103,7 +103,7 @@ def _merge_cells(cells: Sequence[int], per: int, bits: int) -> list[int]:
     return merged
 
 
-def read(integers: Sequence[int], share: Share, plan: HistogramPlan) -> np.ndarray:
+def read(integers: Sequence[int], share: PartyShare, plan: HistogramPlan) -> np.ndarray:
     """Read the sums in decrypted integers: gradients over single features, then hessians over all cells, int64."""
     parts = _parts(integers, plan)
     if len(parts) > 1:
@@ -116,7 +116,7 @@ def read(integers: Sequence[int], share: Share, plan: HistogramPlan) -> np.ndarr
     return np.array([g for g, _ in slots] + hessians, dtype=np.int64)
 
 
-def open_slots(integers: Sequence[int], share: Share, plan: HistogramPlan) -> list[int]:
+def open_slots(integers: Sequence[int], share: PartyShare, plan: HistogramPlan) -> list[int]:
     """Masked sums of gradients next to the hessians of pair cells, which the audit reads."""
     first, _ = plan.ciphertexts(share)
     joint = _cells(integers[first:], plan.per_pair, plan.pair_bits, share.cells.count - share.cells.margins)
@@ -135,7 +135,7 @@ def _halves(cell: int, bits: int) -> tuple[int, int]:
 
 
 def reveal(
-    public: PublicKey, share: Share, plan: HistogramPlan, cipher: Cipher, keys: Sequence[PrivateKey]
+    public: PublicKey, share: PartyShare, plan: HistogramPlan, cipher: Cipher, keys: Sequence[PrivateKey]
 ) -> np.ndarray:
     """Decrypt a cipher and `read` its sums, to check a simulation."""
     return read(paillier.reveal(public, cipher, keys), share, plan)

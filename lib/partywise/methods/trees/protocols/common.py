@@ -11,7 +11,7 @@ from ....federation.folds import Fold
 from ....federation.parties import Participant, Party
 from ..codes import CodedColumns, dense_ranks, quantile_bins
 from ..ensemble import Draws, grow_trees, renumber
-from ..model import ColumnGroups, Ensemble, PublicFacts
+from ..model import ColumnGroups, Ensemble, TreeFacts
 from ..options import TreeOptions
 
 P = TypeVar("P", bound=Participant)
@@ -50,7 +50,7 @@ def local_codes(active: Party, train: np.ndarray, options: TreeOptions) -> Coded
 
 
 def local_own_ensemble(
-    active: Party, train: np.ndarray, data: CodedColumns, options: TreeOptions, facts: PublicFacts, rng_for: Callable
+    active: Party, train: np.ndarray, data: CodedColumns, options: TreeOptions, facts: TreeFacts, rng_for: Callable
 ) -> Ensemble:
     """Trees that the active party grows alone, on its own columns as coded; features have global numbers."""
     y = active.block["y"][train]

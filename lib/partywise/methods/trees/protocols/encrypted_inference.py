@@ -31,7 +31,7 @@ from ....federation.parties import Party
 from ....federation.roles import UNITS, parts_of, unprotected_value
 from ....federation.run import PerPlace, Run
 from ....privacy.accounted_values import Clear
-from ..leaves import Layout, Skeleton
+from ..leaves import LeafLayout, Skeleton
 from .common import active_of, passive_of
 from .indicators import forms_of, local_open, local_own_left
 
@@ -61,7 +61,7 @@ def ruled_out(cipher: Cipher) -> np.ndarray:
 
 
 def local_weights(
-    active: Party, key: PrivateKey, form: Skeleton, layout: Layout, rows: np.ndarray, rng_for: Callable
+    active: Party, key: PrivateKey, form: Skeleton, layout: LeafLayout, rows: np.ndarray, rng_for: Callable
 ) -> Cipher:
     """Encrypt the leaf's weight for every row and leaf; 0 where the active party's own splits rule it out."""
     weights = fixed_weights(form, layout.weight)
@@ -100,7 +100,7 @@ def local_sums(
 
 
 def local_opened(
-    active: Party, key: PrivateKey, form: Skeleton, layout: Layout, slots: Cipher, n: int
+    active: Party, key: PrivateKey, form: Skeleton, layout: LeafLayout, slots: Cipher, n: int
 ) -> list[np.ndarray]:
     """Decrypt what all trees and tables that cross add to each score."""
     per = per_cipher(key.public.plaintext_bits, SLOT_BITS)
@@ -110,7 +110,7 @@ def local_opened(
 
 def encrypted_scores(
     run: Run,
-    layout: Layout,
+    layout: LeafLayout,
     splits: PerPlace[np.ndarray],
     thresholds: PerPlace[tuple[np.ndarray, ...]],
     rows: np.ndarray,

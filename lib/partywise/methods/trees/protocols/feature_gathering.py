@@ -23,7 +23,7 @@ from ..ensemble import Draws, grow_trees, with_thresholds
 from ..gathering.protection import Protection, protection
 from ..gathering.ranks import RankCodes, message_of, rank, rank_codes
 from ..gathering.routing import pooled_difference, rows_rerouted
-from ..model import ColumnGroups, Ensemble, Estimate, Numbers, TreeSpec
+from ..model import ColumnGroups, Ensemble, Numbers, TreeEstimate, TreeSpec
 from ..options import GatheringOptions
 from .common import active_of, columns_of, draws_of, local_codes, passive_of
 from .inference import score_held_out
@@ -127,13 +127,13 @@ def _by_tree(data: Sequence[CodedColumns]) -> CodedColumns | Callable[[int], Cod
     return data[0] if len(data) == 1 else data.__getitem__
 
 
-def active_estimate(ensemble: Ensemble, scores: np.ndarray | None, plan: Protection) -> Estimate:
+def active_estimate(ensemble: Ensemble, scores: np.ndarray | None, plan: Protection) -> TreeEstimate:
     """The trees as the active party has them: of columns of others it knows no thresholds (nan)."""
-    return Estimate(ensemble, plan.epsilon_claimed, scores)
+    return TreeEstimate(ensemble, plan.epsilon_claimed, scores)
 
 
 def to_estimate(
-    estimate: Estimate,
+    estimate: TreeEstimate,
     thresholds: Mapping[str, tuple[np.ndarray, ...]],
     rows: Mapping[str, Mapping[str, np.ndarray]],
     data: Sequence[CodedColumns],
@@ -141,7 +141,7 @@ def to_estimate(
     groups: ColumnGroups,
     plan: Protection,
     spec: TreeSpec[GatheringOptions],
-) -> Estimate:
+) -> TreeEstimate:
     """The estimate, as only an evaluator sees it: thresholds of all owners, and all rows."""
     columns = dict(groups)
     raw = {
@@ -165,7 +165,7 @@ def to_estimate(
     return replace(estimate, ensemble=whole, numbers=numbers)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> TreeEstimate:
     """Ranks of passive columns, trees on codes, inference as the options state."""
     active, passive, groups = active_of(run.parties), passive_of(run.parties), columns_of(run.parties)
     train, spec = run.fold.train, run.spec

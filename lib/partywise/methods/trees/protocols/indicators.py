@@ -8,8 +8,8 @@ from ....federation.parties import Party
 from ....federation.run import PerPlace, Run, per_place
 from ....privacy.accounted_values import Clear
 from ....privacy.ledger.event import UNNAMED
-from ..leaves import Layout, Skeleton, laid_out, skeleton
-from ..model import Column, Ensemble
+from ..leaves import LeafLayout, Skeleton, laid_out, skeleton
+from ..model import Ensemble, TreeColumn
 from .common import active_of, held_out, passive_of
 
 
@@ -18,17 +18,17 @@ def scored_rows(run: Run) -> np.ndarray:
     return np.flatnonzero(held_out(run.fold))[: run.spec.options.inference_rows]
 
 
-def local_layout(active: Party, ensemble: Ensemble, columns: tuple[Column, ...]) -> Layout:
+def local_layout(active: Party, ensemble: Ensemble, columns: tuple[TreeColumn, ...]) -> LeafLayout:
     """The parts of the ensemble that have splits of other parties."""
     return laid_out(ensemble, set(range(len(columns))) - set(active.columns), columns)
 
 
-def local_splits(active: Party, layout: Layout, columns: tuple[int, ...]) -> Clear:
+def local_splits(active: Party, layout: LeafLayout, columns: tuple[int, ...]) -> Clear:
     """The splits (m, 3) of one owner, which labels and the features of all parties chose."""
     return Clear(layout.of(columns), units=("label", "features"), owner=UNNAMED)
 
 
-def local_form(active: Party, layout: Layout, audience: tuple[str, ...]) -> Clear:
+def local_form(active: Party, layout: LeafLayout, audience: tuple[str, ...]) -> Clear:
     """Form of trees and number of bins of tables, for the passive parties, which compute on all leaves."""
     form = (layout.inner, layout.bins)
     return Clear(form, units=("label", "features"), owner=UNNAMED, audience=audience)
@@ -39,12 +39,12 @@ def received_form(form: tuple[np.ndarray, np.ndarray]) -> Skeleton:
     return skeleton(*form)
 
 
-def own_form(layout: Layout) -> Skeleton:
+def own_form(layout: LeafLayout) -> Skeleton:
     """Skeleton of a layout, at the active party."""
     return skeleton(layout.inner, layout.bins)
 
 
-def forms_of(run: Run, layout: Layout) -> PerPlace[Skeleton]:
+def forms_of(run: Run, layout: LeafLayout) -> PerPlace[Skeleton]:
     """The form of what crosses, at every party."""
     active, names = active_of(run.parties), tuple(party.name for party in passive_of(run.parties))
     sent = run.broadcast(active, names, "form of trees and tables", local_form, layout, names)
@@ -62,7 +62,7 @@ def local_left(party: Party, splits: np.ndarray, thresholds: tuple[np.ndarray, .
     return left
 
 
-def local_own_left(active: Party, layout: Layout, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def local_own_left(active: Party, layout: LeafLayout, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Numbers (m,) of the active party's own splits, and which rows go left of each (m, n)."""
     splits, place = layout.of(active.columns), {column: k for k, column in enumerate(active.columns)}
     X = active.block["X"][rows][:, [place[column] for column in splits[:, 1].tolist()]]

@@ -20,8 +20,8 @@ from ....federation.parties import Party
 from ....federation.roles import parts_with_labels, unprotected_value
 from ....federation.run import PerPlace, Run, by_place, per_place
 from ....privacy.accounted_values import Clear
-from ..leaves import Layout, crosses
-from ..model import Column, Ensemble, Table, Tree
+from ..leaves import LeafLayout, crosses
+from ..model import Ensemble, StepFunction, Tree, TreeColumn
 from .common import active_of, passive_of
 from .encrypted_inference import encrypted_scores
 from .indicators import local_layout, local_left, local_own_left, local_splits, own_form, scored_rows
@@ -45,7 +45,7 @@ def local_indicators(
 
 
 def local_chosen(
-    active: Party, layout: Layout, splits: list[np.ndarray], indicators: tuple[np.ndarray, ...], rows: np.ndarray
+    active: Party, layout: LeafLayout, splits: list[np.ndarray], indicators: tuple[np.ndarray, ...], rows: np.ndarray
 ) -> list[np.ndarray]:
     """Return what each tree and table that crosses adds to the score of each row (n_test,)."""
     form, parts = own_form(layout), []
@@ -62,7 +62,7 @@ def local_chosen(
 
 
 def local_scores(
-    active: Party, ensemble: Ensemble, columns: tuple[Column, ...], joint: list[np.ndarray], rows: np.ndarray
+    active: Party, ensemble: Ensemble, columns: tuple[TreeColumn, ...], joint: list[np.ndarray], rows: np.ndarray
 ) -> np.ndarray:
     """(n_test,) scores: what each tree and table adds, in their order, of those that cross from ``joint``.
 
@@ -72,11 +72,11 @@ def local_scores(
     X[:, active.columns] = active.block["X"][rows]
     others, terms = set(range(len(columns))) - set(active.columns), iter(joint)
     total = np.full(len(rows), ensemble.base)
-    parts: list[Tree | Table] = [*ensemble.trees, *ensemble.tables]
+    parts: list[Tree | StepFunction] = [*ensemble.trees, *ensemble.tables]
     for part in parts:
         if crosses(part, others):
             total += next(terms, 0.0)
-        elif isinstance(part, Table):
+        elif isinstance(part, StepFunction):
             total += part.at(X)
         else:
             total += ensemble.weight * part.value[part.leaves_of(X)]
@@ -85,7 +85,7 @@ def local_scores(
 
 def shown_scores(
     run: Run,
-    layout: Layout,
+    layout: LeafLayout,
     splits: PerPlace[np.ndarray],
     thresholds: PerPlace[tuple[np.ndarray, ...]],
     rows: np.ndarray,

@@ -21,10 +21,10 @@ from ....federation.parties import Party
 from ....federation.run import PerPlace, Run, per_place
 from ..codes import CodedColumns
 from ..ensemble import base_of, begin
-from ..model import ColumnGroups, Estimate, TreeSpec
+from ..model import ColumnGroups, TreeEstimate, TreeSpec
 from ..options import ScatteringOptions
 from ..scattering.active import (
-    Training,
+    TreeTraining,
     local_chosen,
     local_drawn,
     local_draws,
@@ -46,7 +46,7 @@ from ..scattering.passive import (
     local_work,
     local_worked,
 )
-from ..scattering.plan import Plan, plan_of
+from ..scattering.plan import ScatteringPlan, plan_of
 from ..scattering.report import Work, to_estimate
 from .common import active_of, columns_of, draws_of, local_codes, passive_of
 from .inference import score_held_out
@@ -60,11 +60,11 @@ FREE_KEY = "drawn for this run, without data"
 
 def local_training(
     active: Party, train: np.ndarray, groups: ColumnGroups, spec: TreeSpec[ScatteringOptions], rng_for: Callable
-) -> Training:
+) -> TreeTraining:
     """No tree yet."""
     y, options = active.block["y"][train], spec.options
     base = base_of(y, options, spec.public.criterion, bounds=spec.public.response_bounds)
-    return Training(
+    return TreeTraining(
         local_codes(active, train, options), draws_of(groups, len(y), options, rng_for), begin(len(y), base)
     )
 
@@ -96,7 +96,7 @@ def keys_of(run: Run, active: Party, passive: Sequence[Party]) -> Keys:
 
 
 def one_tree(
-    run: Run, number: int, training: Training, state: State, plan: Plan, keys: Keys
+    run: Run, number: int, training: TreeTraining, state: State, plan: ScatteringPlan, keys: Keys
 ) -> tuple[Branches, PerPlace[Work]]:
     """Grow one tree.
 
@@ -129,7 +129,7 @@ def one_tree(
     return tree, work
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> TreeEstimate:
     """Keys, trees, inference as the options state."""
     spec, train, groups = run.spec, run.fold.train, columns_of(run.parties)
     active, passive = active_of(run.parties), passive_of(run.parties)
@@ -147,5 +147,5 @@ def fit(run: Run) -> Estimate:
     scores = score_held_out(run, ensemble, thresholds)
     draws, labels = run.at(active, local_draws, training), run.at(active, local_labels, train)
     all_codes, rows = run.each(run.parties, local_all_codes, train, spec), run.each(run.parties, local_rows, train)
-    estimate = run.at(active.name, Estimate, ensemble, float("inf"), scores)
+    estimate = run.at(active.name, TreeEstimate, ensemble, float("inf"), scores)
     return run.assemble(to_estimate, estimate, work, labels, draws, groups, plan, all_codes, rows, spec)

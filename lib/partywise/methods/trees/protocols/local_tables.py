@@ -33,7 +33,7 @@ from ..codes import public_bins
 from ..gradient_histograms import cut_count, fit_outputs
 from ..histograms.debias import debias_histograms
 from ..histograms.feature_sets import FeatureSets, feature_sets
-from ..model import ColumnGroups, Ensemble, Estimate, PublicFacts, TreeSpec
+from ..model import ColumnGroups, Ensemble, TreeEstimate, TreeFacts, TreeSpec
 from ..options import LocalTablesOptions
 from .common import active_of, columns_of, local_codes, local_own_ensemble, local_residual_clip_share, passive_of
 from .inference import score_held_out
@@ -100,7 +100,7 @@ def local_numbers(
     return {"residual_clip_share": local_residual_clip_share(active, gradients, bound)}
 
 
-def local_scores(active: Party, train: np.ndarray, ensemble: Ensemble, facts: PublicFacts) -> np.ndarray:
+def local_scores(active: Party, train: np.ndarray, ensemble: Ensemble, facts: TreeFacts) -> np.ndarray:
     """Scores of the training records by the active party's own trees."""
     X = np.full((int(train.sum()), len(facts.columns)), np.nan)
     X[:, active.columns] = active.block["X"][train]
@@ -154,7 +154,7 @@ def active_estimate(
     scores: np.ndarray | None,
     plan: FeatureSets,
     epsilon: float,
-) -> Estimate:
+) -> TreeEstimate:
     """The estimate: the target is what it claims."""
     ensemble, numbers = model
     costs = {
@@ -162,7 +162,7 @@ def active_estimate(
         "epsilon_per_index": plan.epsilon,
         "bytes_formula": int(plan.released_features.sum()) * plan.code_type.itemsize,
     }
-    return Estimate(ensemble, epsilon, scores, {**numbers, **costs, **clips})
+    return TreeEstimate(ensemble, epsilon, scores, {**numbers, **costs, **clips})
 
 
 def active_ensemble(model: tuple[Ensemble, dict[str, float]]) -> Ensemble:
@@ -170,7 +170,7 @@ def active_ensemble(model: tuple[Ensemble, dict[str, float]]) -> Ensemble:
     return model[0]
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> TreeEstimate:
     """Randomised codes to the active party, trees on its own columns, tables, inference as the options state."""
     active, passive, train, spec = active_of(run.parties), passive_of(run.parties), run.fold.train, run.spec
     groups, options = columns_of(passive), spec.options

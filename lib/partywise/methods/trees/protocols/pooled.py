@@ -15,8 +15,8 @@ from ....federation.run import Run
 from ....privacy.accounted_values import Clear
 from ..codes import dense_ranks, side_by_side
 from ..ensemble import grow_trees
-from ..model import ColumnGroups, Estimate, TreeSpec
-from ..options import PooledOptions
+from ..model import ColumnGroups, TreeEstimate, TreeSpec
+from ..options import TreePooledOptions
 from .common import active_of, columns_of, draws_of, local_codes, passive_of
 
 
@@ -30,9 +30,9 @@ def local_estimate(
     train: np.ndarray,
     features: Sequence[np.ndarray],
     groups: ColumnGroups,
-    spec: TreeSpec[PooledOptions],
+    spec: TreeSpec[TreePooledOptions],
     rng_for: Callable,
-) -> Estimate:
+) -> TreeEstimate:
     """Trees on all columns.
 
     features : of the passive parties, in order; groups : name and columns of every party
@@ -44,10 +44,10 @@ def local_estimate(
     draws = draws_of(groups, len(y), options, rng_for)
     facts = spec.public
     ensemble = grow_trees(data, y, options, facts.criterion, draws, outputs=facts.outputs, bounds=facts.response_bounds)
-    return Estimate(ensemble, float("inf"))
+    return TreeEstimate(ensemble, float("inf"))
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> TreeEstimate:
     """Columns in the clear."""
     active, train = active_of(run.parties), run.fold.train
     features = run.gather(passive_of(run.parties), active, "features", local_features, train)

@@ -18,7 +18,7 @@ from ....federation.parties import Participant, Party
 from ....federation.place_checks import LocatedValue, Report, estimate_at
 from ....federation.run import PlaceValues, Run
 from ....models.links import LOGIT
-from ..model import Ensemble, Estimate, PublicFacts, TreeSpec, check_ensemble
+from ..model import Ensemble, TreeEstimate, TreeFacts, TreeSpec, check_ensemble
 from ..options import TreeOptions
 from .common import active_of, passive_of
 from .inference import score_rows
@@ -28,7 +28,7 @@ PART = "part"
 
 
 @dataclass(frozen=True)
-class ModelPart:
+class TreeModelPart:
     """Part of a model that one party keeps.
 
     ensemble : at the active party, with the thresholds that it knows
@@ -56,7 +56,7 @@ def _are_cuts(array: np.ndarray) -> bool:
 
 
 @dataclass(frozen=True)
-class Scores:
+class TreeScores:
     """Scores of an inference, at the active party.
 
     scores : (n,), log odds where boosting learns classes; predictions : (n,) probabilities of label 1, or numbers
@@ -75,12 +75,12 @@ def refusal(options: TreeOptions) -> str:
     return "has inference: none; state how records are routed, 'he', 'ss' or 'plain'" if inference == "none" else ""
 
 
-def part_of(value: object, party: Participant, spec: TreeSpec[TreeOptions]) -> ModelPart | None:
+def part_of(value: object, party: Participant, spec: TreeSpec[TreeOptions]) -> TreeModelPart | None:
     """The part that a party has of what a fit returned there; None where it has none that scores."""
     place, columns = party.name, party.columns
     estimate = estimate_at(value, place)
-    if isinstance(estimate, Estimate):
-        return ModelPart(estimate.ensemble)
+    if isinstance(estimate, TreeEstimate):
+        return TreeModelPart(estimate.ensemble)
     # A fit on ranks reports the thresholds of their owners behind the estimate; those of tables are declared.
     for item in value.values[1:2] if isinstance(value, Report) else ():
         located = item.values.get(place) if isinstance(item, PlaceValues) else None
@@ -90,18 +90,18 @@ def part_of(value: object, party: Participant, spec: TreeSpec[TreeOptions]) -> M
             and len(thresholds) == len(columns)
             and all(isinstance(cuts, np.ndarray) for cuts in thresholds)
         ):
-            return ModelPart(thresholds=thresholds)
+            return TreeModelPart(thresholds=thresholds)
     edges = [spec.public.columns[column].edges for column in columns]
     if not hasattr(spec.options, "stumps") or None in edges:
         return None
-    return ModelPart(thresholds=tuple(np.asarray(cuts.value, dtype=float) for cuts in edges if cuts is not None))
+    return TreeModelPart(thresholds=tuple(np.asarray(cuts.value, dtype=float) for cuts in edges if cuts is not None))
 
 
-def made_up_part(party: Participant, public: PublicFacts) -> ModelPart:
+def made_up_part(party: Participant, public: TreeFacts) -> TreeModelPart:
     """Empty part: no tree, and a cut of each column."""
     if party.role == "active":
-        return ModelPart(Ensemble((), 0.0, 1.0))
-    return ModelPart(thresholds=tuple(np.zeros(1) for _ in party.columns))
+        return TreeModelPart(Ensemble((), 0.0, 1.0))
+    return TreeModelPart(thresholds=tuple(np.zeros(1) for _ in party.columns))
 
 
 def local_ensemble(active: Party) -> Ensemble:
@@ -115,25 +115,25 @@ def local_thresholds(passive: Party) -> tuple[np.ndarray, ...]:
     return local_part(passive).thresholds
 
 
-def local_part(party: Party) -> ModelPart:
+def local_part(party: Party) -> TreeModelPart:
     part: object = party.block[PART].item()
-    assert isinstance(part, ModelPart)
+    assert isinstance(part, TreeModelPart)
     return part
 
 
-def active_scores(scores: np.ndarray, spec: TreeSpec[TreeOptions]) -> Scores:
+def active_scores(scores: np.ndarray, spec: TreeSpec[TreeOptions]) -> TreeScores:
     """Scores, and what they predict."""
     if spec.options.algo == "rf" or spec.public.criterion != "CrossEntropyLoss":
-        return Scores(scores, scores)
-    return Scores(scores, LOGIT.mean(scores))
+        return TreeScores(scores, scores)
+    return TreeScores(scores, LOGIT.mean(scores))
 
 
-def to_scores(scores: Scores) -> Scores:
+def to_scores(scores: TreeScores) -> TreeScores:
     """Return the scores of the active party as the estimate."""
     return scores
 
 
-def fit(run: Run) -> Scores:
+def fit(run: Run) -> TreeScores:
     """Routing by the option ``inference``; the active party has the scores."""
     active, passive = active_of(run.parties), passive_of(run.parties)
     rows = np.arange(len(run.fold.of))

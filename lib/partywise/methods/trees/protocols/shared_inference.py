@@ -24,7 +24,7 @@ from ....federation.roles import parts_with_labels, unprotected_value
 from ....federation.run import PerPlace, Run
 from ....privacy.accounted_values import Clear
 from ....privacy.ledger.event import UNNAMED
-from ..leaves import Layout, Skeleton
+from ..leaves import LeafLayout, Skeleton
 from .common import active_of, passive_of
 from .indicators import forms_of, local_left, local_own_left, own_form
 
@@ -53,19 +53,19 @@ def local_indicator_words(
     return indicator_words(form, splits[:, 0], local_left(party, splits, thresholds, rows))
 
 
-def local_own_indicator_words(active: Party, form: Skeleton, layout: Layout, rows: np.ndarray) -> np.ndarray:
+def local_own_indicator_words(active: Party, form: Skeleton, layout: LeafLayout, rows: np.ndarray) -> np.ndarray:
     """Input of the active party."""
     return indicator_words(form, *local_own_left(active, layout, rows))
 
 
-def local_weight_words(active: Party, form: Skeleton, layout: Layout) -> np.ndarray:
+def local_weight_words(active: Party, form: Skeleton, layout: LeafLayout) -> np.ndarray:
     """(leaves,) weights of all leaves as words."""
     unit = form.unit(layout.weight)
     encode_words(np.array(form.largest(layout.weight) / unit), FRACTION_BITS)
     return encode_words(layout.weight / unit, FRACTION_BITS)
 
 
-def local_sizes(active: Party, layout: Layout, audience: tuple[str, ...]) -> Clear:
+def local_sizes(active: Party, layout: LeafLayout, audience: tuple[str, ...]) -> Clear:
     """Ends of the splits of each level, and the number of leaves: how many products are taken, for all parties."""
     form = own_form(layout)
     sizes = np.append(form.levels, form.leaves).astype(np.int32)
@@ -115,7 +115,7 @@ def local_opened_share(passive: Party, terms: np.ndarray, holder: str) -> Clear:
 
 
 def local_opened_scores(
-    active: Party, form: Skeleton, layout: Layout, terms: np.ndarray, others: Sequence[np.ndarray]
+    active: Party, form: Skeleton, layout: LeafLayout, terms: np.ndarray, others: Sequence[np.ndarray]
 ) -> list[np.ndarray]:
     """Open what all trees and tables that cross add to each score."""
     words = local_score_share(active, terms) + np.sum(others, axis=0, dtype=np.uint64)
@@ -139,7 +139,7 @@ def reached_ends(
 
 def shared_scores(
     run: Run,
-    layout: Layout,
+    layout: LeafLayout,
     splits: PerPlace[np.ndarray],
     thresholds: PerPlace[tuple[np.ndarray, ...]],
     rows: np.ndarray,

@@ -44,7 +44,7 @@ from ..gradient_histograms import fit_outputs
 from ..histograms.assemble import class_histograms, integers_of
 from ..histograms.plan import HistogramPlan, histogram_plan
 from ..histograms.slots import add_noise, drawn_masks, packed_sums, read, reveal, table_sums
-from ..model import ColumnGroups, Ensemble, Estimate, PublicFacts, TreeSpec
+from ..model import ColumnGroups, Ensemble, TreeEstimate, TreeFacts, TreeSpec
 from ..options import TablesOptions
 from .common import active_of, columns_of, local_codes, local_own_ensemble, local_residual_clip_share, passive_of
 from .inference import score_held_out
@@ -59,14 +59,14 @@ def local_boosted(active: Party, train: np.ndarray, spec: TreeSpec[TablesOptions
 
 
 def local_gradients(
-    active: Party, train: np.ndarray, ensemble: Ensemble, facts: PublicFacts, plan: HistogramPlan
+    active: Party, train: np.ndarray, ensemble: Ensemble, facts: TreeFacts, plan: HistogramPlan
 ) -> tuple[np.ndarray, np.ndarray]:
     """Gradients and hessians (outputs * n,) at the scores of the trees, class by class, as integers."""
     return integers_of(local_exact_gradients(active, train, ensemble, facts, plan), plan)
 
 
 def local_numbers(
-    active: Party, train: np.ndarray, ensemble: Ensemble, facts: PublicFacts, plan: HistogramPlan
+    active: Party, train: np.ndarray, ensemble: Ensemble, facts: TreeFacts, plan: HistogramPlan
 ) -> dict[str, float]:
     """Return the share of residuals that the public bound clips; nothing for classes, whose gradients are at most 1."""
     if facts.criterion == CLASSES:
@@ -76,7 +76,7 @@ def local_numbers(
 
 
 def local_exact_gradients(
-    active: Party, train: np.ndarray, ensemble: Ensemble, facts: PublicFacts, plan: HistogramPlan
+    active: Party, train: np.ndarray, ensemble: Ensemble, facts: TreeFacts, plan: HistogramPlan
 ) -> np.ndarray:
     """Gradients (outputs * n,) at the scores of the trees, class by class, in the unit of the plan."""
     X = np.full((int(train.sum()), len(facts.columns)), np.nan)
@@ -185,7 +185,7 @@ def local_cuts(passive: Party, plan: HistogramPlan) -> tuple[np.ndarray, ...]:
     return tuple(edges.value for edges in plan.share(passive.name).edges)
 
 
-def with_additions(estimate: Estimate, sums: Mapping[str, tuple[Cipher, int]]) -> Estimate:
+def with_additions(estimate: TreeEstimate, sums: Mapping[str, tuple[Cipher, int]]) -> TreeEstimate:
     """Add the number of the owners' additions to an estimate."""
     additions = sum(additions for _, additions in sums.values())
     return replace(estimate, numbers=estimate.numbers | {"additions": additions})
@@ -204,7 +204,7 @@ def active_estimate(
     plan: HistogramPlan,
     epsilon: float,
     options: TablesOptions,
-) -> Estimate:
+) -> TreeEstimate:
     """The estimate: the target is what it claims."""
     ensemble, numbers = model
     returned = plan.outputs * sum(sum(plan.ciphertexts(share)) for share in plan.shares)
@@ -214,7 +214,7 @@ def active_estimate(
         "decryptions": returned,
         "bytes_formula": (n * plan.outputs * len(plan.shares) + returned) * options.key_size // 4,
     }
-    return Estimate(ensemble, epsilon, scores, {**numbers, **costs, **clips})
+    return TreeEstimate(ensemble, epsilon, scores, {**numbers, **costs, **clips})
 
 
 def active_plan(spec: TreeSpec[TablesOptions], groups: ColumnGroups, n: int, epsilon: float) -> HistogramPlan:
@@ -222,7 +222,7 @@ def active_plan(spec: TreeSpec[TablesOptions], groups: ColumnGroups, n: int, eps
     return histogram_plan(spec, groups, n, epsilon)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> TreeEstimate:
     """Trees of the active party, one exchange of ciphertexts, tables, inference as the options state."""
     active, passive, train, spec = active_of(run.parties), passive_of(run.parties), run.fold.train, run.spec
     n, options = int(train.sum()), spec.options

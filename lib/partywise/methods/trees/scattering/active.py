@@ -24,13 +24,13 @@ from ..model import ColumnGroups, Ensemble, TreeSpec
 from ..options import ScatteringOptions
 from .branches import Branches, own_bins
 from .cells import by_column, integers_of, marks_of
-from .plan import STEP, Plan, gradient_unit
+from .plan import STEP, ScatteringPlan, gradient_unit
 
 LABELS = ("label", "features")
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
+class TreeTraining:
     """State of the active party between trees: its codes, the draws of every tree, trees and scores so far."""
 
     codes: CodedColumns
@@ -38,18 +38,18 @@ class Training:
     growing: Growing
 
 
-def local_draws(active: Party, training: Training) -> tuple[Draws, ...]:
+def local_draws(active: Party, training: TreeTraining) -> tuple[Draws, ...]:
     """Columns and rows of every tree, for what is reported of the run."""
     return training.draws
 
 
-def local_drawn(active: Party, training: Training, number: int) -> Public:
+def local_drawn(active: Party, training: TreeTraining, number: int) -> Public:
     """The columns of one tree."""
     return Public(np.array(training.draws[number][0], dtype=np.int64), because="drawn without data")
 
 
 def local_root(
-    active: Party, training: Training, train: np.ndarray, number: int, spec: TreeSpec[ScatteringOptions]
+    active: Party, training: TreeTraining, train: np.ndarray, number: int, spec: TreeSpec[ScatteringOptions]
 ) -> Branches:
     """A tree of no splits: gradients and hessians on the grid of the slots."""
     drawn, times = training.draws[number]
@@ -62,10 +62,10 @@ def local_root(
 
 def local_gradients(
     active: Party,
-    training: Training,
+    training: TreeTraining,
     branches: Branches,
     key: PrivateKey | None,
-    plan: Plan,
+    plan: ScatteringPlan,
     place: tuple[int, int],
     hidden: bool,
     rng_for: Callable,
@@ -85,7 +85,7 @@ def local_gradients(
     return paillier.encrypt(key, pairs, rng, key_holder=active.name, made_of=parts_of((active,)))
 
 
-def local_nodes(active: Party, branches: Branches, plan: Plan, audience: tuple[str, ...]) -> Clear:
+def local_nodes(active: Party, branches: Branches, plan: ScatteringPlan, audience: tuple[str, ...]) -> Clear:
     """Node of each row among those that are summed; of no rows where there is none."""
     nodes = branches.node_positions[: len(branches.node_positions) if len(branches.level.summed_nodes) else 0]
     return Clear(marks_of(nodes, plan.node_bytes), units=LABELS, owner=UNNAMED, audience=audience)
@@ -97,7 +97,7 @@ def local_chosen(
     answers: Sequence[Any],
     groups: ColumnGroups,
     key: PrivateKey | None,
-    plan: Plan,
+    plan: ScatteringPlan,
     options: ScatteringOptions,
 ) -> tuple[Branches, Splits]:
     """Best splits, from the answers of the passive parties in order."""
@@ -138,8 +138,8 @@ def local_parted(
 
 
 def local_grown(
-    active: Party, training: Training, branches: Branches, plan: Plan, spec: TreeSpec[ScatteringOptions]
-) -> Training:
+    active: Party, training: TreeTraining, branches: Branches, plan: ScatteringPlan, spec: TreeSpec[ScatteringOptions]
+) -> TreeTraining:
     """One tree more; cuts of passive columns are codes whose raw values the active party does not know."""
     known = dict(zip(active.columns, training.codes.thresholds, strict=True))
     unknown = {column: np.full(size - 1, np.nan) for column, size in plan.sizes.items()}
@@ -149,7 +149,7 @@ def local_grown(
     return replace(training, growing=growing)
 
 
-def local_ensemble(active: Party, training: Training, options: ScatteringOptions) -> Ensemble:
+def local_ensemble(active: Party, training: TreeTraining, options: ScatteringOptions) -> Ensemble:
     """All trees; thresholds of own columns only."""
     return ensemble_of(training.growing.trees, options, training.growing.base)
 

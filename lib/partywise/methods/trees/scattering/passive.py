@@ -19,12 +19,12 @@ from ..codes import CodedColumns
 from ..model import TreeSpec
 from ..options import ScatteringOptions
 from .cells import group_rows, guessed_labels, nodes_of, open_sums
-from .plan import Plan, passive_bins
+from .plan import ScatteringPlan, passive_bins
 from .report import Work
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class LevelSums:
     """Sums of a level at a passive party: the answer, and how many additions it took."""
 
     answer: Clear
@@ -49,11 +49,11 @@ def local_sums(
     marks: np.ndarray | None,
     drawn: Sequence[int],
     key: PublicKey | None,
-    plan: Plan,
+    plan: ScatteringPlan,
     place: tuple[int, int],
     holder: str,
     rng_for: Callable,
-) -> Sums:
+) -> LevelSums:
     """Sums over nodes and bins of a passive party's columns, packed and re-randomised.
 
     marks : node of every row; None where each node comes with gradients of its own
@@ -69,14 +69,14 @@ def local_sums(
     cells, counts = group_rows(codes, drawn_places, node, nodes)
     parts = parts_with_labels(passive, holder)
     if key is None:
-        return Sums(unprotected_value(open_sums(gradients, cells, counts), parts), 0)
+        return LevelSums(unprotected_value(open_sums(gradients, cells, counts), parts), 0)
     sums = paillier.sums(key, gradients, cells, counts)
     packed = paillier.pack(key, sums, plan.per, 2 * plan.bits)
     rng = rng_for("encryption", passive.name, "sums", *place)
-    return Sums(unprotected_value(paillier.rerandomise(key, packed, rng), parts), paillier.additions(cells))
+    return LevelSums(unprotected_value(paillier.rerandomise(key, packed, rng), parts), paillier.additions(cells))
 
 
-def local_answer(passive: Party, sums: Sums) -> Clear:
+def local_answer(passive: Party, sums: LevelSums) -> Clear:
     """Part of the sums that leaves the party."""
     return sums.answer
 
@@ -97,7 +97,7 @@ def local_work(passive: Party) -> Work:
     return Work()
 
 
-def local_worked(passive: Party, before: Work, sums: Sums, gradients: Any, options: ScatteringOptions) -> Work:
+def local_worked(passive: Party, before: Work, sums: LevelSums, gradients: Any, options: ScatteringOptions) -> Work:
     """Additions so far, and what the first gradients showed."""
     guess = guessed_labels(gradients, options.algo == "rf") if before.guess is None else before.guess
     return Work(before.additions + sums.additions, guess)

@@ -11,7 +11,7 @@ import numpy as np
 from ....federation.exchanges.homomorphic import slots
 from ..codes import CodedColumns, public_bins, quantile_bins
 from ..leaves import unit_of
-from ..model import LEAF, Column, Ensemble, PublicFacts, Tree
+from ..model import LEAF, Ensemble, Tree, TreeColumn, TreeFacts
 from ..options import LARGEST_SUM, ScatteringOptions
 
 # Grid of gradients and hessians.
@@ -19,7 +19,7 @@ STEP = 2.0**-slots.FRACTION_BITS
 
 
 @dataclass(frozen=True)
-class Plan:
+class ScatteringPlan:
     """Public facts of a fit: from options, the number of rows and declared facts.
 
     n : rows that train
@@ -52,7 +52,9 @@ class Plan:
         return sum(self.sizes[column] for column in columns)
 
 
-def plan_of(options: ScatteringOptions, public: PublicFacts, n_train: int, passive_columns: Sequence[int]) -> Plan:
+def plan_of(
+    options: ScatteringOptions, public: TreeFacts, n_train: int, passive_columns: Sequence[int]
+) -> ScatteringPlan:
     """Make the plan, which everyone knows before anything crosses."""
     regression = public.criterion == "RegressionMSELoss"
     rows = max(n_train, options.batch_size or 0)
@@ -66,23 +68,23 @@ def plan_of(options: ScatteringOptions, public: PublicFacts, n_train: int, passi
             "or units in which residual_bound is smaller."
         )
     if options.cipher == "identity":
-        return Plan(n_train, bound, 0, 0, 0, sizes, node_bytes, unit)
+        return ScatteringPlan(n_train, bound, 0, 0, 0, sizes, node_bytes, unit)
     if math.isinf(bound):
         raise ValueError("residual_bound is None: the slots of a cipher need one in regression; give a public one.")
     bits = slots.slot_bits(rows, bound / unit)
     slots.require_room(bits, rows, max(bound, 1.0), "gradients or hessians")
     per = slots.per_cipher(options.key_size - 2, 2 * bits)
-    return Plan(n_train, bound, bits, per, options.key_size // 4, sizes, node_bytes, unit)
+    return ScatteringPlan(n_train, bound, bits, per, options.key_size // 4, sizes, node_bytes, unit)
 
 
-def gradient_unit(options: ScatteringOptions, public: PublicFacts) -> float:
+def gradient_unit(options: ScatteringOptions, public: TreeFacts) -> float:
     """Return the power of 2 in which gradients are whole steps of the grid: 1, or at least a smaller bound."""
     if public.criterion != "RegressionMSELoss" or not options.residual_bound:
         return 1.0
     return unit_of(options.residual_bound)
 
 
-def passive_bins(X: np.ndarray, facts: Sequence[Column], options: ScatteringOptions) -> CodedColumns:
+def passive_bins(X: np.ndarray, facts: Sequence[TreeColumn], options: ScatteringOptions) -> CodedColumns:
     """Codes of a passive party's training rows (n, d_k); each column has as many as everyone knows, empty ones too."""
     if options.edges == "public":
         return public_bins(X, [_edges(column, options) for column in facts])
@@ -98,7 +100,7 @@ def wire(
     ensemble: Ensemble,
     draws: Sequence[Sequence[int]],
     groups: Sequence[Sequence[int]],
-    plan: Plan,
+    plan: ScatteringPlan,
     options: ScatteringOptions,
 ) -> dict[str, float | int | bool | str | None]:
     """Encryptions, decryptions and bytes of a fit (section 9 of the specification), from the trees that it grew.
@@ -131,11 +133,11 @@ def _summed_nodes(tree: Tree, depth: int) -> list[int]:
     return counts
 
 
-def _size(column: Column, options: ScatteringOptions) -> int:
+def _size(column: TreeColumn, options: ScatteringOptions) -> int:
     return len(_edges(column, options)) + 1 if options.edges == "public" else int(options.n_bins or 0)
 
 
-def _edges(column: Column, options: ScatteringOptions) -> np.ndarray:
+def _edges(column: TreeColumn, options: ScatteringOptions) -> np.ndarray:
     """Cuts that everyone knows: the declared ones, or equal parts of declared bounds."""
     if options.n_bins is None:
         return np.asarray(_declaration(column, "edges"), dtype=float)
@@ -143,7 +145,7 @@ def _edges(column: Column, options: ScatteringOptions) -> np.ndarray:
     return np.linspace(low, high, options.n_bins + 1)[1:-1]
 
 
-def _declaration(column: Column, what: str) -> Sequence[float]:
+def _declaration(column: TreeColumn, what: str) -> Sequence[float]:
     declared = getattr(column, what)
     if declared is None:
         raise ValueError(f"{what} of column {column.name!r} are not declared: declare them, or use edges 'quantile'.")

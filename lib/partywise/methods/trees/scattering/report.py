@@ -10,9 +10,9 @@ import numpy as np
 from ..codes import CodedColumns, side_by_side
 from ..ensemble import Draws, with_thresholds
 from ..gathering.routing import pooled_difference, rows_rerouted
-from ..model import ColumnGroups, Estimate, TreeSpec
+from ..model import ColumnGroups, TreeEstimate, TreeSpec
 from ..options import ScatteringOptions
-from .plan import STEP, Plan, wire
+from .plan import STEP, ScatteringPlan, wire
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,16 +24,16 @@ class Work:
 
 
 def to_estimate(
-    estimate: Estimate,
+    estimate: TreeEstimate,
     work: Mapping[str, Work],
     labels: np.ndarray,
     draws: Sequence[Draws],
     groups: ColumnGroups,
-    plan: Plan,
+    plan: ScatteringPlan,
     codes: Mapping[str, CodedColumns],
     rows: Mapping[str, np.ndarray],
     spec: TreeSpec[ScatteringOptions],
-) -> Estimate:
+) -> TreeEstimate:
     """The estimate, as only an evaluator sees it; no guarantee is claimed.
 
     codes, rows : of the training records, by party; labels : of the training records

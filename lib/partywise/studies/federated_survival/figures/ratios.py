@@ -12,7 +12,7 @@ from ....experiment.plotting.layout import Panels
 from ....experiment.plotting.select import plan_behind
 from ....experiment.plotting.series import example_fit, example_fits_of
 from ....experiment.plotting.style import BLACK, look
-from ..own_settings import OwnSettings
+from ..own_settings import OwnSurvivalSettings
 from ..tables import TABLES, Covariate
 from .curves import targets_of
 
@@ -52,7 +52,7 @@ def units_of(settings: object, count: int) -> tuple[list[str], np.ndarray]:
     A covariate is scaled by half its public range, which is its unit here. A category is -1 or 1 where it is scaled, so
     that a level against the reference is twice its coefficient.
     """
-    if isinstance(settings, OwnSettings):
+    if isinstance(settings, OwnSurvivalSettings):
         return _own_units(settings)
     dataset = getattr(settings, "dataset", None)
     if not dataset:
@@ -70,7 +70,7 @@ def _unit(covariate: Covariate) -> str:
     return f"{covariate.half_width:g} {scale}".rstrip()
 
 
-def _own_units(settings: OwnSettings) -> tuple[list[str], np.ndarray]:
+def _own_units(settings: OwnSurvivalSettings) -> tuple[list[str], np.ndarray]:
     names, factors = list[str](), list[float]()
     for column in settings.columns:
         if column.levels is not None:

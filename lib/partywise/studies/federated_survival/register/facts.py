@@ -19,14 +19,14 @@ from ....methods.survival.published.hazard_tree import LAST_EVENT, share_sd
 from ....methods.survival.published.histograms import alone, histograms, tables_of
 from ....methods.survival.published.noised_times import add_noise, table_at
 from ....methods.survival.published.propensity import (
-    Training,
+    PropensityTraining,
     draw_table,
     noise_multiplier,
     normal_noise,
     train,
     with_intercept,
 )
-from ....methods.survival.records import Records, scale
+from ....methods.survival.records import SurvivalRecords, scale
 from ....privacy.accountants.exact import Exact
 from ....privacy.accounting.calibration import gaussian_epsilon
 from ....privacy.accounting.compose import cost
@@ -48,7 +48,7 @@ def accuracy(epsilon: float, delta: float) -> float:
 
 def _accuracy(table: int, epsilon: float, delta: float) -> float:
     X, y = draw_table(stream(ROOT_SEED, "fedeca", table, "table"))
-    plan, blocks = Training(), [(X[k::CLIENTS], y[k::CLIENTS]) for k in range(CLIENTS)]
+    plan, blocks = PropensityTraining(), [(X[k::CLIENTS], y[k::CLIENTS]) for k in range(CLIENTS)]
     sd = plan.clip * _multiplier(100, epsilon, delta)
     rngs = [
         (
@@ -62,12 +62,12 @@ def _accuracy(table: int, epsilon: float, delta: float) -> float:
 
 @lru_cache(maxsize=64)
 def _multiplier(n: int, epsilon: float, delta: float) -> float:
-    return noise_multiplier(Training(), n, inf if epsilon == 0 else epsilon, delta)
+    return noise_multiplier(PropensityTraining(), n, inf if epsilon == 0 else epsilon, delta)
 
 
 def kept_epsilon(epsilon: float, delta: float, n: int = 100) -> float:
     """Epsilon of the steps that a client of n records makes with fresh noise, for a record added or removed."""
-    plan = Training()
+    plan = PropensityTraining()
     steps = plan.rounds * plan.steps_of_round(n, "published")
     return Exact(steps * cost(mu=1 / _multiplier(n, epsilon, delta), rate=plan.sampled_rate(n))).epsilon(delta)
 
@@ -82,7 +82,7 @@ def tie_error(days: float, quantity: str) -> float:
     drawn = weibull.draw(1000, stream(ROOT_SEED, "ties"))
     z = scale(drawn.covariates, weibull.centre, weibull.half_width, sqrt(6))
     times = np.ceil(drawn.times * 365 / days) if days else drawn.times
-    fits = [cox(Records(times, drawn.events, z), ties) for ties in ("breslow", "efron")]
+    fits = [cox(SurvivalRecords(times, drawn.events, z), ties) for ties in ("breslow", "efron")]
     first, second = (_printed(fit, quantity) for fit in fits)
     return float(np.abs(first / second - 1).max())
 
@@ -111,9 +111,9 @@ def last_event(cutoff: float) -> float:
 
 
 @lru_cache(maxsize=1)
-def _veteran() -> Records:
+def _veteran() -> SurvivalRecords:
     times, events, _, _ = read_table("veteran", Path("resources"))
-    return Records(times, events.astype(bool))
+    return SurvivalRecords(times, events.astype(bool))
 
 
 def patient(row: int, what: str) -> float:
@@ -134,7 +134,7 @@ def weekly_error(against: str) -> float:
     """Largest difference of the federated weekly curve, at ends of weeks, to the pooled ``weekly`` or ``daily`` one."""
     records, (table,) = _veteran(), tables_of(_weekly().sum(axis=0)[None], WEEK)
     ends = WEEK * np.arange(1, int(np.ceil(records.times.max() / WEEK)) + 1)
-    pooled = Records(np.ceil(records.times / WEEK) * WEEK, records.events) if against == "weekly" else records
+    pooled = SurvivalRecords(np.ceil(records.times / WEEK) * WEEK, records.events) if against == "weekly" else records
     curve = kaplan_meier(events_of(pooled))
     return float(np.abs(kaplan_meier(table).at(ends) - curve.at(ends)).max())
 
@@ -182,7 +182,7 @@ def summed_share() -> float:
     """Share of records that are differences of one client's sums: 3 clients, 3,000 records, times without ties."""
     weibull = Weibull(coefficients=STRONG)
     drawn = weibull.draw(3000, stream(ROOT_SEED, "sums"))
-    records = Records(drawn.times, drawn.events, drawn.covariates).until(weibull.horizon)
+    records = SurvivalRecords(drawn.times, drawn.events, drawn.covariates).until(weibull.horizon)
     times, read = event_times(records), 0
     for rows in np.array_split(np.arange(3000), CLIENTS):
         sums = risk_sums(records.take(rows), times, np.zeros(6))

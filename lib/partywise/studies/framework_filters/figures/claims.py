@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from ....experiment.plotting.select import having, title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of, series
 from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, RED, Marks, empty, heading, legend_of_signs, panels
-from ..claims import Line, all_lines
+from ..claims import ClaimLine, all_lines
 from ..judgements import Judgement, Status
 
 # Outcomes, by colour and in words.
@@ -115,7 +115,7 @@ def _certified(cube: xr.Dataset) -> dict[str, tuple[float, float, str]]:
     return rows
 
 
-def _line_shares(cube: xr.Dataset, line: Line) -> str:
+def _line_shares(cube: xr.Dataset, line: ClaimLine) -> str:
     """Shares of the method of the experiment that is this line."""
     if not line.options:
         return ""

@@ -17,7 +17,7 @@ from ....privacy.accountants.renyi import RDP
 from ....privacy.accounting.calibration import gdp_mu
 from ....privacy.accounting.compose import cost
 from ..attacks import jobs_to_one
-from ..claims import CLAIMS, Line
+from ..claims import CLAIMS, ClaimLine
 from ..judgements import judge
 
 ROOT_SEED = 20240601
@@ -31,7 +31,7 @@ def epsilon_held(
 ) -> float:
     """Epsilon that holds of a claim of the audit where this one is said, by replacement or by ``zero_out``."""
     (layer_claim,) = (entry for entry in CLAIMS if entry.name == claim)
-    judgement = judge(layer_claim, Line(settings, epsilon), delta)
+    judgement = judge(layer_claim, ClaimLine(settings, epsilon), delta)
     return judgement.zero_out if relation == "zero_out" else judgement.epsilon
 
 

@@ -30,7 +30,7 @@ ROOM = 1 - (COLUMNS[-1] + 6) / (72 * WIDTH)
 
 
 @dataclass(frozen=True)
-class Line:
+class MechanismRow:
     """One mechanism: numbers are nan where the cube holds none.
 
     delta : of the claim, and of all bounds beside it
@@ -116,7 +116,7 @@ def worst_claims(cube: xr.Dataset) -> Figure:
         for line in published_lines(cube)
         if line.refuted and line.epsilon_claimed > 0 and line.epsilon_audited < np.inf
     ]
-    worst: dict[str, Line] = {}
+    worst: dict[str, MechanismRow] = {}
     for line in sorted(finite, key=lambda line: line.epsilon_audited / line.epsilon_claimed, reverse=True):
         worst.setdefault(line.label.partition(" - ")[0], line)
     lines = list(worst.values())[:WORST]
@@ -135,7 +135,7 @@ def worst_claims(cube: xr.Dataset) -> Figure:
     return figure
 
 
-def published_lines(cube: xr.Dataset) -> list[Line]:
+def published_lines(cube: xr.Dataset) -> list[MechanismRow]:
     """One line for each case, party count and epsilon of the published mechanisms; the descriptive attack has none."""
     corrected = having(cube, "method", variant="corrected")
     published = [method for method in map(str, cube["method_label"].values) if method not in corrected]
@@ -158,7 +158,7 @@ def published_lines(cube: xr.Dataset) -> list[Line]:
 
 def _line(
     here: xr.Dataset, forms: tuple[str, str], parties: int, epsilon: float, slots: list[tuple[int, float]]
-) -> Line | None:
+) -> MechanismRow | None:
     """One line; ``forms`` are the published and the corrected method."""
     cell: dict[str, str | float] = {"method_label": forms[0], "parties": parties, "epsilon": epsilon}
     if np.isfinite(_number(here, "tracing_auc", cell)):
@@ -166,7 +166,7 @@ def _line(
     mended = cell | {"method_label": forms[1]}
     audited = np.fmax(_number(here, "audited_lower", cell), _number(here, "epsilon_mu_lower", cell))
     certified, claimed = _number(here, "certified_for_claim", cell), _number(here, "epsilon_claimed", cell)
-    return Line(
+    return MechanismRow(
         document=_word(here, "source_document", cell),
         label=_label(here, cell, slots),
         epsilon_claimed=claimed,
@@ -213,7 +213,7 @@ def position(value: float) -> float:
     return FREE if value <= 0 else float(np.clip(np.log10(value), LOW, HIGH))
 
 
-def draw_line(ax: Axes, y: float, line: Line) -> None:
+def draw_line(ax: Axes, y: float, line: MechanismRow) -> None:
     """Bracket to the audited bound, open mark at the claim, filled mark at the certificate, diamond at the repair."""
     color = line.color
     if line.epsilon_audited > 0:
@@ -289,7 +289,7 @@ def _shares(published: float, corrected: float) -> str:
     return f"{published:.0%}" + ("" if np.isnan(corrected) else f" → {corrected:.0%}")
 
 
-def _axis(ax: Axes, ticks: list[tuple[float, Line]], last: float) -> None:
+def _axis(ax: Axes, ticks: list[tuple[float, MechanismRow]], last: float) -> None:
     ax.set_yticks([place for place, _ in ticks], [line.label for _, line in ticks])
     ax.tick_params(axis="y", length=0)
     powers = list(range(int(np.ceil(LOW)), int(HIGH) + 1))

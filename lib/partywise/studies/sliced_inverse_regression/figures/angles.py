@@ -13,10 +13,10 @@ from ....experiment.plotting.select import having, plan_behind
 from ....experiment.plotting.series import methods_of
 from ....experiment.plotting.style import look
 from ....privacy.rounding import upward
-from ..settings import SimulatedSettings
+from ..settings import SimulatedSlicingSettings
 
 
-def simulated_settings(cube: xr.Dataset) -> dict[str, SimulatedSettings]:
+def simulated_settings(cube: xr.Dataset) -> dict[str, SimulatedSlicingSettings]:
     """Settings in force of the simulated cases."""
     cases = plan_behind(cube).cases
     return {case: cases[case].settings for case in having(cube, "case", source="simulated")}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from ..settings import SimulatedSettings
+from ..settings import SimulatedSlicingSettings
 from .angles import simulated_settings
 
 # The source averages 400 replicates; its bracket is of the size of their standard deviation.
@@ -32,7 +32,7 @@ VERDICTS = ("agrees", "within 12 %", "saturated", "not reproduced")
 
 
 @dataclass(frozen=True)
-class Entry:
+class TableMark:
     """One cell of a table.
 
     mean, se, replicates : ours; paper, bracket : as printed, NaN where the source prints nothing
@@ -90,12 +90,12 @@ class Entry:
         return VERDICTS[3]
 
 
-def table_cases(cube: xr.Dataset, high: bool) -> list[tuple[str, SimulatedSettings]]:
+def table_cases(cube: xr.Dataset, high: bool) -> list[tuple[str, SimulatedSlicingSettings]]:
     """Cases that stand for a row of Tables 1 and 2, or of Tables 3 and 4 (``high``), with their settings."""
     return [(c, s) for c, s in simulated_settings(cube).items() if s.row is not None and s.screened == high]
 
 
-def entries(cube: xr.Dataset, epsilon: float, high: bool) -> list[Entry]:
+def entries(cube: xr.Dataset, epsilon: float, high: bool) -> list[TableMark]:
     """All cells of a table at one epsilon: every method and number of clients of its cases."""
     if epsilon not in cube["epsilon"].values or "loss" not in cube:
         return []
@@ -115,17 +115,17 @@ def entries(cube: xr.Dataset, epsilon: float, high: bool) -> list[Entry]:
 def _entry(
     cell: Mapping[str, np.ndarray],
     case: str,
-    settings: SimulatedSettings,
+    settings: SimulatedSlicingSettings,
     method: str,
     clients: int,
     losses: np.ndarray,
-) -> Entry:
+) -> TableMark:
     def first(name: str) -> float:
         values = cell.get(name, np.array([np.nan]))
         values = values[~np.isnan(values)]
         return float(values[0]) if len(values) else np.nan
 
-    return Entry(
+    return TableMark(
         case=case,
         model=settings.model,
         row=settings.row or 0,
@@ -143,12 +143,12 @@ def _entry(
     )
 
 
-def counts(cells: Iterable[Entry]) -> dict[str, int]:
+def counts(cells: Iterable[TableMark]) -> dict[str, int]:
     """Number of cells of each verdict."""
     number = Counter(entry.verdict for entry in cells)
     return {verdict: number[verdict] for verdict in VERDICTS}
 
 
-def source_methods(cells: Iterable[Entry]) -> list[str]:
+def source_methods(cells: Iterable[TableMark]) -> list[str]:
     """Methods that stand for a column of the source, in the order of the cube."""
     return list(dict.fromkeys(entry.method for entry in cells if np.isfinite(entry.paper)))

@@ -15,10 +15,10 @@ from ....experiment.plotting.series import methods_of
 from ....experiment.plotting.style import BLACK, GREEN, GREY, ORANGE, RED, SKY, empty, legend_below, look, panels
 from ....methods.inverse_regression.published import fitted_sigma, prop2_sigma, vgm_floor
 from ....privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_epsilon
-from ..settings import SimulatedSettings
+from ..settings import SimulatedSlicingSettings
 from .angles import simulated_settings
 
-Formula = Callable[[SimulatedSettings, float], float]
+Formula = Callable[[SimulatedSlicingSettings, float], float]
 
 # Noise sd of an entry of the slice means, from public numbers: n, p, R, epsilon, delta.
 FORMULAS: dict[str, tuple[str, str, Formula]] = {
@@ -82,25 +82,25 @@ def noise_levels(cube: xr.Dataset) -> Figure:
     return figure
 
 
-def mean_sensitivity(settings: SimulatedSettings) -> float:
+def mean_sensitivity(settings: SimulatedSlicingSettings) -> float:
     """l2 sensitivity of slice means with public slices, 2 R sqrt(p) / n."""
     return 2 * settings.radius * sqrt(settings.p) / settings.n
 
 
-def exact(settings: SimulatedSettings, epsilon: float, delta: float) -> float:
+def exact(settings: SimulatedSlicingSettings, epsilon: float, delta: float) -> float:
     """Least Gaussian sd for slice means with public slices."""
     return float(analytic_gaussian_sigma(epsilon, delta, mean_sensitivity(settings)))
 
 
-def _cost(settings: SimulatedSettings, sd: float) -> float:
+def _cost(settings: SimulatedSlicingSettings, sd: float) -> float:
     return float(gaussian_epsilon(mean_sensitivity(settings) / sd, settings.delta))
 
 
-def _cases(cube: xr.Dataset) -> dict[int, tuple[str, SimulatedSettings]]:
+def _cases(cube: xr.Dataset) -> dict[int, tuple[str, SimulatedSlicingSettings]]:
     """One case for each n among those that differ in nothing else the noise depends on."""
     if EPSILON not in cube["epsilon"].values:
         return {}
-    cases: dict[int, tuple[str, SimulatedSettings]] = {}
+    cases: dict[int, tuple[str, SimulatedSlicingSettings]] = {}
     alike = None
     for name, settings in simulated_settings(cube).items():
         key = (settings.p, settings.radius, settings.delta_power)

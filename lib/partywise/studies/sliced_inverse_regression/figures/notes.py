@@ -10,7 +10,7 @@ import xarray as xr
 from ....experiment.plotting.select import plan_behind
 from ....experiment.plotting.style import look
 from ....methods.inverse_regression.options import FITTED_FACTOR
-from .marks import AGREES, FEWEST, NEAR, PRINTED_REPLICATES, Entry, counts, source_methods
+from .marks import AGREES, FEWEST, NEAR, PRINTED_REPLICATES, TableMark, counts, source_methods
 
 RULE = (
     f"Verdict: agrees where |z| is at most {AGREES:g}, z being the difference over its standard error; within "
@@ -22,7 +22,7 @@ RULE = (
 )
 
 
-def remarks(cube: xr.Dataset, cells: Sequence[Entry], high: bool) -> list[str]:
+def remarks(cube: xr.Dataset, cells: Sequence[TableMark], high: bool) -> list[str]:
     """Lines under a table."""
     lines = [RULE]
     for method in source_methods(cells):
@@ -45,7 +45,7 @@ def remarks(cube: xr.Dataset, cells: Sequence[Entry], high: bool) -> list[str]:
     return lines
 
 
-def screening_notes(cube: xr.Dataset, cells: Sequence[Entry]) -> list[str]:
+def screening_notes(cube: xr.Dataset, cells: Sequence[TableMark]) -> list[str]:
     """Return what screening with a proof keeps, at most clients; nothing for tables without screening."""
     if "support_kept" not in cube:
         return []
@@ -59,7 +59,7 @@ def screening_notes(cube: xr.Dataset, cells: Sequence[Entry]) -> list[str]:
     return [f"Share of the true support that screening keeps at K = {most}: {', '.join(shares)}."] if shares else []
 
 
-def _parts(cells: Sequence[Entry], high: bool) -> list[tuple[str, list[Entry]]]:
+def _parts(cells: Sequence[TableMark], high: bool) -> list[tuple[str, list[TableMark]]]:
     """The row that has two readings is counted once in each."""
     readings = {(e.model, e.row) for e in cells if e.n != e.row and not high}
     if not readings:
@@ -71,7 +71,7 @@ def _parts(cells: Sequence[Entry], high: bool) -> list[tuple[str, list[Entry]]]:
     return [(", rows as printed", plain), (f", {words}", other)]
 
 
-def fitted_options(cube: xr.Dataset, cells: Sequence[Entry], high: bool) -> str:
+def fitted_options(cube: xr.Dataset, cells: Sequence[TableMark], high: bool) -> str:
     """The options in force that were fitted to the tables."""
     parts = []
     for method in source_methods(cells):

@@ -13,7 +13,7 @@ from ....experiment.plotting.lines import Lines
 from ....experiment.plotting.select import having, plan_behind
 from ....experiment.plotting.series import example_fit, example_fits_of, methods_of, series
 from ....experiment.plotting.style import empty, heading, legend_below, look, panels
-from ..own_settings import OwnSettings
+from ..own_settings import OwnSlicingSettings
 from .projections import INKS, SIGNS
 
 DIRECTION = "direction (standard deviation 1)"
@@ -21,7 +21,7 @@ NONE = "No case of source table in this configuration."
 PROTECTED = {"user": "all records of a person", "row": "a record", "label": "a response", "features": "the columns"}
 
 
-def own_cases(cube: xr.Dataset) -> dict[str, OwnSettings]:
+def own_cases(cube: xr.Dataset) -> dict[str, OwnSlicingSettings]:
     """Settings in force of the cases of own data."""
     cases = plan_behind(cube).cases
     return {case: cases[case].settings for case in having(cube, "case", source="table")}
@@ -71,7 +71,7 @@ def projected_records(cube: xr.Dataset) -> Figure:
     return figure
 
 
-def _panel(ax: Axes, examples: xr.Dataset, fit: tuple[str, float], settings: OwnSettings, color: str) -> None:
+def _panel(ax: Axes, examples: xr.Dataset, fit: tuple[str, float], settings: OwnSlicingSettings, color: str) -> None:
     points, response = (example_fit(examples, name, *fit) for name in ("record_coordinates", "shown_response"))
     finite = np.isfinite(response)
     points, response = points[finite][:, np.isfinite(points[finite]).any(axis=0)], response[finite]
@@ -99,7 +99,7 @@ def _panel(ax: Axes, examples: xr.Dataset, fit: tuple[str, float], settings: Own
             ax.set_yticks(range(len(settings.levels)), settings.levels)
 
 
-def _vertical(settings: OwnSettings) -> str:
+def _vertical(settings: OwnSlicingSettings) -> str:
     return (
         "second direction (standard deviation 1)"
         if settings.levels and settings.n_directions > 1

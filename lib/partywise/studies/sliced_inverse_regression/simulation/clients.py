@@ -17,7 +17,7 @@ from ....methods.inverse_regression import models
 from ....methods.inverse_regression.records import ArrayRecords
 from ....methods.inverse_regression.screening import mean_differences, sign_sums, slice_profile
 from ....methods.inverse_regression.slices import Slices
-from ..settings import SimulatedSettings
+from ..settings import SimulatedSlicingSettings
 from .null_columns import NullColumns, draw_null
 from .sign_columns import SignedColumns, signed_columns
 
@@ -32,7 +32,7 @@ class SimulatedRecords(ArrayRecords):
     Its ``beta`` (p, d) is the true basis. Both are data: no other place has them.
     """
 
-    settings: SimulatedSettings
+    settings: SimulatedSlicingSettings
 
     @property
     def support_records(self) -> tuple[np.ndarray, np.ndarray]:
@@ -150,7 +150,9 @@ class SimulatedRecords(ArrayRecords):
         return np.concatenate([sign_sums(X, codes, H), self.sign_columns.sums(codes, H)], axis=1).astype(np.float32)
 
 
-def true_records(settings: SimulatedSettings, key: int, number: int, beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def true_records(
+    settings: SimulatedSlicingSettings, key: int, number: int, beta: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Columns of the true support (n, s) and responses (n,) of the client at an address."""
     X, y, _ = models.draw(settings.model, settings.n, len(beta), stream(key, "client", number), beta=beta)
     return X, y

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....methods.glm.diagnostics import diagnose, sums_of
-from ....methods.glm.exact import Fit, fit_glm
+from ....methods.glm.exact import PooledFit, fit_glm
 from ....methods.glm.options import Dispersion
-from ....methods.glm.records import Response
+from ....methods.glm.records import WeightedResponse
 from ....models.families import FAMILIES
 from ..data import GlmData
 
@@ -24,9 +24,9 @@ class ExactFit:
     """
 
     X: np.ndarray
-    response: Response
+    response: WeightedResponse
     null: tuple[float, float] | None
-    fit: Fit | None
+    fit: PooledFit | None
     ridge: float
 
     @property
@@ -68,10 +68,10 @@ def _exact_fit(data: GlmData, persons: np.ndarray, ridge: float) -> ExactFit:
     return ExactFit(X, response, null, fit, ridge)
 
 
-def response_at(data: GlmData, persons: np.ndarray) -> Response:
+def response_at(data: GlmData, persons: np.ndarray) -> WeightedResponse:
     """Responses of some persons with their weights and offset."""
     weights, offset = (None if values is None else values[persons] for values in (data.weights, data.offset))
-    return Response(data.y[persons], FAMILIES[data.family], weights, offset)
+    return WeightedResponse(data.y[persons], FAMILIES[data.family], weights, offset)
 
 
 def nested_fits(data: GlmData, persons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -15,12 +15,12 @@ from ....audits.attacks.identifiers import attack_ids
 from ....experiment.study import MethodSpec
 from ....federation.exchanges.psi import local_exponent, local_first, local_last, local_points, points_of
 from ....federation.parties import Party
-from ....methods.glm.model import Estimate as GlmEstimate
-from ....methods.pca.model import Estimate as PcaEstimate
+from ....methods.glm.model import GlmEstimate
+from ....methods.pca.model import PcaEstimate
 from ....privacy.mechanisms.random import SecureRandom
 from ..data import GlmData
 from ..measures import GlmMeasures
-from ..settings import CaseSettings
+from ..settings import GlmCaseSettings
 
 # Points cost a millisecond each: so many identifiers of a list are attacked at most.
 MOST = 200
@@ -38,7 +38,7 @@ class GlmOptions(Protocol):
         """Whether the grid's epsilon is a target of the method."""
 
 
-GlmMethodSpec = MethodSpec[GlmOptions, object, CaseSettings]
+GlmMethodSpec = MethodSpec[GlmOptions, object, GlmCaseSettings]
 OWNER, OTHER = Party("owner", "active", {}), Party("other", "passive", {})
 
 

@@ -13,8 +13,8 @@ from ..data import GlmData
 from ..measures import GlmMeasures
 
 if TYPE_CHECKING:
-    from ....methods.glm.model import Estimate as GlmEstimate
-    from ....methods.pca.model import Estimate as PcaEstimate
+    from ....methods.glm.model import GlmEstimate
+    from ....methods.pca.model import PcaEstimate
     from .persons import GlmMethodSpec
 
 # Names of what was seen are "who: whose", of sums "who: one + another".

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from ....experiment.plotting.layout import Panels, label_of
 from ....experiment.plotting.select import plan_behind
 from ....experiment.plotting.series import cases_of
-from ....plot.costs import Cost, costs_of, epsilon_against_error, notes_of
+from ....plot.costs import ErrorByEpsilon, costs_of, epsilon_against_error, notes_of
 
 # Losses by which methods are compared: variable and label; a case has one of them.
 LOSSES = {"log_loss": "test log-loss, nats", "mse": "test mean squared error"}
@@ -21,7 +21,7 @@ def loss_of(cube: xr.Dataset, case: str) -> str | None:
     return next((name for name in LOSSES if case in cases_of(cube, name)), None)
 
 
-def _costs(cube: xr.Dataset, case: str) -> dict[str, Cost]:
+def _costs(cube: xr.Dataset, case: str) -> dict[str, ErrorByEpsilon]:
     """Methods of a case that have its loss."""
     loss = loss_of(cube, case)
     return costs_of(cube, case, loss) if loss else {}

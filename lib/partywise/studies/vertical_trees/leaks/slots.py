@@ -24,13 +24,13 @@ from ....federation.parties import Party
 from ....methods.trees.histograms.assemble import integers_of
 from ....methods.trees.histograms.plan import HistogramPlan, histogram_plan
 from ....methods.trees.histograms.slots import open_slots, read
-from ....methods.trees.model import Column, PublicFacts
+from ....methods.trees.model import TreeColumn, TreeFacts
 from ....methods.trees.options import TablesOptions
 from ....methods.trees.protocols.tables import local_histograms, local_sums
 from ....privacy.accounted_values import Public
 from ....privacy.mechanisms.random import integer_noise
 from ..claims import SlotSettings
-from ..study import Spec as Constants
+from ..study import TreeConstants
 
 OPTIONS = TablesOptions(cipher="sized")
 # The place of an audit that gets what is sent.
@@ -117,9 +117,9 @@ def _plan(task: Task[SlotSettings]) -> HistogramPlan:
     """The public plan of one owner of features beside whoever has the gradients."""
     settings = task.settings
     cuts = Public(np.arange(1, settings.n_bins) / settings.n_bins, because="equal parts of [0, 1], a setting")
-    columns = tuple(Column(f"x{j}", cuts) for j in range(settings.n_features))
-    facts = PublicFacts(columns, "CrossEntropyLoss")
-    spec = Spec(OPTIONS, Constants(delta=task.delta), None, facts)
+    columns = tuple(TreeColumn(f"x{j}", cuts) for j in range(settings.n_features))
+    facts = TreeFacts(columns, "CrossEntropyLoss")
+    spec = Spec(OPTIONS, TreeConstants(delta=task.delta), None, facts)
     return histogram_plan(spec, [(task.owner, tuple(range(settings.n_features)))], settings.n, task.epsilon)
 
 

@@ -15,13 +15,13 @@ from __future__ import annotations
 from .....federation.run import Run
 from ...certified.cells import of_all_groups, piecewise_fit, sign_groups
 from ...certified.scores import estimable
-from ...model import Estimate, PublicFacts
+from ...model import SurvivalEstimate, SurvivalFacts
 from ...options import MOST_SIGNS, OneReleaseOptions
-from ...tables import Table, equal_edges
+from ...tables import CellTable, equal_edges
 from ..common import SERVER, agree_on_noise, mu_of, released_cells, server_estimate, with_coefficients
 
 
-def server_answer(table: Table, p: int, epsilon: float, clients: int) -> Estimate:
+def server_answer(table: CellTable, p: int, epsilon: float, clients: int) -> SurvivalEstimate:
     """The piecewise-exponential fit of the cells, where events stand out of their noise; the curve of all records."""
     pooled = of_all_groups(table)
     estimate = server_estimate(pooled, epsilon, clients)
@@ -29,9 +29,9 @@ def server_answer(table: Table, p: int, epsilon: float, clients: int) -> Estimat
     return with_coefficients(estimate, coefficients)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> SurvivalEstimate:
     """One release."""
-    facts: PublicFacts = run.spec.public
+    facts: SurvivalFacts = run.spec.public
     options: OneReleaseOptions = run.spec.options
     p = facts.covariates
     facts.require_covariates("cells")

@@ -13,39 +13,39 @@ import numpy as np
 
 from .....federation.run import Run
 from ...certified.gradient import ascend, average, model_at, public_rate
-from ...certified.scores import Baseline, Model, Terms
-from ...model import Estimate
+from ...certified.scores import Baseline, HazardModel, ScoreTerms
+from ...model import SurvivalEstimate
 from ...options import GradientOptions
 from ..rounds import Answer, NoisyRounds, fit_rounds
 
 
-def server_start(baseline: Baseline, terms: Terms) -> np.ndarray:
+def server_start(baseline: Baseline, terms: ScoreTerms) -> np.ndarray:
     """Level and coefficients of 0, the only row of the trail (1, 1 + p)."""
     return np.zeros((1, 1 + terms.covariates))
 
 
-def server_model(trail: np.ndarray, baseline: Baseline, terms: Terms) -> Model:
+def server_model(trail: np.ndarray, baseline: Baseline, terms: ScoreTerms) -> HazardModel:
     """The model after the last step."""
     return model_at(trail[-1], baseline, terms)
 
 
 def server_trail(
-    trail: np.ndarray, sums: np.ndarray, baseline: Baseline, terms: Terms, *, options: GradientOptions
+    trail: np.ndarray, sums: np.ndarray, baseline: Baseline, terms: ScoreTerms, *, options: GradientOptions
 ) -> np.ndarray:
     """The trail with one more step."""
     rate = options.rate or public_rate(terms.radius, options.momentum)
     return ascend(trail, sums, rate, options.momentum, baseline, terms.radius)
 
 
-def server_answer(trail: np.ndarray, baseline: Baseline, terms: Terms) -> Answer:
+def server_answer(trail: np.ndarray, baseline: Baseline, terms: ScoreTerms) -> Answer:
     """Mean coefficients, without a covariance."""
     return model_at(average(trail), baseline, terms), trail[:, 1:], None, ""
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> SurvivalEstimate:
     """The table, then T noisy gradients."""
     options: GradientOptions = run.spec.options
     shares = (options.table_share, *((1 - options.table_share) / options.steps,) * options.steps)
-    terms = partial(Terms, shares=shares, bins=options.bins, merge_count=1, curvature=0.0, stop=options.stop)
+    terms = partial(ScoreTerms, shares=shares, bins=options.bins, merge_count=1, curvature=0.0, stop=options.stop)
     update = partial(server_trail, options=options)
     return fit_rounds(run, NoisyRounds("gradient", terms, server_start, server_model, update, server_answer))

@@ -22,7 +22,7 @@ from .....privacy.statistics.whole import Whole
 from ...certified.moments import bound, contributions, largest_distance, length, newton_step, released_table
 from ...certified.scores import estimable
 from ...certified.whole import whole_scores
-from ...model import Estimate, PublicFacts
+from ...model import SurvivalEstimate, SurvivalFacts
 from ...options import OneReleaseOptions
 from ...tables import equal_edges
 from ..common import (
@@ -42,8 +42,8 @@ def local_moments(client: Party, edges: np.ndarray, radius: float) -> Whole:
 
 
 def server_answer(
-    noisy: ReleasedSum, edges: np.ndarray, sd: float, facts: PublicFacts, epsilon: float, clients: int
-) -> Estimate:
+    noisy: ReleasedSum, edges: np.ndarray, sd: float, facts: SurvivalFacts, epsilon: float, clients: int
+) -> SurvivalEstimate:
     """One Newton step, where the released events stand out of their noise; the table's curve."""
     table = released_table(noisy.value, edges, sd, facts.records)
     estimate, known = server_estimate(table, epsilon, clients), estimable(table)
@@ -51,9 +51,9 @@ def server_answer(
     return with_coefficients(estimate, coefficients)
 
 
-def fit(run: Run) -> Estimate:
+def fit(run: Run) -> SurvivalEstimate:
     """One release."""
-    facts: PublicFacts = run.spec.public
+    facts: SurvivalFacts = run.spec.public
     options: OneReleaseOptions = run.spec.options
     facts.require_covariates("moments")
     sums, mu, radius = agree_on_noise(run), mu_of(run), facts.radius

@@ -1,0 +1,73 @@
+"""Docstrings and messages are plain English: a table of patterns that they do not have.
+
+The patterns are those of words that stand for another one, or that a reader in another country reads twice. Names of
+settings, messages on the wire, releases, columns and files are exempt: they are in backticks or quotation marks.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from house_counts import docstrings
+from pipeline import ROOT
+
+LIB = ROOT / "lib" / "partywise"
+# What is not written, and what is written instead.
+PATTERNS = {
+    r"\b(?:is|are|was|were|be) no (?!longer\b|more\b|less\b|fewer\b|\w+er than\b)\w+": "is not a",
+    r"\b(?:is|are|was|were|be|been) told\b|\b(?:say|says|said|tell|tells|told)\b": "state, report, name, list, give",
+    r"\bbut for\b": "except, apart from, except with probability",
+    r"\b(?:who|what)ever\b|\b(?:some|no|every|any)body\b": "the role: owner, analyst, server, party, reader",
+    r"\bbeside\b": "next to, in addition to",
+    r"\b(?:stands?|stood)\b(?! (?:for|out)\b)": "is, appears, is in",
+    r"\bruns? apart\b|\bparties apart\b": "in a distributed run",
+    r"(?<![\w.])\.\d": "0.5",
+}
+# Rooms that keep the table; the others follow, one at a time.
+FINISHED = ("__main__.py", "commands.py")
+QUOTED = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"")
+
+
+def messages(tree: ast.AST) -> Iterator[str]:
+    """Texts of errors that are raised, and of warnings."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise) and node.exc is not None:
+            yield from texts(node.exc)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "warn":
+            yield from texts(node)
+
+
+def texts(node: ast.AST) -> Iterator[str]:
+    """Texts in an expression: sentences, not single words, which are keys."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and " " in part.value.strip():
+            yield part.value
+
+
+def offences(text: str) -> list[str]:
+    """Sentences of a text with a pattern of the table, without what is quoted and without examples of code."""
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith((">>>", "..."))]
+    plain = QUOTED.sub("", "\n".join(lines))
+    return [found.group() for pattern in PATTERNS for found in re.finditer(pattern, plain, re.IGNORECASE)]
+
+
+@pytest.mark.parametrize("room", FINISHED)
+def test_docstrings_and_messages_are_plain(room):
+    path = LIB / room
+    found: dict[str, list[str]] = {}
+    for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        wrong = [match for text in (*docstrings(tree), *messages(tree)) for match in offences(text)]
+        if wrong:
+            found[str(file.relative_to(LIB))] = wrong
+    assert found == {}
+
+
+def test_the_table_sees_what_it_is_for():
+    seen = ("it is no list", "who is told", "but for one", "nobody has it", "beside it", "it stands here", "sd .5")
+    assert all(map(offences, seen))
+    assert not any(map(offences, ("it is no longer than 3", "x stands for y", "the key 'say'", "1.5", "`beside`")))
