@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from partywise.core.addresses import NEW_ADDRESSES, new_address
+from partywise.core.addresses import NEW_ADDRESSES, NEW_NAMES, new_address, renamed_class
 
 
 @pytest.mark.parametrize("name", NEW_ADDRESSES)
@@ -31,3 +31,12 @@ def test_a_module_in_a_room_that_moved_is_named_with_its_new_room():
 def test_other_names_that_are_not_there_are_told_as_python_does():
     with pytest.raises(ModuleNotFoundError, match=r"No module named .partywise\.nowhere"):
         import_module("partywise.nowhere")
+
+
+@pytest.mark.parametrize("module", NEW_NAMES)
+def test_a_renamed_class_of_own_methods_is_named(module):
+    earlier, name = NEW_NAMES[module]
+    with pytest.raises(ImportError) as caught:
+        exec(f"from {module} import {earlier}")
+    assert renamed_class(caught.value) == f"; it is {name} now" and hasattr(import_module(module), name)
+    assert renamed_class(ImportError("no module", name=module)) == ""

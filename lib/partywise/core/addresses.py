@@ -28,6 +28,11 @@ NEW_ADDRESSES = {
     "survival": "methods.survival",
     "trees": "methods.trees",
 }
+# Classes that methods of users return (docs/own_method.md), and their names today.
+NEW_NAMES = {
+    "partywise.methods.glm.model": ("Estimate", "GlmEstimate"),
+    "partywise.methods.trees.model": ("Estimate", "TreeEstimate"),
+}
 
 
 def new_address(name: str) -> str | None:
@@ -43,3 +48,10 @@ def require_known_address(name: str) -> None:
     """Raise ModuleNotFoundError that names the new address of a module that moved."""
     if (home := new_address(name)) is not None:
         raise ModuleNotFoundError(f"{name} is {home} now: import it from there.", name=name)
+
+
+def renamed_class(error: ImportError) -> str:
+    """Return a sentence with the name of today if an import failed on a class that was renamed; empty otherwise."""
+    module = error.name or ""
+    earlier, name = NEW_NAMES.get(module, ("", ""))
+    return f"; it is {name} now" if earlier and f"cannot import name {earlier!r}" in str(error) else ""

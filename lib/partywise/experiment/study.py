@@ -460,9 +460,12 @@ def load_object(address: str, kind: type[T], where: str) -> T:
     except ValueError as error:
         raise ConfigError(f"{where} is {address!r}: {error}") from None
     except Exception as error:
+        # By name, so that no job depends on the table of earlier addresses.
+        addresses = importlib.import_module("partywise.core.addresses")
+        name = addresses.renamed_class(error) if isinstance(error, ImportError) else ""
         raise ConfigError(
-            f"{where} is {address!r}: importing it ends with {type(error).__name__}: {error}; modules are looked for "
-            f"among the installed ones and in the folder of the run, {folder}."
+            f"{where} is {address!r}: importing it ends with {type(error).__name__}: {error}{name}; modules are looked "
+            f"for among the installed ones and in the folder of the run, {folder}."
         ) from error
     if not isinstance(target, kind):
         raise ConfigError(f"{where} is {address!r}: that is a {type(target).__name__}, give a {kind.__name__}.")
