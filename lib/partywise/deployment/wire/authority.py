@@ -116,7 +116,7 @@ def request(folder: Path, name: str, host: str) -> Path:
 
 
 def sign(folder: Path, file: Path, hosts: Mapping[str, str], days: float = DAYS) -> Path:
-    """Sign a request for one of the parties, whose hosts are given, and write ``NAME.pem``; an authority where none is.
+    """Sign a request of one of the parties, for its host, and write ``NAME.pem``; make an authority if there is none.
 
     The certificate holds for the name of the party and its host alone, whatever else is asked for. PartyError for a
     request that is none, that names no party or two, or whose key is another than that of ``NAME.pem``.
@@ -149,21 +149,21 @@ def sign(folder: Path, file: Path, hosts: Mapping[str, str], days: float = DAYS)
     key = forms.load_pem_private_key(signer_path.read_bytes(), password=None)
     end = min(begin + EARLIER + timedelta(days=days), signer.not_valid_after_utc)
     alternatives = _alternative_names(name, hosts[name])
-    made = _issue(_builder(_subject(name), signer.subject, asked, begin, end), alternatives, (signer, key))
+    issued = _issue(_builder(_subject(name), signer.subject, asked, begin, end), alternatives, (signer, key))
     with replacing(path) as temporary:
-        temporary.write_bytes(made.public_bytes(forms.Encoding.PEM))
+        temporary.write_bytes(issued.public_bytes(forms.Encoding.PEM))
     return path
 
 
 def _alternative_names(name: str, host: str) -> SubjectAlternativeName:
-    """The name of a party as DNS writes it, and its host."""
+    """Names for the certificate of a party: its own as DNS writes it, and its host."""
     x509, *_ = _cryptography()
     try:
         beside = x509.IPAddress(ip_address(host.strip("[]")))
     except ValueError:
         beside = x509.DNSName(host)
-    found: SubjectAlternativeName = x509.SubjectAlternativeName([x509.DNSName(host_name(name)), beside])
-    return found
+    alternatives: SubjectAlternativeName = x509.SubjectAlternativeName([x509.DNSName(host_name(name)), beside])
+    return alternatives
 
 
 def certificate(name: str, authority: Signer, begin: datetime, end: datetime) -> Signer:
@@ -185,11 +185,11 @@ def _issue(built: CertificateBuilder, alternatives: SubjectAlternativeName, auth
     return built.add_extension(issuer, critical=False).sign(authority[1], hashes.SHA256())
 
 
-def write(folder: Path, name: str, made: Certificate, key: EllipticCurvePrivateKey) -> None:
-    """Write a certificate, and its key for nobody else's eyes."""
+def write(folder: Path, name: str, certificate: Certificate, key: EllipticCurvePrivateKey) -> None:
+    """Write a certificate, and its key so that its owner alone can read it."""
     _, _, _, forms = _cryptography()
     with (folder / f"{name}.pem").open("xb") as file:
-        file.write(made.public_bytes(forms.Encoding.PEM))
+        file.write(certificate.public_bytes(forms.Encoding.PEM))
     _write_key(folder / f"{name}.key", key)
 
 
@@ -222,7 +222,7 @@ def _subject(name: str) -> Name:
 
 
 def _usage(sign: bool) -> KeyUsage:
-    """What a key may do: sign certificates, or show who its holder is."""
+    """Permitted uses of a key: sign certificates, or prove who its holder is."""
     x509, *_ = _cryptography()
     names = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
     rest = dict.fromkeys((*names, "encipher_only", "decipher_only"), False)
@@ -231,7 +231,7 @@ def _usage(sign: bool) -> KeyUsage:
 
 
 def _cryptography() -> tuple[ModuleType, ModuleType, ModuleType, ModuleType]:
-    """Modules of the package that makes certificates; ImportError with the remedy where it is absent."""
+    """Return the modules of the package that makes certificates; ImportError with the remedy if it is absent."""
     try:
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes, serialization

@@ -33,7 +33,7 @@ __all__ = ["ConnectionContext", "HttpCommunicator", "HttpConnection", "NamedConn
 
 @contextmanager
 def _without(*names: str) -> Iterator[None]:
-    """Packages look absent inside, unless somebody has imported them before."""
+    """Make packages look absent inside, unless they were imported before."""
     hidden = [name for name in names if name not in sys.modules]
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
     try:
@@ -60,7 +60,7 @@ SHOWN, TAKEN, FULL, AHEAD = 400, 200, 503, 429
 
 @dataclass
 class ConnectionContext:
-    """What all connections of a party share.
+    """Settings and state that all connections of a party share.
 
     me : its name; context : what it shows and asks for; patience : seconds in which a peer must take something
     problem : why nobody takes its certificate, if so; mistaken : whether a wrong certificate was met, also its own
@@ -75,7 +75,7 @@ class ConnectionContext:
 
 @dataclass(frozen=True)
 class Packet:
-    """What is sent in one request, its bytes where they are: a frame may be as large as memory allows."""
+    """Bytes of one request, kept where they are: a frame may be as large as memory allows."""
 
     head: bytes
     frame: bytes
@@ -85,7 +85,7 @@ class Packet:
 
 
 class Request(TypedDict):
-    """What every request to one party says of where and how."""
+    """Address and TLS arguments of every request to one party."""
 
     url: str
     ssl: ssl.SSLContext
@@ -95,13 +95,13 @@ class Request(TypedDict):
 class NamedConnection(HttpConnection):
     """The way to one party, which is known by its name and found at an address."""
 
-    def __init__(self, name: str, host: str, port: int, own: ConnectionContext) -> None:
-        self.name, self.own = name, own
+    def __init__(self, name: str, host: str, port: int, context: ConnectionContext) -> None:
+        self.name, self.own = name, context
         super().__init__(host, port)
-        shown = f"[{host}]" if ":" in host else host
+        address = f"[{host}]" if ":" in host else host
         self._request: Request = {
-            "url": f"https://{shown}:{port}/",
-            "ssl": own.context,
+            "url": f"https://{address}:{port}/",
+            "ssl": context.context,
             "server_hostname": host_name(name),
         }
 
@@ -155,9 +155,9 @@ class NamedConnection(HttpConnection):
         except TimeoutError:
             return await self._open()
         except (ClientError, OSError) as error:
-            said = await self._explain(error)
-            if isinstance(said, RefusalError) or isinstance(error, ClientConnectorDNSError):
-                raise said from error
+            explanation = await self._explain(error)
+            if isinstance(explanation, RefusalError) or isinstance(error, ClientConnectorDNSError):
+                raise explanation from error
             return False
         return True
 
@@ -171,7 +171,7 @@ class NamedConnection(HttpConnection):
         return True
 
     async def _check(self, answer: ClientResponse) -> None:
-        """`RefusalError` with what the party says, unless it took the request."""
+        """Raise `RefusalError` with the party's answer, unless it took the request."""
         text = (await answer.content.read(SHOWN)).decode(errors="replace")
         if answer.status == FULL:
             raise Unreachable(f"{self} cannot keep what comes: its output says why.")
@@ -181,7 +181,7 @@ class NamedConnection(HttpConnection):
             raise RefusalError(f"{self} refuses what came: {printable(text, SHOWN) or answer.reason}", self.name)
 
     async def _explain(self, error: Exception) -> PartyError:
-        """What became of a request, in one sentence."""
+        """Return the error that describes what became of a request."""
         if isinstance(error, ClientConnectorCertificateError | ClientConnectorSSLError):
             self.own.mistaken = True
             cause = getattr(error, "certificate_error", None) or error.os_error
@@ -195,19 +195,19 @@ class NamedConnection(HttpConnection):
         return Unreachable(f"{self} closed the connection before it said that it had all: it has ended.")
 
     async def _read_certificate(self) -> bytes:
-        """The certificate that is shown at the address of the party, unchecked: dates for a sentence, and no more."""
+        """Return the certificate shown at the address of the party, unchecked: it only dates an error message."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         with suppress(OSError, TimeoutError):
             to = asyncio.open_connection(self.addr, self.port, ssl=context)
             _, writer = await asyncio.wait_for(to, ANSWER)
-            shown = writer.get_extra_info("ssl_object").getpeercert(True)
+            certificate = writer.get_extra_info("ssl_object").getpeercert(True)
             writer.transport.abort()
-            return ssl.DER_cert_to_PEM_cert(shown).encode()
+            return ssl.DER_cert_to_PEM_cert(certificate).encode()
         return b""
 
     def _certificate_error(self) -> RefusalError:
-        """What a party with a wrong certificate knows of itself."""
+        """Return the error of a party that has a wrong certificate itself."""
         self.own.mistaken = True
         return RefusalError(f"{self} cannot take {self.own.me!r}: {self.own.problem}.", self.own.me)
 

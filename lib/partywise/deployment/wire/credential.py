@@ -1,4 +1,4 @@
-"""What a party signs with the key of its certificate, and who can check it later without a connection."""
+"""Signatures with the key of a party's certificate, which anyone can check later without a connection."""
 
 from __future__ import annotations
 
@@ -61,19 +61,19 @@ class Credential:
         if weak := weakness(self._key.public_key()):
             raise PartyError(f"{me}.key is {weak}: make another one (python -m partywise network certificates).")
 
-    def sign(self, told: bytes) -> dict[str, str]:
+    def sign(self, content: bytes) -> dict[str, str]:
         """Certificate and signature (hexadecimal) of some bytes."""
 
         def make() -> str:
-            return bytes(self._key.sign(told, *_scheme(self._key))).hex()
+            return bytes(self._key.sign(content, *_scheme(self._key))).hex()
 
-        name = f"signature of {hashlib.sha256(told).hexdigest()}"
-        made = make() if self._journal is None else self._journal.choose(name, make)
-        return {"certificate": self.certificate, "signature": made}
+        name = f"signature of {hashlib.sha256(content).hexdigest()}"
+        signature = make() if self._journal is None else self._journal.choose(name, make)
+        return {"certificate": self.certificate, "signature": signature}
 
-    def problem(self, name: str, told: bytes, head: Mapping[str, object]) -> str:
-        """As `signature_problem`, of a certificate that this party's authority must have issued and that holds now."""
-        return signature_problem(name, told, head, self._hosts, self.authority, datetime.now(UTC))
+    def problem(self, name: str, content: bytes, head: Mapping[str, object]) -> str:
+        """Check as `signature_problem`, now, for a certificate that must be of this party's authority."""
+        return signature_problem(name, content, head, self._hosts, self.authority, datetime.now(UTC))
 
     @staticmethod
     def fingerprint(certificate: str) -> str:
@@ -88,20 +88,20 @@ class Credential:
 
 
 def statement(run: str, party: str, head: Mapping[str, object]) -> bytes:
-    """What a party signs: how many rows its account had when the program of a run had ended, and the last digest."""
-    told = {"run": run, "party": party, "rows": head["rows"], "digest": head["digest"]}
-    return json.dumps(told, sort_keys=True, separators=(",", ":")).encode()
+    """Statement that a party signs: rows of its account and last digest when the program of a run had ended."""
+    content = {"run": run, "party": party, "rows": head["rows"], "digest": head["digest"]}
+    return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
 
 
 def signature_problem(
     name: str,
-    told: bytes,
+    content: bytes,
     head: Mapping[str, Any],
     hosts: Mapping[str, str],
     authority: str = "",
     at: datetime | None = None,
 ) -> str:
-    """Why a signature is not that of a party, as the end of a sentence; empty if it is.
+    """Return why a signature is not that of a party, as the end of a sentence; empty if it is.
 
     hosts : of all parties, by which certificates may name them; none where nobody vouches for the hosts
     authority, at : as of `chain_problem`; without an authority nobody vouches for the certificate
@@ -116,7 +116,7 @@ def signature_problem(
         key = chain[0].public_key()
         if weak := weakness(key):
             return f"is signed with {weak}"
-        key.verify(bytes.fromhex(head["signature"]), told, *_scheme(key))
+        key.verify(bytes.fromhex(head["signature"]), content, *_scheme(key))
     except failed:
         return "has another signature"
     except (ValueError, TypeError, LookupError, AttributeError):
@@ -139,12 +139,12 @@ def chain_problem(certificate: str, authority: str, at: datetime | None = None) 
         anchors = x509.load_pem_x509_certificates(authority.encode())
     except ValueError:
         return "has a certificate that cannot be read"
-    at = max(one.not_valid_before_utc for one in chain) if at is None else at
-    if not all(_holds(one, at) for one in chain):
+    at = max(link.not_valid_before_utc for link in chain) if at is None else at
+    if not all(_holds(link, at) for link in chain):
         return f"has a certificate that did not hold at {at:%Y-%m-%d %H:%M}"
     refused = f"is signed with a certificate that is not of the authority in {AUTHORITY}.pem"
-    complete = all(_extension(one, x509.AuthorityKeyIdentifier) is not None for one in chain)
-    stated = [one for one in anchors if complete and _extension(one, x509.KeyUsage) is not None]
+    complete = all(_extension(link, x509.AuthorityKeyIdentifier) is not None for link in chain)
+    stated = [link for link in anchors if complete and _extension(link, x509.KeyUsage) is not None]
     why = list[str]()
     if stated:
         try:
@@ -166,15 +166,15 @@ def _path_problem(path: list[Certificate], at: datetime) -> str:
     """Return why each certificate of a path may not have issued the one before it; empty if each may."""
     x509, failed, _ = _cryptography()
     known = x509.BasicConstraints, x509.KeyUsage, x509.ExtendedKeyUsage, x509.SubjectAlternativeName
-    for one in path:
-        if not _holds(one, at):
+    for certificate in path:
+        if not _holds(certificate, at):
             return f"a certificate did not hold at {at:%Y-%m-%d %H:%M}"
-        if any(found.critical and not isinstance(found.value, known) for found in one.extensions):
+        if any(extension.critical and not isinstance(extension.value, known) for extension in certificate.extensions):
             return "a certificate has a critical extension that is not understood"
     usage = _extension(path[0], x509.KeyUsage)
     if usage is not None and not usage.digital_signature:
         return "its key usage does not let it sign"
-    for between, (one, issuer) in enumerate(pairwise(path)):
+    for between, (certificate, issuer) in enumerate(pairwise(path)):
         constraints, usage = _extension(issuer, x509.BasicConstraints), _extension(issuer, x509.KeyUsage)
         if constraints is None or not constraints.ca:
             return "basicConstraints.cA must be asserted in a CA certificate"
@@ -183,7 +183,7 @@ def _path_problem(path: list[Certificate], at: datetime) -> str:
         if constraints.path_length is not None and between > constraints.path_length:
             return "path length constraint violated"
         try:
-            one.verify_directly_issued_by(issuer)
+            certificate.verify_directly_issued_by(issuer)
         except failed:
             return "a certificate was issued by another one"
         except (ValueError, TypeError):
@@ -205,7 +205,7 @@ def _holds(certificate: Certificate, at: datetime) -> bool:
 
 
 def expiry_warning(folder: Path, me: str, until: datetime) -> str:
-    """What to say of the first of a party's certificates, or its authority's, that ends before a time or soon.
+    """Warn of the first certificate of a party, or of its authority, that ends before a time or soon.
 
     Soon is within 30 days, and within the last third of its time: what is renewed every day has hours left. Empty if
     there is nothing to say, or no file.
@@ -214,21 +214,24 @@ def expiry_warning(folder: Path, me: str, until: datetime) -> str:
     now, ends = datetime.now(UTC), dict[datetime, Path]()
     for path in (folder / f"{me}.pem", folder / f"{AUTHORITY}.pem"):
         with suppress(OSError, ValueError):
-            for one in x509.load_pem_x509_certificates(path.read_bytes()):
-                end, time = one.not_valid_after_utc, one.not_valid_after_utc - one.not_valid_before_utc
+            for certificate in x509.load_pem_x509_certificates(path.read_bytes()):
+                end, time = (
+                    certificate.not_valid_after_utc,
+                    certificate.not_valid_after_utc - certificate.not_valid_before_utc,
+                )
                 if end < max(until, now + min(SOON, time / 3)):
                     ends[end] = path
     if not ends:
         return ""
     end, left = min(ends), min(ends) - now
-    said = f"ends on {end:%Y-%m-%d %H:%M} UTC, in {left.days} days and {left.seconds // 3600} hours"
+    words = f"ends on {end:%Y-%m-%d %H:%M} UTC, in {left.days} days and {left.seconds // 3600} hours"
     if left.days < 0:
-        said = f"ended on {end:%Y-%m-%d %H:%M} UTC (the clock here says {now:%Y-%m-%d %H:%M}), and nobody takes it"
-    return f"{ends[end]} {said}: ask for a new one (python -m partywise network certificates --request {me})"
+        words = f"ended on {end:%Y-%m-%d %H:%M} UTC (the clock here says {now:%Y-%m-%d %H:%M}), and nobody takes it"
+    return f"{ends[end]} {words}: ask for a new one (python -m partywise network certificates --request {me})"
 
 
 def weakness(key: object) -> str:
-    """What is wrong with a kind of key or its length, as a noun; empty for RSA of 2048 bits, P-256, P-384, Ed25519."""
+    """Name the flaw of a kind of key or its length; empty for RSA of 2048 bits, P-256, P-384, Ed25519."""
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
     if isinstance(key, rsa.RSAPublicKey):
@@ -239,7 +242,7 @@ def weakness(key: object) -> str:
 
 
 def _scheme(key: object) -> tuple[object, ...]:
-    """What a kind of key needs to be told to sign or to verify."""
+    """Arguments of signing and verifying for a kind of key."""
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 

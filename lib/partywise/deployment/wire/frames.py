@@ -22,7 +22,7 @@ LARGEST_HEADER = 2**16
 
 @dataclass(frozen=True)
 class Address:
-    """What both ends of a message know before it is sent.
+    """Position and names of a message, which both ends know before it is sent.
 
     run : id of the run; step : its position in the program; sender, receiver, name : from whom, to whom, what
     """
@@ -35,7 +35,7 @@ class Address:
 
     @property
     def tag(self) -> str:
-        """What the transport calls the frame."""
+        """Name of the frame in the transport."""
         return f"message/{self.step}"
 
 
@@ -59,7 +59,7 @@ def encode_frame(address: Address, payload: Payload, event: str) -> bytes:
 
 
 def decode_frame(frame: bytes, address: Address, names: Sequence[str]) -> tuple[Payload, Header]:
-    """The payload of a frame and its header, of which the receiver has still to check the event."""
+    """Return the payload of a frame and its header; the receiver must still check the event."""
     header, body = _split_header(frame, address)
     if header.sender not in names:
         raise _refusal(address, f"its sender is {header.sender!r:.80}, who is none of {tuple(names)}")
@@ -112,14 +112,14 @@ def _header(address: Address, payload: Payload, event: str, digest: str) -> Head
 
 
 def _split_header(frame: bytes, address: Address) -> tuple[Header, memoryview]:
-    """Header and body of a frame, if it is one."""
+    """Return header and body of a frame; refuse bytes that are not one."""
     end = PREFIX + int.from_bytes(frame[:PREFIX], "big")
     if len(frame) < PREFIX or not end <= len(frame) or end > PREFIX + LARGEST_HEADER:
         raise _refusal(address, f"it was cut off or is not a frame: {len(frame)} bytes")
     line = frame[PREFIX:end]
     try:
-        given = json.loads(line)
-        header = Header(**given | {"shape": tuple(given["shape"])})
+        header_fields = json.loads(line)
+        header = Header(**header_fields | {"shape": tuple(header_fields["shape"])})
         canonical = _line(header)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise _refusal(address, f"its header cannot be read ({type(error).__name__})") from error
@@ -132,9 +132,9 @@ def _line(header: Header) -> bytes:
     return json.dumps(asdict(header), separators=(",", ":")).encode()
 
 
-def _compare(address: Address, field: str, found: object, expected: object) -> None:
-    if type(found) is not type(expected) or found != expected:
-        raise _refusal(address, f"its {field} is {found!r:.80} where the program has {expected!r:.80}")
+def _compare(address: Address, field: str, value: object, expected: object) -> None:
+    if type(value) is not type(expected) or value != expected:
+        raise _refusal(address, f"its {field} is {value!r:.80} where the program has {expected!r:.80}")
 
 
 def _refusal(address: Address, reason: str) -> RefusalError:

@@ -1,4 +1,4 @@
-"""What has come for one party and was not taken yet: every implementation of `Transport` keeps its frames here."""
+"""Frames that came for one party and were not taken yet: every implementation of `Transport` keeps them here."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Inbox:
         return data
 
     def admit(self, sender: str, tag: str, size: int) -> None:
-        """Refuse a frame of that many bytes before any of them is read; NoRoomError while others of its sender wait.
+        """Refuse a frame of ``size`` bytes before any are read; NoRoomError while other frames of its sender wait.
 
         A sender is ahead by the largest frame at most: it has to wait until what it put is taken.
         """
@@ -93,7 +93,7 @@ class Inbox:
             raise NoRoomError(f"frames of {sender!r} that {self.me!r} has not taken leave no room for {tag!r:.80}.")
 
     def check_size(self, sender: str, tag: str, size: int) -> None:
-        """Refuse a frame of nobody, or a larger one than any."""
+        """Refuse a frame whose sender is not a peer, or that is larger than any may be."""
         if sender not in self.peers:
             raise RefusalError(f"a frame {tag!r:.80} came to {self.me!r} from {sender!r}, who is none of {self.peers}.")
         if size > self.largest:
@@ -111,7 +111,7 @@ class Inbox:
 
     @contextmanager
     def reading(self, sender: str, tag: str, size: int) -> Iterator[None]:
-        """Admit a frame and count it while it is read: one that never ends is held as well."""
+        """Admit a frame and count it while it is read: one that never ends takes room as well."""
         self.admit(sender, tag, size)
         with self._changed:
             self._held[sender] += size + BESIDE
@@ -123,7 +123,7 @@ class Inbox:
                 self._changed.notify_all()
 
     def refuse(self, sentence: str, sender: str, tag: str = "") -> RefusalError:
-        """Let every `get` raise from now on; the error, for whoever raises it here as well."""
+        """Let every `get` raise from now on; return the error, for callers that raise it as well."""
         error = RefusalError(sentence, sender, tag)
         with self._changed:
             self._problem = self._problem or error
@@ -131,7 +131,7 @@ class Inbox:
         return error
 
     def get(self, sender: str, tag: str, wait: float) -> bytes | None:
-        """As `Transport.get`."""
+        """Return a frame as `Transport.get` does."""
         if sender not in self.peers:
             raise ValueError(f"sender={sender!r} is not a peer of {self.me!r}; its peers are {self.peers}.")
         key = sender, tag

@@ -1,4 +1,4 @@
-"""What a session asks of whatever carries bytes between parties: put and get by tag, and whether somebody is there."""
+"""Interface between a session and its carrier of bytes: put and get by tag, and whether a peer is there."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ LARGEST = 2**28
 LONG = 16
 
 
-def printable(told: object, most: int) -> str:
-    """What a peer said as a piece of a sentence: no more than so many signs, and none that a terminal obeys."""
-    text = str(told) if isinstance(told, str | int | float) else type(told).__name__
+def printable(answer: object, most: int) -> str:
+    """Return a peer's words as part of a sentence: at most ``most`` characters, none that a terminal obeys."""
+    text = str(answer) if isinstance(answer, str | int | float) else type(answer).__name__
     return "".join(sign if sign.isprintable() else " " for sign in text[:most])
 
 

@@ -1,4 +1,4 @@
-"""What a party needs to go on with a run after its process was killed: a key, what it chose, and what has come.
+"""Journal by which a party resumes a run after its process was killed: its key, its choices, received frames.
 
 All that a party does follows from its data, from the key of its secret words, and from the frames that it got. A frame
 is in the journal before its sender hears that it has come, so whatever a sender need not send again is here; a message
@@ -63,7 +63,7 @@ class Journal:
 
     @classmethod
     def view(cls, path: Path) -> Journal:
-        """What a journal has, for whoever only looks: empty where there is none, and never changed."""
+        """Read a journal without changing it; empty if there is none."""
         seen = cls.__new__(cls)
         seen.path, seen._lock, seen._writes, seen.goes_on = path, Lock(), False, path.exists()
         seen._open()
@@ -91,15 +91,15 @@ class Journal:
         return any(tag == "ready" for _, tag in self._notices)
 
     def choose(self, name: str, make: Callable[[], str]) -> str:
-        """What this party chose in this run: made once, and on disk before anybody is told."""
+        """Return this party's choice in this run: made once, and on disk before anybody else sees it."""
         with self._lock:
             if name not in self._chosen:
-                self._chosen[name] = made = make()
-                self._write({"chosen": name, "value": made}, sync=True)
+                self._chosen[name] = value = make()
+                self._write({"chosen": name, "value": value}, sync=True)
             return self._chosen[name]
 
     def choice(self, name: str) -> str:
-        """What this party has chosen under a name; empty where it has chosen nothing."""
+        """Return what this party has chosen under a name; empty if it has chosen nothing."""
         return self._chosen.get(name, "")
 
     def is_chosen(self, name: str) -> bool:
@@ -119,7 +119,7 @@ class Journal:
 
     @property
     def notices(self) -> dict[tuple[str, str], bytes]:
-        """What this party said that is no message, by receiver and tag."""
+        """Frames of this party that are not messages, by receiver and tag."""
         return dict(self._notices)
 
     def frame(self, sender: str, tag: str) -> bytes:
@@ -131,7 +131,7 @@ class Journal:
         return data
 
     def notice(self, receiver: str, tag: str, data: bytes) -> bytes:
-        """What is sent under a tag that is no message's: what was meant to be sent the first time."""
+        """Return the frame to send under a tag that is not a message's: the one meant the first time."""
         with self._lock:
             if (receiver, tag) not in self._notices:
                 self._write({"to": receiver, "tag": tag}, data)
@@ -143,7 +143,7 @@ class Journal:
         return (receiver, tag) in self._delivered
 
     def deliver(self, receiver: str, tag: str) -> None:
-        """A frame has come where it should."""
+        """Record that a frame has reached its receiver."""
         with self._lock:
             self._write({"delivered": receiver, "tag": tag})
             self._delivered.add((receiver, tag))
@@ -157,13 +157,13 @@ class Journal:
         self._handle = -1
 
     def discard(self) -> None:
-        """The run is over: its key and all else are removed."""
+        """Remove the file, with its key and all else: the run is over."""
         self.close()
         self.path.unlink(missing_ok=True)
 
-    def _write(self, told: dict[str, object], body: bytes = b"", *, sync: bool = False) -> int:
-        """Append a record; where its body begins."""
-        header = json.dumps(told).encode()
+    def _write(self, fields: dict[str, object], body: bytes = b"", *, sync: bool = False) -> int:
+        """Append a record; return where its body begins."""
+        header = json.dumps(fields).encode()
         lengths = len(header).to_bytes(HEADER, "big") + len(body).to_bytes(BODY, "big")
         total = hashlib.sha256(header)
         total.update(body)
@@ -179,19 +179,19 @@ class Journal:
         return begin
 
     def _read(self) -> int:
-        """Take in all whole records; where the next one begins. What was being written by a killed process is not."""
+        """Read all whole records and return where the next begins; one that a killed process was writing is dropped."""
         place = 0
         for begin, header, body in self._records():
-            told = json.loads(header)
-            if "chosen" in told:
-                self._chosen[told["chosen"]] = told["value"]
-            elif "from" in told:
+            fields = json.loads(header)
+            if "chosen" in fields:
+                self._chosen[fields["chosen"]] = fields["value"]
+            elif "from" in fields:
                 at = begin + HEADER + BODY + len(header)
-                self._frames[told["from"], told["tag"]] = at, len(body), hashlib.sha256(body).hexdigest()
-            elif "to" in told:
-                self._notices[told["to"], told["tag"]] = body
+                self._frames[fields["from"], fields["tag"]] = at, len(body), hashlib.sha256(body).hexdigest()
+            elif "to" in fields:
+                self._notices[fields["to"], fields["tag"]] = body
             else:
-                self._delivered.add((told["delivered"], told["tag"]))
+                self._delivered.add((fields["delivered"], fields["tag"]))
             place = begin + HEADER + BODY + len(header) + len(body) + DIGEST
         if self._writes:
             os.ftruncate(self._handle, place)

@@ -60,14 +60,14 @@ class _Loop(asyncio.SelectorEventLoop):
     def _make_ssl_transport(
         self, rawsock: socket.socket, protocol: Any, sslcontext: Any, waiter: Any = None, **options: Any
     ) -> Any:
-        """As asyncio's, which says by the waiter when the other side has shown its certificate, or will not."""
-        made = super()._make_ssl_transport(rawsock, protocol, sslcontext, waiter, **options)  # type: ignore[misc]
+        """Make asyncio's transport, whose waiter ends when the other side has shown its certificate, or will not."""
+        transport = super()._make_ssl_transport(rawsock, protocol, sslcontext, waiter, **options)  # type: ignore[misc]
         if options.get("server_side") and waiter is not None:
-            self._strangers[waiter] = made
+            self._strangers[waiter] = transport
             waiter.add_done_callback(self._strangers.pop)
             if len(self._strangers) > STRANGERS:
                 self._strangers.pop(next(iter(self._strangers))).abort()
-        return made
+        return transport
 
 
 class Network:
@@ -151,7 +151,7 @@ class Network:
             raise _unheard(me, host, port, error) from error
 
     def put(self, receiver: str, tag: str, data: bytes) -> None:
-        """As `partywise.deployment.wire.interface.Transport.put`."""
+        """Send a frame as `partywise.deployment.wire.interface.Transport.put` does."""
         self._check_peer(receiver)
         if self._journal is None or tag in PASSING:
             self._ask(self._pool.send(receiver, data, tag))
@@ -161,7 +161,7 @@ class Network:
             self._journal.deliver(receiver, tag)
 
     def get(self, sender: str, tag: str, wait: float) -> bytes | None:
-        """As `partywise.deployment.wire.interface.Transport.get`."""
+        """Return a frame as `partywise.deployment.wire.interface.Transport.get` does."""
         return self.inbox.get(sender, tag, wait)
 
     def is_there(self, peer: str) -> bool:
@@ -204,7 +204,7 @@ class Network:
         return self._run_to_end(question)
 
     def _run_to_end(self, question: Coroutine[object, None, T]) -> T:
-        """What a coroutine returns that the loop's thread runs."""
+        """Run a coroutine in the loop's thread and return its value."""
         return asyncio.run_coroutine_threadsafe(question, self._loop).result()
 
     def _check_peer(self, name: str) -> None:
@@ -226,7 +226,7 @@ def _check_addresses(me: str, addresses: Mapping[str, tuple[str, int]]) -> None:
 
 
 def _unheard(me: str, host: str, port: int, error: OSError) -> PartyError:
-    """Why nobody can be heard at an address."""
+    """Return the error of a party that cannot listen at an address."""
     if isinstance(error, socket.gaierror):
         why = "this host is not known here; correct host, or the name service"
     elif error.errno == errno.EADDRINUSE:
@@ -241,7 +241,7 @@ def _unheard(me: str, host: str, port: int, error: OSError) -> PartyError:
 
 
 def _pools() -> ModuleType:
-    """The module that stands on the extra ``network``; ImportError with the remedy where it is absent."""
+    """Import the module that needs the extra ``network``; ImportError with the remedy if it is absent."""
     try:
         from . import pool
     except ImportError as error:

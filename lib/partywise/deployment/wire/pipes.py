@@ -38,18 +38,18 @@ class Mesh:
             raise ValueError(f"names={tuple(names)} of parties must be distinct.")
         self.names, self.largest = tuple(names), largest
         self._sockets: dict[tuple[str, str], socket.socket] = {}
-        for one, other in itertools.combinations(names, 2):
-            self._sockets[one, other], self._sockets[other, one] = socket.socketpair()
+        for name, other in itertools.combinations(names, 2):
+            self._sockets[name, other], self._sockets[other, name] = socket.socketpair()
 
     def end(self, me: str) -> Pipes:
-        """The end of one party, in its own process, which keeps no other socket open."""
-        own = {other: end for (one, other), end in self._sockets.items() if one == me}
+        """Return the end of one party, in its own process, which keeps no other socket open."""
+        sockets = {other: end for (name, other), end in self._sockets.items() if name == me}
         self._sockets = {ends: end for ends, end in self._sockets.items() if ends[0] != me}
         self.close()
-        return Pipes(me, own, self.largest)
+        return Pipes(me, sockets, self.largest)
 
     def close(self) -> None:
-        """Close what no process has taken here; where processes were forked, so that the end of one is seen."""
+        """Close what no process has taken here; in the process that forked, so that others see when one ends."""
         for end in self._sockets.values():
             end.close()
         self._sockets = {}
@@ -68,7 +68,7 @@ class Pipes:
             Thread(target=self._read, args=(peer, end), daemon=True).start()
 
     def put(self, receiver: str, tag: str, data: bytes) -> None:
-        """As `partywise.deployment.wire.interface.Transport.put`."""
+        """Send a frame as `partywise.deployment.wire.interface.Transport.put` does."""
         name = tag.encode()
         try:
             with self._locks[receiver]:
@@ -79,7 +79,7 @@ class Pipes:
             raise Unreachable(f"{receiver!r} is gone: frame {tag!r} of {self.me!r} did not reach it.") from error
 
     def get(self, sender: str, tag: str, wait: float) -> bytes | None:
-        """As `partywise.deployment.wire.interface.Transport.get`."""
+        """Return a frame as `partywise.deployment.wire.interface.Transport.get` does."""
         return self.inbox.get(sender, tag, wait)
 
     def is_there(self, peer: str) -> bool:
@@ -87,14 +87,14 @@ class Pipes:
         return peer not in self._gone
 
     def close(self) -> None:
-        """Be gone for all others, once they have read what was put."""
+        """Close the sockets: others see this party gone once they have read what was put."""
         for end in self._ends.values():
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
             end.close()
 
     def _read(self, peer: str, end: socket.socket) -> None:
-        """Frames of one peer until it is gone, or what it puts is refused."""
+        """Keep frames of one peer until it is gone, or a frame is refused."""
         try:
             while True:
                 name, size = PREFIX.unpack(_exactly(end, PREFIX.size))
@@ -114,7 +114,7 @@ class Pipes:
 
 
 def _exactly(end: socket.socket, size: int) -> bytearray:
-    """That many bytes of a stream; OSError if it ends before."""
+    """Read that many bytes of a stream; OSError if it ends before."""
     data = bytearray(size)
     view, done = memoryview(data), 0
     while done < size:

@@ -59,13 +59,13 @@ class NamedCommunicator(HttpCommunicator):
         self,
         address: tuple[str, int],
         server: ssl.SSLContext,
-        own: ConnectionContext,
+        context: ConnectionContext,
         inbox: Inbox,
         hosts: Mapping[str, str],
         pins: Mapping[str, str],
     ) -> None:
         host, port = address
-        super().__init__(addr=host, port=port, ssl_server_context=server, ssl_client_context=own.context)
+        super().__init__(addr=host, port=port, ssl_server_context=server, ssl_client_context=context.context)
         self.inbox, self._hosts, self._pins = inbox, hosts, pins
 
     async def _initialize(self) -> None:
@@ -84,7 +84,7 @@ class NamedCommunicator(HttpCommunicator):
         await self._site.start()
 
     async def _get_handler(self, request: web.Request) -> web.Response:  # type: ignore[override]
-        """Whoever has the certificate of a party hears that this one is there."""
+        """Answer whoever has the certificate of a party: this one is there."""
         self._sender(request)
         return web.Response()
 
@@ -102,22 +102,24 @@ class NamedCommunicator(HttpCommunicator):
         return web.Response()
 
     def _sender(self, request: web.Request) -> str:
-        """The party whose certificate was shown."""
+        """Return the party whose certificate was shown."""
         transport = cast(asyncio.Transport, request.transport)
-        shown = transport.get_extra_info("ssl_object").getpeercert(True)
-        names = peer_names(shown)
-        found = named_parties(names, self._hosts)
-        if len(found) > 1:
-            raise web.HTTPForbidden(text=f"a certificate names {' and '.join(map(repr, found))}: it is of no party.")
-        if not found or found[0] not in self._connections:
-            said = ", ".join(map(repr, names))
-            raise web.HTTPForbidden(text=f"{said:.200} is none of the parties {self.inbox.peers} of {self.inbox.me!r}.")
-        if why := pin_refusal(shown, found[0], self._pins):
-            raise web.HTTPForbidden(text=f"{found[0]!r} is refused: {why}.")
-        return found[0]
+        certificate = transport.get_extra_info("ssl_object").getpeercert(True)
+        names = peer_names(certificate)
+        parties = named_parties(names, self._hosts)
+        if len(parties) > 1:
+            raise web.HTTPForbidden(text=f"a certificate names {' and '.join(map(repr, parties))}: it is of no party.")
+        if not parties or parties[0] not in self._connections:
+            listed = ", ".join(map(repr, names))
+            raise web.HTTPForbidden(
+                text=f"{listed:.200} is none of the parties {self.inbox.peers} of {self.inbox.me!r}."
+            )
+        if why := pin_refusal(certificate, parties[0], self._pins):
+            raise web.HTTPForbidden(text=f"{parties[0]!r} is refused: {why}.")
+        return parties[0]
 
     async def _packet(self, request: web.Request, sender: str) -> Packet:
-        """A packet whose size is admitted before it is read."""
+        """Read a packet whose size is admitted before it is read."""
         size, content = request.content_length, request.content
         if size is None or size < LENGTH or "Content-Encoding" in request.headers:
             raise web.HTTPBadRequest(text=f"{sender!r} sent no frame: its size is not said, or it is not raw.")
@@ -141,7 +143,7 @@ class NamedCommunicator(HttpCommunicator):
 
 
 async def _whole(content: StreamReader, size: int) -> bytes:
-    """So many bytes as they come, in one place: no more of them than the frame is ever held."""
+    """Read that many bytes as they come, into one buffer: memory never has more of them than the frame."""
     frame = bytearray(size)
     view, at = memoryview(frame), 0
     while at < size:

@@ -40,16 +40,16 @@ LENGTH, NONCE = 8, 24
 
 
 class Carrier(Protocol):
-    """What brings bytes to the process of a peer, and its answer back."""
+    """Carrier of bytes to the process of a peer, and of its answer back."""
 
     def ask(self, peer: str, data: bytes, seconds: float) -> bytes | None:
-        """What a peer answers; None if it has not within so many seconds, Unreachable if nobody is there."""
+        """Return a peer's answer; None if it has not come in time, Unreachable if nobody is there."""
 
     def serve(self, answer: Callable[[bytes], bytes] | None) -> None:
         """Let requests be answered by a function from now on; by nobody, if None."""
 
     def require_open(self) -> None:
-        """JobEndedError with the reason if whoever runs the job has ended it."""
+        """Raise JobEndedError with the reason if whoever runs the job has ended it."""
 
 
 class Relay:
@@ -87,7 +87,7 @@ class Relay:
         carrier.serve(self._answer)
 
     def put(self, receiver: str, tag: str, data: bytes) -> None:
-        """As `partywise.deployment.wire.interface.Transport.put`.
+        """Send a frame as `partywise.deployment.wire.interface.Transport.put` does.
 
         A frame without an answer is put again: the same one under its tag is no replay. Unreachable where nobody is
         there; PartyError where somebody is, and takes nothing.
@@ -102,7 +102,7 @@ class Relay:
             self._journal.deliver(receiver, tag)
 
     def get(self, sender: str, tag: str, wait: float) -> bytes | None:
-        """As `partywise.deployment.wire.interface.Transport.get`."""
+        """Return a frame as `partywise.deployment.wire.interface.Transport.get` does."""
         self._carrier.require_open()
         return self.inbox.get(sender, tag, wait)
 
@@ -151,26 +151,26 @@ class Relay:
             raise PartyError(str(error)) from None
 
     def _read(self, receiver: str, answer: bytes, nonce: bytes) -> tuple[bytes, bytes] | None:
-        """What a peer says of a frame; None for what it did not say of this one, which is as no answer."""
+        """Return a peer's verdict on a frame and its reason; None if it is not about this frame: as no answer."""
         try:
-            of, said, why = self._seal.open(receiver, answer)
+            of, verdict, why = self._seal.open(receiver, answer)
         except (RefusalError, ValueError):
             return None
-        return (said, why) if of == nonce else None
+        return (verdict, why) if of == nonce else None
 
-    def _conclude(self, receiver: str, said: bytes, why: bytes) -> None:
-        """Return if a frame was taken."""
-        if said == AHEAD:
+    def _conclude(self, receiver: str, verdict: bytes, why: bytes) -> None:
+        """Raise an error unless the verdict is that the frame was taken."""
+        if verdict == AHEAD:
             raise NoRoomError(f"{receiver!r} has not taken what came before.")
-        if said == FULL:
+        if verdict == FULL:
             raise Unreachable(f"{receiver!r} cannot keep what comes: its output says why.")
-        if said != TAKEN:
+        if verdict != TAKEN:
             raise RefusalError(
                 f"{receiver!r} refuses what came: {printable(why.decode(errors='replace'), len(why))}", receiver
             )
 
     def _answer(self, request: bytes) -> bytes:
-        """What this party answers to what somebody says is from a peer."""
+        """Return this party's answer to a request that claims to be from a peer."""
         if request == LOOK:
             return HERE
         try:
@@ -188,8 +188,8 @@ class Relay:
         except (RefusalError, ValueError, IndexError) as error:
             LOG.warning("refused: %s", error)
             return REFUSED
-        said, why = self._keep(sender, tag.decode(errors="replace"), data)
-        return self._seal.close(sender, sealed[:NONCE], said, why)
+        verdict, why = self._keep(sender, tag.decode(errors="replace"), data)
+        return self._seal.close(sender, sealed[:NONCE], verdict, why)
 
     def _keep(self, sender: str, tag: str, data: bytes) -> tuple[bytes, str]:
         """Keep a frame; what its sender hears of it."""
@@ -258,21 +258,21 @@ class Seal:
         return self._boxes[peer][0] if peer in self._boxes else b""
 
     def close(self, receiver: str, *parts: bytes | str) -> bytes:
-        """Some parts for a peer whose key is known; the first bytes are a nonce of their own."""
+        """Seal parts for a peer whose key is known; the first bytes are a fresh nonce."""
         return bytes(self._boxes[receiver][1].encrypt(join_parts(self.me, receiver, *parts)))
 
     def open(self, sender: str, sealed: bytes) -> list[bytes]:
-        """What a peer closed for this party; RefusalError if it did not, or not for this one.
+        """Open what a peer sealed for this party; RefusalError if it did not, or not for this one.
 
         Either of the two could have made what one of them reads: so it says from whom it is, and to whom.
         """
         try:
-            told, receiver, *parts = split_parts(self._boxes[sender][1].decrypt(sealed))
+            author, receiver, *parts = split_parts(self._boxes[sender][1].decrypt(sealed))
         except Exception as error:
             raise RefusalError(f"what came from {sender!r} was not sealed by it, or changed on its way.", sender) from (
                 error
             )
-        if (told, receiver) != (sender.encode(), self.me.encode()):
+        if (author, receiver) != (sender.encode(), self.me.encode()):
             raise RefusalError(f"what came from {sender!r} was sealed by another, or for another.", sender)
         return parts
 

@@ -1,4 +1,4 @@
-"""Who a party is on a network: its certificate, checked both ways by TLS 1.3 against one authority."""
+"""Identity of a party on a network: its certificate, checked both ways by TLS 1.3 against one authority."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def site_name(name: str) -> str:
 
 
 def check_names(names: Sequence[str]) -> None:
-    """ValueError unless every name can be that of a certificate and of its file, and of one party only."""
+    """Raise ValueError unless every name can be that of a certificate and of its file, and of one party only."""
     for name in names:
         problem = name_problem(name) if name.strip() else "give a name"
         if not problem and (name.startswith(".") or re.search(r"[/\\:]", name) or name.lower() == AUTHORITY):
@@ -67,9 +67,11 @@ def check_names(names: Sequence[str]) -> None:
             problem = f"a certificate has room for {COMMON} characters and {LABEL} of {host_name(name)!r}; shorten it"
         if problem:
             raise ValueError(f"name={name!r} of a party: {problem}.")
-    own = {form: name for name in names for form in (host_name(name), written_name(name)) if form != name}
-    if taken := sorted(own.keys() & set(names)):
-        raise ValueError(f"name={taken[0]!r} of a party is how that of {own[taken[0]]!r} is written: choose another.")
+    written = {form: name for name in names for form in (host_name(name), written_name(name)) if form != name}
+    if taken := sorted(written.keys() & set(names)):
+        raise ValueError(
+            f"name={taken[0]!r} of a party is how that of {written[taken[0]]!r} is written: choose another."
+        )
     twice = {name for name in names if [other.lower() for other in names].count(name.lower()) > 1}
     if twice:
         raise ValueError(f"names={sorted(twice)} of parties are the same, or differ in capitals alone: choose others.")
@@ -79,45 +81,48 @@ def certificate_names(certificate: Certificate | CertificateSigningRequest) -> t
     """All names in a certificate, in small letters: common names, DNS names and addresses."""
     from cryptography import x509
 
-    names = [str(one.value) for one in certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)]
+    names = [str(attribute.value) for attribute in certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)]
     try:
-        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        names += [*found.get_values_for_type(x509.DNSName), *map(str, found.get_values_for_type(x509.IPAddress))]
+        alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        names += [
+            *alternatives.get_values_for_type(x509.DNSName),
+            *map(str, alternatives.get_values_for_type(x509.IPAddress)),
+        ]
     except x509.ExtensionNotFound:
         pass
     return tuple(dict.fromkeys(map(_plain, names)))
 
 
-def peer_names(shown: bytes) -> tuple[str, ...]:
+def peer_names(certificate: bytes) -> tuple[str, ...]:
     """All names in the certificate of a peer, as a connection has it."""
     from cryptography.x509 import load_der_x509_certificate
 
-    return certificate_names(load_der_x509_certificate(shown))
+    return certificate_names(load_der_x509_certificate(certificate))
 
 
 def named_parties(names: Sequence[str], hosts: Mapping[str, str]) -> list[str]:
-    """The parties, with their hosts, that the names of a certificate are of.
+    """Return the parties, of those with hosts, that the names of a certificate name.
 
     A party is named by its name, as it is or as `host_name` and `site_name` write it, and by its host, where no other
     party has it for host or name: of parties on one machine the host names none. A pattern such as ``*.example`` names
     nobody.
     """
     plain = {party: {_plain(party), host_name(party), site_name(party)} for party in hosts}
-    taken = [_plain(host) for host in hosts.values()] + [name for one in plain.values() for name in one]
+    taken = [_plain(host) for host in hosts.values()] + [name for forms in plain.values() for name in forms]
     for party, host in hosts.items():
         if taken.count(_plain(host)) == 1:
             plain[party].add(_plain(host))
-    return [party for party, own in plain.items() if own & set(names)]
+    return [party for party, forms in plain.items() if forms & set(names)]
 
 
 def name_refusal(certificate: Certificate | CertificateSigningRequest, name: str, hosts: Mapping[str, str]) -> str:
-    """Why a certificate is not taken for that of a party, as the end of a sentence; empty if it is."""
+    """Return why a certificate is not taken for that of a party, as the end of a sentence; empty if it is."""
     names = certificate_names(certificate)
-    found = named_parties(names, {name: name} | dict(hosts))
-    if found == [name]:
+    parties = named_parties(names, {name: name} | dict(hosts))
+    if parties == [name]:
         return ""
-    if name in found:
-        return f"its certificate names {' and '.join(map(repr, sorted(found)))}: one certificate, one party"
+    if name in parties:
+        return f"its certificate names {' and '.join(map(repr, sorted(parties)))}: one certificate, one party"
     return f"its certificate is not that of {name!r} (it is of {printable(', '.join(names), 200)})"
 
 
@@ -131,9 +136,9 @@ def file_name_refusal(certificate: bytes, name: str, hosts: Mapping[str, str]) -
         return ""
 
 
-def pin_refusal(shown: bytes, name: str, pins: Mapping[str, str]) -> str:
-    """Why a certificate with one of a party's names is not taken, as `name_refusal`: ``pins`` has another's SHA-256."""
-    if pins.get(name) in (None, hashlib.sha256(shown).hexdigest()):
+def pin_refusal(certificate: bytes, name: str, pins: Mapping[str, str]) -> str:
+    """Return why a certificate with a party's name is not taken, as `name_refusal`: ``pins`` has another SHA-256."""
+    if pins.get(name) in (None, hashlib.sha256(certificate).hexdigest()):
         return ""
     return (
         f"its certificate is not the one that network.certificates has of {name!r}: put that one back, or have all "
@@ -150,7 +155,7 @@ def _plain(name: str) -> str:
 
 
 def server_context(folder: Path, me: str) -> ssl.SSLContext:
-    """What a party shows to who connects to it, and asks for."""
+    """TLS settings of a party for connections that others open: its certificate, and theirs is required."""
     context = _context(ssl.PROTOCOL_TLS_SERVER, folder, me)
     context.verify_mode = ssl.CERT_REQUIRED
     # Every connection shows its certificate: none is resumed.
@@ -161,7 +166,7 @@ def server_context(folder: Path, me: str) -> ssl.SSLContext:
 def client_context(
     folder: Path, me: str, hosts: Mapping[str, str] | None = None, pins: Mapping[str, str] | None = None
 ) -> ssl.SSLContext:
-    """What a party shows to whom it connects to, and asks for: the certificate of the party that it looks for.
+    """TLS settings of a party for connections that it opens: its certificate, and the peer's is checked.
 
     pins : SHA-256 of certificates, by name; of who has none any will do
     hosts : of all parties, by name; the party that is looked for is `host_name` of its name as ``server_hostname``
@@ -185,15 +190,15 @@ class _NamedPeer(ssl.SSLObject):
     pins: Mapping[str, str] = {}
 
     def do_handshake(self) -> None:
-        """As of ssl, and before anything of ours leaves the names in the certificate are looked at."""
+        """Do the handshake of ssl, and check the names in the certificate before anything is sent."""
         from cryptography.x509 import load_der_x509_certificate
 
         super().do_handshake()
-        shown = None if self.server_side else self.getpeercert(binary_form=True)
-        if shown is not None:
+        certificate = None if self.server_side else self.getpeercert(binary_form=True)
+        if certificate is not None:
             name = next(party for party in self.hosts if host_name(party) == self.server_hostname)
-            why = name_refusal(load_der_x509_certificate(shown), name, self.hosts)
-            if why := why or pin_refusal(shown, name, self.pins):
+            why = name_refusal(load_der_x509_certificate(certificate), name, self.hosts)
+            if why := why or pin_refusal(certificate, name, self.pins):
                 error = ssl.SSLCertVerificationError(1, why)
                 error.verify_code, error.verify_message = BROKEN_NAME, why
                 raise error
@@ -223,7 +228,7 @@ def _context(protocol: int, folder: Path, me: str) -> ssl.SSLContext:
 
 
 def own_problem(server: ssl.SSLContext, client: ssl.SSLContext, me: str, folder: Path) -> str | None:
-    """Why nobody accepts this party's own certificate, as the end of a sentence; None if all would.
+    """Return why nobody accepts this party's own certificate, as the end of a sentence; None if all would.
 
     The party connects to itself, in memory.
     """
@@ -245,7 +250,7 @@ def own_problem(server: ssl.SSLContext, client: ssl.SSLContext, me: str, folder:
 
 
 def reason(error: Exception, certificate: bytes = b"") -> str:
-    """Why a certificate that should be a party's is refused, as the end of a sentence; the certificate in PEM."""
+    """Return why a party's certificate is refused, as the end of a sentence; ``certificate`` is in PEM."""
     if not isinstance(error, ssl.SSLCertVerificationError):
         return f"it does not speak TLS 1.3 ({getattr(error, 'reason', None) or error})"
     if error.verify_code in (EXPIRED, EARLY):
@@ -258,13 +263,13 @@ def reason(error: Exception, certificate: bytes = b"") -> str:
 
 
 def validity(certificate: bytes, expired: bool) -> str:
-    """What to say of a certificate that does not hold today: its date where it is known, the clock here, the remedy."""
+    """Describe a certificate that does not hold today: its date where it is known, the clock here, the remedy."""
     from cryptography.x509 import load_pem_x509_certificates
 
     date = ""
     try:
-        one = load_pem_x509_certificates(certificate)[0]
-        end, begin = one.not_valid_after_utc, one.not_valid_before_utc
+        loaded = load_pem_x509_certificates(certificate)[0]
+        end, begin = loaded.not_valid_after_utc, loaded.not_valid_before_utc
         if end < datetime.now(UTC) if expired else begin > datetime.now(UTC):
             date = f"{'on' if expired else 'before'} {end if expired else begin:%Y-%m-%d %H:%M} UTC; "
     except ValueError:
