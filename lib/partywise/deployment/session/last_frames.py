@@ -43,7 +43,7 @@ def run_id(session: str, number: int) -> str:
 
 @dataclass(frozen=True)
 class LastFrames:
-    """What a party keeps of a session that has ended.
+    """Last frames and ids of a session that has ended, as a party keeps them.
 
     session, runs : ids
     hellos : SHA-256 of the hello of every peer, by name
@@ -57,7 +57,7 @@ class LastFrames:
 
     @classmethod
     def of(cls, journal: Journal, session: str, count: int) -> LastFrames:
-        """The last frames in a journal of a session with so many runs."""
+        """Return the last frames in a journal of a session with ``count`` runs."""
         frames = dict[str, dict[str, str]]()
         for (receiver, tag), data in journal.notices.items():
             if split_tag(tag)[1] in LAST:
@@ -77,12 +77,16 @@ class LastFrames:
 
     @classmethod
     def read(cls, path: Path, configuration: str) -> LastFrames | None:
-        """Those of the last session of a configuration that has ended; None where there was none."""
-        kept = _sessions(path).get(configuration)
-        return None if kept is None else cls(kept["session"], tuple(kept["runs"]), kept["hellos"], kept["frames"])
+        """Read the frames of the last session of a configuration that has ended; None if there was none."""
+        session = _sessions(path).get(configuration)
+        return (
+            None
+            if session is None
+            else cls(session["session"], tuple(session["runs"]), session["hellos"], session["frames"])
+        )
 
     def offer(self, transport: Transport, patience: float) -> list[str]:
-        """Take what late peers put, and hand them the last frames, for so many seconds; who has not ended by then.
+        """Take what late peers put and hand them the last frames; return the peers that have not ended in time.
 
         Peers that have ended as well need nothing: the offer is over when all have.
         """
@@ -96,7 +100,7 @@ class LastFrames:
         return late
 
     def _has_ended(self, transport: Transport, peer: str) -> bool:
-        """Say to a peer that this party has ended and answer what it says; whether it has ended too."""
+        """Tell a peer that this party has ended and answer what it says; return whether it has ended too."""
         with suppress(PartyError):
             transport.put(peer, "waiting", ended_notice())
         hello = transport.get(peer, "hello", 0.0)
@@ -132,13 +136,13 @@ def say_ended(transport: Transport, peers: Sequence[str]) -> None:
 
 
 def _sessions(path: Path) -> dict[str, KeptSession]:
-    """The sessions in a file by configuration; AccountError where it cannot be read."""
+    """Read the sessions in a file, by configuration; AccountError if it cannot be read."""
     if not path.exists():
         return {}
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(found, dict):
-            return found
+        sessions = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(sessions, dict):
+            return sessions
     except (OSError, ValueError):
         pass
     raise AccountError(

@@ -84,7 +84,7 @@ class SessionLink:
         self._run.put(receiver, address.tag, frame)
 
     def get(self, step: int, sender: str, receiver: str, name: str) -> Payload:
-        """The payload of a message, checked in all that this party can know; Refused names what is not right."""
+        """Return the payload of a message, checked in all that this party knows; RefusalError says what is wrong."""
         address = Address(self._run.id, step, sender, receiver, name)
         frame = self._run.get(sender, address.tag)
         LOG.debug("message %d from %s: %s, %d bytes", step, sender, name, len(frame))
@@ -120,7 +120,7 @@ class SessionLink:
         self._account.record_reservation(step, row)
 
     def _enter(self, address: Address, payload: Payload, shape: tuple[int, ...], size: int) -> Message:
-        """The row of a received message, after those that stand inside of it."""
+        """Enter a received message, after the rows that are inside of it, and return its row."""
         for release in inner_releases(payload):
             self.channel.ledger.append(release.event)
         return self.channel.enter(address.sender, address.receiver, address.name, strip_value(payload), shape, size)
@@ -135,16 +135,16 @@ class SessionLink:
 
 def inner_releases(payload: Payload) -> list[Release]:
     """The releases that a payload is made of, each after those that it is made of itself."""
-    found: dict[int, Release] = {}
+    releases: dict[int, Release] = {}
 
     def visit(part: object) -> None:
         for inner in getattr(part, "made_of", ()):
             visit(inner)
             if isinstance(inner, Release):
-                found[id(inner)] = inner
+                releases[id(inner)] = inner
 
     visit(payload)
-    return list(found.values())
+    return list(releases.values())
 
 
 class Forms:
@@ -161,7 +161,7 @@ class Forms:
         self._first = dict.fromkeys(self.known, "the program has")
 
     def problem(self, sender: str, receiver: str, name: str, payload: Payload) -> str:
-        """What is wrong with a message as a sentence without its end, empty where nothing is; it is kept then."""
+        """Return what is wrong with a message, as a sentence without its end; empty if nothing: its form is kept."""
         if not is_finite(payload):
             return "it holds a number that is not finite (NaN or infinity)"
         form, key = form_of(payload), (receiver, name)

@@ -1,4 +1,4 @@
-"""What one party holds when the program has ended: plain values, and a digest that any process writes alike."""
+"""Outcome of a run at one party: plain values, and a digest that any process computes alike."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ...federation.run import PlaceValues, Run
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What ``fit`` returned in the process of one party.
+    """Return value of ``fit`` in the process of one party.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Outcome:
 
     @property
     def commitment(self) -> str:
-        """What others may have of the digest: it tells nothing without the salt."""
+        """Salted digest for other parties: without the salt it reveals nothing."""
         return commitment_to(self.digest, self.salt)
 
 
@@ -69,19 +69,19 @@ def commitment_to(digest: str, salt: str) -> str:
 
 
 def outcomes(fit: Callable[[object], object], run: Run) -> dict[str, Outcome]:
-    """What every place would hold, from a simulation in one process with the place of every value checked."""
+    """Simulate a run in one process, checking the place of every value, and return the outcome of each place."""
     placed = PlacedRun(run, whole=False)
     value = fit(placed)
     return {name: Outcome(name, value, steps=placed.steps) for name in run.names}
 
 
-def estimate_of(found: Sequence[Outcome]) -> object:
-    """The estimate, from the outcomes of all places."""
-    return together([outcome.value for outcome in found])
+def estimate_of(outcomes_of_places: Sequence[Outcome]) -> object:
+    """Assemble the estimate from the outcomes of all places."""
+    return together([outcome.value for outcome in outcomes_of_places])
 
 
 def estimate_places(value: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Who has all of the estimate that ``fit`` returned, and who a part of it: the same in any process."""
+    """Return the places that have all of the estimate, and those that have a part: alike in any process."""
     whole, parts = whole_and_parts(value)
     everybody = sorted(whole.places) if isinstance(whole, LocatedValue) else []
     some = parts.values if isinstance(parts, PlaceValues) else ()
@@ -94,13 +94,13 @@ def places_ahead(fit: Callable[[object], object], run: Run) -> tuple[tuple[str, 
 
 
 def plain(value: object, place: str) -> object:
-    """What a place holds of a value that ``fit`` returned; TypeError for what has no plain form."""
+    """Return the part of a value that a place holds, in plain form; TypeError for what has none."""
     if isinstance(value, Report):
-        held = {} if value.parts is None else {"part": plain(value.parts, place)}
-        return {"assembled by": _title(value.function), "from": [plain(item, place) for item in value.values], **held}
+        local = {} if value.parts is None else {"part": plain(value.parts, place)}
+        return {"assembled by": _title(value.function), "from": [plain(item, place) for item in value.values], **local}
     if isinstance(value, LocatedValue):
-        held = {"value": plain(value.values[place], place)} if place in value.values else {}
-        return {"places": sorted(value.places)} | held
+        local = {"value": plain(value.values[place], place)} if place in value.values else {}
+        return {"places": sorted(value.places)} | local
     if isinstance(value, PlaceValues):
         return {"each": {name: plain(item, place) for name, item in value.values.items()}}
     if isinstance(value, Party):

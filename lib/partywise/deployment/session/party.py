@@ -119,13 +119,13 @@ def run_party(
         anew = _is_second_hello(error) and not (met or agreed)
         over = session.watch.over or anew or not goes_on or not _is_passing(error)
         # What went wrong here may tell of data: it stays here.
-        own = own_error(me)
+        public_sentence = own_error(me)
         if isinstance(error, PolicyError):
-            own = refusal(me)
+            public_sentence = refusal(me)
         vars(error)["is_told"] = True
         # Whoever tells those that are yet to come may be stopped meanwhile.
         with suppress(PartyError, StoppedError):
-            sentence = str(error) if isinstance(error, PartyError | StoppedError) else own
+            sentence = str(error) if isinstance(error, PartyError | StoppedError) else public_sentence
             session.abort(sentence, over=over, agreed=met or agreed)
         if journal is not None and over:
             journal.discard()
@@ -134,28 +134,28 @@ def run_party(
         transport.close()
 
 
-def _run(program: Program, own: SessionRun, account: Account, identity: Identity, *, again: bool) -> Outcome:
-    """One party's part of one run."""
-    run, me = program.run, own.me
+def _run(program: Program, session_run: SessionRun, account: Account, identity: Identity, *, again: bool) -> Outcome:
+    """Run one party's part of one run."""
+    run, me = program.run, session_run.me
     if isinstance(run.rng_for, SecureStreams):
-        key = bytes.fromhex(own.choose("key", lambda: os.urandom(KEY_BYTES).hex()))
+        key = bytes.fromhex(session_run.choose("key", lambda: os.urandom(KEY_BYTES).hex()))
         run.rng_for = cast(Callable[..., np.random.Generator], run.rng_for.of_run(key))
     mode = RELEASE if isinstance(run.rng_for, SecureStreams) else EXPERIMENT
-    account.began(own.id, identity.configuration, mode, program.study, again=again)
+    account.began(session_run.id, identity.configuration, mode, program.study, again=again)
     channel = run.channel
-    link = SessionLink(own, run.names, account, real=channel.real, trusted=channel.trusted, forms=program.forms)
+    link = SessionLink(session_run, run.names, account, real=channel.real, trusted=channel.trusted, forms=program.forms)
     placed = PlacedRun(run, [me], link, whole=False)
-    placed.identity = replace(identity, run=own.id if mode == RELEASE else run.identity.run)
+    placed.identity = replace(identity, run=session_run.id if mode == RELEASE else run.identity.run)
     # Whoever has data draws on its own; another place draws on what others were told of.
     placed.charge_to(account if me in (party.name for party in run.parties) else PrepaidCosts(account, placed))
     value = program.fit(placed)
-    salt = own.choose("salt of the outcome", lambda: secrets.token_hex(32))
-    outcome = Outcome(me, value, own.id, placed.steps, own.platforms, salt)
+    salt = session_run.choose("salt of the outcome", lambda: secrets.token_hex(32))
+    outcome = Outcome(me, value, session_run.id, placed.steps, session_run.platforms, salt)
     if program.conclude is not None:
-        program.conclude(own, outcome)
+        program.conclude(session_run, outcome)
     if program.keep is not None:
         program.keep(outcome)
-    account.record_heads(own.end(placed.steps, account.head))
+    account.record_heads(session_run.end(placed.steps, account.head))
     account.record_end(outcome.commitment)
     if program.finish is not None:
         program.finish(outcome)
@@ -163,12 +163,12 @@ def _run(program: Program, own: SessionRun, account: Account, identity: Identity
 
 
 def own_error(me: str) -> str:
-    """All that others hear of what went wrong at a party by itself."""
+    """Return the sentence that others receive when a party fails by itself: no details."""
     return f"{me!r} ended with an error of its own; its output says which."
 
 
 def refusal(me: str) -> str:
-    """All that others hear of what the policy of a site forbids."""
+    """Return the sentence that others receive when the policy of a site forbids a run."""
     return f"{me!r} refuses by the policy of its site."
 
 
@@ -185,7 +185,7 @@ def _is_second_hello(error: BaseException) -> bool:
 
 
 def _check(run: Run, me: str, transport: Transport) -> None:
-    """ValueError unless this party and its peers are the places of the run."""
+    """Raise ValueError unless this party and its peers are the places of the run."""
     if transport.me != me or sorted((me, *transport.peers)) != sorted(run.names):
         raise ValueError(
             f"me={me!r}: the transport connects {transport.me!r} with {transport.peers}, the run has {run.names}."
@@ -193,7 +193,7 @@ def _check(run: Run, me: str, transport: Transport) -> None:
 
 
 class PrepaidCosts:
-    """The payer of a functionality or a dealer: nothing is drawn on data of others that `Run.charge` did not announce.
+    """Payer of a functionality or a dealer: draws on others' data only what `Run.charge` has announced.
 
     Each announcement is for one draw of that name, profile and unit. Who was told has paid from its own account, or has
     refused and given nothing away.
@@ -210,7 +210,7 @@ class PrepaidCosts:
         self._account, self._placed = account, placed
 
     def charge(self, *events: Event) -> None:
-        """As the account's; CertificationError for what was not announced, and nothing is drawn."""
+        """Charge the account; CertificationError for what was not announced, and nothing is drawn."""
         for event in events:
             if _terms(event) not in map(_terms, self._placed.announced):
                 raise CertificationError(
@@ -224,6 +224,6 @@ class PrepaidCosts:
 
 
 def _terms(event: Event) -> tuple[object, ...]:
-    """What an announcement and its draw have alike."""
+    """Return the terms in which an announcement and its draw agree."""
     beside = event.delta_numeric, event.tv, event.shares
     return event.release_id, event.mechanism, event.unit, event.relation, event.profile, *beside

@@ -1,4 +1,4 @@
-"""What decides last bits beside the code: version of Python, C library, architecture, and the kernels of numpy.
+"""Platform of a process, which decides last bits: versions of Python and C library, architecture, kernels.
 
 numpy and OpenBLAS look at the processor when they are loaded and take the kernels that it can run; another one adds
 in another order.
@@ -36,24 +36,24 @@ def platform_of_process() -> dict[str, str]:
 
 
 def differences(platforms: Mapping[str, object]) -> str:
-    """How the platforms of parties differ, by what each says of its own: ``Python 3.11.7 (north, river), ...``."""
-    told = []
+    """Describe how the platforms of parties differ: ``Python 3.11.7 (north, river), ...``; empty if they do not."""
+    lines = []
     for name in platform_of_process():
         parties: dict[str, list[str]] = {}
-        for party, one in sorted(platforms.items()):
-            value = one.get(name) if isinstance(one, Mapping) else None
+        for party, facts in sorted(platforms.items()):
+            value = facts.get(name) if isinstance(facts, Mapping) else None
             parties.setdefault(printable(value, LONGEST) if isinstance(value, str) else UNKNOWN, []).append(party)
         if len(parties) > 1:
             values = (f"{value} ({', '.join(names)})" for value, names in sorted(parties.items()))
-            told.append(f"{name} {', '.join(values)}")
-    return "; ".join(told)
+            lines.append(f"{name} {', '.join(values)}")
+    return "; ".join(lines)
 
 
 def _dispatch() -> str:
-    """What numpy found of the kernels that it was built with."""
+    """Return the kernels beyond the baseline that numpy found on this processor."""
     with suppress(AttributeError, KeyError, TypeError):
-        found = np.show_config(mode="dicts")
-        return " ".join(found["SIMD Extensions"].get("found", ())) or "baseline"
+        config = np.show_config(mode="dicts")
+        return " ".join(config["SIMD Extensions"].get("found", ())) or "baseline"
     return UNKNOWN
 
 

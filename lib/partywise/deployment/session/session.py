@@ -42,7 +42,7 @@ SALT = re.compile("[0-9a-f]{64}")
 
 
 class Hello(TypedDict):
-    """What a party says first: who it is, and what all must have alike."""
+    """First notice of a party: its name, and what all parties must have alike."""
 
     party: str
     configuration: str
@@ -129,19 +129,19 @@ class Session:
         }
 
     def choose(self, name: str, make: Callable[[], str]) -> str:
-        """What this party chooses in this session: made once, though its process may be killed and another goes on."""
+        """Return this party's choice in this session: made once, even if its process is killed and another goes on."""
         return make() if self._journal is None else self._journal.choose(name, make)
 
     def begin(self) -> str:
-        """Meet all parties and agree on the session; its id. PartyError: who did not come, or what differs there."""
-        said: Hello = json.loads(self.choose("hello", lambda: json.dumps(self._hello)))
-        before, now = ({k: v for k, v in one.items() if k not in GROWING} for one in (said, self._hello))
+        """Meet all parties and agree on the session; return its id. PartyError: who did not come, or what differs."""
+        first_hello: Hello = json.loads(self.choose("hello", lambda: json.dumps(self._hello)))
+        before, now = ({k: v for k, v in hello.items() if k not in GROWING} for hello in (first_hello, self._hello))
         if before != now:
             raise PartyError(
                 f"{self.me!r} cannot go on with its run: its list of records, or what it runs on, is another than it "
                 "was."
             )
-        self._hello = said
+        self._hello = first_hello
         hellos = self._exchange_hellos()
         self._compare_platforms(hellos)
         lines = sorted(f"{peer} {digest}" for peer, digest in self._digests.items())
@@ -158,7 +158,7 @@ class Session:
         return self.id
 
     def run(self, number: int) -> SessionRun:
-        """One of its runs, from 0."""
+        """Return one of the session's runs, by its number from 0."""
         return SessionRun(self, number)
 
     def abort(self, sentence: str, *, over: bool = True, agreed: bool = True) -> None:
@@ -188,26 +188,26 @@ class Session:
         tell_end(self.transport, late, notice, min(left, QUIET) if self.watch.notice else left)
 
     def _exchange_hellos(self) -> dict[str, dict[str, object]]:
-        """The hello of every peer, after ours has reached it."""
+        """Return the hello of every peer, after ours has reached it."""
         hello = json.dumps(self._hello).encode()
-        found, looked = dict[str, dict[str, object]](), monotonic()
+        hellos, looked = dict[str, dict[str, object]](), monotonic()
         self._digests = {self.me: hashlib.sha256(hello).hexdigest()}
-        while self.untold or len(found) < len(self.peers):
+        while self.untold or len(hellos) < len(self.peers):
             for peer in tuple(self.untold):
                 if self._send_hello(peer, hello):
                     self.untold.remove(peer)
-            missing = [peer for peer in self.peers if peer not in found]
+            missing = [peer for peer in self.peers if peer not in hellos]
             for position, peer in enumerate(missing):
                 data = self.watch.poll(peer, "hello", self.watch.pulse / 5 if position == 0 else 0.0)
                 if data is not None:
-                    found[peer] = read_notice(peer, "hello", data)
-                    self._check(peer, found[peer])
+                    hellos[peer] = read_notice(peer, "hello", data)
+                    self._check(peer, hellos[peer])
                     self._digests[peer] = hashlib.sha256(data).hexdigest()
             self.watch.raise_aborts()
             if monotonic() > looked + self.watch.pulse:
                 looked = monotonic()
                 self.watch.say(sorted({*self.untold, *missing}), "hello")
-                self._still([peer for peer in self.peers if peer in found or peer not in self.untold])
+                self._still([peer for peer in self.peers if peer in hellos or peer not in self.untold])
             if monotonic() > self.meet_by:
                 late = sorted({*self.untold, *missing})
                 if not missing:
@@ -220,10 +220,10 @@ class Session:
                     f"{late[0]!r} has not come within patience={self.watch.patience:g} s: {self.me!r} waits for "
                     f"{', '.join(late)}; start every party."
                 )
-        return found
+        return hellos
 
     def _still(self, there: list[str]) -> None:
-        """PartyError if one of those that have come is gone again."""
+        """Raise PartyError if one of the parties that have come is gone again."""
         gone = self.watch.find_missing(there[0], there) if there else ""
         if gone:
             raise self.watch.lost_sight(gone, "hello")
@@ -240,15 +240,15 @@ class Session:
         return True
 
     def _check(self, peer: str, hello: Mapping[str, object]) -> None:
-        """PartyError if a peer does not run the same."""
-        own = self._hello
+        """Raise PartyError if a peer does not run the same."""
+        my_hello = self._hello
         if hello.get("party") != peer:
             raise PartyError(
                 f"{peer!r} says that it is {printable(hello.get('party'), 80)!r}: one certificate, one name."
             )
         for name, mine, remedy in (
-            ("configuration", own["configuration"], "give all parties the same file"),
-            ("library", own["library"], "install the same versions of partywise, numpy and scipy everywhere"),
+            ("configuration", my_hello["configuration"], "give all parties the same file"),
+            ("library", my_hello["library"], "install the same versions of partywise, numpy and scipy everywhere"),
         ):
             if hello.get(name) != mine:
                 raise PartyError(
@@ -258,19 +258,19 @@ class Session:
         facts = hello.get("facts")
         if not isinstance(facts, dict) or not isinstance(hello.get("nonce"), str):
             raise PartyError(f"{peer!r} said hello without facts or nonce: it is not a party of this version.")
-        for name in sorted({*facts} & {*own["facts"]}):
-            if facts[name] != own["facts"][name]:
+        for name in sorted({*facts} & {*my_hello["facts"]}):
+            if facts[name] != my_hello["facts"][name]:
                 raise PartyError(
                     f"{peer!r} has another {name} than {self.me!r}: their digests differ, so compare the files."
                 )
         self._check_account(peer, hello.get("ends"))
 
     def _check_account(self, peer: str, ends: object) -> None:
-        """PartyError if a peer saw an end of this party's account that the account no longer has."""
-        own = ends.get(self.me) if isinstance(ends, dict) else None
-        if self._account is None or not self._account.id or not isinstance(own, list):
+        """Raise PartyError if a peer saw an end of this party's account that the account no longer has."""
+        seen_ends = ends.get(self.me) if isinstance(ends, dict) else None
+        if self._account is None or not self._account.id or not isinstance(seen_ends, list):
             return
-        for end in own:
+        for end in seen_ends:
             if not isinstance(end, dict) or end.get("account") != self._account.id:
                 continue
             rows, digest = end.get("rows"), end.get("digest")
@@ -282,7 +282,7 @@ class Session:
                 )
 
     def _compare_platforms(self, hellos: Mapping[str, Mapping[str, object]]) -> None:
-        """Keep how platforms differ; PartyError where they must not."""
+        """Keep how platforms differ; PartyError if they must not."""
         every: dict[str, Mapping[str, object]] = {**hellos, self.me: self._hello}
         self.platforms = differences({name: hello.get("platform") for name, hello in every.items()})
         if self.platforms and self._same_platform:
@@ -292,7 +292,7 @@ class Session:
             )
 
     def say_and_hear(
-        self, tag: str, notice: Mapping[str, object], own: Mapping[str, Mapping[str, object]] | None = None
+        self, tag: str, notice: Mapping[str, object], per_peer: Mapping[str, Mapping[str, object]] | None = None
     ) -> dict[str, dict[str, object]]:
         """Say something to all and hear the same from all, with something for each beside it: what was heard.
 
@@ -300,7 +300,7 @@ class Session:
         """
         self._said = {}
         for peer in self.peers:
-            self.watch.put(peer, tag, json.dumps({**notice, **(own or {}).get(peer, {})}).encode())
+            self.watch.put(peer, tag, json.dumps({**notice, **(per_peer or {}).get(peer, {})}).encode())
         waiting, since = list(self.peers), dict.fromkeys(self.peers, monotonic())
         while waiting:
             waits = (self.watch.pulse, *(0.0 for _ in waiting[1:]))
@@ -311,7 +311,7 @@ class Session:
         return self._said
 
     def _late(self, waiting: list[str], since: dict[str, float], tag: str, notice: Mapping[str, object]) -> list[str]:
-        """Who is still waited for, after a look around; PartyError if one of them will not come."""
+        """Look around and return the peers that are still waited for; PartyError if one of them will not come."""
         gone = self.watch.find_missing(waiting[0], waiting)
         if gone and not self._same(gone, tag, notice, 0.0):
             raise self.watch.lost_sight(gone, tag)
@@ -336,15 +336,15 @@ class Session:
         data = self.watch.poll(peer, tag, wait)
         if data is None:
             return False
-        found = read_notice(peer, tag, data)
+        answer = read_notice(peer, tag, data)
         for name, value in notice.items():
-            if name == "hellos" and isinstance(theirs := found.get(name), dict):
+            if name == "hellos" and isinstance(theirs := answer.get(name), dict):
                 _check_hellos(theirs, self._digests, peer, self.me, self.watch)
-            if found.get(name) != value:
+            if answer.get(name) != value:
                 raise PartyError(
-                    f"{peer!r} has {name} {printable(found.get(name), 80)} at {tag!r}, {self.me!r} has {value}."
+                    f"{peer!r} has {name} {printable(answer.get(name), 80)} at {tag!r}, {self.me!r} has {value}."
                 )
-        self._said[peer] = found
+        self._said[peer] = answer
         return True
 
 
@@ -363,7 +363,7 @@ class SessionRun:
         self._session, self._prefix = session, f"{number}/" if number else ""
 
     def choose(self, name: str, make: Callable[[], str]) -> str:
-        """As `Session.choose`, in this run."""
+        """Return this party's choice in this run, as `Session.choose`."""
         return self._session.choose(self._prefix + name, make)
 
     def put(self, receiver: str, tag: str, data: bytes) -> None:
@@ -371,7 +371,7 @@ class SessionRun:
         self._session.watch.put(receiver, self._prefix + tag, data)
 
     def get(self, sender: str, tag: str) -> bytes:
-        """The frame of a peer in this run; errors as of `Watch.get`."""
+        """Return the frame of a peer in this run; errors as of `Watch.get`."""
         return self._session.watch.get(sender, self._prefix + tag)
 
     def digest(self, sender: str, receiver: str, frame: bytes) -> str:
@@ -385,23 +385,23 @@ class SessionRun:
         parties have no certificates. PartyError if a party is not done, took another number of steps, or signed
         something else.
         """
-        own: dict[str, object] = {"rows": head[0], "digest": head[1], "certificate": "", "signature": ""}
+        my_head: dict[str, object] = {"rows": head[0], "digest": head[1], "certificate": "", "signature": ""}
         if self.credential is not None:
-            own |= self.credential.sign(statement(self.id, self.me, own))
-        said = {"run": self.id, "steps": steps}
-        to_all = {peer: {"head": own} for peer in self._session.peers}
-        told = self._session.say_and_hear(f"{self._prefix}done", said, to_all)
-        heads = {self.me: own} | {peer: self._head(peer, found.get("head")) for peer, found in told.items()}
+            my_head |= self.credential.sign(statement(self.id, self.me, my_head))
+        notice = {"run": self.id, "steps": steps}
+        to_all = {peer: {"head": my_head} for peer in self._session.peers}
+        answers = self._session.say_and_hear(f"{self._prefix}done", notice, to_all)
+        heads = {self.me: my_head} | {peer: self._head(peer, answer.get("head")) for peer, answer in answers.items()}
         return {name: head | {"account": self._session.accounts[name]} for name, head in heads.items()}
 
-    def _head(self, peer: str, told: object) -> dict[str, object]:
-        """What a peer says of the end of its account; RefusalError unless signed where parties have certificates."""
+    def _head(self, peer: str, end: object) -> dict[str, object]:
+        """Read the end of a peer's account; RefusalError unless it is signed when parties have certificates."""
         kinds = {"rows": int, "digest": str, "certificate": str, "signature": str}
-        if not isinstance(told, dict) or any(type(told.get(name)) is not kind for name, kind in kinds.items()):
+        if not isinstance(end, dict) or any(type(end.get(name)) is not kind for name, kind in kinds.items()):
             raise RefusalError(
                 f"{peer!r} ends without the end of its account: it is not a party of this version.", peer, "done"
             )
-        head = {name: told[name] for name in kinds}
+        head = {name: end[name] for name in kinds}
         problem = self.credential and self.credential.problem(peer, statement(self.id, peer, head), head)
         if problem:
             raise RefusalError(f"the end of the account of {peer!r} {problem}.", peer, "done")
@@ -422,7 +422,7 @@ def _salt_for(peer: str, secret: str) -> str:
 
 
 def _salt_of(peer: str, notice: Mapping[str, object]) -> str:
-    """The salt of frames from a peer; RefusalError where it told none."""
+    """Return the salt of frames from a peer; RefusalError if it sent none."""
     salt = notice.get("salt")
     if not isinstance(salt, str) or not SALT.fullmatch(salt):
         raise RefusalError(f"{peer!r} is ready without a salt: it is not a party of this version.", peer, "ready")
@@ -438,8 +438,8 @@ def tell_end(transport: Transport, names: Sequence[str], notice: bytes, patience
     while untold and monotonic() < since + patience:
         if monotonic() > since + quiet:
             quiet = math.inf
-            told = printable(json.loads(notice)["sentence"], LONGEST)
-            LOG.info("telling %s for %.0f s (Ctrl-C ends that): %s", ", ".join(untold), patience - QUIET, told)
+            sentence = printable(json.loads(notice)["sentence"], LONGEST)
+            LOG.info("telling %s for %.0f s (Ctrl-C ends that): %s", ", ".join(untold), patience - QUIET, sentence)
         for peer in tuple(untold):
             with suppress(Unreachable):
                 with suppress(RefusalError):
@@ -450,9 +450,9 @@ def tell_end(transport: Transport, names: Sequence[str], notice: bytes, patience
                 return
 
 
-def _check_hellos(theirs: Mapping[str, object], own: Mapping[str, str], peer: str, me: str, watch: Watch) -> None:
-    """PartyError if somebody said another hello to a peer than here."""
-    for name, digest in own.items():
+def _check_hellos(theirs: Mapping[str, object], digests: Mapping[str, str], peer: str, me: str, watch: Watch) -> None:
+    """Raise PartyError if somebody said another hello to a peer than here."""
+    for name, digest in digests.items():
         if theirs.get(name) != digest:
             raise PartyError(
                 f"{name!r} said another hello to {peer!r} than to {me!r}: it began anew, or two processes have its "

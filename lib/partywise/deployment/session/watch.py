@@ -75,7 +75,7 @@ class Watch:
         self._turn, self._last = 0, -math.inf
 
     def start_clock(self) -> None:
-        """All have met: from now on the deadline counts."""
+        """Start the deadline: all parties have met."""
         self._end = monotonic() + self.deadline
 
     def put(self, receiver: str, tag: str, data: bytes) -> None:
@@ -104,7 +104,7 @@ class Watch:
                 self.tell(tag)
 
     def get(self, sender: str, tag: str) -> bytes:
-        """The frame of a peer under a tag; PartyError if one is gone, began anew, was silent or ended the run."""
+        """Return a peer's frame under a tag; PartyError if one is gone, began anew, was silent or ended the run."""
         since = monotonic()
         while (data := self.poll(sender, tag, self.pulse)) is None:
             at = self.waits_at(sender)
@@ -130,7 +130,7 @@ class Watch:
         return data
 
     def poll(self, sender: str, tag: str, wait: float) -> bytes | None:
-        """As `Transport.get`; a second hello is no replay but a second process."""
+        """Return a frame as `Transport.get`; a second hello means a second process, and raises PartyError."""
         try:
             return self.transport.get(sender, tag, wait)
         except RefusalError as error:
@@ -142,7 +142,7 @@ class Watch:
             raise
 
     def remedy(self, peer: str) -> str:
-        """What to do about a peer that began anew, as the end of a sentence; empty where no run is to go on."""
+        """Suggest what to do about a peer that began anew, as the end of a sentence; empty if no run is to go on."""
         if not self.run:
             return ""
         return (
@@ -151,18 +151,18 @@ class Watch:
         )
 
     def raise_aborts(self, wait: float = 0.0) -> None:
-        """End with the sentence of whoever gave up."""
+        """Raise PartyError with the sentence of a peer that gave up, if any has."""
         for position, peer in enumerate(self.peers):
             data = self.poll(peer, "abort", wait if position == 0 else 0.0)
             if data is not None:
-                told = read_notice(peer, "abort", data)
+                notice = read_notice(peer, "abort", data)
                 self.author = peer
-                self.notice, self.over = printable(told.get("sentence"), LONGEST), told.get("over") is not False
+                self.notice, self.over = printable(notice.get("sentence"), LONGEST), notice.get("over") is not False
                 # Anybody could say anything of another.
                 raise PartyError(f"{peer!r} says: {self.notice}")
 
     def find_missing(self, awaited: str, among: Sequence[str]) -> str:
-        """Name of one of them that is gone, or nothing: looks at the one that is waited for, and at others in turn."""
+        """Return the name of a peer that is gone, or nothing: the awaited one and others in turn are looked at."""
         self.raise_aborts()
         if monotonic() > self._end:
             raise PartyError(
@@ -185,7 +185,7 @@ class Watch:
         return ""
 
     def say(self, names: Sequence[str], tag: str) -> None:
-        """A line of the log for whom this party waits, where it has waited for a while."""
+        """Log for whom this party waits, once it has waited for a while."""
         if tag != self._wait:
             self._wait, self._line = tag, monotonic() + QUIET
         elif monotonic() >= self._line:
@@ -204,33 +204,33 @@ class Watch:
                 self.transport.put(peer, "waiting", notice)
 
     def waits_at(self, peer: str) -> tuple[int, float] | None:
-        """The place at which a peer last said that it waits, None if it has not said so since it was asked."""
+        """Return the place at which a peer last said that it waits; None if it has not said so since the last call."""
         data = self.poll(peer, "waiting", 0.0)
         return None if data is None else place_of(str(read_notice(peer, "waiting", data).get("at")))
 
     def find_silent(self, since: Mapping[str, float], waiting: Sequence[str]) -> str:
-        """Name of one of those that are waited for that has been silent for too long, or nothing."""
+        """Return the name of an awaited peer that has been silent for too long, or nothing."""
         now = monotonic()
         late = (peer for peer in waiting if now - max(since[peer], self._back.get(peer, 0.0)) > self.patience)
         return next(late, "")
 
     def silence_error(self, peer: str, tag: str) -> PartyError:
-        """What to say of a party that has been silent for too long."""
+        """Return the error for a party that has been silent for too long."""
         if peer in self._missed:
             return self.lost_sight(peer, tag)
         return PartyError(f"{peer!r} was silent for patience={self.patience:g} s: {self.me!r} waits for its {tag!r}.")
 
     def loss_error(self, peer: str, tag: str) -> PartyError:
-        """What to say of a frame that a peer has put and that has not come."""
+        """Return the error for a frame that a peer has put and that has not come."""
         return PartyError(f"{tag!r} of {peer!r} did not reach {self.me!r}: it was lost on its way.")
 
     def lost_sight(self, peer: str, tag: str) -> PartyError:
-        """What to say of a party that is gone."""
+        """Return the error for a party that is gone."""
         return PartyError(f"{peer!r} is gone: {self.me!r} found it so while it waited for {tag!r}.")
 
 
 def place_of(tag: str) -> tuple[int, float]:
-    """Where in a session a frame is waited for: by its run, then its step, after what comes first, before the end."""
+    """Place of a frame in its session, by run and step: first notices are before all steps, the end is after."""
     number, kind, step = split_tag(tag)
     if kind == "message" and step.isdecimal() and len(step) < LONG:
         return number, int(step)
@@ -250,11 +250,11 @@ def ended_notice() -> bytes:
 
 
 def read_notice(peer: str, tag: str, data: bytes) -> dict[str, object]:
-    """What a frame that is not a message says; RefusalError if it cannot be read."""
+    """Decode a frame that is not a message; RefusalError if it cannot be read."""
     try:
-        found = json.loads(data) if len(data) <= LARGEST_NOTICE else None
+        notice = json.loads(data) if len(data) <= LARGEST_NOTICE else None
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        notice = None
+    if not isinstance(notice, dict):
         raise RefusalError(f"{tag!r} of {peer!r} cannot be read: it was changed on its way, or is none.", peer, tag)
-    return found
+    return notice

@@ -18,8 +18,8 @@ DATA = (CONFIGURATION, ESTIMATE, MEASUREMENTS)
 
 
 def read_folder(folder: Path) -> dict[str, bytes]:
-    """All files by their names below a folder; FileProblem for one that is too large, or is no plain file."""
-    found = {}
+    """Read all files below a folder, by name; FileProblem for one that is too large or not a plain file."""
+    contents = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
@@ -27,53 +27,60 @@ def read_folder(folder: Path) -> dict[str, bytes]:
         if path.is_file():
             if path.stat().st_size > LARGEST:
                 raise FileProblem(f"{name} has more than {LARGEST} bytes")
-            found[name] = path.read_bytes()
-    return found
+            contents[name] = path.read_bytes()
+    return contents
 
 
 def statement_words(statement: bytes) -> bytes:
-    """What the owners of the data sign: the bytes of the statement, whatever another reader makes of them."""
+    """Bytes that the owners of the data sign, which fix those of the statement."""
     return join_parts("partywise statement 1", digest_of(statement))
 
 
 def commitment(nonce: bytes, chain: str) -> str:
-    """What binds a published result to an account, of which it says nothing without the random bytes."""
+    """Commitment of a published result to an account: without the random bytes it reveals nothing of it."""
     return digest_of(join_parts("partywise account 1", nonce, chain))
 
 
-def registration_words(told: Mapping[str, object]) -> bytes:
-    """What a party signs before its data are opened."""
+def registration_words(registration: Mapping[str, object]) -> bytes:
+    """Bytes that a party signs before its data are opened."""
     return join_parts(
-        "partywise registration 1", *(str(told[key]) for key in ("configuration", "code", "name", "time"))
+        "partywise registration 1", *(str(registration[key]) for key in ("configuration", "code", "name", "time"))
     )
 
 
 def register(credential: Credential, name: str, configuration: str, code: str) -> bytes:
     """The registration of a party, signed now."""
-    told = {"configuration": configuration, "code": code, "name": name, "time": now()}
-    return encode_json(told | credential.sign(registration_words(told)))
+    registration = {"configuration": configuration, "code": code, "name": name, "time": now()}
+    return encode_json(registration | credential.sign(registration_words(registration)))
 
 
 def registration_problem(
     file: str, data: bytes, name: str, configuration: str, code: str, authority: str, hosts: Mapping[str, str]
 ) -> str:
-    """Why a file is not the registration of a party for this very run, as a sentence; empty if it is.
+    """Return why a file is not the registration of a party for this very run; empty if it is.
 
     hosts : of all parties, by which certificates may name them
     """
-    told = decode_json(file, data)
-    if not isinstance(told, dict) or set(told) != {"configuration", "code", "name", "time", "certificate", "signature"}:
+    registration = decode_json(file, data)
+    if not isinstance(registration, dict) or set(registration) != {
+        "configuration",
+        "code",
+        "name",
+        "time",
+        "certificate",
+        "signature",
+    }:
         return f"{file} is no registration"
     for key, wanted in (("name", name), ("configuration", configuration), ("code", code)):
-        if told[key] != wanted:
-            return f"{file} is of another {key} ({str(told[key])[:12]}) than {wanted[:12]}"
-    if not is_time(told["time"]):
+        if registration[key] != wanted:
+            return f"{file} is of another {key} ({str(registration[key])[:12]}) than {wanted[:12]}"
+    if not is_time(registration["time"]):
         return f"{file} has no time"
-    at = datetime.strptime(told["time"], TIME).replace(tzinfo=UTC)
-    problem = signature_problem(name, registration_words(told), told, hosts, authority, at)
+    at = datetime.strptime(registration["time"], TIME).replace(tzinfo=UTC)
+    problem = signature_problem(name, registration_words(registration), registration, hosts, authority, at)
     return f"{file} {problem}" if problem else ""
 
 
 def checked_at(began: str, ended: str) -> datetime:
-    """When certificates must hold: when the last day began, or the run if that was later."""
+    """Return when certificates must hold: when the last day began, or the run if that was later."""
     return max(datetime.strptime(f"{ended}T00:00:00Z", TIME), datetime.strptime(began, TIME)).replace(tzinfo=UTC)

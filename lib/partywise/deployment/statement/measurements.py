@@ -1,4 +1,4 @@
-"""What mechanisms drew in a run: kept where it was drawn, published as a table, planted into the same program again.
+"""Values drawn by mechanisms in a run: recorded, published as a table, and replayed in the same program.
 
 The program that made an estimate of releases makes it again of the published ones, on made-up records: nothing of an
 estimate that is published can come from anything else. The sensitivity of each release is stated by name and formula.
@@ -35,7 +35,7 @@ PRINTED = 1e-12
 
 
 class Recorder:
-    """Keeps what mechanisms of this process draw or open, by the name of the release, with statistic and event."""
+    """Record of what mechanisms of this process draw or open: statistic and event by the name of the release."""
 
     def __init__(self) -> None:
         self.values, self.statistics, self.events = dict[str, np.ndarray](), dict[str, object](), dict[str, Event]()
@@ -44,17 +44,17 @@ class Recorder:
         self._last: tuple[Any, Any] | None = None
 
     def draw(self, statistic: object, mechanism: str, owner: str, draw: Callable[[], Any], rng: object = None) -> Any:
-        """As of `partywise.privacy.mechanisms.release.Observer`."""
+        """Draw and remember the value, as `partywise.privacy.mechanisms.release.Observer`."""
         value = self.value(statistic, draw)
         self._last = statistic, value
         return value
 
     def value(self, statistic: Any, draw: Callable[[], Any]) -> Any:
-        """What is drawn."""
+        """Return the value of a draw."""
         return draw()
 
     def add_key(self, key: object) -> None:
-        """Keys and noise stay where they are; who adds noise to an entry is public, and so is what was opened."""
+        """Keep a key, which stays here, and what is public: opened integers, and who adds noise to an entry."""
         if isinstance(key, OpenedIntegers):
             self.values[key.name] = key.integers
         self._keys.append(key)
@@ -62,7 +62,7 @@ class Recorder:
             self._copies[key.name] = self._copies.get(key.name, 0) + key.entries.ravel().astype(int)
 
     def add_event(self, event: Event) -> None:
-        """Name what was drawn last."""
+        """Store the last draw under the name of its event."""
         assert self._last is not None
         name, (statistic, value) = event.release_id, self._last
         # Shares are opened as integers, everything else in its own units.
@@ -79,13 +79,13 @@ class Recorder:
         return statistic.foreign_parts(self.events[name].owner) if isinstance(statistic, EncryptedIntegers) else ()
 
     def copies(self, name: str) -> list[int]:
-        """How many parties added all of the noise to each entry of a release."""
-        found: list[int] = self._copies.get(name, np.ones(self.values[name].size, dtype=int)).tolist()
-        return found
+        """Count the parties that added all of the noise to each entry of a release."""
+        counts: list[int] = self._copies.get(name, np.ones(self.values[name].size, dtype=int)).tolist()
+        return counts
 
     @contextmanager
     def watching(self) -> Iterator[Recorder]:
-        """Every draw of this block is kept."""
+        """Record every draw of this block."""
         token = OBSERVER.set(self)
         try:
             yield self
@@ -94,18 +94,18 @@ class Recorder:
 
 
 class MeasurementReplay(Recorder):
-    """Gives published values in place of draws, and draws nothing; it is asked to pay first, and so told the name."""
+    """Replay of published values in place of draws: nothing is drawn; `charge` is called first, with the name."""
 
     def __init__(self, values: Mapping[str, np.ndarray]) -> None:
         super().__init__()
         self._published, self._next = dict(values), ""
 
     def charge(self, *events: Event) -> None:
-        """Nothing is drawn, so nothing is paid."""
+        """Remember the name of the release; nothing is drawn, so nothing is paid."""
         self._next = events[-1].release_id if events else self._next
 
     def value(self, statistic: Any, draw: Callable[[], Any]) -> Any:
-        """What was published under the name that was charged, or that a sum of shares has; LookupError without one.
+        """Return the published value of the release that was charged, or of a sum of shares; LookupError without one.
 
         Ciphertexts get what makes the published integers of those that are in them.
         """
@@ -125,7 +125,7 @@ class MeasurementReplay(Recorder):
 
 
 def table_of(recorder: Recorder) -> bytes:
-    """All that was drawn as CSV, entry by entry, with the noise of each."""
+    """Write all recorded values as CSV, entry by entry, with the noise of each."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -142,19 +142,19 @@ def table_of(recorder: Recorder) -> bytes:
 
 
 def values_in(table: bytes) -> dict[str, np.ndarray]:
-    """The values of a published table by release; ValueError naming the row for one that no writer wrote."""
+    """Read a published table: values by release; ValueError names a row that no writer wrote."""
     rows = list(csv.reader(io.StringIO(table.decode("utf-8"), newline="")))
     if not rows or tuple(rows[0]) != COLUMNS:
         raise ValueError(f"its first row is not {','.join(COLUMNS)}")
-    found = dict[str, list[float]]()
+    entries = dict[str, list[float]]()
     for number, row in enumerate(rows[1:], 2):
-        if len(row) != len(COLUMNS) or row[1] != str(len(found.setdefault(row[0], []))):
+        if len(row) != len(COLUMNS) or row[1] != str(len(entries.setdefault(row[0], []))):
             raise ValueError(f"row {number} is missing, stands twice or in another place")
         try:
-            found[row[0]].append(int(row[2]) if row[2].lstrip("-").isdigit() else float(row[2]))
+            entries[row[0]].append(int(row[2]) if row[2].lstrip("-").isdigit() else float(row[2]))
         except ValueError:
             raise ValueError(f"row {number} has {row[2]!r:.40} for a value") from None
-    return {name: np.array(values) for name, values in found.items()}
+    return {name: np.array(values) for name, values in entries.items()}
 
 
 # Squared move in steps of records of squared length L; how the sources of certificates begin.
@@ -186,7 +186,7 @@ def formula_of(event: Event, statistic: object) -> tuple[str, dict[str, object]]
 
 
 def sensitivity(name: str, inputs: Mapping[str, Any]) -> float:
-    """The sensitivity by a formula of the list, rounded up; ValueError for a formula or inputs that are not of it."""
+    """Sensitivity by a formula of the list, rounded up; ValueError for unknown formulas or unsuitable inputs."""
     if name == ENTRIES:
         entries = inputs["entries"]
         if type(entries) not in (int, float) or not entries >= 0:
@@ -218,8 +218,8 @@ def deviation_of(event: Event, copies: int = 1) -> float | None:
 
 def _finer(event: Event) -> int:
     """Bits by which the steps of shared noise were made finer, as its certificate says."""
-    _, _, told = event.certificate.partition("finer by ")
-    return int(told.split()[0]) if told else 0
+    _, _, words = event.certificate.partition("finer by ")
+    return int(words.split()[0]) if words else 0
 
 
 def _inverse(formula: Callable[[int], int], squares: Fraction) -> int:
@@ -230,4 +230,4 @@ def _inverse(formula: Callable[[int], int], squares: Fraction) -> int:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if formula(middle) <= squares else (low, middle)
-    return min((low, high), key=lambda one: abs(formula(one) - squares))
+    return min((low, high), key=lambda length: abs(formula(length) - squares))

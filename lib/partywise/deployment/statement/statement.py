@@ -1,4 +1,4 @@
-"""What is said of a published result: for machines as JSON, and for people in words made of that JSON alone."""
+"""Statement about a published result: JSON for machines, and words for people made from that JSON alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WIDTH = 100
 
 @dataclass(frozen=True, kw_only=True)
 class RunFacts:
-    """What only the parties of a run can say.
+    """Facts that only the parties of a run know.
 
     run, began, end_day : id; when the first data were opened, by its owner's clock; day of the end
     code : digest of the library
@@ -46,7 +46,7 @@ class RunFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class Statement(RunFacts):
-    """All of it; what is not a fact of the run follows from the configuration and the published measurements.
+    """Complete statement: facts of the run, and what follows from the configuration and the measurements.
 
     epsilon : by unit, of the data of all owners together; owners : of the data of each alone
     """
@@ -83,9 +83,9 @@ class Statement(RunFacts):
         return encode_json(_finite(asdict(self)))
 
 
-def facts_of(told: Mapping[str, Any]) -> RunFacts:
-    """The facts of a run out of a statement."""
-    return RunFacts(**{field.name: told[field.name] for field in fields(RunFacts)})
+def facts_of(statement: Mapping[str, Any]) -> RunFacts:
+    """Return the facts of a run that a statement holds."""
+    return RunFacts(**{field.name: statement[field.name] for field in fields(RunFacts)})
 
 
 def _finite(value: object) -> object:
@@ -96,21 +96,22 @@ def _finite(value: object) -> object:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def text_of(told: Mapping[str, Any]) -> bytes:
-    """The statement in words, at most 100 lines, from the JSON alone."""
-    written = [line for part in (_who, _costs, _limits, _checks) for line in part(told)]
+def text_of(statement: Mapping[str, Any]) -> bytes:
+    """Write the statement in words, at most 100 lines, from the JSON alone."""
+    written = [line for part in (_who, _costs, _limits, _checks) for line in part(statement)]
     lines = [part for line in written for part in (wrap(line, WIDTH, subsequent_indent="  ") or [""])]
     return ("\n".join(lines) + "\n").encode()
 
 
-def _who(told: Mapping[str, Any]) -> Iterator[str]:
-    yield f"# What was published: {told['study']}, method {told['method']}"
+def _who(statement: Mapping[str, Any]) -> Iterator[str]:
+    yield f"# What was published: {statement['study']}, method {statement['method']}"
     yield ""
-    yield f"Run {told['run'][:12]}, which ended on {told['end_day']}; case {told['case']}."
-    yield f"Estimate: {'estimate.csv' if 'estimate.csv' in told['files'] else 'none'}; measurements: measurements.csv."
-    owners = list(told["accounts"])
-    yield f"Data of {', '.join(owners)}: {told['n_protected']} records are protected (unit {told['unit']})."
-    for name, runs in told["runs"].items():
+    yield f"Run {statement['run'][:12]}, which ended on {statement['end_day']}; case {statement['case']}."
+    estimate = "estimate.csv" if "estimate.csv" in statement["files"] else "none"
+    yield f"Estimate: {estimate}; measurements: measurements.csv."
+    owners = list(statement["accounts"])
+    yield f"Data of {', '.join(owners)}: {statement['n_protected']} records are protected (unit {statement['unit']})."
+    for name, runs in statement["runs"].items():
         if runs["begun"] > 1:
             yield (
                 f"- {name}: this study was run {runs['begun']} times, at epsilon {upward(runs['epsilon'])} together; "
@@ -119,54 +120,54 @@ def _who(told: Mapping[str, Any]) -> Iterator[str]:
     yield ""
 
 
-def _costs(told: Mapping[str, Any]) -> Iterator[str]:
+def _costs(statement: Mapping[str, Any]) -> Iterator[str]:
     yield "## What it can cost whom it is about"
     yield ""
-    bound = "below" if told["delta_below_1_over_n"] else "NOT below"
-    yield f"delta {told['delta']}, {bound} one over the number of records. Trust: {told['trust']}."
-    yield f"Of {told['colluders']} parties it is assumed at most that they join what they know."
+    bound = "below" if statement["delta_below_1_over_n"] else "NOT below"
+    yield f"delta {statement['delta']}, {bound} one over the number of records. Trust: {statement['trust']}."
+    yield f"Of {statement['colluders']} parties it is assumed at most that they join what they know."
     yield ""
     yield "| unit | epsilon | true positives at 1 % false positives, at most |"
     yield "|---|---|---|"
-    for unit, epsilon in told["epsilon"].items():
-        yield f"| {unit} | {upward(epsilon)} | {told['true_positives'][unit]} |"
+    for unit, epsilon in statement["epsilon"].items():
+        yield f"| {unit} | {upward(epsilon)} | {statement['true_positives'][unit]} |"
     yield ""
-    yield f"- against those who see the publication alone: epsilon {upward(told['epsilon_public'])}"
-    yield f"- against any parties but the record's own: epsilon {upward(told['epsilon_any'])}"
-    for one in told["coalitions"][:16]:
-        yield f"- against {one['members']}: epsilon {upward(one['epsilon'])}"
-    if (rest := len(told["coalitions"]) - 16) > 0:
+    yield f"- against those who see the publication alone: epsilon {upward(statement['epsilon_public'])}"
+    yield f"- against any parties but the record's own: epsilon {upward(statement['epsilon_any'])}"
+    for coalition in statement["coalitions"][:16]:
+        yield f"- against {coalition['members']}: epsilon {upward(coalition['epsilon'])}"
+    if (rest := len(statement["coalitions"]) - 16) > 0:
         yield f"- {rest} more coalitions stand in statement.json"
-    for owner, costs in list(told["owners"].items())[:8] if told["unprotected_units"] else ():
+    for owner, costs in list(statement["owners"].items())[:8] if statement["unprotected_units"] else ():
         yield f"- data of {owner} alone: {', '.join(f'{unit} {upward(epsilon)}' for unit, epsilon in costs.items())}"
     yield ""
 
 
-def _limits(told: Mapping[str, Any]) -> Iterator[str]:
+def _limits(statement: Mapping[str, Any]) -> Iterator[str]:
     yield "## What is not protected"
     yield ""
-    if told["unprotected_units"]:
-        yield f"- at all, by decision of the parties: {', '.join(told['unprotected_units'])}"
-    for text in told["not_protected"]:
+    if statement["unprotected_units"]:
+        yield f"- at all, by decision of the parties: {', '.join(statement['unprotected_units'])}"
+    for text in statement["not_protected"]:
         yield f"- {text}"
     yield ""
     yield "## Bounds, and why they are public"
     yield ""
-    for one in told["public"][:20]:
-        yield f"- {one['name']}: {one['value']}, {one['because']}"
-    if len(told["public"]) > 20:
-        yield f"- {len(told['public']) - 20} more stand in statement.json"
+    for bound in statement["public"][:20]:
+        yield f"- {bound['name']}: {bound['value']}, {bound['because']}"
+    if len(statement["public"]) > 20:
+        yield f"- {len(statement['public']) - 20} more stand in statement.json"
     yield ""
 
 
-def _checks(told: Mapping[str, Any]) -> Iterator[str]:
+def _checks(statement: Mapping[str, Any]) -> Iterator[str]:
     yield "## Who signed, and how to check"
     yield ""
-    for name, fingerprint in list(told["fingerprints"].items())[:12]:
+    for name, fingerprint in list(statement["fingerprints"].items())[:12]:
         yield f"- {name}: {fingerprint}"
-    registered = ", ".join(told["registrations"]) or "nobody"
+    registered = ", ".join(statement["registrations"]) or "nobody"
     yield f"Registered before any data were opened, by the clocks of the parties: {registered}."
-    yield f"Intervals: {told['intervals']}."
+    yield f"Intervals: {statement['intervals']}."
     yield ""
     yield "Ask the owners whether these are the fingerprints of their certificates, and run"
     yield ""
