@@ -1,4 +1,4 @@
-"""A published folder is checked without data or a network: one line for each check, and the first failure ends it."""
+"""Check of a published folder without data or a network: one line per check, and the first failure ends it."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ DEVIATION = 1e-12
 
 
 class Failure(Exception):
-    """What is wrong, as a sentence without its end."""
+    """Failed check, as a sentence without its end."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """The files of a folder, and what the statement says."""
+    """Files of a folder, and what its statement says."""
 
     files: Mapping[str, bytes]
     statement: Mapping[str, Any]
 
     @property
     def owners(self) -> tuple[str, ...]:
-        """Whose data it is of."""
+        """Names of the parties whose data the result is about."""
         return tuple(self.statement["accounts"])
 
     def certificate(self, name: str) -> str:
@@ -50,7 +50,7 @@ class Published:
 
     @property
     def names(self) -> dict[str, str]:
-        """All parties, each known by its name: the hosts of a folder are the word of whoever made it."""
+        """Hosts of all parties for checks: each is its own name, since a folder's hosts are the word of its maker."""
         network = documents.decode_json(files.CONFIGURATION, self.files[files.CONFIGURATION])["network"]
         return {name: name for name in network["parties"]}
 
@@ -62,7 +62,7 @@ class Published:
 
     @property
     def end(self) -> datetime:
-        """When certificates must hold."""
+        """Time at which certificates must hold."""
         return files.checked_at(self.statement["began"], self.statement["end_day"])
 
     @property
@@ -72,7 +72,7 @@ class Published:
 
 
 def check_release(folder: Path, authority: Path | None, fingerprints: Sequence[str]) -> int:
-    """Print what was checked; 0 where all holds, 1 where something does not, 2 where nobody vouches for the signers."""
+    """Print what was checked; 0 if all holds, 1 if something fails, 2 if nobody vouches for the signers."""
     try:
         published = _read(folder)
         print("files: all that are listed, and no others")
@@ -91,23 +91,23 @@ def check_release(folder: Path, authority: Path | None, fingerprints: Sequence[s
 
 
 def _read(folder: Path) -> Published:
-    """The folder with its statement; Failure for a file that is missing, or not listed."""
-    found = files.read_folder(folder)
+    """Read the folder with its statement; Failure for a file that is missing, or not listed."""
+    contents = files.read_folder(folder)
     for name in (files.STATEMENT, files.SIGNATURES, files.TEXT):
-        if name not in found:
+        if name not in contents:
             raise Failure(f"{name} is missing in {folder}")
-    told = documents.decode_json(files.STATEMENT, found[files.STATEMENT])
-    if not isinstance(told, dict) or told.get("format") != FORMAT:
+    statement = documents.decode_json(files.STATEMENT, contents[files.STATEMENT])
+    if not isinstance(statement, dict) or statement.get("format") != FORMAT:
         raise Failure(f"{files.STATEMENT} is not of format {FORMAT}")
-    certificates = {f"{files.CERTIFICATES}/{name}.pem" for name in told["accounts"]}
+    certificates = {f"{files.CERTIFICATES}/{name}.pem" for name in statement["accounts"]}
     certificates.add(f"{files.CERTIFICATES}/{files.AUTHORITY}")
-    allowed = {*files.DATA, *(f"{files.REGISTRATION}/{name}.json" for name in told["accounts"])}
-    for name in sorted(told["files"].keys() - allowed):
+    allowed = {*files.DATA, *(f"{files.REGISTRATION}/{name}.json" for name in statement["accounts"])}
+    for name in sorted(statement["files"].keys() - allowed):
         raise Failure(f"{files.STATEMENT} lists {name!r}, which is no file of such a folder")
-    listed = {files.STATEMENT, files.SIGNATURES, files.TEXT, *certificates, *told["files"]}
-    for name in sorted(listed ^ found.keys()):
+    listed = {files.STATEMENT, files.SIGNATURES, files.TEXT, *certificates, *statement["files"]}
+    for name in sorted(listed ^ contents.keys()):
         raise Failure(f"{name} is {'missing' if name in listed else 'not listed'}")
-    return Published(found, told)
+    return Published(contents, statement)
 
 
 def _signatures(published: Published) -> str:
@@ -125,7 +125,7 @@ def _signatures(published: Published) -> str:
 
 
 def _check_signer(published: Published, name: str, authority: str) -> None:
-    """Failure unless an owner has signed the statement, by a certificate of an authority that held at the end."""
+    """Raise Failure unless an owner signed the statement with an authority's certificate that held at the end."""
     signatures = documents.decode_json(files.SIGNATURES, published.files[files.SIGNATURES])
     head = {"certificate": published.certificate(name), "signature": signatures[name]}
     words = files.statement_words(published.files[files.STATEMENT])
@@ -141,26 +141,28 @@ def _digests(published: Published) -> str:
 
 
 def _registrations(published: Published) -> str:
-    told = published.statement
-    names = {name for name in told["files"] if name.startswith(f"{files.REGISTRATION}/")}
-    if names != {f"{files.REGISTRATION}/{name}.json" for name in told["registrations"]}:
-        raise Failure(f"the statement says that {told['registrations']} registered, the folder has {sorted(names)}")
-    if told["registrations"] and set(told["registrations"]) != set(published.owners):
-        raise Failure(f"{told['registrations']} registered, and not all of {list(published.owners)}")
-    for name in told["registrations"]:
+    statement = published.statement
+    names = {name for name in statement["files"] if name.startswith(f"{files.REGISTRATION}/")}
+    if names != {f"{files.REGISTRATION}/{name}.json" for name in statement["registrations"]}:
+        raise Failure(
+            f"the statement says that {statement['registrations']} registered, the folder has {sorted(names)}"
+        )
+    if statement["registrations"] and set(statement["registrations"]) != set(published.owners):
+        raise Failure(f"{statement['registrations']} registered, and not all of {list(published.owners)}")
+    for name in statement["registrations"]:
         file = f"{files.REGISTRATION}/{name}.json"
-        given = (published.files[file], name, registered_digest(published.files), told["code"])
-        if problem := files.registration_problem(file, *given, published.authority, published.names):
+        arguments = (published.files[file], name, registered_digest(published.files), statement["code"])
+        if problem := files.registration_problem(file, *arguments, published.authority, published.names):
             raise Failure(problem)
-        if documents.decode_json(file, published.files[file])["time"] > told["began"]:
-            raise Failure(f"{file} is later than the first data were opened, {told['began']}")
-    if not told["registrations"]:
+        if documents.decode_json(file, published.files[file])["time"] > statement["began"]:
+            raise Failure(f"{file} is later than the first data were opened, {statement['began']}")
+    if not statement["registrations"]:
         return "none: nothing shows that the method was fixed before data were opened"
-    return f"{', '.join(told['registrations'])} before {told['began']}, by their own clocks"
+    return f"{', '.join(statement['registrations'])} before {statement['began']}, by their own clocks"
 
 
 def registered_digest(published: Mapping[str, bytes]) -> str:
-    """The digest of the configuration as parties compare it, of the published file."""
+    """Digest of the published configuration, as parties compare it."""
     from ..settings import digest
 
     return digest(documents.decode_json(files.CONFIGURATION, published[files.CONFIGURATION]))
@@ -169,11 +171,13 @@ def registered_digest(published: Mapping[str, bytes]) -> str:
 def _formulas(published: Published) -> str:
     for row in published.statement["releases"]:
         try:
-            found = sensitivity(row["formula"], row["inputs"])
+            computed = sensitivity(row["formula"], row["inputs"])
         except ValueError as error:
             raise Failure(f"release {row['id']!r}: {error}") from None
-        if not is_printed(row["sensitivity"], found):
-            raise Failure(f"release {row['id']!r} states sensitivity {row['sensitivity']}, its formula gives {found}")
+        if not is_printed(row["sensitivity"], computed):
+            raise Failure(
+                f"release {row['id']!r} states sensitivity {row['sensitivity']}, its formula gives {computed}"
+            )
         if not (row["exact"] is True and row["sampler"] == "secure"):
             raise Failure(f"release {row['id']!r} was not drawn exactly and in secret")
         if row["shares"] and not set(row["shares"]) <= set(row["owners"]):
@@ -213,24 +217,24 @@ def _delta(published: Published) -> str:
 
 
 def _program(published: Published) -> str:
-    told, given = published.statement, published.files
-    deployment = deployment_in(given[files.CONFIGURATION], told)
+    statement, contents = published.statement, published.files
+    deployment = deployment_in(contents[files.CONFIGURATION], statement)
     if set(published.owners) != set(deployment.holders):
         raise Failure(f"the statement is of {list(published.owners)}, the configuration of {list(deployment.holders)}")
-    beside = {name: digest for name, digest in told["files"].items() if name.startswith(f"{files.REGISTRATION}/")}
-    values, n = values_in(given[files.MEASUREMENTS]), told["n_protected"]
+    beside = {name: digest for name, digest in statement["files"].items() if name.startswith(f"{files.REGISTRATION}/")}
+    values, n = values_in(contents[files.MEASUREMENTS]), statement["n_protected"]
     try:
-        estimate = given.get(files.ESTIMATE, b"")
-        made = rebuild(deployment, given[files.CONFIGURATION], values, facts_of(told), beside, n, estimate)
+        estimate = contents.get(files.ESTIMATE, b"")
+        rebuilt = rebuild(deployment, contents[files.CONFIGURATION], values, facts_of(statement), beside, n, estimate)
     except LookupError as error:
         raise Failure(f"{files.MEASUREMENTS} is not what the program releases: {error}") from None
-    if problem := first_difference(given, made):
+    if problem := first_difference(contents, rebuilt):
         raise Failure(problem)
-    if problem := unnamed_units(deployment, made):
+    if problem := unnamed_units(deployment, rebuilt):
         raise Failure(f"what is published should not be: {problem}")
-    same = told["code"] == library_digest()
+    same = statement["code"] == library_digest()
     return "estimate, costs and statement follow from the measurements" + (
-        "" if same else f" (made by other code, {told['code'][:12]})"
+        "" if same else f" (made by other code, {statement['code'][:12]})"
     )
 
 
@@ -256,7 +260,7 @@ CHECKS: Mapping[str, Callable[[Published], str]] = {
 
 
 def signer_line(published: Published, authority: Path | None, fingerprints: Sequence[str]) -> str:
-    """Who vouches for the certificates."""
+    """State who vouches for the certificates; Failure if they are others than the caller expects."""
     if authority is not None:
         for name in published.owners:
             try:
@@ -264,14 +268,14 @@ def signer_line(published: Published, authority: Path | None, fingerprints: Sequ
             except Failure as failure:
                 raise Failure(str(failure).replace(files.AUTHORITY, str(authority))) from None
         return f"signers: certificates of the authority in {authority}"
-    given = dict(one.partition("=")[::2] for one in fingerprints)
-    for name, digest in given.items():
+    expected = dict(entry.partition("=")[::2] for entry in fingerprints)
+    for name, digest in expected.items():
         if published.statement["fingerprints"].get(name) != digest.lower().replace(":", ""):
             raise Failure(f"the certificate of {name!r} has another fingerprint than {digest}")
-    if set(given) >= set(published.owners):
+    if set(expected) >= set(published.owners):
         return "signers: certificates with the fingerprints that were given"
-    found = Credential.fingerprint(published.authority)
+    fingerprint = Credential.fingerprint(published.authority)
     return (
-        f"signed by certificates of an UNKNOWN authority, sha256 {found}: compare it with what the owners tell you "
-        "(--authority PEM, or --fingerprint NAME=SHA256 for each owner)"
+        f"signed by certificates of an UNKNOWN authority, sha256 {fingerprint}: compare it with what the owners tell "
+        "you (--authority PEM, or --fingerprint NAME=SHA256 for each owner)"
     )

@@ -1,4 +1,4 @@
-"""Whether published files are those that follow from configuration and measurements, but for last digits of numbers."""
+"""Comparison of published files with what follows from configuration and measurements, except for last digits."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ ADDRESSES = ("address", "protocol", "source")
 
 
 def deployment_in(configuration: bytes, statement: Mapping[str, Any]) -> Deployment:
-    """The fit of the block ``network`` of a published configuration that a statement is of; the first if of none."""
+    """Return the fit that a statement is of, in a published configuration; the first if it is of none."""
     config = documents.decode_json(files.CONFIGURATION, configuration)
     _refuse_foreign_code(config)
-    found, told = deployments_of(config, plans(config)), (statement["method"], statement["options"])
-    if not found or found[0].network.mode != "release":
+    deployments, terms = deployments_of(config, plans(config)), (statement["method"], statement["options"])
+    if not deployments or deployments[0].network.mode != "release":
         raise ConfigError(f"{files.CONFIGURATION} has no block network with mode release.")
 
-    def is_of_statement(one: Deployment) -> bool:
-        fit = one.network
-        return told[0] == fit.method and (told[1].get("epsilon"), told[1].get("fold")) == (fit.epsilon, fit.fold)
+    def is_of_statement(deployment: Deployment) -> bool:
+        fit = deployment.network
+        return terms[0] == fit.method and (terms[1].get("epsilon"), terms[1].get("fold")) == (fit.epsilon, fit.fold)
 
-    return next(filter(is_of_statement, found), found[0])
+    return next(filter(is_of_statement, deployments), deployments[0])
 
 
 def _refuse_foreign_code(config: Any) -> None:
-    """ConfigError for a configuration that names modules or files: whoever checks it would run or read them."""
-    if not all(isinstance(one, Mapping) and "file" not in one for one in config.get("studies", {}).values()):
+    """Raise ConfigError for a configuration that names modules or files, which a check would run or read."""
+    if not all(isinstance(study, Mapping) and "file" not in study for study in config.get("studies", {}).values()):
         raise ConfigError(f"{files.CONFIGURATION} names a file of a study: it must hold the study itself.")
     for key, address in foreign_modules(config):
         raise ConfigError(
@@ -49,7 +49,7 @@ def _refuse_foreign_code(config: Any) -> None:
 
 
 def foreign_modules(config: object, key: str = "") -> Iterator[tuple[str, str]]:
-    """Keys of a configuration that name modules, which making its plans imports, with their addresses."""
+    """Yield the keys of a configuration that name modules, which making its plans imports, with their addresses."""
     if isinstance(config, Mapping):
         for name, value in config.items():
             yield from foreign_modules(value, str(name))
@@ -60,48 +60,49 @@ def foreign_modules(config: object, key: str = "") -> Iterator[tuple[str, str]]:
         yield key, str(config)
 
 
-def first_difference(given: Mapping[str, bytes], made: Rebuilt) -> str:
-    """What of the files is not what follows from configuration and measurements, as a sentence; empty if all is."""
-    shown = made.files.get(files.ESTIMATE)
-    if (shown is not None) != (files.ESTIMATE in given):
-        return f"{files.ESTIMATE} is {'missing' if shown else 'published'}, and must {'' if shown else 'not '}be there"
-    if shown is not None and (where := estimate_differs(given[files.ESTIMATE], shown.value)):
+def first_difference(contents: Mapping[str, bytes], rebuilt: Rebuilt) -> str:
+    """Describe the first file that does not follow from configuration and measurements; empty if all do."""
+    estimate = rebuilt.files.get(files.ESTIMATE)
+    if (estimate is not None) != (files.ESTIMATE in contents):
+        presence = "missing, and must be" if estimate else "published, and must not be"
+        return f"{files.ESTIMATE} is {presence} there"
+    if estimate is not None and (where := estimate_differs(contents[files.ESTIMATE], estimate.value)):
         return f"{files.ESTIMATE} is not what the program makes of the measurements: {where}"
     for name in (files.MEASUREMENTS, files.CONFIGURATION):
-        if given[name] != made.files[name].value:
+        if contents[name] != rebuilt.files[name].value:
             return f"{name} is not as the program writes it"
-    told = documents.decode_json(files.STATEMENT, given[files.STATEMENT])
+    statement = documents.decode_json(files.STATEMENT, contents[files.STATEMENT])
     # An estimate of another machine may differ in its last digits: its digest is compared with the file.
-    wanted = dict(made.statement)
+    wanted = dict(rebuilt.statement)
     wanted["files"] = wanted["files"] | {
-        name: documents.digest_of(given[name]) for name in (files.ESTIMATE,) if name in given
+        name: documents.digest_of(contents[name]) for name in (files.ESTIMATE,) if name in contents
     }
-    path = next(_differences(told, wanted, ()), None)
+    path = next(_differences(statement, wanted, ()), None)
     return f"{files.STATEMENT} has another {path} than the program states" if path else ""
 
 
-def _differences(told: Any, wanted: Any, path: tuple[str, ...]) -> Iterator[str]:
-    """Where two values of JSON differ by more than the last digits of numbers."""
+def _differences(value: Any, wanted: Any, path: tuple[str, ...]) -> Iterator[str]:
+    """Yield the places where two values of JSON differ by more than the last digits of numbers."""
     name = " of ".join(reversed(path)) or "form"
-    if isinstance(told, dict) and isinstance(wanted, dict):
-        for key in sorted(told.keys() | wanted.keys()):
-            if key not in told or key not in wanted:
+    if isinstance(value, dict) and isinstance(wanted, dict):
+        for key in sorted(value.keys() | wanted.keys()):
+            if key not in value or key not in wanted:
                 yield f"{key} of {name}" if path else key
             else:
-                yield from _differences(told[key], wanted[key], (*path, key))
-    elif isinstance(told, list) and isinstance(wanted, list) and len(told) == len(wanted):
-        for k, (one, other) in enumerate(zip(told, wanted, strict=True)):
-            yield from _differences(one, other, (*path, str(k)))
-    elif type(told) is float and isinstance(wanted, float):
-        if abs(told - wanted) > COST * max(abs(wanted), 1e-300):
+                yield from _differences(value[key], wanted[key], (*path, key))
+    elif isinstance(value, list) and isinstance(wanted, list) and len(value) == len(wanted):
+        for k, (element, other) in enumerate(zip(value, wanted, strict=True)):
+            yield from _differences(element, other, (*path, str(k)))
+    elif type(value) is float and isinstance(wanted, float):
+        if abs(value - wanted) > COST * max(abs(wanted), 1e-300):
             yield name
-    elif type(told) is not type(wanted) or told != wanted:
+    elif type(value) is not type(wanted) or value != wanted:
         yield name
 
 
-def estimate_differs(given: bytes, wanted: bytes) -> str:
-    """The first number of an estimate that is another one, in words; empty where none is."""
-    rows, others = ([*csv.reader(io.StringIO(one.decode("utf-8"), newline=""))] for one in (given, wanted))
+def estimate_differs(content: bytes, wanted: bytes) -> str:
+    """Describe the first row in which two estimates differ; empty if none does."""
+    rows, others = ([*csv.reader(io.StringIO(table.decode("utf-8"), newline=""))] for table in (content, wanted))
     if len(rows) != len(others):
         return f"it has {len(rows)} rows, not {len(others)}"
     for row, other in zip(rows, others, strict=True):
@@ -110,11 +111,11 @@ def estimate_differs(given: bytes, wanted: bytes) -> str:
     return ""
 
 
-def _near(given: str, wanted: str) -> bool:
-    if given == wanted:
+def _near(text: str, wanted: str) -> bool:
+    if text == wanted:
         return True
     try:
-        one, other = float(given), float(wanted)
+        number, other = float(text), float(wanted)
     except ValueError:
         return False
-    return abs(one - other) <= ESTIMATE * max(abs(other), 1.0)
+    return abs(number - other) <= ESTIMATE * max(abs(other), 1.0)

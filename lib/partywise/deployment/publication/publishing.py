@@ -1,4 +1,4 @@
-"""How a result is published: what its owners measured goes to the publisher, the files come back, signatures follow.
+"""Publication of a result: the publisher gets what its owners measured, the files come back, signatures follow.
 
 publishing   all, publisher       what it drew or opened; of an owner a commitment to its account, and what it paid
 statement    publisher, owner     all files; each makes them again, and compares
@@ -76,7 +76,7 @@ class Publication:
     summary: str = ""
 
     def record(self, fit: Callable[[object], object]) -> Callable[[object], object]:
-        """A program whose draws are kept."""
+        """Return a program whose draws are recorded."""
 
         def fit_and_keep(placed: object) -> object:
             with self.recorder.watching():
@@ -85,30 +85,30 @@ class Publication:
         return fit_and_keep
 
     def conclude(self, run: SessionRun, outcome: Outcome) -> None:
-        """Take part; the publisher writes the folder in the end."""
+        """Take part in the publication; the publisher writes the folder in the end."""
         publisher, owners = publisher_of(self.deployment), self.deployment.holders
-        own: dict[str, Any] = {"values": dict(self.recorder.values)}
+        my_part: dict[str, Any] = {"values": dict(self.recorder.values)}
         if self.me in owners:
-            own |= self._account_facts(run)
+            my_part |= self._account_facts(run)
         if self.me == publisher:
             others = [name for name in self.deployment.names if name != self.me]
-            told = {name: decode(run.get(name, "publishing")) for name in others}
-            told |= {self.me: own}
-            self._publish(run, outcome, told)
+            parts = {name: decode(run.get(name, "publishing")) for name in others}
+            parts |= {self.me: my_part}
+            self._publish(run, outcome, parts)
             return
-        run.put(publisher, "publishing", encode(own))
+        run.put(publisher, "publishing", encode(my_part))
         if self.me in owners:
             sent = decode(run.get(publisher, "statement"))
             if not sent:
                 self.summary = f"{publisher} publishes nothing: its screen says why"
                 return
-            run.put(publisher, "signature", json.dumps(self._sign(run, sent, own)).encode())
+            run.put(publisher, "signature", json.dumps(self._sign(run, sent, my_part)).encode())
             self.summary = f"signed what {publisher} writes"
 
     def _account_facts(self, run: SessionRun) -> dict[str, Any]:
-        """What an owner says of its account, in which the rows of publishing stand first."""
-        if own := open_rows(self.charges, self.me):
-            self.account.charge(*own)
+        """Return an owner's facts about its account, after charging the rows of publishing."""
+        if unprotected_rows := open_rows(self.charges, self.me):
+            self.account.charge(*unprotected_rows)
         rows = self.account.rows()
         nonce = bytes.fromhex(run.choose("nonce of the account", lambda: secrets.token_hex(32)))
         events = [event for name, event in paid_events(rows) if name == run.id and event.mechanism != "none"]
@@ -134,34 +134,34 @@ class Publication:
             raise PartyError("nobody has a certificate here to sign a statement with.")
         return run.credential
 
-    def _publish(self, run: SessionRun, outcome: Outcome, told: Mapping[str, Mapping[str, Any]]) -> None:
+    def _publish(self, run: SessionRun, outcome: Outcome, parts: Mapping[str, Mapping[str, Any]]) -> None:
         """Make all files, have them signed, and write them."""
         owners, values = self.deployment.holders, dict[str, np.ndarray]()
-        for one in told.values():
-            values |= one["values"]
+        for part in parts.values():
+            values |= part["values"]
         facts = RunFacts(
             run=run.id,
-            began=min(told[name]["opened"] for name in owners),
+            began=min(parts[name]["opened"] for name in owners),
             end_day=run.choose("last day", lambda: documents.now()[:10]),
             code=library_digest(),
-            accounts={name: told[name]["account"] for name in owners},
-            runs={name: told[name]["runs"] for name in owners},
-            fingerprints={name: told[name]["fingerprint"] for name in owners},
+            accounts={name: parts[name]["account"] for name in owners},
+            runs={name: parts[name]["runs"] for name in owners},
+            fingerprints={name: parts[name]["fingerprint"] for name in owners},
             registrations=list(self.registrations),
         )
         estimate = estimate_table(self.deployment, outcome.value, self.me, self.spec)
         try:
-            made = self._rebuild(values, facts, estimate)
+            rebuilt = self._rebuild(values, facts, estimate)
         except LookupError as error:
             self.summary = f"nothing is published: what was measured does not make the program run again ({error})"
             for name in owners:
                 if name != self.me:
                     run.put(name, "statement", encode({}))
             return
-        shown = made.files.get(files.ESTIMATE)
-        if shown is not None and estimate_differs(shown.value, estimate):
+        estimate_file = rebuilt.files.get(files.ESTIMATE)
+        if estimate_file is not None and estimate_differs(estimate_file.value, estimate):
             raise PartyError(f"the estimate of {self.me!r} is not what its program makes of what was released.")
-        sent = {name: one.value for name, one in made.files.items()}
+        sent = {name: file.value for name, file in rebuilt.files.items()}
         for name in owners:
             if name != self.me:
                 run.put(name, "statement", encode(sent))
@@ -172,52 +172,58 @@ class Publication:
             if problem:
                 raise PartyError(f"the statement {problem}: {name!r} has not signed it.")
             signatures[name] = signed
-        self._write(run, made, signatures)
+        self._write(run, rebuilt, signatures)
 
     def _rebuild(self, values: Mapping[str, np.ndarray], facts: RunFacts, estimate: bytes) -> Rebuilt:
-        """Make the files; PartyError where they would cost this party more than it has paid."""
+        """Make the files; PartyError if they would cost this party more than it has paid."""
         beside = {f"{files.REGISTRATION}/{n}.json": documents.digest_of(data) for n, data in self.registrations.items()}
-        made = rebuild(self.deployment, self.configuration, values, facts, beside, self.n, estimate)
-        if unpaid := set(made.charges.get(self.me, ())) - set(self.charges.get(self.me, ())):
+        rebuilt = rebuild(self.deployment, self.configuration, values, facts, beside, self.n, estimate)
+        if unpaid := set(rebuilt.charges.get(self.me, ())) - set(self.charges.get(self.me, ())):
             raise PartyError(
                 f"{self.me!r} does not sign: the files leave the unit {min(unpaid)} of its data unprotected, which it "
                 "has not paid."
             )
-        return made
+        return rebuilt
 
-    def _sign(self, run: SessionRun, sent: Mapping[str, bytes], own: Mapping[str, Any]) -> dict[str, str]:
-        """Sign files that are those that this party makes itself; PartyError for others."""
-        told = documents.decode_json(files.STATEMENT, sent[files.STATEMENT])
-        values, facts = values_in(sent[files.MEASUREMENTS]), facts_of(told)
-        made = self._rebuild(values, facts, sent.get(files.ESTIMATE, b""))
-        problem = first_difference(sent, made)
+    def _sign(self, run: SessionRun, sent: Mapping[str, bytes], my_part: Mapping[str, Any]) -> dict[str, str]:
+        """Sign files that equal those that this party makes itself; PartyError for others."""
+        statement = documents.decode_json(files.STATEMENT, sent[files.STATEMENT])
+        values, facts = values_in(sent[files.MEASUREMENTS]), facts_of(statement)
+        rebuilt = self._rebuild(values, facts, sent.get(files.ESTIMATE, b""))
+        problem = first_difference(sent, rebuilt)
         for name, drawn in self.recorder.values.items():
             if not problem and not np.array_equal(values.get(name, np.empty(0)), drawn.ravel()):
                 problem = f"{files.MEASUREMENTS} has another {name!r} than this party drew"
         for name, event in self.recorder.events.items():
-            if not problem and terms_of(made.events.get(name)) != terms_of(event):
+            if not problem and terms_of(rebuilt.events.get(name)) != terms_of(event):
                 problem = f"{name!r} was drawn with other terms than the program states"
         pairs = (("accounts", "account"), ("runs", "runs"), ("fingerprints", "fingerprint"))
         for key, name in pairs:
-            if not problem and told[key].get(self.me) != own[name]:
+            if not problem and statement[key].get(self.me) != my_part[name]:
                 problem = f"{files.STATEMENT} has other {key} of this party"
-        days = [told["began"][:10], told["end_day"], documents.now()[:10]]
-        same = told["run"] == run.id and told["code"] == library_digest()
-        if not problem and not (same and told["began"] <= self.start_time and days == sorted(days)):
+        days = [statement["began"][:10], statement["end_day"], documents.now()[:10]]
+        same = statement["run"] == run.id and statement["code"] == library_digest()
+        if not problem and not (same and statement["began"] <= self.start_time and days == sorted(days)):
             problem = f"{files.STATEMENT} is of another run, code or time"
         if problem:
             raise PartyError(f"{self.me!r} does not sign: {problem}.")
         return self._credential(run).sign(files.statement_words(sent[files.STATEMENT]))
 
-    def _write(self, run: SessionRun, made: Rebuilt, signatures: Mapping[str, Mapping[str, str]]) -> None:
-        """All files; those that are made of data by the gate alone."""
+    def _write(self, run: SessionRun, rebuilt: Rebuilt, signatures: Mapping[str, Mapping[str, str]]) -> None:
+        """Write all files; those that are made of data are written by the gate alone."""
         folder, unprotected = run_folder(self.into, run.id) / FOLDER, self.deployment.network.unprotected_units
         if folder.exists():
             shutil.rmtree(folder)
-        for name, value in made.files.items():
+        for name, value in rebuilt.files.items():
             publish(value, folder / name, unprotected)
-        plain = {files.SIGNATURES: documents.encode_json({name: one["signature"] for name, one in signatures.items()})}
-        plain |= {f"{files.CERTIFICATES}/{n}.pem": one["certificate"].encode() for n, one in signatures.items()}
+        plain = {
+            files.SIGNATURES: documents.encode_json(
+                {name: signature["signature"] for name, signature in signatures.items()}
+            )
+        }
+        plain |= {
+            f"{files.CERTIFICATES}/{n}.pem": signature["certificate"].encode() for n, signature in signatures.items()
+        }
         plain |= {f"{files.CERTIFICATES}/{files.AUTHORITY}": self._credential(run).authority.encode()}
         plain |= {f"{files.REGISTRATION}/{name}.json": data for name, data in self.registrations.items()}
         for name, data in plain.items():
@@ -230,10 +236,10 @@ class Publication:
 
 
 def registrations_of(deployment: Deployment, configuration: str, certificates: Path) -> dict[str, bytes]:
-    """The registrations of all data holders for this very run; ConfigError for one that is missing, or of another."""
-    network, found = deployment.network, dict[str, bytes]()
+    """Read the registrations of all data holders for this run; ConfigError if one is missing or of another run."""
+    network, registrations = deployment.network, dict[str, bytes]()
     if network.registration is None or network.mode != "release":
-        return found
+        return registrations
     authority = (certificates / files.AUTHORITY).read_text(encoding="ascii")
     for name in deployment.holders:
         path = Path(network.registration) / f"{name}.json"
@@ -242,15 +248,15 @@ def registrations_of(deployment: Deployment, configuration: str, certificates: P
                 f"{path} is missing: no data are opened before every data holder has registered this configuration; "
                 f"ask {name} for it (python -m partywise publish register)."
             )
-        found[name] = path.read_bytes()
-        given = name, configuration, library_digest(), authority, deployment.hosts
-        if problem := files.registration_problem(str(path), found[name], *given):
+        registrations[name] = path.read_bytes()
+        expected = name, configuration, library_digest(), authority, deployment.hosts
+        if problem := files.registration_problem(str(path), registrations[name], *expected):
             raise ConfigError(f"{problem}: register again (python -m partywise publish register).")
-    return found
+    return registrations
 
 
 def check_signer(deployment: Deployment, certificates: Path, me: str) -> None:
-    """ConfigError where the certificate of an owner does not bear its name: readers of a publication know no hosts."""
+    """Raise ConfigError unless an owner's certificate bears its name: readers of a publication know no hosts."""
     path = certificates / f"{me}.pem"
     if me not in deployment.holders or not path.is_file():
         return
@@ -262,7 +268,7 @@ def check_signer(deployment: Deployment, certificates: Path, me: str) -> None:
 
 
 def publication_row(owner: str, events: list[Event]) -> Event | None:
-    """The row of publishing in the account of an owner: free, seen by everybody, made of all that it paid."""
+    """Return the row of publishing in an owner's account: free, seen by everybody, made of all that it paid."""
     from ...privacy.mechanisms.release import Release, derived_event
 
     paid = [Release(None, event) for event in events]
@@ -270,7 +276,7 @@ def publication_row(owner: str, events: list[Event]) -> Event | None:
 
 
 def _signature(run: SessionRun, name: str) -> dict[str, str]:
-    told = documents.decode_json("signature", run.get(name, "signature"))
-    if not isinstance(told, dict) or {type(one) for one in told.values()} != {str}:
+    signature = documents.decode_json("signature", run.get(name, "signature"))
+    if not isinstance(signature, dict) or {type(value) for value in signature.values()} != {str}:
         raise PartyError(f"{name!r} sent no signature.")
-    return told
+    return signature

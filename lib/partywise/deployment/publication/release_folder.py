@@ -1,4 +1,4 @@
-"""The files of a published result, made of the configuration and of what was measured: by who writes, signs and checks.
+"""Files of a published result, made from configuration and measurements: for those who write, sign and check.
 
 The program of the method runs once more, in one process, on made-up records and with the published values in place of
 every draw. So whatever is published follows from these values and from what is public, and sensitivities, costs and
@@ -48,7 +48,7 @@ FEW = 6
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """What follows from configuration and measurements.
+    """Files, statement and costs that follow from configuration and measurements.
 
     files : bytes by name, each with all that it is made of, but for signatures and certificates
     statement : as it stands in the JSON
@@ -62,7 +62,7 @@ class Rebuilt:
 
 
 def publisher_of(deployment: Deployment) -> str:
-    """Who writes the folder: as the configuration says, else the first place that gets results; empty for nobody."""
+    """Name the party that writes the folder: as configured, else the first place with results; empty for nobody."""
     return deployment.network.publisher or next((name for name in deployment.places if name != DEALER), "")
 
 
@@ -75,7 +75,7 @@ def rebuild(
     n: int,
     stated_estimate: bytes,
 ) -> Rebuilt:
-    """All files but signatures and certificates; ``beside`` are digests of registrations, ``n`` records of everybody.
+    """Make all files but signatures and certificates; ``beside`` are digests of registrations, ``n`` all records.
 
     An estimate that is also made of the publisher's own data nobody else can make: it is as the publisher states it.
     What a release told one receiver for nothing it may tell everybody at the cost of everything: data of others that
@@ -96,29 +96,29 @@ def rebuild(
     charges = charges_of((publisher, part) for part in drawn)
     parts = [*((publisher, part) for part in drawn), *_estimate_parts(deployment, placed, publisher)]
     of_estimate = charges_of(parts)
-    shown = _units(of_estimate) <= set(deployment.network.unprotected_units)
-    if shown:
+    has_estimate = _units(of_estimate) <= set(deployment.network.unprotected_units)
+    if has_estimate:
         content = stated_estimate if of_estimate else estimate
         published[files.ESTIMATE] = derive(content, [part for _, part in parts], name=ROW, owner=publisher)
         charges = of_estimate
     ledger = Ledger(event for event in (*placed.channel.ledger.rows, *planted.events.values()))
     for row in (derived_event(ROW, publisher, drawn, "*"), *open_rows(charges)):
         ledger.append(row)
-    digests = {name: documents.digest_of(one.value) for name, one in published.items()}
+    digests = {name: documents.digest_of(file.value) for name, file in published.items()}
     digests |= {files.CONFIGURATION: documents.digest_of(configuration), **beside}
     why = str(model.get(NO_INTERVALS, ""))
     stated = _statement(deployment, ledger, planted, facts, digests, sorted(_units(charges)), n, why)
-    told = json.loads(stated.encode())
+    statement = json.loads(stated.encode())
     published[files.CONFIGURATION] = Public(configuration, because="all parties share it before data are opened")
     published[files.STATEMENT] = derive(stated.encode(), drawn, name=ROW, owner=publisher)
-    published[files.TEXT] = derive(text_of(told), drawn, name=ROW, owner=publisher)
-    return Rebuilt(published, told, {event.release_id: event for event in rows}, charges)
+    published[files.TEXT] = derive(text_of(statement), drawn, name=ROW, owner=publisher)
+    return Rebuilt(published, statement, {event.release_id: event for event in rows}, charges)
 
 
-def unnamed_units(deployment: Deployment, made: Rebuilt) -> str:
+def unnamed_units(deployment: Deployment, rebuilt: Rebuilt) -> str:
     """Return why a publication costs owners what nobody agreed to, as the middle of a sentence; empty if all did."""
     named = deployment.network.unprotected_units
-    for owner, units in made.charges.items():
+    for owner, units in rebuilt.charges.items():
         if missing := [unit for unit in units if unit not in named]:
             return (
                 f"it is made of {' and '.join(units)} of {owner}, which nothing protects against everybody, and "
@@ -132,7 +132,7 @@ def _units(charges: Mapping[str, tuple[str, ...]]) -> set[str]:
 
 
 def terms_of(event: Event | None) -> tuple[Any, ...]:
-    """What a draw and its row in the statement have alike; of no row nothing."""
+    """Return the terms in which a draw and its row in the statement agree; none without a row."""
     if event is None:
         return ()
     beside = event.sensitivity, event.certificate, event.sampler, event.exact, event.tv, event.shares, event.owners
@@ -140,13 +140,13 @@ def terms_of(event: Event | None) -> tuple[Any, ...]:
 
 
 def _replay(deployment: Deployment, planted: MeasurementReplay, run: str, n: int) -> tuple[PlacedRun, Any]:
-    """The program once more, with published values, nothing drawn and nothing paid."""
+    """Run the program once more with published values: nothing is drawn and nothing paid."""
     rows = deployment.rows or dict.fromkeys(deployment.holders, n)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
-        made.identity = Identity(run)
-        placed = PlacedRun(made, whole=False)
+        program_run, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
+        program_run.identity = Identity(run)
+        placed = PlacedRun(program_run, whole=False)
         placed.charge_to(planted)
         with planted.watching():
             return placed, deployment.plan.methods[deployment.network.method].protocol.fit(placed)
@@ -175,8 +175,10 @@ def _statement(
     network, plan = deployment.network, deployment.plan
     delta, group = deployment.delta, plan.rows_per_user(network.case)
     method, unit = plan.methods[network.method], plan.spec.unit
-    questions = [one for one in QUESTIONS if group is not None or not one.startswith("user")]
-    totals = {one: ledger.worst_total(deployment.names, one, delta, rows_per_user=group) for one in questions}
+    questions = [question for question in QUESTIONS if group is not None or not question.startswith("user")]
+    totals = {
+        question: ledger.worst_total(deployment.names, question, delta, rows_per_user=group) for question in questions
+    }
     # Clients have records of their own; columns are of the same ones.
     total, records = totals[unit], sum(deployment.rows.values()) if isinstance(network.rows, dict) else n
     return Statement(
@@ -193,19 +195,19 @@ def _statement(
         trust=total.trust,
         colluders=total.colluders,
         unprotected_units=unprotected,
-        epsilon={one: found.epsilon_certified for one, found in totals.items()},
+        epsilon={question: worst.epsilon_certified for question, worst in totals.items()},
         owners={
             owner: {
-                one: ledger.of_owner(owner)
-                .worst_total(deployment.names, one, delta, rows_per_user=group)
+                question: ledger.of_owner(owner)
+                .worst_total(deployment.names, question, delta, rows_per_user=group)
                 .epsilon_certified
-                for one in questions
+                for question in questions
             }
             for owner in deployment.holders
         },
         epsilon_public=total.epsilon_public,
         epsilon_any=total.epsilon_any,
-        true_positives={one: found.tpr_at_1_percent for one, found in totals.items()},
+        true_positives={question: worst.tpr_at_1_percent for question, worst in totals.items()},
         coalitions=list(_coalitions(deployment, ledger, total, group)),
         releases=[_release_row(planted, event) for _, event in sorted(planted.events.items())],
         public=list(_bounds(_plain(plan.cases[network.case].settings), ())),
@@ -221,7 +223,7 @@ def _statement(
 
 
 def _release_row(planted: MeasurementReplay, event: Event) -> dict[str, Any]:
-    """A release as the statement has it."""
+    """Return a release as the statement lists it."""
     formula, inputs = formula_of(event, planted.statistics[event.release_id])
     row = {name: getattr(event, name) for name in ("mechanism", "mu", "rho", "epsilon", "count", "sensitivity")}
     row |= {name: getattr(event, name) for name in ("unit", "relation", "tv", "stratum", "sampler", "exact")}
@@ -232,7 +234,7 @@ def _release_row(planted: MeasurementReplay, event: Event) -> dict[str, Any]:
 
 
 def _coalitions(deployment: Deployment, ledger: Ledger, total: Total, group: int | None) -> Iterator[dict[str, Any]]:
-    """All sets of names of few, which somebody's records are left out of; of many the worst of the declared size."""
+    """Yield the cost against each coalition of few names that omits an owner; of many names, the worst one."""
     names = deployment.names
     if len(names) > FEW:
         yield {"members": f"any {total.colluders} parties", "epsilon": total.epsilon_certified, "mu": total.mu_total}
@@ -241,13 +243,13 @@ def _coalitions(deployment: Deployment, ledger: Ledger, total: Total, group: int
         for members in combinations(names, size):
             if set(deployment.holders) <= set(members):
                 continue
-            found = ledger.total(members, total.unit, total.delta, rows_per_user=group)
+            cost = ledger.total(members, total.unit, total.delta, rows_per_user=group)
             words = " and ".join(members) or "the public"
-            yield {"members": words, "epsilon": found.epsilon_certified, "mu": found.mu_total}
+            yield {"members": words, "epsilon": cost.epsilon_certified, "mu": cost.mu_total}
 
 
 def _bounds(settings: Any, path: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """Every public value of the settings that says why it is public."""
+    """Yield every public value of the settings that says why it is public."""
     if isinstance(settings, Mapping):
         if settings.get("because"):
             value = {key: item for key, item in settings.items() if key not in ("because", "name") and item is not None}
@@ -261,6 +263,6 @@ def _bounds(settings: Any, path: tuple[str, ...]) -> Iterator[dict[str, Any]]:
 
 
 def _plain(settings: Any) -> dict[str, Any]:
-    """Settings as JSON has them."""
+    """Return settings as JSON has them."""
     plain_settings: dict[str, Any] = json.loads(json.dumps(asdict(settings), default=str, sort_keys=True))
     return plain_settings

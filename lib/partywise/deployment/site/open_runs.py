@@ -1,4 +1,4 @@
-"""The verbs ``network status`` and ``network give-up``: runs that have not ended, what they paid, how to end them."""
+"""Verbs ``network status`` and ``network give-up``: runs that have not ended, what they paid, how to end them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ SHORT, LEAST, MOST_RUNS = 12, 4, 10_000
 def status(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     """Print every run of an account, which of them is to go on, what it paid, and how to end it."""
     _add_folder(parser)
-    given = parser.parse_args(words)
-    path = _account_file(given.folder)
+    arguments = parser.parse_args(words)
+    path = _account_file(arguments.folder)
     chain, session = opened_account(path), _session(path)
     print(f"{party_of(chain.rows)}: {len(runs_of(chain.rows))} runs in {path}")
     for run in runs_of(chain.rows):
@@ -34,13 +34,13 @@ def status(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
 
 
 def give_up(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
-    """Give a run up that has not ended: say what it paid, which stays paid, and remove its journal."""
+    """Give up a run that has not ended: print what it paid, which stays paid, and remove its journal."""
     parser.add_argument("run", metavar="RUN", help="id of the run, or its first digits")
     _add_folder(parser)
-    given = parser.parse_args(words)
-    path = _account_file(given.folder)
+    arguments = parser.parse_args(words)
+    path = _account_file(arguments.folder)
     chain, session = opened_account(path), _session(path)
-    run = _find_run(given.run, chain, path, session)
+    run = _find_run(arguments.run, chain, path, session)
     party, budget = party_of(chain.rows), _budget(chain)
     # It holds the lock: no process of this party goes on with the run meanwhile.
     with Account(path, party=party, budget=budget) as account:
@@ -72,13 +72,13 @@ def _journal(path: Path) -> Path:
 
 
 def _session(path: Path) -> str:
-    """Id of the session in the journal beside an account; empty where none is to go on."""
+    """Return the id of the session in the journal next to an account; empty if none is to go on."""
     with closing(Journal.view(_journal(path))) as journal:
         return journal.choice("session") if journal.is_agreed else ""
 
 
 def _open_run(chain: Chain) -> str:
-    """The run that began last, if it has not ended; empty otherwise."""
+    """Return the run that began last, if it has not ended; empty otherwise."""
     last = next((row for row in reversed(chain.rows) if row.kind in ("began", "ended")), None)
     return last.run if last is not None and last.kind == "began" else ""
 
@@ -102,7 +102,7 @@ def _budget(chain: Chain) -> Budget | None:
 
 
 def _payments(chain: Chain, run: str) -> str:
-    """What a run paid, by unit."""
+    """Describe what a run paid, by unit."""
     budget = _budget(chain)
     delta, group = (DELTA, None) if budget is None else (budget.delta, budget.rows_per_user)
     paid = [(name, event) for name, event in paid_events(chain.rows) if name == run]
@@ -110,7 +110,7 @@ def _payments(chain: Chain, run: str) -> str:
 
 
 def _ways_on(chain: Chain, path: Path, session: str) -> Iterator[str]:
-    """What can be done about a run that has not ended."""
+    """Yield what can be done about a run that has not ended."""
     run = _open_run(chain)
     give = f"python -m partywise network give-up {(run or run_id(session, 0))[:SHORT]} {path.parent}"
     if not run and not session:
@@ -124,7 +124,7 @@ def _ways_on(chain: Chain, path: Path, session: str) -> Iterator[str]:
 
 
 def _find_run(name: str, chain: Chain, path: Path, session: str) -> str:
-    """The run of the account that a person names; empty for a session that has begun no run in it."""
+    """Return the run of the account that a person names; empty for a session that has begun no run in it."""
     run = _open_run(chain)
     if len(name) >= LEAST and run and (run.startswith(name) or (_is_of(run, session) and session.startswith(name))):
         return run
@@ -133,8 +133,8 @@ def _find_run(name: str, chain: Chain, path: Path, session: str) -> str:
         return ""
     if len(name) >= LEAST and session and run and not _is_of(run, session) and first.startswith(name):
         return ""
-    ended = [one for one in runs_of(chain.rows) if one.startswith(name)]
+    ended = [candidate for candidate in runs_of(chain.rows) if candidate.startswith(name)]
     if ended:
         raise AccountError(f"run {ended[0][:SHORT]} of {path} has ended: only a run that has not can be given up.")
-    open_runs = ", ".join(one[:SHORT] for one in dict.fromkeys((run, session and first)) if one)
+    open_runs = ", ".join(candidate[:SHORT] for candidate in dict.fromkeys((run, session and first)) if candidate)
     raise AccountError(f"RUN is {name!r}: {path} has {f'the run {open_runs}' if open_runs else 'no run'} to give up.")

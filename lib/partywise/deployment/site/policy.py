@@ -1,4 +1,4 @@
-"""The policy of a site (``site.yaml``): read before anything of a run, and asked at each step of it.
+"""Policy of a site (``site.yaml``): read before anything of a run, and asked at each step of it.
 
 What it forbids is one sentence at this party; others hear that it refuses.
 """
@@ -37,7 +37,7 @@ RECORDS = ("X", "Y", "y", "times", "events", "covariates", "groups")
 
 
 class SitePolicy(ReadPolicy):
-    """A site's file, asked at each step of a party's run: PolicyError for what it forbids."""
+    """Policy of a site, asked at each step of a party's run: PolicyError for what its file forbids."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -54,8 +54,8 @@ class SitePolicy(ReadPolicy):
         return PolicyError(f"{self.path} forbids it: {sentence}; {remedy or 'ask whoever answers for the file'}.")
 
     def check_configuration(self, config: Mapping[str, object], file: Path) -> None:
-        """Before modules that a configuration names are imported: addresses of code, and paths but those of data."""
-        allowed = [name for one in self.site.methods for name in one.protocols]
+        """Check a configuration before its modules are imported: addresses of code, and paths except those of data."""
+        allowed = [name for entry in self.site.methods for name in entry.protocols]
         for key, address in foreign_modules(config):
             if key != "protocol" or address not in allowed:
                 raise self._error(f"the configuration has {key}: {address:.80}, and methods does not list that module")
@@ -66,12 +66,12 @@ class SitePolicy(ReadPolicy):
             self._require_inside(network.get("registration"), Path(), f"{KEY}.registration")
 
     def check_deployment(self, deployment: Deployment, me: str, publisher: str) -> None:
-        """Before a file is opened: mode and method, and who writes what is published, empty if nobody does."""
+        """Check mode, method and the writer of what is published (empty if nobody) before a file is opened."""
         network, site = deployment.network, self.site
         protocol = deployment.plan.methods[network.method].protocol_name
         if network.mode not in site.modes:
             raise self._error(f"{KEY}.mode is {network.mode!r}, and modes lists {_enumerate(site.modes)}")
-        if protocol not in next((one.protocols for one in site.methods if one.study == network.study), ()):
+        if protocol not in next((entry.protocols for entry in site.methods if entry.study == network.study), ()):
             raise self._error(f"{KEY}.method is {protocol!r} of {network.study}, and methods does not list it")
         if publisher not in ("", me):
             self.check_receiver(publisher, "release")
@@ -85,7 +85,7 @@ class SitePolicy(ReadPolicy):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Readers of own files ask this policy inside."""
+        """Have readers of this party's own files ask this policy, inside the block."""
         token = READ_POLICY.set(self)
         try:
             yield
@@ -93,30 +93,30 @@ class SitePolicy(ReadPolicy):
             READ_POLICY.reset(token)
 
     def check_file(self, file: str) -> None:
-        """A path of the configuration leads to a file in the data folder that is listed."""
+        """Require that a path of the configuration leads to a listed file in the data folder."""
         self._require_inside(file, self.folder, "a path")
-        found = [one for one in self.site.files if PurePosixPath(one.file) == PurePosixPath(file)]
-        if not found:
+        listed = [entry for entry in self.site.files if PurePosixPath(entry.file) == PurePosixPath(file)]
+        if not listed:
             raise self._error(
-                f"the file is {file!r}, and files lists {_enumerate([one.file for one in self.site.files])}"
+                f"the file is {file!r}, and files lists {_enumerate([entry.file for entry in self.site.files])}"
             )
-        self._opened[file] = found[0]
+        self._opened[file] = listed[0]
 
     def check_column(self, file: str, name: str) -> None:
-        """A column of an own file is listed with it."""
+        """Require that a column of an own file is listed with it."""
         if file in self._opened:
             columns = self._opened[file].columns
             if name not in columns and not any(fnmatchcase(name, pattern) for pattern in columns):
                 raise self._error(f"the column is {name!r} of {file}, and files lists {_enumerate(columns)}")
 
     def check_cells(self, file: str, name: str, values: np.ndarray, levels: Sequence[str]) -> None:
-        """What bounds leave of numbers, and every level or bin that there is, are enough records each."""
+        """Require enough records at every level or bin of a column, or inside its bounds."""
         if file in self._opened:
             self._require_cells(f"{name} of {file}", values, levels)
 
     def check_records(self, part: Part, me: str) -> None:
-        """Before anything is sent: the records and columns of a party's own block, as they train."""
-        party = next((one for one in part.run.parties if one.name == me), None)
+        """Check records and columns of a party's own block, as they train, before anything is sent."""
+        party = next((member for member in part.run.parties if member.name == me), None)
         if party is None:
             return
         rows = training_rows(part.run, party)
@@ -125,8 +125,8 @@ class SitePolicy(ReadPolicy):
             raise self._error(
                 f"{n} own records train, and min_records is {self.site.min_records}", "bring more records"
             )
-        own = [rows[key].shape[1] for key in ("X", "covariates") if key in rows]
-        p = max(sum(len(one.columns) for one in part.run.parties), *own, 0)
+        widths = [rows[key].shape[1] for key in ("X", "covariates") if key in rows]
+        p = max(sum(len(member.columns) for member in part.run.parties), *widths, 0)
         if p > self.site.largest_p_over_n * n:
             raise self._error(
                 f"{p} columns on {n} own records that train are more than largest_p_over_n "
@@ -141,13 +141,13 @@ class SitePolicy(ReadPolicy):
             self._require_cells("the response", np.searchsorted(cuts, rows["y"][:, 0]), bin_names(cuts))
 
     def check_receiver(self, receiver: str, kind: str) -> None:
-        """A peer may receive what is about to be sent."""
-        kinds = next((one.kinds for one in self.site.receivers if one.party == receiver), ())
+        """Require that a peer may receive what is about to be sent."""
+        kinds = next((entry.kinds for entry in self.site.receivers if entry.party == receiver), ())
         if kind not in kinds:
             raise self._error(f"{receiver!r} would receive a {kind}, and receivers gives it {_enumerate(kinds)}")
 
     def _require_cells(self, what: str, values: np.ndarray, levels: Sequence[str] = ()) -> None:
-        """Records at each level, or beside the commonest value, are none or enough: one could be read off a sum."""
+        """Require no or enough records at each level, or next to the commonest value: one could be read off a sum."""
         asked = f"min_cell asks for {self._least}"
         if not levels and 0 < (few := rows_apart(values)) < self._least:
             raise self._error(
@@ -158,7 +158,7 @@ class SitePolicy(ReadPolicy):
                 raise self._error(f"{what} is {level!r} in {few} records, and {asked}", "join levels or bins")
 
     def _require_inside(self, file: object, folder: Path, what: str) -> None:
-        """A path that stays in a folder, links followed; what is no path is an error elsewhere."""
+        """Require that a path stays in a folder, links followed; what is not a path is an error elsewhere."""
         if isinstance(file, str):
             path = Path(file)
             inside = (folder / path).resolve().is_relative_to(folder.resolve())
@@ -180,7 +180,7 @@ def rows_apart(values: np.ndarray) -> int:
 
 def check_exact_sums(run: Run, me: str, least: int) -> None:
     """Refuse own columns in which fewer rows than ``least`` differ from all others, before an exact sum leaves."""
-    party = next((one for one in run.parties if one.name == me), None)
+    party = next((member for member in run.parties if member.name == me), None)
     if party is None:
         return
     names = getattr(run.spec.public, "names", ())
@@ -197,7 +197,7 @@ def check_exact_sums(run: Run, me: str, least: int) -> None:
 
 
 def policy_of(file: Path | None, data: Path | None, account: Path | None) -> SitePolicy | None:
-    """The policy of a site: the file that is given, or ``site.yaml`` in the folder of the data; None without one."""
+    """Return the policy of a site: of the given file, or ``site.yaml`` with the data; None without one."""
     path = file or (data or Path()) / NAME
     if file is None and not path.exists():
         return None
@@ -217,7 +217,7 @@ def _enumerate(entries: Sequence[str]) -> str:
 
 
 class SiteAccount(Account):
-    """A party's account under the policy of its site: its caps, and who may receive what. See `Account`."""
+    """Account of a party under the policy of its site: its caps, and who may receive what. See `Account`."""
 
     def __init__(self, path: Path, policy: SitePolicy, *, party: str, budget: Budget | None = None) -> None:
         super().__init__(path, party=party, budget=budget)
@@ -225,7 +225,7 @@ class SiteAccount(Account):
         self._caps = cap_spendings(policy.site, self.rows(), party)
 
     def require(self, run: str, events: Sequence[Event]) -> None:
-        """As `Account.require`; PolicyError where a cap has no room."""
+        """Check as `Account.require`; PolicyError if a cap has no room."""
         for k, (cap, spending) in enumerate(zip(self._policy.site.epsilon, self._caps, strict=True)):
             try:
                 spending.require(run, events)
@@ -235,12 +235,12 @@ class SiteAccount(Account):
         super().require(run, events)
 
     def require_receiver(self, receiver: str, kind: str) -> None:
-        """As `Account.require_receiver`; PolicyError if the receiver may not have it."""
+        """Check as `Account.require_receiver`; PolicyError if the receiver may not have it."""
         self._policy.check_receiver(receiver, kind)
 
 
 def cap_spendings(site: Site, rows: Sequence[Row], party: str) -> list[Spending]:
-    """What the rows of an account have spent of each cap of a site."""
+    """Return what the rows of an account have spent of each cap of a site."""
     budgets = [
         Budget(cap.epsilon, cap.delta, cap.unit, cap.rows_per_user, numeric_reserve=cap.numeric_reserve)
         for cap in site.epsilon
@@ -250,7 +250,7 @@ def cap_spendings(site: Site, rows: Sequence[Row], party: str) -> list[Spending]
 
 
 def _payments_within(days: float | None, rows: Sequence[Row]) -> Iterator[tuple[str, Event]]:
-    """Payments of so many days, or ever; of a run that wrote no time when it began, or went on, all count."""
+    """Yield payments of the last ``days`` days, or all; those of a run without a recorded time always count."""
     since = "" if days is None else (datetime.now(UTC) - timedelta(days=days)).strftime(TIME)
     # An account that was begun with an earlier version has times of some runs only.
     time, mode = "", EXPERIMENT

@@ -1,4 +1,4 @@
-"""The keys of ``site.yaml``: what an organisation consents to, whatever the configuration that all share says."""
+"""Keys of ``site.yaml``: what an organisation consents to, whatever the configuration that all share says."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..settings import Questions, listen_address
 
 @dataclass(frozen=True, kw_only=True)
 class SiteFile(CheckedFields):
-    """A file that may be read.
+    """File that may be read.
 
     file : its path in the data folder
     columns : that may be used, ids and persons among them, by their names or patterns such as ``h*``
@@ -33,7 +33,7 @@ class SiteMethods(CheckedFields):
 
 @dataclass(frozen=True, kw_only=True)
 class SiteReceiver(CheckedFields):
-    """Who may receive what. party : name of a peer; kinds : of what is sent to it"""
+    """Peer and what it may receive. party : its name; kinds : of what is sent to it"""
 
     party: str
     kinds: tuple[Literal["release", "cipher", "public", "clear"], ...]
@@ -41,7 +41,7 @@ class SiteReceiver(CheckedFields):
 
 @dataclass(frozen=True, kw_only=True)
 class SiteCap:
-    """What all runs in the account may cost together.
+    """Limit on what all runs in the account may cost together.
 
     epsilon, delta, unit : what may be spent, and of what
     days : so many before today count; by default all ever
@@ -101,16 +101,16 @@ class Site:
         if self.listen is not None:
             listen_address(self.listen, "listen", 1)
         for key, entries in (
-            ("files", [one.file for one in self.files]),
-            ("methods", [one.study for one in self.methods]),
-            ("receivers", [one.party for one in self.receivers]),
+            ("files", [entry.file for entry in self.files]),
+            ("methods", [entry.study for entry in self.methods]),
+            ("receivers", [entry.party for entry in self.receivers]),
         ):
-            for again in {one for one in entries if entries.count(one) > 1}:
+            for again in {entry for entry in entries if entries.count(entry) > 1}:
                 raise ValueError(f"{key} has {again!r} twice: list it once.")
-        for k, one in enumerate(self.methods):
-            protocols = [name for name in one.protocols if ":" not in name]
-            if protocols and one.study not in available():
-                raise ValueError(f"methods[{k}].study is {one.study!r}: {choices(one.study, available())}.")
+        for k, entry in enumerate(self.methods):
+            protocols = [name for name in entry.protocols if ":" not in name]
+            if protocols and entry.study not in available():
+                raise ValueError(f"methods[{k}].study is {entry.study!r}: {choices(entry.study, available())}.")
             for name in protocols:
-                if name not in (known := load(one.study).methods):
+                if name not in (known := load(entry.study).methods):
                     raise ValueError(f"methods[{k}].protocols has {name!r}: {choices(name, known)}.")
