@@ -1,4 +1,4 @@
-"""A job for NVFlare: the shared configuration as it is, who runs it, and no code."""
+"""Job for NVFlare: the shared configuration as it is, the sites that run it, and no code."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def nvflare_job(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     return with_configuration("nvflare-job", _nvflare_job, parser.parse_args(words))
 
 
-def _nvflare_job(config: Mapping[str, object], given: argparse.Namespace) -> int:
-    if not given.days > 0:
-        raise ConfigError(f"--days is {given.days:g}: give the days, above 0, in which the job may run.")
-    not_after = (datetime.now(UTC) + timedelta(days=given.days)).strftime(TIME)
-    deployment = deployments_in_file(config, plans(config), given.config)[0]
-    sites = write_job(deployment, given.config, given.into, not_after=not_after, again=given.again)
+def _nvflare_job(config: Mapping[str, object], options: argparse.Namespace) -> int:
+    if not options.days > 0:
+        raise ConfigError(f"--days is {options.days:g}: give the days, above 0, in which the job may run.")
+    not_after = (datetime.now(UTC) + timedelta(days=options.days)).strftime(TIME)
+    deployment = deployments_in_file(config, plans(config), options.config)[0]
+    sites = write_job(deployment, options.config, options.into, not_after=not_after, again=options.again)
     print(
-        f"{given.into}: a job for the sites {', '.join(sites.values())}, which refuse it after {not_after}. Submit it: "
-        f"nvflare job submit -j {given.into}"
+        f"{options.into}: a job for the sites {', '.join(sites.values())}, which refuse it after {not_after}. Submit "
+        f"it: nvflare job submit -j {options.into}"
     )
     for name, site in sites.items():
         if name != site:
@@ -46,7 +46,7 @@ def _nvflare_job(config: Mapping[str, object], given: argparse.Namespace) -> int
 
 
 def lateness(not_after: str, time: str) -> str:
-    """Why a job is refused at a time, as a sentence; empty where it may run."""
+    """Return why a job is refused at a time, as a sentence; empty if it may run."""
     if is_time(not_after) and time <= not_after:
         return ""
     return (
@@ -56,7 +56,7 @@ def lateness(not_after: str, time: str) -> str:
 
 
 def write_job(deployment: Deployment, file: Path, into: Path, *, not_after: str, again: bool = False) -> dict[str, str]:
-    """Write a job into a new folder; the site of every party.
+    """Write a job into a new folder; return the site of every party.
 
     not_after : time after which every site refuses it
     again : whether a new run is begun where one of this configuration has ended
@@ -70,15 +70,15 @@ def write_job(deployment: Deployment, file: Path, into: Path, *, not_after: str,
     if into.exists():
         raise ConfigError(f"--into is {into}, which is there already: name a new folder.")
     sites = {name: site_name(name) for name in deployment.names}
-    told = {"configuration": file.name, "not_after": not_after, "again": again}
-    executor = {"path": f"{SITE}.PartyExecutor", "args": told}
+    arguments = {"configuration": file.name, "not_after": not_after, "again": again}
+    executor = {"path": f"{SITE}.PartyExecutor", "args": arguments}
     config = write_files(into, re.sub(r"[^A-Za-z0-9_-]", "-", file.stem), list(sites.values()), executor)
     (config / file.name).write_bytes(file.read_bytes())
     return sites
 
 
 def write_files(into: Path, name: str, sites: Sequence[str], executor: Mapping[str, object]) -> Path:
-    """Files of a job in which all sites run an executor; the folder of its configuration."""
+    """Write the files of a job in which all sites run an executor; return the folder of its configuration."""
     meta = {
         "name": name,
         "resource_spec": {},
@@ -97,10 +97,10 @@ def write_files(into: Path, name: str, sites: Sequence[str], executor: Mapping[s
     }
     config = into / APP / "config"
     config.mkdir(parents=True)
-    for path, told in (
+    for path, content in (
         (into / "meta.json", meta),
         (config / "config_fed_server.json", server),
         (config / "config_fed_client.json", client),
     ):
-        path.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     return config

@@ -1,4 +1,4 @@
-"""What an NVFlare job runs: at its server who waits for all, at each site one party of the shared configuration.
+"""Components of an NVFlare job: its server waits for all, each site runs one party of the shared configuration.
 
 The job names the configuration and no path, no account and no code. What is the site's own is in its startup kit, in
 ``local/partywise.yaml`` (`SiteSettings`).
@@ -58,7 +58,7 @@ TOPIC, DATA = "partywise", "data"
 
 @dataclass(frozen=True, kw_only=True)
 class SiteSettings:
-    """The keys of ``local/partywise.yaml``; paths begin in the folder of the startup kit.
+    """Keys of ``local/partywise.yaml``; paths begin in the folder of the startup kit.
 
     data : folder of own files with ``site.yaml``, without which nothing is run here
     into : folder of results, one for each configuration in it; with the account, at a place without data
@@ -72,7 +72,7 @@ class SiteSettings:
 
 
 class PartyExecutor(Executor):  # type: ignore[misc]
-    """Runs the party whose site this is.
+    """Executor that runs the party whose site this is.
 
     Parameters
     ----------
@@ -89,13 +89,13 @@ class PartyExecutor(Executor):  # type: ignore[misc]
         self._configuration, self._not_after, self._again = configuration, not_after, again
 
     def execute(self, task_name: str, shareable: Shareable, fl_ctx: FLContext, abort_signal: Signal) -> Shareable:
-        """Run the party to its end; whether it went well is all that is told.
+        """Run the party to its end; the reply states only whether it went well.
 
         NVFlare's own logs may be sent to the server, so what a party says is in a file of the site alone.
         """
         root = Path(fl_ctx.get_prop(FLContextKey.WORKSPACE_OBJECT).get_root_dir())
         (root / OUTPUT).touch(0o600)
-        with (root / OUTPUT).open("a", encoding="utf-8") as output, _said_to(output):
+        with (root / OUTPUT).open("a", encoding="utf-8") as output, _redirect_output(output):
             print(f"{now()} job {fl_ctx.get_job_id()}", flush=True)
             try:
                 ended = self._run(fl_ctx, abort_signal)
@@ -115,7 +115,7 @@ class PartyExecutor(Executor):  # type: ignore[misc]
         sites = {site_name(name): name for name in build(Network, config.get(KEY), KEY).parties}
         if (site := fl_ctx.get_identity_name()) not in sites:
             raise ConfigError(f"this site is {site!r}: the configuration has the sites {', '.join(sites)}.")
-        me, own = sites[site], _settings(Path(workspace.get_site_config_dir()) / SETTINGS)
+        me, settings = sites[site], _settings(Path(workspace.get_site_config_dir()) / SETTINGS)
         carrier = JobCarrier(fl_ctx.get_engine(), {name: site for site, name in sites.items()}, ended)
 
         def connect(network: Network, me: str, certificates: Path, journal: Journal | None) -> Transport:
@@ -131,9 +131,9 @@ class PartyExecutor(Executor):  # type: ignore[misc]
                 me=me,
                 data=None,
                 model=None,
-                site=root / own.data / POLICY,
+                site=root / settings.data / POLICY,
                 certificates=certificates,
-                into=root / own.into / result_name(config, file),
+                into=root / settings.into / result_name(config, file),
                 account=None,
                 dry_run=False,
                 again=self._again,
@@ -152,7 +152,7 @@ class PartyExecutor(Executor):  # type: ignore[misc]
 
 
 class PartyController(Controller):  # type: ignore[misc]
-    """Lets every site run its party, and waits for all.
+    """Controller that lets every site run its party, and waits for all.
 
     Parameters
     ----------
@@ -164,26 +164,26 @@ class PartyController(Controller):  # type: ignore[misc]
         self._sites, self._ended, self._end = sites, dict[str, str](), math.inf
 
     def start_controller(self, fl_ctx: FLContext) -> None:
-        """Nothing is to be made ready."""
+        """Do nothing: there is nothing to prepare."""
 
     def stop_controller(self, fl_ctx: FLContext) -> None:
-        """Nothing is left."""
+        """Do nothing: nothing is left."""
 
     def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
-        """The job of the server."""
+        """Run the job of the server: start all sites, wait for them, and fail if one has not ended well."""
         task = Task(name=TASK, data=Shareable(), result_received_cb=self._note)
         self.broadcast(task=task, targets=self._sites, min_responses=len(self._sites), fl_ctx=fl_ctx)
         while self.get_num_standing_tasks() and not abort_signal.triggered and time() < self._end:
             sleep(PULSE)
-        said = [f"{site}: {self._ended.get(site, 'no answer')}" for site in self._sites]
-        self.log_info(fl_ctx, "; ".join(said))
+        answers = [f"{site}: {self._ended.get(site, 'no answer')}" for site in self._sites]
+        self.log_info(fl_ctx, "; ".join(answers))
         if any(self._ended.get(site) != ReturnCode.OK for site in self._sites):
-            self.system_panic(f"the run has not ended for all ({'; '.join(said)}): look at the sites' logs", fl_ctx)
+            self.system_panic(f"the run has not ended for all ({'; '.join(answers)}): look at the sites' logs", fl_ctx)
 
     def process_result_of_unknown_task(
         self, client: Client, task_name: str, client_task_id: str, result: Shareable, fl_ctx: FLContext
     ) -> None:
-        """An answer that nobody waits for is none."""
+        """Ignore an answer that nobody waits for."""
 
     def _note(self, client_task: ClientTask, fl_ctx: FLContext) -> None:
         code = client_task.result.get_return_code()
@@ -194,15 +194,15 @@ class PartyController(Controller):  # type: ignore[misc]
 
 
 def _settings(file: Path) -> SiteSettings:
-    """What the site says of itself; ConfigError where it says nothing."""
+    """Read the site's own settings; ConfigError if its file is missing."""
     if not file.is_file():
         raise ConfigError(f"{file} is missing: name there the folder `data` with own files and {POLICY}.")
     return build(SiteSettings, read_file(file), str(file))
 
 
 @contextmanager
-def _said_to(output: TextIO) -> Iterator[None]:
-    """What is printed and logged goes into a file, and nowhere else."""
+def _redirect_output(output: TextIO) -> Iterator[None]:
+    """Send stdout, stderr and the log to one file, inside the block."""
     logger, handler = logging.getLogger("partywise"), logging.StreamHandler(output)
     handler.setLevel(logging.WARNING)
     logger.addHandler(handler)
@@ -217,7 +217,7 @@ def _said_to(output: TextIO) -> Iterator[None]:
 
 @contextmanager
 def certificates_of(kit: Path, me: str) -> Iterator[Path]:
-    """The certificate of a startup kit under the names that a run looks for."""
+    """Yield a folder with the certificate of a startup kit under the names that a run looks for."""
     with tempfile.TemporaryDirectory() as folder:
         for name, file in KIT.items():
             (Path(folder) / name.format(me=me)).symlink_to((kit / file).resolve())
@@ -225,7 +225,7 @@ def certificates_of(kit: Path, me: str) -> Iterator[Path]:
 
 
 class JobCarrier:
-    """Asks the processes of other sites in the same job, and lets theirs be answered.
+    """Carrier between the processes of all sites in one job: asks others, and lets them be answered.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ class JobCarrier:
         engine.register_aux_message_handler(topic=TOPIC, message_handle_func=self._handle)
 
     def ask(self, peer: str, data: bytes, seconds: float) -> bytes | None:
-        """As `partywise.deployment.wire.relay.Carrier.ask`."""
+        """Return a peer's answer as `partywise.deployment.wire.relay.Carrier.ask`."""
         site = self._sites[peer]
         with self._engine.new_context() as context:
             answers = self._engine.send_aux_request(
@@ -263,11 +263,11 @@ class JobCarrier:
         return bytes(answer[DATA])
 
     def serve(self, answer: Callable[[bytes], bytes] | None) -> None:
-        """As `partywise.deployment.wire.relay.Carrier.serve`."""
+        """Let requests be answered as `partywise.deployment.wire.relay.Carrier.serve`."""
         self._answer = answer
 
     def require_open(self) -> None:
-        """As `partywise.deployment.wire.relay.Carrier.require_open`."""
+        """Raise JobEndedError as `partywise.deployment.wire.relay.Carrier.require_open`."""
         if self._ended.triggered:
             raise JobEndedError("NVFlare ended the job: its server says which site did not go on; submit it again.")
 

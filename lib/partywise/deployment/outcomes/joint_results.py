@@ -1,4 +1,4 @@
-"""What all parties of a run wrote down, together: the transcript, the ledger, and what it certifies."""
+"""Joint reading of what all parties of a run wrote down: transcript, ledger, and what the ledger certifies."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ BUDGET = "budget"
 
 @dataclass(frozen=True)
 class JointResults:
-    """The run of some folders.
+    """Results of the run in some folders.
 
     records : of every party, by name; channel : with transcript and ledger
     total : of its releases for the worst coalition, which is certified in mode ``release`` and in no other
@@ -62,7 +62,7 @@ class JointResults:
 
     @property
     def epsilon_certified(self) -> float:
-        """Certified for the worst coalition: infinite where all parties know the seeds of the noise."""
+        """Certified epsilon for the worst coalition: infinite if all parties know the seeds of the noise."""
         return self.total.epsilon_certified if self.mode == RELEASE else float("inf")
 
     def cell(
@@ -73,7 +73,7 @@ class JointResults:
         example_fits: Arrays,
         owner_report: OwnerReport | None,
     ) -> Cell:
-        """The cell of the fit, of what is known of its estimate; as `partywise.experiment.cells.cell_of`."""
+        """Return the cell of the fit from what is known of its estimate, as `partywise.experiment.cells.cell_of`."""
         method, case = plan.methods[coords["method"]], plan.cases[coords["case"]]
         # Of what is public no question to a ledger reads more than settings and options.
         spec = MethodSpec[object, object, object](
@@ -88,7 +88,7 @@ def join_results(folders: Sequence[Path], authority: Path | None = None) -> Join
     names, first = next(iter(records.values())).names, next(iter(records.values()))
     if missing := [name for name in names if name not in records]:
         raise PartyError(f"no folder is of {', '.join(missing)}: give those of all parties, {', '.join(names)}.")
-    messages = [one for name in names for one in messages_of(accounts[name], first.run)]
+    messages = [message for name in names for message in messages_of(accounts[name], first.run)]
     heads = {name: heads_of(rows, first.run) for name, rows in accounts.items()}
     digests = {name: {row.number: row.digest for row in rows} for name, rows in accounts.items()}
     certificates = check_heads(heads, digests, first.run, dict(zip(names, first.hosts, strict=True)), _text(authority))
@@ -104,12 +104,12 @@ def join_results(folders: Sequence[Path], authority: Path | None = None) -> Join
         f"signed by {len(certificates)} certificates" if certificates else "not signed, since it had no certificates"
     )
     issued = "" if authority is None else f" of the authority in {authority}"
-    told = f"has the end that all others saw ({signed}{issued if certificates else ''})"
-    return JointResults({name: records[name] for name in names}, channel, total, told)
+    ends_in_words = f"has the end that all others saw ({signed}{issued if certificates else ''})"
+    return JointResults({name: records[name] for name in names}, channel, total, ends_in_words)
 
 
 def _read(folders: Sequence[Path]) -> tuple[dict[str, Record], dict[str, tuple[Row, ...]]]:
-    """Records and rows of all folders, which are of one run and of different parties."""
+    """Read records and rows of all folders, which are of one run and of different parties."""
     records: dict[str, Record] = {}
     accounts: dict[str, tuple[Row, ...]] = {}
     where: dict[str, Path] = {}
@@ -140,7 +140,7 @@ def _read(folders: Sequence[Path]) -> tuple[dict[str, Record], dict[str, tuple[R
 
 
 def _check_record(folder: Path, record: Record, rows: Sequence[Row]) -> None:
-    """AccountError unless the record of a run says what the account does."""
+    """Raise AccountError unless the record of a run says what the account does."""
     ended = next((row.fields.get("outcome") for row in reversed(rows) if row.kind == "ended"), "")
     pairs: dict[str, tuple[object, object]] = {
         "run": (record.run, rows[0].run),
@@ -148,16 +148,16 @@ def _check_record(folder: Path, record: Record, rows: Sequence[Row]) -> None:
         "mode": (record.mode, mode_of(rows[0])),
         "outcome": (record.outcome, ended),
     }
-    for name, (told, own) in pairs.items():
-        if told != own:
+    for name, (recorded, accounted) in pairs.items():
+        if recorded != accounted:
             raise AccountError(
-                f"{folder / RECORD} has {name} {told!r:.80} and {folder / EXTRACT} has {own!r:.80}: one of them was "
-                "changed."
+                f"{folder / RECORD} has {name} {recorded!r:.80} and {folder / EXTRACT} has {accounted!r:.80}: one of "
+                "them was changed."
             )
 
 
 def _check_paid(ledger: Ledger, accounts: Mapping[str, Sequence[Row]]) -> None:
-    """PartyError for a row of the ledger that no account has paid: that of its owner where one party owns it."""
+    """Raise PartyError for a ledger row that no account has paid; rows of one owner are paid in its account."""
     paid: dict[str, list[tuple[str, Mapping[str, object]]]] = {}
     for name, rows in accounts.items():
         for row in rows:
@@ -168,7 +168,7 @@ def _check_paid(ledger: Ledger, accounts: Mapping[str, Sequence[Row]]) -> None:
         if event.mechanism in (POST_PROCESSING, BUDGET) or (event.owner in accounts and event.mechanism != "none"):
             # The account of its owner agrees with itself: what it sent was paid.
             continue
-        if not any(_covers(told, event) for _, told in paid.get(event.release_id, ())):
+        if not any(_covers(payment, event) for _, payment in paid.get(event.release_id, ())):
             raise PartyError(
                 f"{event.mechanism} {event.release_id!r:.80} stands in the ledger and in no account as paid: one of "
                 "them was changed."
@@ -195,7 +195,7 @@ def _text(authority: Path | None) -> str:
 def union(
     names: Sequence[str], rows: Iterable[SentMessage | ReceivedMessage | ReservedRow], *, steps: int | None = None
 ) -> Channel:
-    """A channel that accounts for the messages of all parties as if it had carried them.
+    """Return a channel that accounts for the messages of all parties as if it had carried them.
 
     Parameters
     ----------
@@ -242,15 +242,15 @@ def union(
 
 
 def _check_received(sent: SentMessage, received: ReceivedMessage | None) -> None:
-    """PartyError unless whoever received a message wrote down what its sender did."""
+    """Raise PartyError unless the receiver of a message wrote down what its sender did."""
     if received is None:
         raise PartyError(
             f"step {sent.step} of {sent.sender!r} is not in the account of its receiver {sent.receiver!r}."
         )
     cost = hashlib.sha256(json.dumps(sent.payload, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-    found = ReceivedMessage(sent.step, sent.sender, sent.receiver, sent.name, cost, sent.digest)
+    expected = ReceivedMessage(sent.step, sent.sender, sent.receiver, sent.name, cost, sent.digest)
     for field in fields(ReceivedMessage):
-        if getattr(found, field.name) != getattr(received, field.name):
+        if getattr(expected, field.name) != getattr(received, field.name):
             raise PartyError(
                 f"step {sent.step}: {sent.sender!r} wrote down another {field.name} of {sent.name!r:.80} than "
                 f"{sent.receiver!r}, who received it: one of the accounts was changed."
@@ -269,10 +269,10 @@ def check_heads(
     hosts : of the parties, by name, by which certificates may name them
     """
     certificates: dict[str, str] = {}
-    for teller, told in heads.items():
-        if set(told) != set(heads):
+    for teller, ends in heads.items():
+        if set(ends) != set(heads):
             raise PartyError(f"the account of {teller!r} has not the ends of the accounts of all parties of the run.")
-        for name, head in told.items():
+        for name, head in ends.items():
             signed = bool(head["certificate"])
             if certificates.setdefault(name, head["certificate"]) != head["certificate"]:
                 raise PartyError(f"{name!r} has two certificates in the accounts: one of them was changed.")

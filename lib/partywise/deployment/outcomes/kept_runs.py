@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KeptRun:
-    """A run that is kept. record : of one of its parties; coords : its place in the cube; folders : of its parties"""
+    """Run that is kept. record : of one of its parties; coords : its place in the cube; folders : of its parties"""
 
     record: Record
     coords: Coords
@@ -43,42 +43,42 @@ class KeptRun:
 
     @property
     def files(self) -> list[str]:
-        """All that its cell is made of."""
+        """Names of all files that its cell is made of."""
         names = RECORD, EXTRACT, CELL
         return [str(folder / name) for folder in self.folders for name in names if (folder / name).exists()]
 
 
 def runs_in(folders: Iterable[Path]) -> list[list[Path]]:
-    """Folders of parties by the runs that they made; each that is given is of one run, or holds those of several."""
-    found: dict[str, list[Path]] = {}
+    """Group the folders of parties by run; each given folder is of one run, or holds those of several."""
+    runs: dict[str, list[Path]] = {}
     for folder in folders:
         for path in fit_folders(folder) or [folder]:
-            found.setdefault(read_record(path).run, []).append(path)
-    return list(found.values())
+            runs.setdefault(read_record(path).run, []).append(path)
+    return list(runs.values())
 
 
 def keep_run(folders: Sequence[Path], results: Path) -> Path:
-    """Keep a run that was verified, in the place of an earlier one of the same fit; the folder in which it is."""
+    """Keep a verified run in the place of an earlier one of the same fit; return the folder in which it is."""
     record, coords = read_record(folders[0]), _coords(folders)
     place = hashlib.sha256(json.dumps([record.study, *coords.values()]).encode()).hexdigest()[:12]
-    kept, written = results / KEPT / place, results / KEPT / f".{place}"
-    for old in (written, kept):
+    target, written = results / KEPT / place, results / KEPT / f".{place}"
+    for old in (written, target):
         shutil.rmtree(old, ignore_errors=True)
     for number, folder in enumerate(folders):
         (written / str(number)).mkdir(parents=True)
         for name in (RECORD, EXTRACT, CELL):
             if (folder / name).exists():
                 shutil.copyfile(folder / name, written / str(number) / name)
-    written.rename(kept)
-    return kept
+    written.rename(target)
+    return target
 
 
 def kept_runs(results: Path, plans: Mapping[str, Plan], configuration: str) -> dict[str, list[KeptRun]]:
-    """The runs that are kept with some results, by study; ConfigError for one of another configuration.
+    """Return the runs that are kept with some results, by study; ConfigError for one of another configuration.
 
     configuration : digest of what all parties share
     """
-    found: dict[str, list[KeptRun]] = {name: [] for name in plans}
+    runs: dict[str, list[KeptRun]] = {name: [] for name in plans}
     for place in sorted((results / KEPT).glob("[!.]*/")):
         try:
             folders = tuple(sorted(place.glob("*/"))) or (place,)
@@ -90,12 +90,12 @@ def kept_runs(results: Path, plans: Mapping[str, Plan], configuration: str) -> d
                 f"{place} is run {record.run[:12]} of configuration {record.configuration[:12]}, and this one is "
                 f"{configuration[:12]}: give the file that the parties shared, as it was, or remove that folder."
             )
-        found[record.study].append(KeptRun(record, coords, folders))
-    return found
+        runs[record.study].append(KeptRun(record, coords, folders))
+    return runs
 
 
 def compute(plan: Plan, share: PlainShare, runs: Mapping[str, Sequence[str]], timings: Timings) -> list[Cell]:
-    """The cells of one case in a job; as `partywise.experiment.cells.compute`.
+    """Compute the cells of one case in a job, as `partywise.experiment.cells.compute`.
 
     runs : folders of the parties of each run by its id
     """
@@ -110,13 +110,13 @@ def compute(plan: Plan, share: PlainShare, runs: Mapping[str, Sequence[str]], ti
 
 
 def cell_of_run(plan: Plan, folders: Sequence[Path]) -> Cell:
-    """The cell of a run: its estimate as who has it wrote it down, its channel as the accounts of all replay it."""
+    """Return the cell of a run: the estimate from the file of its holder, the channel replayed from all accounts."""
     joint, parts = join_results(folders), _parts(folders)
     coords, first = _coords(folders), parts[0]
     record = next(iter(joint.records.values()))
     # What needs the records of all parties is undefined.
     numbers: dict[str, Scalar] = {RUN_APART: record.run, RUN_MODE: record.mode}
-    undefined = dict.fromkeys(name for name, one in plan.study.own_measures.items() if not one.dims)
+    undefined = dict.fromkeys(name for name, measure in plan.study.own_measures.items() if not measure.dims)
     for part in parts:
         for name, value in _numbers(part).items():
             if repr(numbers.setdefault(name, value)) != repr(value):
@@ -129,24 +129,26 @@ def cell_of_run(plan: Plan, folders: Sequence[Path]) -> Cell:
 
 
 def _example_fits(plan: Plan, part: Part) -> Arrays:
-    """Arrays of an example fit; one that needs records is undefined where another one tells its shape."""
-    found: Arrays = {name: (dims, values[0]) for name, (dims, values) in part.example_fits.items()}
-    sizes = {dim: size for dims, values in found.values() for dim, size in zip(dims, values.shape, strict=True)}
-    for name, one in plan.study.own_measures.items():
-        if one.dims and name not in found and sizes.keys() >= set(one.dims):
-            found[name] = one.dims, np.full([sizes[dim] for dim in one.dims], np.nan)
-    return found
+    """Return arrays of an example fit; NaN for those that need records and whose shape others tell."""
+    arrays: Arrays = {name: (dims, values[0]) for name, (dims, values) in part.example_fits.items()}
+    sizes = {dim: size for dims, values in arrays.values() for dim, size in zip(dims, values.shape, strict=True)}
+    for name, measure in plan.study.own_measures.items():
+        if measure.dims and name not in arrays and sizes.keys() >= set(measure.dims):
+            arrays[name] = measure.dims, np.full([sizes[dim] for dim in measure.dims], np.nan)
+    return arrays
 
 
 def _numbers(part: Part) -> dict[str, Scalar]:
-    """The numbers of a part of one cell, as they were reported."""
+    """Return the numbers of a part of one cell, as they were reported."""
     read = {"bool": bool, "int": int, "float": float, "str": str, "none": float}
     values = {name: read[part.kinds[name]](array.item()) for name, array in part.numbers.items()}
-    return {name: None if isinstance(one, float) and math.isnan(one) else one for name, one in values.items()}
+    return {
+        name: None if isinstance(number, float) and math.isnan(number) else number for name, number in values.items()
+    }
 
 
 def _parts(folders: Sequence[Path]) -> list[Part]:
-    """What who has the estimate wrote down of the cell; PartyError where no folder has it."""
+    """Read the cell files of the parties that have the estimate; PartyError if no folder has one."""
     parts = [read_entries(folder / CELL)[0].read() for folder in folders if (folder / CELL).exists()]
     if not parts:
         raise PartyError(
@@ -157,9 +159,9 @@ def _parts(folders: Sequence[Path]) -> list[Part]:
 
 
 def _coords(folders: Sequence[Path]) -> Coords:
-    """Where a run stands in the cube; AccountError where its files do not agree on it."""
+    """Return the place of a run in the cube; AccountError if its files do not agree on it."""
     record, parts = read_record(folders[0]), _parts(folders)
-    found: list[Coords] = [
+    coords: list[Coords] = [
         {
             "case": part.case,
             "method": part.method,
@@ -170,11 +172,11 @@ def _coords(folders: Sequence[Path]) -> Coords:
         }
         for part in parts
     ]
-    one = found[0]
-    if any(other != one for other in found) or (one["case"], one["method"], one["fold"]) != (
+    first = coords[0]
+    if any(other != first for other in coords) or (first["case"], first["method"], first["fold"]) != (
         record.case,
         record.method,
         record.fold,
     ):
         raise AccountError(f"{CELL} and {RECORD} of run {record.run[:12]} are of two fits: one of them was changed.")
-    return one
+    return first

@@ -1,4 +1,4 @@
-"""What a place has of the estimate when a run has ended: numbers by names, or why it has none."""
+"""Estimate of a place when a run has ended: numbers by names, or why it has none."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HeldEstimate:
-    """The estimate, or its part, as one place has it.
+    """Estimate, or its part, as one place has it.
 
     whole, parts : who has all of it, and who a part; rows : its numbers, none where ``reason`` says why
     model : as the study tells it, with its columns; empty of a study that tells none
@@ -48,84 +48,88 @@ class HeldEstimate:
 
 
 def held_estimate(
-    deployment: Deployment, value: object, place: str, spec: MethodSpec[object, object, object], own: Part | None = None
+    deployment: Deployment,
+    value: object,
+    place: str,
+    spec: MethodSpec[object, object, object],
+    part: Part | None = None,
 ) -> HeldEstimate:
-    """What a place has of the estimate, from what ``fit`` returned in its process; never an error, for all is paid.
+    """Return what a place has of the estimate, from the value of ``fit``; never an error, since all is paid.
 
-    own : its part of the run, where its records are predicted
+    part : its part of the run, where its records are predicted
     """
-    network, places, found = deployment.network, estimate_places(value), estimate_at(value, place)
-    if found is None:
+    network, places, estimate = deployment.network, estimate_places(value), estimate_at(value, place)
+    if estimate is None:
         return HeldEstimate(*places, reason=f"method {network.method} gives {holders_in_words(*places)}")
-    if not hasattr(found, "epsilon_claimed"):
+    if not hasattr(estimate, "epsilon_claimed"):
         return HeldEstimate(*places, reason="what it has is no estimate: let assemble begin with one")
     source, model = deployment.plan.cases[network.case].source, dict[str, object]()
     try:
         if source.model is not None:
-            model = source.model(found, spec)
-        rows = tuple(rows_of(plain(found, place)) if source.model is None else estimate_rows(model))
-        predictions = () if own is None else _own_predictions(source, found, place, own)
+            model = source.model(estimate, spec)
+        rows = tuple(rows_of(plain(estimate, place)) if source.model is None else estimate_rows(model))
+        predictions = () if part is None else _own_predictions(source, estimate, place, part)
     except Exception as error:
         return HeldEstimate(*places, reason=f"it has no names: {type(error).__name__}: {error}")
-    status = public_verdict(found).status
+    status = public_verdict(estimate).status
     reason = "" if rows else f"all its numbers are undefined (status {status})"
     cell, no_cell = None, ""
-    if own is not None and place in (places[0] or places[1]):
+    if part is not None and place in (places[0] or places[1]):
         try:
             # The coefficients of a part stay with whoever has them.
             report = _report(model, predictions) if place in places[0] else None
-            cell = _cell(deployment, found, report, own)
+            cell = _cell(deployment, estimate, report, part)
         except Exception as error:
             no_cell = f"{type(error).__name__}: {error}"
     return HeldEstimate(*places, rows, model, status, reason, predictions, cell, no_cell)
 
 
 def held_scores(outcome: Outcome, ids: Sequence[str]) -> HeldEstimate:
-    """What a place has of the scores: predictions, at whoever has them."""
-    places, found = estimate_places(outcome.value), estimate_at(outcome.value, outcome.place)
+    """Return a place's scores of new records: predictions, if the place has them."""
+    places, estimate = estimate_places(outcome.value), estimate_at(outcome.value, outcome.place)
     reason = f"new records were scored, which gives {holders_in_words(*places)}"
     predictions: tuple[tuple[str, int, float], ...] = ()
-    if found is not None:
-        predicted: np.ndarray = found.predictions  # type: ignore[attr-defined]
-        predictions = tuple((name, 1, one) for name, one in zip(ids, predicted.tolist(), strict=True))
+    if estimate is not None:
+        predicted: np.ndarray = estimate.predictions  # type: ignore[attr-defined]
+        predictions = tuple((name, 1, number) for name, number in zip(ids, predicted.tolist(), strict=True))
         reason = f"{len(predictions)} new records were scored: predictions.csv"
     return HeldEstimate(*places, reason=reason, predictions=predictions)
 
 
 def _report(model: Mapping[str, object], predictions: Sequence[tuple[str, int, float]]) -> OwnerReport:
-    """What a place takes home, as a cube has it."""
+    """Return the report for the owner, as a cube has it."""
     ids, held_out, values = zip(*predictions, strict=True) if predictions else ((), (), ())
     columns = {"predicted": np.array(values, dtype=float)} if predictions else {}
     return OwnerReport(np.array(ids, dtype=str), np.array(held_out, dtype=bool), columns, model)
 
 
-def _cell(deployment: Deployment, found: object, report: OwnerReport | None, own: Part) -> Cell:
-    """The cell of a fit, as far as it follows from what a place has of the estimate."""
+def _cell(deployment: Deployment, estimate: object, report: OwnerReport | None, part: Part) -> Cell:
+    """Return the cell of a fit, as far as it follows from what a place has of the estimate."""
     plan, network = deployment.plan, deployment.network
     source, coords = plan.cases[network.case].source, deployment.coords
-    given = found, own.run.fold.train, own.run.spec
-    claimed = float(getattr(found, "epsilon_claimed", math.nan))
-    numbers: dict[str, Scalar] = {"epsilon_claimed": claimed, "status": public_verdict(found).status}
+    arguments = estimate, part.run.fold.train, part.run.spec
+    claimed = float(getattr(estimate, "epsilon_claimed", math.nan))
+    numbers: dict[str, Scalar] = {"epsilon_claimed": claimed, "status": public_verdict(estimate).status}
     if source.measures is not None:
-        numbers |= measure_values(plan.study, "measures", source.measures(*given))
+        numbers |= measure_values(plan.study, "measures", source.measures(*arguments))
     examples: Arrays = {}
     if source.examples is not None and is_example(coords):
-        examples = example_arrays(plan.study, source.examples(*given))
+        examples = example_arrays(plan.study, source.examples(*arguments))
     return Cell(coords, numbers, examples, None, deployment.names, [], report)
 
 
-def _own_predictions(source: Source, found: object, place: str, own: Part) -> tuple[tuple[str, int, float], ...]:
-    """Predictions of the records of a place, by what it has of the estimate and of them."""
-    party = next((party for party in own.run.parties if party.name == place), None)
-    if source.predictions is None or party is None or not own.ids:
+def _own_predictions(source: Source, estimate: object, place: str, part: Part) -> tuple[tuple[str, int, float], ...]:
+    """Predict the records of a place from what it has of the estimate and of them."""
+    party = next((party for party in part.run.parties if party.name == place), None)
+    if source.predictions is None or party is None or not part.ids:
         return ()
-    numbers, trained = source.predictions(found, party.block, own.run.fold, own.run.spec), own.run.fold.train
-    rows = zip(own.ids, (~trained).astype(int).tolist(), numbers.tolist(), strict=True)
+    numbers, trained = source.predictions(estimate, party.block, part.run.fold, part.run.spec), part.run.fold.train
+    rows = zip(part.ids, (~trained).astype(int).tolist(), numbers.tolist(), strict=True)
     return tuple(row for row in rows if math.isfinite(row[2]))
 
 
 def holders_in_words(whole: Sequence[str], parts: Sequence[str]) -> str:
-    """Who has what of an estimate, as the end of a sentence."""
+    """Describe which places have all of an estimate and which a part, as the end of a sentence."""
     all_of_it = f"all of it to {', '.join(whole)}" if whole else "all of it to nobody"
     return f"{all_of_it}, and to {', '.join(parts)} a part each" if parts else all_of_it
 
@@ -133,6 +137,6 @@ def holders_in_words(whole: Sequence[str], parts: Sequence[str]) -> str:
 def estimate_table(
     deployment: Deployment, value: object, place: str, spec: MethodSpec[object, object, object]
 ) -> bytes:
-    """The estimate as a CSV file; where a place has none, the numbers that it has."""
-    held = held_estimate(deployment, value, place, spec)
-    return table_of(held.rows or rows_of(plain(value, place)))
+    """Write the estimate as a CSV file; for a place without one, the numbers that it has."""
+    estimate = held_estimate(deployment, value, place, spec)
+    return table_of(estimate.rows or rows_of(plain(value, place)))

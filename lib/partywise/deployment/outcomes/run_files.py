@@ -1,4 +1,4 @@
-"""What a party's run leaves in its folder: what it holds, what it sent, and of which run that is."""
+"""Files that a party's run leaves in its folder: values it holds, messages it sent, and the record of the run."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ SHORT = 12
 
 
 def run_folder(into: Path, run: str) -> Path:
-    """The folder of one run in that of a party, or of a fit: no run replaces the files of another."""
+    """Return the folder of one run in that of a party, or of a fit: no run replaces the files of another."""
     return into / run[:SHORT]
 
 
 @dataclass(frozen=True)
 class Record:
-    """Of which run the files of a folder are.
+    """Identity of the run that the files of a folder come from.
 
     run, configuration : id and digest; party : whose folder it is; names : everyone, as on the channel; hosts : theirs
     study, case, method, epsilon, fold, mode : of the block ``network``; unit, delta, rows_per_user : of its totals
@@ -81,27 +81,27 @@ def write_record(folder: Path, record: Record) -> None:
 
 
 def fit_folders(folder: Path) -> list[Path]:
-    """A folder with the record of a run, and those inside it, by fit in the order of a grid, then in that of the runs;
+    """List a folder with the record of a run, and those inside it, by fit in the order of a grid, then of the runs;
     those of the verb ``network party``.
     """
-    found = [one for one in (folder, *folder.glob("*/"), *folder.glob("*/*/")) if (one / RECORD).is_file()]
-    records = {one: read_record(one) for one in found}
+    folders = [path for path in (folder, *folder.glob("*/"), *folder.glob("*/*/")) if (path / RECORD).is_file()]
+    records = {path: read_record(path) for path in folders}
 
-    def place(one: Path) -> tuple[bool, str, int, float, int]:
-        record = records[one]
+    def place(path: Path) -> tuple[bool, str, int, float, int]:
+        record = records[path]
         epsilon = math.inf if record.epsilon is None else record.epsilon
-        return one != folder, record.method, record.fold, epsilon, _first_row(one / EXTRACT)
+        return path != folder, record.method, record.fold, epsilon, _first_row(path / EXTRACT)
 
-    return sorted(found, key=place)
+    return sorted(folders, key=place)
 
 
 def last_run(folder: Path) -> Path:
-    """The folder of the last run in that of a party, or of a fit of a session; as it is where it holds none."""
+    """Return the folder of the last run in a party's, or in that of a fit of a session; the folder itself if none."""
     return (fit_folders(folder) or [folder])[-1]
 
 
 def _first_row(extract: Path) -> int:
-    """Number of the first row of a run in the account of its party, which grows from run to run; 0 if none is there."""
+    """Return the number of a run's first row in the account of its party, which grows; 0 if none is there."""
     try:
         with extract.open(encoding="utf-8") as handle:
             return int(json.loads(handle.readline())["number"])
@@ -110,10 +110,10 @@ def _first_row(extract: Path) -> int:
 
 
 def read_record(folder: Path) -> Record:
-    """The record of a folder; AccountError where there is none."""
+    """Read the record of a folder; AccountError if there is none."""
     try:
-        told = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        record = Record(**told | {key: tuple(told[key]) for key in ("names", "hosts")})
+        content = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        record = Record(**content | {key: tuple(content[key]) for key in ("names", "hosts")})
         _check(record)
         return record
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
@@ -123,7 +123,7 @@ def read_record(folder: Path) -> Record:
 
 
 def _check(record: Record) -> None:
-    """ValueError for a record that no run wrote: it comes from others, and its words are printed."""
+    """Raise ValueError for a record that no run wrote: it comes from others, and its words are printed."""
     texts = [getattr(record, field.name) for field in fields(Record) if field.type == "str"]
     if not all(isinstance(text, str) and text.isprintable() for text in (*texts, *record.names, *record.hosts)):
         raise ValueError("a word that is none")
@@ -137,7 +137,7 @@ def _check(record: Record) -> None:
 
 
 def write_extract(folder: Path, rows: bytes) -> None:
-    """Write ``run.jsonl``: what the verb network union reads, and nothing of other runs."""
+    """Write ``run.jsonl``: rows for the verb network union, and nothing of other runs."""
     with replacing(folder / EXTRACT) as temporary:
         temporary.write_bytes(rows)
 
@@ -149,12 +149,12 @@ def write_outcome(folder: Path, outcome: Outcome, mode: str, estimate: HeldEstim
     for old in (folder / ESTIMATE, folder / PREDICTIONS, folder / CELL, *folder.glob("outcome_*.csv")):
         old.unlink(missing_ok=True)
     files: list[str] = []
-    held = _plain(outcome.plain_values, folder, files)
-    told: dict[str, object] = {"all of it": estimate.whole, "a part": estimate.parts}
+    values = _plain(outcome.plain_values, folder, files)
+    facts: dict[str, object] = {"all of it": estimate.whole, "a part": estimate.parts}
     if estimate.reason:
-        told["none"] = estimate.reason
+        facts["none"] = estimate.reason
     else:
-        told |= {"status": estimate.status, "model": plain(estimate.model)}
+        facts |= {"status": estimate.status, "model": plain(estimate.model)}
         with replacing(folder / ESTIMATE) as temporary:
             temporary.write_bytes(table_of(estimate.rows))
     if estimate.predictions:
@@ -162,19 +162,19 @@ def write_outcome(folder: Path, outcome: Outcome, mode: str, estimate: HeldEstim
     if estimate.cell is not None:
         write_block(folder / CELL, [estimate.cell])
     if estimate.no_cell:
-        told["no cell"] = estimate.no_cell
+        facts["no cell"] = estimate.no_cell
     written = {ESTIMATE: not estimate.reason, PREDICTIONS: estimate.predictions, CELL: estimate.cell is not None}
     tables = [name for name, there in written.items() if there]
     _write(
         folder / OUTCOME,
-        {"mode": mode, "digest": outcome.commitment, "salt": outcome.salt, "estimate": told, "holds": held},
+        {"mode": mode, "digest": outcome.commitment, "salt": outcome.salt, "estimate": facts, "holds": values},
     )
     _sync(folder, OUTCOME, *tables, *files, "")
     return files
 
 
 def _sync(folder: Path, *names: str) -> None:
-    """Have files and the names in folders on the disk."""
+    """Flush files and the names in folders to the disk."""
     for name in names:
         handle = os.open(folder / name, os.O_RDONLY)
         os.fsync(handle)
@@ -182,7 +182,7 @@ def _sync(folder: Path, *names: str) -> None:
 
 
 def estimate_in_words(estimate: HeldEstimate) -> str:
-    """What a party has of an estimate, and in which files."""
+    """Describe what a party has of an estimate, and in which files."""
     if estimate.reason:
         return f"none here: {estimate.reason}"
     marked = "" if estimate.status == "ok" else f" ({estimate.status})"
@@ -192,17 +192,17 @@ def estimate_in_words(estimate: HeldEstimate) -> str:
 
 
 def read_estimate(folder: Path, record: Record) -> tuple[list[dict[str, str]], list[str]]:
-    """Rows of ``estimate.csv``, and what ``outcome.json`` says of them in sentences; no rows where it says why not.
+    """Read rows of ``estimate.csv``, and sentences of ``outcome.json`` about them; no rows if it says why not.
 
     AccountError where these files are not those of the run of the record.
     """
     try:
         outcome = json.loads((folder / OUTCOME).read_text(encoding="utf-8"))
-        told = outcome["estimate"]
+        facts = outcome["estimate"]
         if outcome["digest"] == record.outcome:
-            if "none" in told:
-                return [], [f"no estimate here: {told['none']}"]
-            about, reason = [f"status: {told['status']}"], told["model"].get(NO_INTERVALS)
+            if "none" in facts:
+                return [], [f"no estimate here: {facts['none']}"]
+            about, reason = [f"status: {facts['status']}"], facts["model"].get(NO_INTERVALS)
             with (folder / ESTIMATE).open(newline="", encoding="utf-8") as handle:
                 return list(csv.DictReader(handle)), [*about, *([f"no intervals: {reason}"] if reason else [])]
     except (OSError, ValueError, TypeError, KeyError):
@@ -214,7 +214,7 @@ def read_estimate(folder: Path, record: Record) -> tuple[list[dict[str, str]], l
 
 
 def write_rows(path: Path, messages: Sequence[SentMessage | ReceivedMessage | ReservedRow]) -> None:
-    """The messages of one party as ``transcript.csv``; the union of all accounts has the rows of the ledger too."""
+    """Write the messages of one party as ``transcript.csv``; the union of all accounts has ledger rows as well."""
     rows = list[Sequence[object]]()
     for sent in messages:
         if isinstance(sent, SentMessage):
@@ -230,7 +230,7 @@ def _write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[obje
 
 
 def _plain(value: object, folder: Path, files: list[str]) -> object:
-    """A plain value for JSON; what is closed is told by its kind alone."""
+    """Return a plain value for JSON; a cipher is described by its kind alone."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item, folder, files) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -253,11 +253,11 @@ def _plain(value: object, folder: Path, files: list[str]) -> object:
 
 
 def _write_array(path: Path, values: np.ndarray) -> None:
-    """An array as rows of its last axis, every number to its last bit."""
+    """Write an array as rows of its last axis, every number to its last bit."""
     with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
         csv.writer(handle, lineterminator="\n").writerows(np.atleast_2d(values).reshape(-1, values.shape[-1]).tolist())
 
 
-def _write(path: Path, told: Mapping[str, object]) -> None:
+def _write(path: Path, content: Mapping[str, object]) -> None:
     with replacing(path) as temporary:
-        temporary.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        temporary.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
