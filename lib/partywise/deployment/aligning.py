@@ -1,4 +1,4 @@
-"""The verb ``network align``: each party's file of the records that all parties have, in one order.
+"""Verb ``network align``: each party's file of the records that all parties have, in one order.
 
 What crosses is private set intersection (`partywise.federation.exchanges.psi`), with exponents of the operating system
 in either mode. Every party learns which of its records are common, so that the account states an infinite epsilon.
@@ -37,7 +37,7 @@ HAS_TABLES, FILE_OF, OWN_RECORDS, PARTIES_WITH, COMMON_ROWS = (
 
 
 def check_places(deployment: Deployment) -> None:
-    """ConfigError unless columns are split over files, and a place without data can compare blinded lists."""
+    """Raise ConfigError unless columns are split over files, and a place without data can compare blinded lists."""
     network = deployment.network
     if not HAS_TABLES(deployment.plan.cases[network.case].settings):
         raise ConfigError(
@@ -52,7 +52,7 @@ def check_places(deployment: Deployment) -> None:
 
 
 def align(start: Start) -> list[str]:
-    """Align, and return what the party is shown."""
+    """Align the records, and return lines for the party's screen."""
     if offer_end(start) is not None:
         return [f"{start.me}: this alignment has ended, nothing was sent; --again begins a new one."]
     deployment, me, network, policy = start.deployment, start.me, start.deployment.network, start.policy
@@ -109,7 +109,7 @@ def align(start: Start) -> list[str]:
 
 
 def _check_target(start: Start, file: str) -> None:
-    """ConfigError where the new file would replace the own one."""
+    """Raise ConfigError if the new file would replace the party's own one."""
     target = start.into / Path(file).name
     if target.resolve() == (start.data / file).resolve():
         raise ConfigError(f"--into is {start.into}: {target.name} there is the file that is aligned; name another.")

@@ -1,4 +1,4 @@
-"""What fits would be: what would cross and be paid, and whether what is left has room for all of them."""
+"""Foresight of fits: what would be sent and paid, and whether what is left has room for all of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .start import Preparation, Start, prepare
 
 @dataclass(frozen=True)
 class Foresight:
-    """What fits would be, from made-up records and the account as it is.
+    """Expected messages and costs of fits, from made-up records and the account as it is.
 
     estimates : by method, who would have what of it, in words, empty where that shows in the end
     messages : of all parties and fits; events : by fit, what this party would pay, as it counts in the mode of the run
@@ -40,23 +40,23 @@ class Foresight:
 
 
 def foresee_all(start: Start, ready: Preparation, seconds: float) -> list[tuple[Sequence[Message], tuple[Event, ...]]]:
-    """What would cross in every fit, and what this party would pay; fits that differ in their fold alone are alike."""
+    """Foresee what every fit would send and this party would pay; fits that differ in fold alone are alike."""
     seen = dict[tuple[str, float | None], tuple[Sequence[Message], tuple[Event, ...]]]()
-    for one, charges in zip(start.deployments, ready.charges, strict=True):
-        key = one.network.method, one.network.epsilon
+    for deployment, charges in zip(start.deployments, ready.charges, strict=True):
+        key = deployment.network.method, deployment.network.epsilon
         if key not in seen:
-            messages, paid = foresee(one, start.me, ready.n, seconds)
+            messages, paid = foresee(deployment, start.me, ready.n, seconds)
             paid += open_rows(charges, start.me)
-            seen[key] = messages, tuple(charged_event(event, one.network.mode) for event in paid)
-    return [seen[one.network.method, one.network.epsilon] for one in start.deployments]
+            seen[key] = messages, tuple(charged_event(event, deployment.network.mode) for event in paid)
+    return [seen[deployment.network.method, deployment.network.epsilon] for deployment in start.deployments]
 
 
 def foresight(start: Start) -> Foresight:
-    """What the fits of a party would be; nobody is met, and nothing is paid or written."""
+    """Foresee the fits of a party without meeting anybody, paying or writing."""
     ready = prepare(start)
     seen = foresee_all(start, ready, PATIENT)
     rows = account_rows(start)
-    messages, events = [one for messages, _ in seen for one in messages], tuple(events for _, events in seen)
+    messages, events = [message for messages, _ in seen for message in messages], tuple(events for _, events in seen)
     check_receivers(start, messages)
     limits = list(rooms(start, rows, events))
     left = tuple(line if error is None else f"{line}; {remedy}" for line, error, remedy in limits)
@@ -66,7 +66,7 @@ def foresight(start: Start) -> Foresight:
 
 
 def account_rows(start: Start) -> tuple[Row, ...]:
-    """The rows of a party's account as it is; AccountError where it is another party's."""
+    """Read the rows of a party's account as it is; AccountError if it is another party's."""
     if not start.ledger.exists():
         return ()
     rows = opened_account(start.ledger).rows
@@ -77,7 +77,7 @@ def account_rows(start: Start) -> tuple[Row, ...]:
 def rooms(
     start: Start, rows: Sequence[Row], events: Sequence[Sequence[Event]]
 ) -> Iterator[tuple[str, type[Exception] | None, str]]:
-    """What is left of every limit of this party and whether all fits fit, in words; error and remedy where not."""
+    """Yield what is left of each limit and whether all fits fit, in words, with error and remedy if they do not."""
     budget, what = stated_budget(start.deployment), "this run" if len(events) == 1 else f"these {len(events)} fits"
     limits = list[tuple[str, Spending, type[Exception]]]()
     if budget is not None:
@@ -86,10 +86,10 @@ def rooms(
         caps = enumerate(cap_spendings(start.policy.site, rows, start.me))
         limits += [(f"{start.policy.path} epsilon[{k}]", spending, PolicyError) for k, spending in caps]
     for name, spending, error in limits:
-        room, fits, reserve = spending.room, 0, spending.needed_reserve(event for one in events for event in one)
+        room, fits, reserve = spending.room, 0, spending.needed_reserve(event for paid in events for event in paid)
         with suppress(BudgetExceeded):
-            for one in events:
-                spending.require(f"fit {fits}", one)
+            for paid in events:
+                spending.require(f"fit {fits}", paid)
                 fits += 1
         whole = fits == len(events)
         words = "has room for" if whole else "REFUSES"
@@ -100,7 +100,7 @@ def rooms(
 
 
 def _remedy(name: str, budget: Budget | None, reserve: float) -> str:
-    """What to do where a limit has no room: masks of ciphertexts fit into no larger epsilon, but into a reserve."""
+    """Suggest what to do if a limit has no room: masks of ciphertexts need a reserve, not a larger epsilon."""
     if budget is not None and budget.numeric_reserve < reserve < budget.delta:
         return (
             f"masks of ciphertexts need a part of delta: set numeric_reserve of {name} to {reserve:g} or more "
@@ -110,7 +110,7 @@ def _remedy(name: str, budget: Budget | None, reserve: float) -> str:
 
 
 def require_room(start: Start, rows: Sequence[Row], events: Sequence[Sequence[Event]]) -> None:
-    """Say what several fits would cost; BudgetExceeded or PolicyError where what is left has no room for all."""
+    """State what several fits would cost; BudgetExceeded or PolicyError if what is left has no room for all."""
     if len(start.deployments) > 1:
         cost = f"to pay: {cost_in_words(start, events)}" if events else "made-up records do not show what they cost"
         if start.deployment.network.mode == "experiment":
@@ -126,9 +126,9 @@ def require_room(start: Start, rows: Sequence[Row], events: Sequence[Sequence[Ev
 
 
 def cost_in_words(start: Start, events: Sequence[Sequence[Event]]) -> str:
-    """What a party would pay for fits, by unit; ``events`` by fit."""
+    """Describe what a party would pay for fits, by unit; ``events`` by fit."""
     delta, group = start.delta, start.deployment.plan.rows_per_user(start.deployment.network.case)
-    paid = [(f"fit {k}", event) for k, one in enumerate(events) for event in one]
+    paid = [(f"fit {k}", event) for k, fit_events in enumerate(events) for event in fit_events]
     return costs_in_words(spent_of(paid, delta, group, party=start.me), delta)
 
 
@@ -137,7 +137,7 @@ def say(sentence: str) -> None:
 
 
 def check_receivers(start: Start, messages: Sequence[Message]) -> None:
-    """PolicyError for a message of this party whose receiver may not have it."""
+    """Raise PolicyError for a message of this party whose receiver may not have it."""
     for message in messages:
         if start.policy is not None and message.sender == start.me:
             start.policy.check_receiver(message.receiver, message.kind)

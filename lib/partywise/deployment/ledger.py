@@ -1,4 +1,4 @@
-"""The verb ``network ledger``: whether the chain of an account is whole, what was paid, what is left of the budget."""
+"""Verb ``network ledger``: whether the chain of an account is whole, what was paid, what is left of the budget."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ def ledger(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The accounts in a folder and the folders inside, in order, or else the rows of single runs; a file is one."""
+    """List the accounts in a folder and the folders inside, or else the rows of single runs; a file is one."""
     from ..federation.account.account import EXTRACT, FILE
 
-    found = (sorted(folder.rglob(FILE)) or sorted(folder.rglob(EXTRACT))) if folder.is_dir() else [folder]
-    if not found:
+    accounts = (sorted(folder.rglob(FILE)) or sorted(folder.rglob(EXTRACT))) if folder.is_dir() else [folder]
+    if not accounts:
         raise AccountError(f"{folder} holds no {FILE} and no {EXTRACT}: name the folder of a party, or of a run.")
-    return found
+    return accounts
 
 
 def summary(path: Path, chain: Chain, delta: float | None, digest: str | None, against: str | None) -> Iterator[str]:
-    """Lines about one account."""
+    """Yield lines about one account."""
     from ..federation.account.account import DELTA
     from ..federation.account.reading import paid_events, party_of, runs_of
     from ..federation.account.spending import Budget, Spending, spent_of
@@ -94,7 +94,7 @@ def summary(path: Path, chain: Chain, delta: float | None, digest: str | None, a
 
 
 def about(run: str, rows: Sequence[Row]) -> str:
-    """One line about a run."""
+    """Describe a run in one line."""
     from ..federation.account.interface import EXPERIMENT
     from ..federation.account.reading import mode_of
 

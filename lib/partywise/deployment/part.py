@@ -1,4 +1,4 @@
-"""One party's part of fits: its own block, and of the others nothing but what is public."""
+"""Part of one party in fits: its own block, and of the others nothing but what is public."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RECORDS = "list of records"
 
 @dataclass(frozen=True)
 class Part:
-    """A run of which one block is here, and the digests that the other parties must have alike.
+    """Run with one block here, and the digests that the other parties must have alike.
 
     ids : names of its records, where they are those of all parties
     """
@@ -44,7 +44,7 @@ def parts(
     resources: Path = Path("resources"),
     model: Path | None = None,
 ) -> list[Part]:
-    """The runs of a data holder or a place without data, from its own files in ``folder``, which are read once.
+    """Return the runs of a data holder or a place without data, from its files in ``folder``, which are read once.
 
     ``deployments`` are fits of one block; ``configuration`` is the digest of the shared one, the salt of that of the
     records; ``model`` is the file with the party's part of a model, where new records are scored.
@@ -52,9 +52,9 @@ def parts(
     if deployments[0].network.score is not None:
         return [_scored_part(deployments[0], configuration, me, folder, model or folder / MODEL)]
     runs, agreed, ids = wholes(deployments, me, folder, resources)
-    facts, found = {RECORDS: _digest(configuration, (*agreed, ids))} if agreed else {}, list[Part]()
+    facts, own_parts = {RECORDS: _digest(configuration, (*agreed, ids))} if agreed else {}, list[Part]()
     for run in runs:
-        own = Run(
+        own_run = Run(
             [p if p.name == me else Party(p.name, p.role, {}, p.columns) for p in run.parties],
             epsilon=run.epsilon,
             fold=run.fold,
@@ -64,14 +64,14 @@ def parts(
             real=run.channel.real,
             trusted=run.channel.trusted,
         )
-        found.append(Part(own, facts, ids))
-    return found
+        own_parts.append(Part(own_run, facts, ids))
+    return own_parts
 
 
 def _scored_part(deployment: Deployment, configuration: str, me: str, folder: Path, model: Path) -> Part:
-    """The run that scores new records, from a party's file of them and its part of the model."""
+    """Return the run that scores new records, from a party's file of them and its part of the model."""
     run, _, _ = whole(deployment, "", folder)
-    party, files = next((one for one in run.parties if one.name == me), None), deployment.network.score
+    party, files = next((holder for holder in run.parties if holder.name == me), None), deployment.network.score
     assert files is not None
     if party is None:
         with_own_part(deployment, run, me, np.empty(0), None)
@@ -87,7 +87,7 @@ def _scored_part(deployment: Deployment, configuration: str, me: str, folder: Pa
 def whole(
     deployment: Deployment, me: str, folder: Path, resources: Path = Path("resources")
 ) -> tuple[Run, tuple[tuple[str, ...], ...], tuple[str, ...]]:
-    """The run with the block of a party and what stands in place of those of the others; what must be agreed; ids."""
+    """Return the run with a party's block and stand-ins for the others, what must be agreed, and ids."""
     (run,), agreed, ids = wholes((deployment,), me, folder, resources)
     return run, agreed, ids
 
@@ -95,7 +95,7 @@ def whole(
 def wholes(
     deployments: Sequence[Deployment], me: str, folder: Path, resources: Path = Path("resources")
 ) -> tuple[list[Run], tuple[tuple[str, ...], ...], tuple[str, ...]]:
-    """As `whole`, of fits of one block: the data are read once."""
+    """Return the runs of fits of one block, as `whole` does; the data are read once."""
     first = deployments[0]
     network, case = first.network, first.plan.cases[first.network.case]
     if network.score is not None:
@@ -107,11 +107,11 @@ def wholes(
     runs, begun = list[Run](), dict[str, Callable[[int, float], Run]]()
     with placed.read():
         data = generate(plan, case.name, [0], resources)[0]
-        for one in deployments:
-            method = one.network.method
+        for deployment in deployments:
+            method = deployment.network.method
             if method not in begun:
                 begun[method] = executions(plan, case.name, method, first.n_parties, data)
-            runs.append(begun[method](one.network.fold, one.epsilon))
+            runs.append(begun[method](deployment.network.fold, deployment.epsilon))
     for run in runs:
         run.spec = replace(run.spec, settings=case.settings)
         if network.mode == "release":

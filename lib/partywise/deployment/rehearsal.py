@@ -1,4 +1,4 @@
-"""Whether a method can run for real: with secret randomness, and closed by what closes.
+"""Rehearsal of a method on made-up records: whether its randomness is secret and its ciphers close.
 
 Tried on made-up records before anybody connects.
 """
@@ -59,16 +59,16 @@ KNOWING = {AGGREGATOR: "sees every record", DEALER: "knows the noise"}
 
 
 def knowledge_of(place: str) -> str:
-    """What a place without data knows, as the end of a sentence; also of places of methods that are not shipped."""
+    """Describe what a place without data knows, as the end of a sentence; other methods' places included."""
     return KNOWING.get(place, "may know the noise or the records")
 
 
 class _Enough(BaseException):
-    """The rehearsal has taken long enough."""
+    """End of a rehearsal that has taken long enough."""
 
 
 class _Open(Exception):
-    """A cipher whose scheme does not close."""
+    """Error for a cipher whose scheme does not close."""
 
 
 def rehearse(deployment: Deployment, n: int, drawn: list[Event] | None = None) -> dict[tuple[str, str], str]:
@@ -142,7 +142,7 @@ def rehearse(deployment: Deployment, n: int, drawn: list[Event] | None = None) -
 
 
 def estimate_ahead(deployment: Deployment, run: Run, n: int) -> str:
-    """Who will have what of the estimate, in words, before anybody connects: from the program, followed without data.
+    """Describe which places will have the estimate, before anybody connects: the program is followed without data.
 
     Where values steer it, from a rehearsal with ``n`` made-up records; empty where that takes too long or ends.
     """
@@ -154,19 +154,19 @@ def estimate_ahead(deployment: Deployment, run: Run, n: int) -> str:
         except NobodyHere:
             rows = deployment.rows or dict.fromkeys(deployment.holders, n)
             with _at_most(ENOUGH):
-                made, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
-                places = estimate_places(fit(PlacedRun(made, whole=False)))
+                trial_run, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
+                places = estimate_places(fit(PlacedRun(trial_run, whole=False)))
     return "" if places is None else holders_in_words(*places)
 
 
 def foresee(deployment: Deployment, me: str, n: int, seconds: float = PATIENT) -> tuple[Sequence[Message], list[Event]]:
-    """Messages of all, and what one party would pay, of the method on made-up records; ``n`` as in `rehearse`.
+    """Return all messages, and what one party would pay, of the method on made-up records; ``n`` as in `rehearse`.
 
     What was seen until then, where it takes longer.
     """
     paid, rows = list[Event](), deployment.rows or dict.fromkeys(deployment.holders, n)
-    made, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
-    placed = PlacedRun(made, whole=False)
+    trial_run, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
+    placed = PlacedRun(trial_run, whole=False)
     charge, send, ledger = placed.charge, placed.channel.send, placed.channel.ledger
 
     def keep_and_charge(holders: Sequence[Place], *events: Event) -> None:
@@ -176,9 +176,9 @@ def foresee(deployment: Deployment, me: str, n: int, seconds: float = PATIENT) -
 
     def send_and_keep(sender: str, receiver: str, name: str, payload: Payload) -> object:
         before = len(ledger)
-        found = send(sender, receiver, name, payload)
+        delivered = send(sender, receiver, name, payload)
         paid.extend(event for event in ledger.rows[before:] if sender == me and event.mechanism == "none")
-        return found
+        return delivered
 
     class DrawsOfMe:
         def charge(self, *events: Event) -> None:
@@ -193,7 +193,7 @@ def foresee(deployment: Deployment, me: str, n: int, seconds: float = PATIENT) -
 
 
 def clips_ahead(deployment: Deployment, me: str, folder: Path, seconds: float = PATIENT) -> dict[str, float]:
-    """Shares of the party's own records beyond public bounds, from a run in this process; others' records are made up.
+    """Return shares of own records beyond public bounds, from a run in this process; others' records are made up.
 
     Empty for a place without data, and where the method does not get that far.
     """
@@ -206,7 +206,7 @@ def clips_ahead(deployment: Deployment, me: str, folder: Path, seconds: float = 
 
 
 def publication_problem(deployment: Deployment, n: int) -> str:
-    """Why nobody else could run the program again on what it measures, as a sentence; empty if anybody can.
+    """Return why nobody else could run the program again on what it measures; empty if anybody can.
 
     It runs on made-up records, and again on others with what was measured planted: what is stated of a release must not
     change. Whatever the first of these runs raises is raised.
@@ -216,13 +216,13 @@ def publication_problem(deployment: Deployment, n: int) -> str:
         return "which noise is drawn depends on records that no reader has"
     recorder = _trial_measurements(deployment, n)
     try:
-        made = _trial_files(deployment, recorder, n)
+        trial = _trial_files(deployment, recorder, n)
     except Exception as error:
         return f"the program cannot be run again from it ({type(error).__name__}: {error})"
-    if problem := unnamed_units(deployment, made):
+    if problem := unnamed_units(deployment, trial):
         return f"{problem} (add what is missing if all owners of data agree)"
-    changed = (name for name, event in recorder.events.items() if terms_of(made.events.get(name)) != terms_of(event))
-    if (name := next((row["id"] for row in made.statement["releases"] if row["formula"] == STATED), None)) is not None:
+    changed = (name for name, event in recorder.events.items() if terms_of(trial.events.get(name)) != terms_of(event))
+    if (name := next((row["id"] for row in trial.statement["releases"] if row["formula"] == STATED), None)) is not None:
         return f"no formula of the list gives the sensitivity of {name!r}"
     name = next(changed, None)
     return f"the noise of {name!r} depends on records that no reader has" if name else ""
@@ -253,7 +253,7 @@ def _trial_measurements(deployment: Deployment, n: int) -> Recorder:
 
 
 def _trial_files(deployment: Deployment, recorder: Recorder, n: int) -> Rebuilt:
-    """Return the files that follow from what was measured in no run."""
+    """Return the files that follow from the measurements of a trial."""
     facts = RunFacts(run="", began="", end_day="", code="", accounts={}, runs={}, fingerprints={}, registrations=())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -261,7 +261,7 @@ def _trial_files(deployment: Deployment, recorder: Recorder, n: int) -> Rebuilt:
 
 
 def _check_publication(deployment: Deployment, n: int) -> None:
-    """ConfigError where a publisher is named for what nobody else could check; made-up records refute nothing else."""
+    """Raise ConfigError if what a publisher is named for cannot be checked; made-up records refute nothing else."""
     why = ""
     try:
         why = publication_problem(deployment, n)
@@ -276,25 +276,25 @@ def _check_publication(deployment: Deployment, n: int) -> None:
 
 
 def _other_records(block: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Tables of a block with every row shorter, each by another factor, but for columns of one value; whole numbers
+    """Return a block with every row of its tables shorter, each by another factor, except columns of one value; whole
     stay whole.
     """
-    found = dict(block)
+    tables = dict(block)
     for name, value in block.items():
         if value.dtype.kind == "f" and value.ndim == 2:
             shorter = np.where(np.ptp(value, axis=0), value * np.linspace(0.3, 0.9, len(value))[:, None], value)
             in_steps = np.abs(value).max(initial=0.0) > 1 and bool(np.all(value == np.rint(value)))
-            found[name] = np.rint(shorter) if in_steps else shorter
-    return found
+            tables[name] = np.rint(shorter) if in_steps else shorter
+    return tables
 
 
 def knowing_places(events: Iterable[Event]) -> list[str]:
-    """Places without data that know the noise, or the records, of what was announced or released."""
+    """List places without data that know the noise, or the records, of what was announced or released."""
     return list(dict.fromkeys(place for event in events if event.mechanism != CLOSED for place in event.knows))
 
 
 def _check_trust(deployment: Deployment, events: Iterable[Event]) -> None:
-    """ConfigError for a place that nothing protects anybody from, without the name of who runs it."""
+    """Raise ConfigError for a place that nothing protects anybody from, without the name of who runs it."""
     for place in knowing_places(events):
         if place not in deployment.network.trusted:
             raise ConfigError(
@@ -305,7 +305,7 @@ def _check_trust(deployment: Deployment, events: Iterable[Event]) -> None:
 
 
 def _check_idle_trust(deployment: Deployment, events: Iterable[Event]) -> None:
-    """ConfigError for a name at a place that needs no trust: readers of the statement would think that it did."""
+    """Raise ConfigError for a trusted place that needs no trust: readers of the statement would think it does."""
     for place in deployment.network.trusted:
         if place not in (known := knowing_places(events)):
             raise ConfigError(
@@ -315,19 +315,19 @@ def _check_idle_trust(deployment: Deployment, events: Iterable[Event]) -> None:
 
 
 def check_cost(deployments: Sequence[Deployment], rows: Sequence[Sequence[Event]]) -> None:
-    """ConfigError where rehearsed fits cost more together than the largest epsilon; of one cut short, so far.
+    """Raise ConfigError if rehearsed fits cost more together than the largest epsilon; of one cut short, so far.
 
     rows : of the ledger of each fit
     """
     first, ledger = deployments[0], Ledger()
     network, plan = first.network, first.plan
-    for one, events in zip(deployments, rows, strict=True):
+    for fit, events in zip(deployments, rows, strict=True):
         for event in events:
             # A fit draws anew under the names of another one.
-            parents = tuple(f"{one.label}/{name}" for name in event.data_dependent_parameters)
-            named = replace(event, release_id=f"{one.label}/{event.release_id}", data_dependent_parameters=parents)
+            parents = tuple(f"{fit.label}/{name}" for name in event.data_dependent_parameters)
+            named = replace(event, release_id=f"{fit.label}/{event.release_id}", data_dependent_parameters=parents)
             ledger.append(named)
-    unit, delta, group = plan.spec.unit, min(one.delta for one in deployments), plan.rows_per_user(network.case)
+    unit, delta, group = plan.spec.unit, min(fit.delta for fit in deployments), plan.rows_per_user(network.case)
     total = ledger.worst_total(first.names, unit, delta, rows_per_user=group)
     if total.epsilon_certified > network.largest_epsilon:
         single = f"method {network.method} certifies epsilon"
@@ -340,7 +340,7 @@ def check_cost(deployments: Sequence[Deployment], rows: Sequence[Sequence[Event]
 
 
 def open_ciphers(options: DataclassInstance) -> list[tuple[str, str]]:
-    """Options that name a scheme which closes nothing, with its name."""
+    """List options that name a scheme which closes nothing, with its name."""
     named = ((field.name, getattr(options, field.name)) for field in fields(options) if field.name.endswith("cipher"))
     return [(key, scheme) for key, scheme in named if scheme in (*OPEN_SCHEMES, UNCLOSED)]
 
@@ -369,7 +369,7 @@ def _watch(run: Run, forms: Forms, announced: list[Event]) -> None:
 
 @contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
-    """Raise `_Enough` after so long; without a limit outside of the main thread."""
+    """Raise `_Enough` after ``seconds``; without a limit outside of the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

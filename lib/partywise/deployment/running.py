@@ -1,4 +1,4 @@
-"""One party's process: fits with all others, and their files."""
+"""Process of one party: fits with all others, and their files."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ T = TypeVar("T")
 
 
 class PartyRunError(RuntimeError):
-    """A party's run that ended early, in one sentence."""
+    """Early end of a party's run, in one sentence."""
 
 
 @dataclass(frozen=True)
 class FitReport:
-    """What came of a fit that has ended for all.
+    """Report of a fit that has ended for all.
 
     start : of it alone; run : its id; digest : of what the party holds; platforms : how they differ, in words
     folder : of the run, with its files
@@ -103,13 +103,13 @@ class FitReport:
 
     @property
     def folder(self) -> Path:
-        """The folder of the run."""
+        """Folder of the run."""
         return run_folder(self.start.into, self.run)
 
 
 @dataclass(frozen=True)
 class EndReport:
-    """A run that had ended before: nothing was paid.
+    """Report of a run that had ended before: nothing was paid.
 
     run : id of its last fit; folders : with the files of its fits
     late : peers that did not say that they have ended while they were waited for
@@ -122,7 +122,7 @@ class EndReport:
 
 @dataclass(frozen=True)
 class RunReport:
-    """What came of a party's fits that have ended for all.
+    """Report of a party's fits that have ended for all.
 
     fits : but for those that had ended in a process before this one
     costs : of all fits, by unit, at the delta of the case; spending : of all runs of the account; budget : of all runs
@@ -153,12 +153,12 @@ def run(start: Start) -> RunReport | EndReport:
 
 
 def dry_run(start: Start) -> Foresight:
-    """What `run` would do, as far as it goes without others: nobody is met, and nothing is paid or written."""
+    """Foresee what `run` would do, as far as it goes without others: nothing is paid or written."""
     return end_in_a_sentence(start, foresight)
 
 
 def end_in_a_sentence(start: Start, action: Callable[[Start], T]) -> T:
-    """An action of a party; PolicyError and PartyRunError as of `run`."""
+    """Run an action of a party and raise its errors in one sentence: PolicyError and PartyRunError as of `run`."""
     try:
         with _stopped_by_signals(start.me):
             return action(start)
@@ -182,7 +182,7 @@ def end_in_a_sentence(start: Start, action: Callable[[Start], T]) -> T:
 
 
 def offer_end(start: Start) -> EndReport | None:
-    """Offer the last frames of the run that has ended to late peers; None where there is none, or one is to go on."""
+    """Offer the last frames of the run that has ended to late peers; None if there is none, or one is to go on."""
     last = None if start.again else ended_run(start)
     if last is None:
         return None
@@ -199,12 +199,12 @@ def offer_end(start: Start) -> EndReport | None:
 
 
 def _folders(start: Start, runs: Sequence[str]) -> tuple[Path, ...]:
-    """The folders of the runs of all fits."""
+    """Return the folders of the runs of all fits."""
     return tuple(run_folder(fit.into, run) for fit, run in zip(start.fits, runs, strict=True))
 
 
 def ended_run(start: Start) -> LastFrames | None:
-    """The run of this configuration that has ended, with nothing begun since; None where there is none."""
+    """Return the run of this configuration that has ended, with nothing begun since; None if there is none."""
     last = LastFrames.read(start.last_frames, start.configuration)
     if last is None or len(last.runs) != len(start.fits):
         return None
@@ -225,10 +225,10 @@ def _run(start: Start) -> RunReport | EndReport:
         # Before anything is drawn: what is paid stays paid. Made-up records that a method cannot fit refute nothing.
         with suppress(Exception):
             seen = foresee_all(start, ready, ENOUGH)
-    check_receivers(start, [one for messages, _ in seen for one in messages])
+    check_receivers(start, [message for messages, _ in seen for message in messages])
     for method, ahead in ready.estimates.items():
-        told = f"method {method} gives {ahead}" if ahead else "who has it shows when the run has ended"
-        say(f"estimate: {told}")
+        words = f"method {method} gives {ahead}" if ahead else "who has it shows when the run has ended"
+        say(f"estimate: {words}")
     path = start.journal
     # Once, however often it goes on: before its journal is there, and before anything is written.
     rows = account_rows(start)
@@ -262,7 +262,7 @@ def _run(start: Start) -> RunReport | EndReport:
 
 def _program(
     start: Start,
-    own: Part,
+    part: Part,
     forms: Mapping[tuple[str, str], str] | None,
     charges: Mapping[str, tuple[str, ...]],
     account: Account,
@@ -270,39 +270,39 @@ def _program(
     registrations: Mapping[str, bytes],
     reports: list[FitReport],
 ) -> Program:
-    """One fit as a party takes part in it: its files are on disk and it is among the reports when it has ended."""
+    """Build one fit as a party takes part in it: when it has ended its files are on disk and it is reported."""
     _folder(start.into)
-    deployment, publication, kept = start.deployment, None, list[tuple[HeldEstimate, list[str]]]()
+    deployment, publication, written = start.deployment, None, list[tuple[HeldEstimate, list[str]]]()
     fit: Callable[[object], object] = deployment.plan.methods[deployment.network.method].protocol.fit
     if publisher(deployment):
-        n = len(own.run.fold.of)
-        given = start.configuration_file, start.me, account, start.into, n, own.run.spec, opened, registrations, charges
-        publication = Publication(deployment, *given)
+        n, spec = len(part.run.fold.of), part.run.spec
+        terms = start.configuration_file, start.me, account, start.into, n, spec, opened, registrations, charges
+        publication = Publication(deployment, *terms)
         fit = publication.record(fit)
 
     def keep(outcome: Outcome) -> None:
         folder = _folder(run_folder(start.into, outcome.run))
         if deployment.network.score is not None:
-            held = held_scores(outcome, own.ids)
+            estimate = held_scores(outcome, part.ids)
         else:
             # Before the outcome, whose names in the folder go to the disk with it.
-            keep_part(deployment, outcome, own.run, start.me, folder)
-            held = held_estimate(deployment, outcome.value, start.me, own.run.spec, own)
-        kept.append((held, write_outcome(folder, outcome, deployment.network.mode, held)))
+            keep_part(deployment, outcome, part.run, start.me, folder)
+            estimate = held_estimate(deployment, outcome.value, start.me, part.run.spec, part)
+        written.append((estimate, write_outcome(folder, outcome, deployment.network.mode, estimate)))
 
     def finish(outcome: Outcome) -> None:
-        [(held, files)] = kept
+        [(estimate, files)] = written
         sent, published = _write_files(start, account, outcome), "" if publication is None else publication.summary
-        told = outcome.run, outcome.commitment, outcome.platforms, estimate_in_words(held)
-        clips = clip_shares([party for party in own.run.parties if party.name == start.me])
-        reports.append(FitReport(start, *told, sent, tuple(files), published, clips))
+        facts = outcome.run, outcome.commitment, outcome.platforms, estimate_in_words(estimate)
+        clips = clip_shares([party for party in part.run.parties if party.name == start.me])
+        reports.append(FitReport(start, *facts, sent, tuple(files), published, clips))
         # The values of many fits are on disk, and not in memory too.
-        kept.clear()
+        written.clear()
 
     return Program(
         label=deployment.label,
         fit=fit,
-        run=own.run,
+        run=part.run,
         forms=forms,
         study=deployment.network.study,
         conclude=None if publication is None else publication.conclude,
@@ -312,12 +312,12 @@ def _program(
 
 
 def start_words(start: Start) -> str:
-    """What a run is started with, as its journal has it."""
+    """Words that identify what a run is started with, as its journal has them."""
     return f"{start.configuration} {library_digest()} {start.me}"
 
 
 def open_account(start: Start) -> Account:
-    """The account of a party, under the policy of its site if it has one."""
+    """Open the account of a party, under the policy of its site if it has one."""
     budget = stated_budget(start.deployment)
     if start.policy is None:
         return Account(start.ledger, party=start.me, budget=budget)
@@ -325,7 +325,7 @@ def open_account(start: Start) -> Account:
 
 
 def _folder(into: Path) -> Path:
-    """The folder of a party, which others on the machine cannot read where it is made here."""
+    """Make the folder of a party, which others on the machine cannot read if it is made here."""
     try:
         into.mkdir(0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -336,7 +336,7 @@ def _folder(into: Path) -> Path:
 
 
 def _write_files(start: Start, account: Account, outcome: Outcome) -> tuple[SentMessage, ...]:
-    """Write the files of a fit beside those of its outcome; the messages that the party sent."""
+    """Write the files of a fit next to those of its outcome; return the messages that the party sent."""
     deployment, network = start.deployment, start.deployment.network
     extract, folder = account.rows_of_run(), run_folder(start.into, outcome.run)
     messages = messages_of(read_chain(folder / EXTRACT, extract, part=True).rows, outcome.run)
@@ -366,7 +366,7 @@ def _write_files(start: Start, account: Account, outcome: Outcome) -> tuple[Sent
 
 
 def _report(start: Start, account: Account, reports: Sequence[FitReport]) -> RunReport:
-    """What the screen tells of all fits when the last one has ended."""
+    """Report all fits when the last one has ended, for the screen."""
     plan, delta = start.deployment.plan, start.delta
     # Those that had ended in a process before this one as well.
     last = LastFrames.read(start.last_frames, start.configuration)
@@ -387,7 +387,7 @@ def _report(start: Start, account: Account, reports: Sequence[FitReport]) -> Run
 
 @contextmanager
 def _stopped_by_signals(me: str) -> Iterator[None]:
-    """SIGTERM and Ctrl-C end the run for all, in a sentence that says who stopped."""
+    """Let SIGTERM and Ctrl-C end the run for all, in a sentence that says who stopped."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""New records scored by parties apart: each has its part of a model, and its columns of the records in a file."""
+"""Scoring of new records by parties apart: each has its part of a model, and its columns in a file."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ KEYS = ("format", "partywise", "study", "case", "method", "run", "party", "colum
 
 
 def _module(deployment: Deployment) -> Any:
-    """The module of the program that scores."""
+    """Import the module of the program that scores; None if the method has none."""
     address = scoring_address(deployment.plan.methods[deployment.network.method].protocol.fit.address)
     return None if address is None else import_module(address.partition(":")[0])
 
 
 def keep_part(deployment: Deployment, outcome: Outcome, run: Run, me: str, into: Path) -> None:
-    """Write the part of a model that a party has when a fit has ended, where it has one that scores."""
+    """Write the part of a model that a party has when a fit has ended, if it has one that scores."""
     (into / MODEL).unlink(missing_ok=True)
-    module, party = _module(deployment), next((one for one in run.parties if one.name == me), None)
+    module, party = _module(deployment), next((member for member in run.parties if member.name == me), None)
     if module is None or party is None:
         return
     part = module.part_of(outcome.value, party, run.spec)
     if part is None:
         return
     network = deployment.network
-    given = {
+    content = {
         "format": FORMAT,
         "partywise": __version__,
         "study": network.study,
@@ -52,7 +52,7 @@ def keep_part(deployment: Deployment, outcome: Outcome, run: Run, me: str, into:
         "part": plain(part),
     }
     with replacing(into / MODEL) as temporary, temporary.open("wb") as handle:
-        handle.write(with_digest(given))
+        handle.write(with_digest(content))
         handle.flush()
         os.fsync(handle.fileno())
 
@@ -62,38 +62,40 @@ def _column_names(deployment: Deployment) -> list[str]:
 
 
 def read_part(deployment: Deployment, party: Party, path: Path) -> tuple[object, str]:
-    """The part of a party from its file, and the id of the run that left it; ModelError for another's."""
+    """Read the part of a party from its file, and the id of the run that left it; ModelError for another's."""
 
     def refuse(key: str, why: str) -> NoReturn:
         raise ModelError(f"{path}: {key} {why}: give the {MODEL} that the fit of this model left this party.")
 
-    found, network = read(path, FORMAT, KEYS), deployment.network
+    content, network = read(path, FORMAT, KEYS), deployment.network
     wanted = {"study": network.study, "party": party.name, "columns": _column_names(deployment)}
     for key, value in wanted.items():
-        if found[key] != value:
-            refuse(key, f"is {found[key]!r}, and the configuration says {value!r}")
+        if content[key] != value:
+            refuse(key, f"is {content[key]!r}, and the configuration says {value!r}")
     module = _module(deployment)
-    part = value_of_type(found["part"], module.ModelPart, "part", refuse)
+    part = value_of_type(content["part"], module.ModelPart, "part", refuse)
     try:
         part.check(party.role, party.columns, len(wanted["columns"]))
     except ValueError as error:
         refuse("part", f"cannot be used ({error})")
-    return part, value_of_type(found["run"], str, "run", refuse)
+    return part, value_of_type(content["run"], str, "run", refuse)
 
 
 def with_made_up_parts(deployment: Deployment, run: Run) -> Run:
-    """The run of a rehearsal: records and parts of a model that say nothing, at all parties."""
+    """Return the run of a rehearsal: records and parts of a model that carry no information, at all parties."""
     module, n = _module(deployment), len(run.fold.of)
     run.parties = tuple(
-        _holder(one, np.zeros((n, len(one.columns))), module.made_up_part(one, run.spec.public)) for one in run.parties
+        _holder(party, np.zeros((n, len(party.columns))), module.made_up_part(party, run.spec.public))
+        for party in run.parties
     )
     return run
 
 
 def with_own_part(deployment: Deployment, run: Run, me: str, X: np.ndarray, part: object) -> None:
-    """The run of a party: its own records and part, and of others nothing."""
+    """Give a run this party's own records and part, and nothing of others."""
     run.parties = tuple(
-        _holder(one, X, part) if one.name == me else Party(one.name, one.role, {}, one.columns) for one in run.parties
+        _holder(party, X, part) if party.name == me else Party(party.name, party.role, {}, party.columns)
+        for party in run.parties
     )
 
 

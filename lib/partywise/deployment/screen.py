@@ -1,4 +1,4 @@
-"""The last screen of a party: what crossed, what it paid, what it holds, and where the files are."""
+"""Last screen of a party: messages, what it paid, what it holds, and where the files are."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ UNPROTECTED = "this method draws no noise: nothing here may be published"
 
 
 def screen(start: Start, report: RunReport) -> list[str]:
-    """At most `MOST` lines, and one for each of several fits."""
+    """Return the lines of the screen: at most `MOST`, and one for each of several fits."""
     network, deployment = start.deployment.network, start.deployment
     registered = ""
     if network.mode == "release" and network.registration:
         registered = f"; registered by {', '.join(deployment.holders)} before any data were opened"
     which = f"; run {report.fits[0].run[:12]}" if len(start.deployments) == 1 else ""
     lines = [f"{start.me}: {_what(start)}, mode {network.mode}{which}{registered}"]
-    silent = [one.network.method for one in start.deployments if not plan_draws(one)]
+    silent = [fit.network.method for fit in start.deployments if not plan_draws(fit)]
     if network.mode == "experiment":
         lines.append(f"WARNING: {SEEDED}.")
     elif silent:
@@ -57,7 +57,7 @@ def screen(start: Start, report: RunReport) -> list[str]:
     for place, name in network.trusted.items():
         lines.append(f"{name} runs the {place}, which {knowledge_of(place)}: epsilon inf against it")
     platforms = {fit.platforms for fit in report.fits} - {""}
-    lines += [f"platforms differ, so last bits may: {one}" for one in platforms]
+    lines += [f"platforms differ, so last bits may: {text}" for text in platforms]
     lines += _clip_lines([fit.clips for fit in report.fits])
     lines += _message_lines(start, report)
     lines += _cost_lines(start, report)
@@ -73,12 +73,12 @@ def screen(start: Start, report: RunReport) -> list[str]:
 
 
 def files_of(folder: Path) -> list[str]:
-    """Names of the files that a run left a party, in the order in which they are read."""
+    """List the files that a run left a party, in the order in which they are read."""
     return [name for name in FILES if (folder / name).exists()]
 
 
 def end_screen(start: Start, report: EndReport) -> list[str]:
-    """Lines about a run that had ended before this start."""
+    """Return lines about a run that had ended before this start."""
     lines = [
         f"{start.me}: run {report.run[:12]} of this configuration has ended: nothing was paid or replaced; "
         "give --again for a new run, which pays anew"
@@ -92,7 +92,7 @@ def end_screen(start: Start, report: EndReport) -> list[str]:
 
 
 def _what(start: Start) -> str:
-    """Which fits of which case."""
+    """Describe which fits of which case are run."""
     network = start.deployment.network
     if len(start.deployments) > 1:
         return f"{network.study}, {network.case}, {len(start.deployments)} fits"
@@ -101,19 +101,19 @@ def _what(start: Start) -> str:
 
 
 def _fit_lines(start: Start, report: RunReport) -> list[str]:
-    """One line for each of several fits, with its folder."""
+    """Return one line for each of several fits, with its folder."""
     ended = {fit.folder: fit for fit in report.fits}
     lines = []
     for folder in report.folders:
         fit = ended.get(folder)
-        told = "had ended before" if fit is None else f"run {fit.run[:12]}, estimate: {fit.estimate}"
+        state = "had ended before" if fit is None else f"run {fit.run[:12]}, estimate: {fit.estimate}"
         published = f"; {fit.published}" if fit is not None and fit.published else ""
-        lines.append(f"{folder}: {told}{published}")
+        lines.append(f"{folder}: {state}{published}")
     return lines
 
 
 def foresight(start: Start, seen: Foresight) -> list[str]:
-    """What a dry run has found: who takes part, what would cross and be paid, and what is left."""
+    """Return the lines of a dry run: who takes part, what would be sent and paid, and what is left."""
     deployment, network = start.deployment, start.deployment.network
     ways = dict[tuple[str, str], list[Message]]()
     for message in seen.messages:
@@ -124,15 +124,15 @@ def foresight(start: Start, seen: Foresight) -> list[str]:
         f"{start.me}: {what}, mode {network.mode}; dry run: nobody was met, nothing is paid",
         f"places: {_enumerate(deployment.holders)}; without data {_enumerate(deployment.places)}",
     ]
-    lines += [f"fits: {_enumerate([one.label for one in start.deployments])}"] * several
-    for method, told in seen.estimates.items():
+    lines += [f"fits: {_enumerate([fit.label for fit in start.deployments])}"] * several
+    for method, holders in seen.estimates.items():
         of = f" of {method}" * several
-        lines.append(f"estimate{of}: {told or 'who has it shows in the end'}")
-    for (sender, receiver), found in sorted(ways.items(), key=lambda way: way[0][0] != start.me):
-        kinds = dict.fromkeys(f"{message.name} ({message.kind})" for message in found)
-        shown = _enumerate(list(kinds)[:RECEIVERS]) + ", ..." * (len(kinds) > RECEIVERS)
-        size = sum(message.bytes for message in found)
-        lines.append(f"{sender} to {receiver}: {_count(len(found), 'message')}, {size:,} bytes: {shown}")
+        lines.append(f"estimate{of}: {holders or 'who has it shows in the end'}")
+    for (sender, receiver), messages in sorted(ways.items(), key=lambda way: way[0][0] != start.me):
+        kinds = dict.fromkeys(f"{message.name} ({message.kind})" for message in messages)
+        listed = _enumerate(list(kinds)[:RECEIVERS]) + ", ..." * (len(kinds) > RECEIVERS)
+        size = sum(message.bytes for message in messages)
+        lines.append(f"{sender} to {receiver}: {_count(len(messages), 'message')}, {size:,} bytes: {listed}")
     lines += _clip_lines([seen.clips])
     lines.append(f"{start.me} would pay: {cost_in_words(start, seen.events)}")
     lines += seen.left or ["budget: none was stated (network.budget)"]
@@ -142,8 +142,8 @@ def foresight(start: Start, seen: Foresight) -> list[str]:
 
 
 def result(folder: Path) -> list[str]:
-    """What a party has of the estimate, from the files of its fits: a line a number."""
-    return [line for one in fit_folders(folder) or (folder,) for line in _result(one)]
+    """Return a party's estimate from the files of its fits, one line per number."""
+    return [line for path in fit_folders(folder) or (folder,) for line in _result(path)]
 
 
 def _result(folder: Path) -> list[str]:
@@ -157,16 +157,16 @@ def _result(folder: Path) -> list[str]:
 
 
 def _number_line(row: Mapping[str, str], width: int) -> str:
-    """One number of an estimate: with the noise in it and its interval where there are any."""
+    """Format one number of an estimate, with the noise in it and its interval if there are any."""
     numbers = {name: float(text) for name, text in row.items() if name not in ("name", "note") and text}
-    shown = {name: "undefined" if isnan(number) else f"{number:.6g}" for name, number in numbers.items()}
-    noise = f"  noise sd {shown['noise_sd']}" if "noise_sd" in shown else ""
-    ends = f"  95 % {shown['lower']} to {shown['upper']}" if "lower" in shown else ""
-    return f"{row['name']:{width}}  {shown['estimate']:>12}{noise:22}{ends}".rstrip()
+    texts = {name: "undefined" if isnan(number) else f"{number:.6g}" for name, number in numbers.items()}
+    noise = f"  noise sd {texts['noise_sd']}" if "noise_sd" in texts else ""
+    ends = f"  95 % {texts['lower']} to {texts['upper']}" if "lower" in texts else ""
+    return f"{row['name']:{width}}  {texts['estimate']:>12}{noise:22}{ends}".rstrip()
 
 
 def _message_lines(start: Start, report: RunReport) -> list[str]:
-    """Messages and bytes by receiver."""
+    """Return lines with messages and bytes by receiver."""
     totals: dict[str, tuple[int, int]] = {}
     for message in (message for fit in report.fits for message in fit.messages):
         count, size = totals.get(message.receiver, (0, 0))
@@ -186,7 +186,7 @@ def _message_lines(start: Start, report: RunReport) -> list[str]:
 
 
 def _clip_lines(clips: Iterable[Mapping[str, float]]) -> list[str]:
-    """A line where some of the party's own records lie beyond public bounds, which nobody else learns."""
+    """Return a line if some own records lie beyond public bounds, which nobody else learns."""
     largest = dict[str, float]()
     for shares in clips:
         for bound, share in shares.items():
@@ -196,7 +196,7 @@ def _clip_lines(clips: Iterable[Mapping[str, float]]) -> list[str]:
 
 
 def _cost_lines(start: Start, report: RunReport) -> list[str]:
-    """What the run cost each unit, and what is left of the budget."""
+    """Return what the run cost each unit, and what is left of the budget."""
     delta = start.delta
     joined = [f"{upward(epsilon)} against {words}" for words, epsilon in report.against.items()]
     unit = start.deployment.plan.spec.unit
@@ -208,8 +208,8 @@ def _cost_lines(start: Start, report: RunReport) -> list[str]:
     if budget is None:
         return [*lines, "budget: none was stated (network.budget)"]
     spent = report.spending[budget.unit]
-    told = f"unit {budget.unit}, delta {budget.delta:g}, {spent.rule}; left for another run: {report.room}"
-    return [*lines, f"budget: epsilon {spent} of {budget.epsilon:g} ({told})"]
+    terms = f"unit {budget.unit}, delta {budget.delta:g}, {spent.rule}; left for another run: {report.room}"
+    return [*lines, f"budget: epsilon {spent} of {budget.epsilon:g} ({terms})"]
 
 
 def _count(count: int, noun: str) -> str:

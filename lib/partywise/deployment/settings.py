@@ -1,4 +1,4 @@
-"""The block ``network`` of a configuration: who runs which fits of it apart, where everybody is, and what may be spent.
+"""Block ``network`` of a configuration: which parties run which fits apart, their addresses, and budgets.
 
 All parties have the same file. ``./run --configfile`` of it simulates the study and checks this block, no more.
 """
@@ -30,7 +30,7 @@ Target = Annotated[float, Range(0, ends="(]", finite=False)]
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """Where a party listens. host : name or number of its machine; port : of the one connection that all others make"""
+    """Address of a party. host : name or number of its machine; port : of the one connection that all others make"""
 
     host: str
     port: Annotated[int, Range(1, 65535)]
@@ -43,7 +43,7 @@ class Address:
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What every party may spend of its own data, over all runs of its ledger together; ``unit`` says of what.
+    """Budget of every party for its own data, over all runs of its ledger together, per ``unit``.
 
     numeric_reserve : part of delta for what profiles do not cover, such as masks of ciphertexts
     against : of noise in shares, so many colluders as a method declares (``declared``) or ``any`` others
@@ -75,7 +75,7 @@ class Fit:
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """The keys of the block.
+    """Keys of the block.
 
     study, case, method, epsilon, fold : the fit that is run, of replicate 0; epsilon where the method has a target
     fits : in place of method, epsilon and fold: several, run one after the other in one session, or ``grid`` for all of
@@ -129,9 +129,9 @@ class Network:
         check_fields(self)
         if not self.method and self.fits is None:
             raise ValueError("method is missing: name that of the one fit that is run, or give several in fits.")
-        for key, given in (("method", self.method), ("epsilon", self.epsilon), ("fold", self.fold)):
-            if self.fits is not None and given not in ("", None, 0):
-                raise ValueError(f"{key} is {given!r} beside fits: it is a key of each of the fits; leave it out.")
+        for key, value in (("method", self.method), ("epsilon", self.epsilon), ("fold", self.fold)):
+            if self.fits is not None and value not in ("", None, 0):
+                raise ValueError(f"{key} is {value!r} beside fits: it is a key of each of the fits; leave it out.")
         if self.score is not None and self.fits is not None:
             raise ValueError("score is given beside fits: records are scored by one model; name its method instead.")
         if self.fits == ():
@@ -163,34 +163,34 @@ class Deployment:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Everybody, as on the channel."""
+        """Names of all parties and places, as on the channel."""
         return (*self.holders, *self.places)
 
     @property
     def hosts(self) -> dict[str, str]:
-        """Where everybody is, by name; who listens nowhere has its name alone."""
+        """Hosts of all parties by name; the name itself for one that listens nowhere."""
         return {name: self.addresses[name].host if name in self.addresses else name for name in self.names}
 
     @property
     def label(self) -> str:
-        """What the fit is called among others of its case: a name of a folder."""
+        """Name of the fit among others of its case, used for its folder."""
         target = "" if self.network.epsilon is None else f"_epsilon{self.network.epsilon}"
         return f"{self.network.method}{target}_fold{self.network.fold}"
 
     @property
     def delta(self) -> float:
-        """delta of what is certified."""
+        """Value of delta at which costs are certified."""
         return self.plan.delta(self.network.case, self.network.method, self.n_parties)
 
     @property
     def epsilon(self) -> float:
-        """The slot of the grid."""
-        given = self.network.epsilon
-        return self.plan.epsilons(self.network.case, self.network.method)[0] if given is None else given
+        """Slot of the grid."""
+        target = self.network.epsilon
+        return self.plan.epsilons(self.network.case, self.network.method)[0] if target is None else target
 
     @property
     def coords(self) -> Coords:
-        """Where the fit stands in a cube."""
+        """Place of the fit in a cube."""
         network = self.network
         return {
             "case": network.case,
@@ -214,36 +214,38 @@ def digest(config: Mapping[str, object]) -> str:
 
 
 def deployments_of(config: Mapping[str, object], plans: Mapping[str, Plan]) -> tuple[Deployment, ...]:
-    """The fits of the block of a configuration in their order, checked against its plans; none where there is none."""
+    """Return the fits of a configuration's block in their order, checked against its plans; none without a block."""
     if KEY not in config:
         return ()
     network = build(Network, config[KEY], KEY)
     plan = _lookup("study", network.study, plans)
     case = _lookup("case", network.case, plan.cases)
-    given = tuple(_grid(plan, case)) if network.fits == "grid" else network.fits
-    if given is None or isinstance(given, str):
-        given, places = (Fit(method=network.method, epsilon=network.epsilon, fold=network.fold),), [KEY]
+    fits = tuple(_grid(plan, case)) if network.fits == "grid" else network.fits
+    if fits is None or isinstance(fits, str):
+        fits, places = (Fit(method=network.method, epsilon=network.epsilon, fold=network.fold),), [KEY]
     else:
-        places = [f"{KEY}.fits[{k}]" for k in range(len(given))]
-    found = dict[str, Deployment]()
-    for where, fit in zip(places, given, strict=True):
+        places = [f"{KEY}.fits[{k}]" for k in range(len(fits))]
+    deployments = dict[str, Deployment]()
+    for where, fit in zip(places, fits, strict=True):
         method = _lookup("method", fit.method, {label: plan.methods[label] for label in case.methods}, where)
-        first = plan.methods[given[0].method]
+        first = plan.methods[fits[0].method]
         if method.places != first.places:
             raise ConfigError(
                 f"{where}.method is {fit.method!r}, with the places without data {', '.join(method.places) or 'none'}, "
-                f"and {given[0].method!r} has {', '.join(first.places) or 'none'}: all fits of one session have the "
+                f"and {fits[0].method!r} has {', '.join(first.places) or 'none'}: all fits of one session have the "
                 "same; run them by two configurations."
             )
-        one = _deployment(replace(network, **vars(fit), fits=None), plan, where)
-        if one.label in found:
-            raise ConfigError(f"{where} is {one.label}, which stands before it: one fit, one payment; leave it out.")
-        found[one.label] = one
-    return tuple(found.values())
+        deployment = _deployment(replace(network, **vars(fit), fits=None), plan, where)
+        if deployment.label in deployments:
+            raise ConfigError(
+                f"{where} is {deployment.label}, which stands before it: one fit, one payment; leave it out."
+            )
+        deployments[deployment.label] = deployment
+    return tuple(deployments.values())
 
 
 def _grid(plan: Plan, case: CasePlan) -> Iterator[Fit]:
-    """The fits of a case for one number of parties, in the order of `partywise.experiment.cells.compute`."""
+    """Yield the fits of a case for one number of parties, in the order of `partywise.experiment.cells.compute`."""
     for method in plan.methods:
         for fold in range(case.folds if method in case.methods else 0):
             for slot in plan.epsilons(case.name, method):
@@ -251,7 +253,7 @@ def _grid(plan: Plan, case: CasePlan) -> Iterator[Fit]:
 
 
 def _deployment(network: Network, plan: Plan, where: str) -> Deployment:
-    """One fit, checked against its plan; ``where`` it stands."""
+    """Build one fit, checked against its plan; ``where`` is its key in the configuration."""
     method = plan.methods[network.method]
     _check_cell(network, plan, where)
     _check_evaluator(network, method.options)
@@ -273,13 +275,13 @@ def _deployment(network: Network, plan: Plan, where: str) -> Deployment:
 
 
 def scoring_address(fit: str) -> str | None:
-    """Address of the program that scores beside that of a fit, in a module ``scoring``; None where there is none."""
+    """Address of the program that scores next to that of a fit, in a module ``scoring``; None if there is none."""
     module = f"{fit.partition(':')[0].rpartition('.')[0]}.scoring"
     return f"{module}:fit" if find_spec(module) is not None else None
 
 
 def _scoring_plan(network: Network, plan: Plan, holders: tuple[str, ...]) -> Plan:
-    """The plan of a run that scores, whose method has the program of that; ConfigError where it cannot."""
+    """Return the plan of a run that scores, with the program for that; ConfigError if the method cannot."""
     assert network.score is not None
     method, where = plan.methods[network.method], f"{KEY}.score"
     address = scoring_address(method.protocol.fit.address)
@@ -290,10 +292,10 @@ def _scoring_plan(network: Network, plan: Plan, holders: tuple[str, ...]) -> Pla
         )
     if reason := import_module(address.partition(":")[0]).refusal(method.options):
         raise ConfigError(f"{where} is given, and method {network.method} {reason}.")
-    for one in plan.cases[network.case].settings.tables:
-        if offset := one.label_columns.get("offset"):
+    for table in plan.cases[network.case].settings.tables:
+        if offset := table.label_columns.get("offset"):
             raise ConfigError(
-                f"{where} is given, and {one.party!r} has the offset {offset!r}: scores of new records have none; "
+                f"{where} is given, and {table.party!r} has the offset {offset!r}: scores of new records have none; "
                 "leave one of them out."
             )
     for name in (*network.score, *holders):
@@ -303,7 +305,7 @@ def _scoring_plan(network: Network, plan: Plan, holders: tuple[str, ...]) -> Pla
             )
     if not isinstance(network.rows, int) or network.rows < 2:
         raise ConfigError(f"{KEY}.rows is {network.rows!r}: give the number of new records, at least 2.")
-    open_units = [one for one in ("label", "features") if one not in network.unprotected_units]
+    open_units = [unit for unit in ("label", "features") if unit not in network.unprotected_units]
     if network.mode == "release" and open_units:
         raise ConfigError(
             f"{where} is given with mode 'release': scores tell the active party of every new record, and splits tell "
@@ -320,17 +322,17 @@ def _scoring_plan(network: Network, plan: Plan, holders: tuple[str, ...]) -> Pla
 
 
 def addresses_of(network: Network) -> dict[str, Address]:
-    """Where everybody listens, in the order of names; nobody does where NVFlare connects them."""
-    given = {name: block for name, block in sorted(network.parties.items()) if block is not None}
-    return {name: build(Address, block, f"{KEY}.parties.{name}") for name, block in given.items()}
+    """Return the addresses of all parties, in the order of names; none if NVFlare connects them."""
+    blocks = {name: block for name, block in sorted(network.parties.items()) if block is not None}
+    return {name: build(Address, block, f"{KEY}.parties.{name}") for name, block in blocks.items()}
 
 
 def listen_address(text: str, where: str, port: int) -> tuple[str, int]:
-    """Host and port on which a party itself listens, such as ``0.0.0.0:8443``, ``[::]:8443`` or ``0.0.0.0``."""
-    found = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^\s/@:\[\]]+)(?::(\d{1,5}))?", text)
-    if found is None or not 0 < int(found[2] or port) < 2**16:
+    """Parse the host and port on which a party listens: ``0.0.0.0:8443``, ``[::]:8443`` or ``0.0.0.0``."""
+    match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^\s/@:\[\]]+)(?::(\d{1,5}))?", text)
+    if match is None or not 0 < int(match[2] or port) < 2**16:
         raise ConfigError(f"{where} is {text!r}: give HOST or HOST:PORT of this machine, such as 0.0.0.0:8443.")
-    return found[1].strip("[]"), int(found[2] or port)
+    return match[1].strip("[]"), int(match[2] or port)
 
 
 def _lookup(key: str, name: str, allowed: Mapping[str, T], where: str = KEY) -> T:
@@ -361,7 +363,7 @@ def _check_cell(network: Network, plan: Plan, where: str) -> None:
 
 
 def _check_evaluator(network: Network, options: object) -> None:
-    """ConfigError for an option that an evaluator with the data of all parties reads: apart there is none."""
+    """Raise ConfigError for an option that an evaluator with the data of all parties reads: apart there is none."""
     for key, without in getattr(options, "read_by_evaluator", {}).items():
         if (value := getattr(options, key)) != without:
             raise ConfigError(
@@ -372,7 +374,7 @@ def _check_evaluator(network: Network, options: object) -> None:
 
 
 def _check_trusted(network: Network, places: tuple[str, ...]) -> None:
-    """ConfigError for a name that is no place of the method, or a place without the name of who runs it."""
+    """Raise ConfigError for a name that is not a place of the method, or a place without the name of who runs it."""
     for place, name in network.trusted.items():
         if place not in places:
             raise ConfigError(
@@ -384,7 +386,7 @@ def _check_trusted(network: Network, places: tuple[str, ...]) -> None:
 
 
 def _holders(network: Network, plan: Plan, extra: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
-    """The data holders that take part, as many as the grid has and ``parties`` names, and how the grid counts them."""
+    """Return how the grid counts the parties, and the data holders: as many as it has and ``parties`` names."""
     case, where = plan.cases[network.case], f"studies.{network.study}.cases.{network.case}"
     if case.source.apart is None:
         raise ConfigError(
@@ -412,21 +414,21 @@ def _holders(network: Network, plan: Plan, extra: tuple[str, ...]) -> tuple[int,
 
 
 def _check_certificates(network: Network, names: tuple[str, ...]) -> None:
-    """ConfigError for a fingerprint that is none, or of nobody."""
-    for name, given in (network.certificates or {}).items():
+    """Raise ConfigError for an invalid fingerprint, or one of an unknown party."""
+    for name, fingerprint in (network.certificates or {}).items():
         if name not in names:
             raise ConfigError(f"{KEY}.certificates has {name!r}: {choices(name, names)}.")
-        if not isinstance(given, str) or not re.fullmatch(r"[0-9a-f]{64}", given):
+        if not isinstance(fingerprint, str) or not re.fullmatch(r"[0-9a-f]{64}", fingerprint):
             raise ConfigError(
-                f"{KEY}.certificates.{name} is {given!r}: give the SHA-256 of its certificate, 64 hexadecimal digits, "
-                "as the verb certificates prints it."
+                f"{KEY}.certificates.{name} is {fingerprint!r}: give the SHA-256 of its certificate, 64 hexadecimal "
+                "digits, as the verb certificates prints it."
             )
 
 
 def _check_pins(
     network: Network, addresses: Mapping[str, Address], holders: Sequence[str], names: Sequence[str]
 ) -> None:
-    """ConfigError for a certificate that is not named where its authority alone would vouch for it.
+    """Raise ConfigError for a certificate that is not named where its authority alone would vouch for it.
 
     Whoever relays frames and has the authority's key could be anybody; readers of a publication know its signers by no
     connection.
@@ -443,7 +445,7 @@ def _check_pins(
 
 
 def _check_shares(network: Network, options: object, holders: tuple[str, ...]) -> None:
-    """ConfigError for what noise in shares needs where it is real."""
+    """Raise ConfigError unless shared noise has what it needs in mode release: certificates and a colluder."""
     for name in holders:
         if len(holders) > 1 and name not in (network.certificates or {}):
             raise ConfigError(
@@ -458,7 +460,7 @@ def _check_shares(network: Network, options: object, holders: tuple[str, ...]) -
 
 
 def _check_addresses(network: Network, addresses: Mapping[str, Address]) -> None:
-    """ConfigError for a name that cannot be that of a certificate and of a folder, and for a port that stands twice."""
+    """Raise ConfigError for a name that no certificate or folder can have, and for a port that two parties share."""
     from .wire.tls import check_names
 
     try:
@@ -475,34 +477,34 @@ def _check_addresses(network: Network, addresses: Mapping[str, Address]) -> None
 
 
 def _rows(network: Network, plan: Plan, holders: tuple[str, ...], places: tuple[str, ...]) -> dict[str, int]:
-    """Records of every data holder, where the block says so."""
+    """Return the records of every data holder, if the block states them."""
     settings = plan.cases[network.case].settings
     by_name = getattr(settings, "rows_differ", False)
-    given, where = network.rows, f"{KEY}.rows"
-    if by_name and not isinstance(given, dict):
+    rows, where = network.rows, f"{KEY}.rows"
+    if by_name and not isinstance(rows, dict):
         raise ConfigError(
-            f"{where} is {given!r}: clients hold different records, and how many is public; give {{client: number}}."
+            f"{where} is {rows!r}: clients hold different records, and how many is public; give {{client: number}}."
         )
-    if not by_name and isinstance(given, dict):
-        raise ConfigError(f"{where} is {given!r}: all parties hold the same records; give their number.")
-    if isinstance(given, dict):
-        for name in given:
+    if not by_name and isinstance(rows, dict):
+        raise ConfigError(f"{where} is {rows!r}: all parties hold the same records; give their number.")
+    if isinstance(rows, dict):
+        for name in rows:
             if name not in holders:
                 raise ConfigError(f"{where} has {name!r}: {choices(name, holders)}.")
         for name in holders:
-            if name not in given:
+            if name not in rows:
                 raise ConfigError(f"{where} lacks {name!r}: give the number of its records.")
-        return {name: _at_least_one(convert(count, int, f"{where}.{name}"), name) for name, count in given.items()}
+        return {name: _at_least_one(convert(count, int, f"{where}.{name}"), name) for name, count in rows.items()}
     _check_groups(settings, f"studies.{network.study}.cases.{network.case}.settings", () if by_name else places)
-    if given is not None:
-        return dict.fromkeys(holders, given)
+    if rows is not None:
+        return dict.fromkeys(holders, rows)
     if places and getattr(settings, "aligned", True):
         raise ConfigError(f"{where} is missing: {places[0]} has no data and is to know the number of records; give it.")
     return {}
 
 
 def _check_groups(settings: object, where: str, places: tuple[str, ...]) -> None:
-    """ConfigError where a place without data would need to know which records are held out together."""
+    """Raise ConfigError if a place without data would need to know which records are held out together."""
     for key in ("user", "fold_block"):
         name = getattr(settings, key, None)
         if places and name is not None:

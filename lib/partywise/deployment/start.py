@@ -1,4 +1,4 @@
-"""Where a party stands before it connects: its end of the network, its part of every fit, who will have what."""
+"""State of a party before it connects: its end of the network, its part of every fit, places of the estimate."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def connect(
     journal: Journal | None = None,
     listen: tuple[str, int] | None = None,
 ) -> Transport:
-    """A party's end of the network; ``listen``: where it listens itself, if others reach it elsewhere."""
+    """Connect a party to the network; ``listen`` is where it listens itself, if others reach it elsewhere."""
     from .wire.network import PATIENCE
     from .wire.network import Network as Connections
 
-    addresses = {name: (one.host, one.port) for name, one in addresses_of(network).items()}
+    addresses = {name: (address.host, address.port) for name, address in addresses_of(network).items()}
     for name in network.parties.keys() - addresses.keys():
         raise ConfigError(f"{KEY}.parties.{name} has no host and port: add them, or let NVFlare connect all parties.")
     return Connections(
@@ -54,7 +54,7 @@ Connect = Callable[[Network, str, Path, Journal | None], Transport]
 
 @dataclass(frozen=True)
 class Start:
-    """Where a party stands.
+    """State of a party at its start: fits, folders and settings.
 
     deployments : the fits of the configuration that all share, in their order
     configuration : digest of it; me : its name; data, certificates, into : folders
@@ -81,40 +81,40 @@ class Start:
 
     @property
     def deployment(self) -> Deployment:
-        """The first fit: what all of them have alike."""
+        """First fit, for what all of them have alike."""
         return self.deployments[0]
 
     @property
     def fits(self) -> tuple[Start, ...]:
-        """The start of each fit alone; of several each has a folder of its own in that of all."""
+        """Start of each fit alone; each of several has a folder of its own in that of all."""
         if len(self.deployments) == 1:
             return (self,)
         return tuple(
-            replace(self, deployments=(one,), into=self.into / one.label, account=self.ledger)
-            for one in self.deployments
+            replace(self, deployments=(deployment,), into=self.into / deployment.label, account=self.ledger)
+            for deployment in self.deployments
         )
 
     @property
     def ledger(self) -> Path:
-        """The file of its account."""
+        """File of the party's account."""
         if self.account is not None:
             return self.account / FILE if self.account.is_dir() else self.account
         return (self.data if self.me in self.deployment.holders else self.into) / FILE
 
     @property
     def journal(self) -> Path:
-        """The file by which a run goes on."""
+        """File by which a run goes on."""
         return self.ledger.with_suffix(".journal")
 
     @property
     def last_frames(self) -> Path:
-        """The file with the last frames of runs that have ended, for late peers."""
+        """File with the last frames of runs that have ended, for late peers."""
         return self.ledger.with_suffix(".ended")
 
     @property
     def delta(self) -> float:
-        """delta at which its costs are told: of several fits the smallest."""
-        return min(one.delta for one in self.deployments)
+        """Smallest delta of the fits, at which their costs are reported."""
+        return min(deployment.delta for deployment in self.deployments)
 
     @property
     def where(self) -> str:
@@ -124,7 +124,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Preparation:
-    """What there is before a party connects: by fit its part and forms of messages, of all fits the rest.
+    """Data of a party before it connects: by fit its part and forms of messages, of all fits the rest.
 
     registrations : files of all owners by name; start_time : when this process was about to open data
     estimates : as of `Foresight`
@@ -140,18 +140,18 @@ class Preparation:
 
     @property
     def n(self) -> int:
-        """Records of the party's part."""
+        """Number of records of the party's part."""
         return len(self.parts[0].run.fold.of)
 
 
 def prepare(start: Start) -> Preparation:
-    """All before a party connects; every fit is refused that the site, or the mode, does not allow."""
+    """Prepare a party before it connects; refuse every fit that the site, or the mode, does not allow."""
     deployment, policy, me = start.deployment, start.policy, start.me
     if me not in deployment.names:
         raise ConfigError(f"--me is {me!r}: {choices(me, deployment.names)}.")
     if policy is not None:
-        for one in start.deployments:
-            policy.check_deployment(one, me, publisher(one))
+        for fit in start.deployments:
+            policy.check_deployment(fit, me, publisher(fit))
     if any(map(publisher, start.deployments)):
         check_signer(deployment, start.certificates, me)
     # What is refused is refused before data are opened, but where only they say how many records there are.
@@ -159,45 +159,45 @@ def prepare(start: Start) -> Preparation:
     forms = rehearse_all(start.deployments, 0) if ahead else None
     opened, registrations = now(), registrations_of(deployment, start.configuration, start.certificates)
     with nullcontext() if policy is None else policy.reading():
-        own = parts(start.deployments, start.configuration, me, start.data, model=start.model)
+        own_parts = parts(start.deployments, start.configuration, me, start.data, model=start.model)
     if policy is not None:
-        for part in own:
+        for part in own_parts:
             policy.check_records(part, me)
     elif deployment.network.score is None:
-        for one, part in zip(start.deployments, own, strict=True):
-            if not plan_draws(one):
-                rows = one.plan.rows_per_user(one.network.case)
+        for fit, part in zip(start.deployments, own_parts, strict=True):
+            if not plan_draws(fit):
+                rows = fit.plan.rows_per_user(fit.network.case)
                 check_exact_sums(part.run, me, MIN_CELL * (rows or 1))
-    n = len(own[0].run.fold.of)
+    n = len(own_parts[0].run.fold.of)
     if deployment.network.mode == "release" and forms is None:
         forms = rehearse_all(start.deployments, n)
     estimates = dict[str, str]()
-    for one, part in zip(start.deployments, own, strict=True):
-        if one.network.method not in estimates:
-            estimates[one.network.method] = estimate_ahead(one, part.run, n)
+    for fit, part in zip(start.deployments, own_parts, strict=True):
+        if fit.network.method not in estimates:
+            estimates[fit.network.method] = estimate_ahead(fit, part.run, n)
     charges = published_all(start.deployments, n)
-    return Preparation(own, forms or [None] * len(own), registrations, opened, estimates, charges)
+    return Preparation(own_parts, forms or [None] * len(own_parts), registrations, opened, estimates, charges)
 
 
 def rehearse_all(deployments: Sequence[Deployment], n: int) -> list[dict[tuple[str, str], str] | None]:
-    """Forms of the messages of every fit; those that differ in their fold alone are rehearsed once."""
-    seen = {(one.network.method, one.network.epsilon): one for one in reversed(deployments)}
+    """Return the forms of messages of every fit; those that differ in their fold alone are rehearsed once."""
+    seen = {(fit.network.method, fit.network.epsilon): fit for fit in reversed(deployments)}
     rows = {key: list[Event]() for key in seen}
-    forms = {key: rehearse(one, n, rows[key]) for key, one in reversed(seen.items())}
+    forms = {key: rehearse(fit, n, rows[key]) for key, fit in reversed(seen.items())}
     if len(deployments) > 1:
-        check_cost(deployments, [rows[one.network.method, one.network.epsilon] for one in deployments])
-    return [forms[one.network.method, one.network.epsilon] for one in deployments]
+        check_cost(deployments, [rows[fit.network.method, fit.network.epsilon] for fit in deployments])
+    return [forms[fit.network.method, fit.network.epsilon] for fit in deployments]
 
 
 def published_all(deployments: Sequence[Deployment], n: int) -> list[Mapping[str, tuple[str, ...]]]:
     """Return what publishing each fit leaves unprotected; fits that differ in their fold alone are alike."""
-    seen = {(one.network.method, one.network.epsilon): one for one in reversed(deployments)}
-    charges = {key: published_charges(one, n) if publisher(one) else {} for key, one in reversed(seen.items())}
-    return [charges[one.network.method, one.network.epsilon] for one in deployments]
+    seen = {(fit.network.method, fit.network.epsilon): fit for fit in reversed(deployments)}
+    charges = {key: published_charges(fit, n) if publisher(fit) else {} for key, fit in reversed(seen.items())}
+    return [charges[fit.network.method, fit.network.epsilon] for fit in deployments]
 
 
 def publisher(deployment: Deployment) -> str:
-    """Who writes the folder of a release; empty where nobody does."""
+    """Name the party that writes the folder of a release; empty if nobody does."""
     published = deployment.network.mode == "release" and plan_draws(deployment)
     return (publisher_of(deployment) or "") if published else ""
 

@@ -1,4 +1,4 @@
-"""The verbs of parties that run apart."""
+"""Verbs of parties that run apart."""
 
 from __future__ import annotations
 
@@ -138,19 +138,19 @@ def check_release(parser: argparse.ArgumentParser, words: Words) -> int:
         "--fingerprint", action="append", default=[], metavar="NAME=SHA256", help="of an owner's certificate; repeat it"
     )
     parser.epilog = CHECK
-    given = parser.parse_args(words)
+    args = parser.parse_args(words)
     from .publication.check_release import check_release
 
-    return check_release(given.folder, given.authority, given.fingerprint)
+    return check_release(args.folder, args.authority, args.fingerprint)
 
 
 def result(parser: argparse.ArgumentParser, words: Words) -> int:
     """Print what a party has of the estimate, or why it has none."""
     parser.add_argument("folder", type=Path, help="what --into was, or the folder of one fit in it")
-    given = parser.parse_args(words)
+    args = parser.parse_args(words)
     from .screen import result as lines
 
-    print("\n".join(lines(given.folder)))
+    print("\n".join(lines(args.folder)))
     return 0
 
 
@@ -166,15 +166,15 @@ def union(parser: argparse.ArgumentParser, words: Words) -> int:
         type=Path,
         help="results/NAME of the shared configuration: keep the fit there, and ./run --configfile takes it as it is",
     )
-    given = parser.parse_args(words)
+    args = parser.parse_args(words)
     from .outcomes.kept_runs import runs_in
 
     try:
-        runs = runs_in(given.folders)
-        if given.transcript is not None and len(runs) > 1:
+        runs = runs_in(args.folders)
+        if args.transcript is not None and len(runs) > 1:
             raise PartyError(f"--transcript is of one run, and these folders hold {len(runs)}: name those of one.")
         for folders in runs:
-            _union(folders, given)
+            _union(folders, args)
     except (AccountError, CertificationError, CubeError, PartyError) as error:
         print(f"union: {error}", file=sys.stderr)
         return 1
@@ -188,18 +188,18 @@ def add_shared(parser: argparse.ArgumentParser, *, me: bool = False) -> None:
         parser.add_argument("--me", required=True, help="name of this party, as the block `network` has it")
 
 
-def with_configuration(name: str, verb: OnConfiguration, given: argparse.Namespace) -> int:
+def with_configuration(name: str, verb: OnConfiguration, args: argparse.Namespace) -> int:
     """Run a verb of a configuration with a block `network`; 1 with a sentence where it cannot be run."""
     from ..experiment.plans import read_configuration
 
     try:
-        return verb(read_configuration(given.config), given)
+        return verb(read_configuration(args.config), args)
     except (AccountError, CubeError, ConfigError, DataMissing, ModelError) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
 
 
-def _align(given: argparse.Namespace) -> int:
+def _align(args: argparse.Namespace) -> int:
     """Run one party of an alignment and print which file it wrote."""
     from ..experiment.configuration.build import choices
     from ..experiment.plans import plans, read_configuration
@@ -212,88 +212,88 @@ def _align(given: argparse.Namespace) -> int:
     from .site.policy import policy_of
     from .start import Start
 
-    config = read_configuration(given.config)
-    deployment, *_ = deployments_in_file(config, plans(config), given.config)
-    if given.me not in deployment.names:
-        raise ConfigError(f"--me is {given.me!r}: {choices(given.me, deployment.names)}.")
+    config = read_configuration(args.config)
+    deployment, *_ = deployments_in_file(config, plans(config), args.config)
+    if args.me not in deployment.names:
+        raise ConfigError(f"--me is {args.me!r}: {choices(args.me, deployment.names)}.")
     check_places(deployment)
-    policy = policy_of(given.site, given.data, None)
-    connect = connect_directly(config, given, policy)
-    into = given.into or Path(RESULTS) / result_name(config, given.config) / "aligned" / given.me
-    data = given.data or Path() if policy is None else policy.folder
+    policy = policy_of(args.site, args.data, None)
+    connect = connect_directly(config, args, policy)
+    into = args.into or Path(RESULTS) / result_name(config, args.config) / "aligned" / args.me
+    data = args.data or Path() if policy is None else policy.folder
     # Its own digest: who aligns meets nobody who fits.
-    shared, folders = digest({NAME: dict(config)}), (data, given.certificates, into, into / "account" / FILE)
-    start = Start((deployment,), shared, given.me, *folders, b"", policy, connect, again=given.again)
-    with log_lines(given.verbose):
+    shared, folders = digest({NAME: dict(config)}), (data, args.certificates, into, into / "account" / FILE)
+    start = Start((deployment,), shared, args.me, *folders, b"", policy, connect, again=args.again)
+    with log_lines(args.verbose):
         try:
             if policy is not None:
-                policy.check_configuration(config, given.config)
-                policy.check_deployment(deployment, given.me, "")
+                policy.check_configuration(config, args.config)
+                policy.check_deployment(deployment, args.me, "")
             lines = end_in_a_sentence(start, align)
         except PolicyError as error:
-            return end_with_error(config, given, error, refusal(given.me), connect)
+            return end_with_error(config, args, error, refusal(args.me), connect)
         except PartyRunError as error:
             # Who goes on is waited for.
             quiet = start.journal.exists() or isinstance(error.__cause__, ConfigError | PartyError)
-            return end_with_error(config, given, error, "" if quiet else own_error(given.me), connect)
+            return end_with_error(config, args, error, "" if quiet else own_error(args.me), connect)
     print("\n".join(lines))
     return 0
 
 
-def party(config: Mapping[str, object], given: argparse.Namespace, connect: Connect | None = None) -> int:
-    """Run one party and print its last screen; others are told where the policy of its site forbids it.
+def party(config: Mapping[str, object], args: argparse.Namespace, connect: Connect | None = None) -> int:
+    """Run one party and print its last screen; tell others if the policy of its site forbids it.
 
     connect : its end of the connections to all others, by default one of its own over the network
     """
     from .session.party import refusal
     from .site.policy import policy_of
 
-    with log_lines(given.verbose):
+    with log_lines(args.verbose):
         direct = connect is None
-        connect = connect or connect_directly(config, given, None)
+        connect = connect or connect_directly(config, args, None)
         try:
-            policy = policy_of(given.site, given.data, given.account)
+            policy = policy_of(args.site, args.data, args.account)
         except ConfigError as error:
-            return end_with_error(config, given, error, refusal(given.me), connect)
+            return end_with_error(config, args, error, refusal(args.me), connect)
         if direct:
-            connect = connect_directly(config, given, policy)
+            connect = connect_directly(config, args, policy)
         try:
             if policy is not None:
-                policy.check_configuration(config, given.config)
-            return _party(config, given, policy, connect)
+                policy.check_configuration(config, args.config)
+            return _party(config, args, policy, connect)
         except PolicyError as error:
-            return end_with_error(config, given, error, refusal(given.me), connect)
+            return end_with_error(config, args, error, refusal(args.me), connect)
 
 
-def connect_directly(config: Mapping[str, object], given: argparse.Namespace, policy: SitePolicy | None) -> Connect:
-    """A party's own end of the network, which listens as the party is started, or as its site says."""
+def connect_directly(config: Mapping[str, object], args: argparse.Namespace, policy: SitePolicy | None) -> Connect:
+    """Return a party's own end of the network, which listens as the party is started, or as its site says."""
     from .settings import KEY, listen_address
     from .start import connect
 
-    text, where = given.listen, "--listen"
+    text, where = args.listen, "--listen"
     if text is None and policy is not None:
         text, where = policy.site.listen, f"{policy.path}: listen"
     if text is None:
         return connect
     port = 0
     with suppress(LookupError, TypeError, ValueError):
-        port = int(config[KEY]["parties"][given.me]["port"])  # type: ignore[index]
+        port = int(config[KEY]["parties"][args.me]["port"])  # type: ignore[index]
     return partial(connect, listen=listen_address(text, where, port))
 
 
 def end_with_error(
-    config: Mapping[str, object], given: argparse.Namespace, error: Exception, sentence: str, connect: Connect
+    config: Mapping[str, object], args: argparse.Namespace, error: Exception, sentence: str, connect: Connect
 ) -> int:
     """Print why a party does not take part, and tell the others a sentence if they have heard none; empty for none."""
     print(f"party: {error}", file=sys.stderr, flush=True)
-    is_told = any(getattr(one, "is_told", False) for one in (error, error.__cause__))
-    if sentence and not (is_told or given.dry_run):
-        tell_others(config, given, sentence, connect)
+    is_told = any(getattr(exception, "is_told", False) for exception in (error, error.__cause__))
+    if sentence and not (is_told or args.dry_run):
+        tell_others(config, args, sentence, connect)
     return 1
 
 
-def _party(config: Mapping[str, object], given: argparse.Namespace, policy: SitePolicy | None, connect: Connect) -> int:
-    """As `party`, under a policy."""
+def _party(config: Mapping[str, object], args: argparse.Namespace, policy: SitePolicy | None, connect: Connect) -> int:
+    """Run one party under a policy, as `party`."""
     from ..core.documents import encode_json
     from ..experiment.plans import plans
     from ..experiment.results.folder import RESULTS, result_name
@@ -304,30 +304,30 @@ def _party(config: Mapping[str, object], given: argparse.Namespace, policy: Site
     from .start import Start
     from .wire.credential import expiry_warning
 
-    deployments = deployments_in_file(config, plans(config), given.config)
-    data = given.data or Path() if policy is None else policy.folder
-    into = given.into or Path(RESULTS) / result_name(config, given.config) / "parties" / given.me
-    folders = data, given.certificates, into, given.account
-    shared = deployments, digest(config), given.me
-    start = Start(*shared, *folders, encode_json(dict(config)), policy, connect, given.model, given.again)
+    deployments = deployments_in_file(config, plans(config), args.config)
+    data = args.data or Path() if policy is None else policy.folder
+    into = args.into or Path(RESULTS) / result_name(config, args.config) / "parties" / args.me
+    folders = data, args.certificates, into, args.account
+    shared = deployments, digest(config), args.me
+    start = Start(*shared, *folders, encode_json(dict(config)), policy, connect, args.model, args.again)
     network = start.deployment.network
     if network.mode == "experiment":
         print(f"WARNING: {SEEDED}.", file=sys.stderr)
     try:
-        if given.dry_run:
+        if args.dry_run:
             seen = dry_run(start)
             print("\n".join(foresight(start, seen)))
             return int(seen.refused)
         until = datetime.now(UTC) + timedelta(seconds=network.patience + (network.deadline or 0))
         with suppress(ImportError):
-            if warning := expiry_warning(given.certificates, given.me, until):
+            if warning := expiry_warning(args.certificates, args.me, until):
                 print(f"WARNING: {warning}.", file=sys.stderr)
         report = run(start)
     except PartyRunError as error:
         # Whoever goes on with a run is waited for; what is wrong with the shared configuration is seen by all.
         goes_on = start.journal.exists()
         keeps_quiet = goes_on or isinstance(error.__cause__, ConfigError | PartyError)
-        return end_with_error(config, given, error, "" if keeps_quiet else own_error(given.me), connect)
+        return end_with_error(config, args, error, "" if keeps_quiet else own_error(args.me), connect)
     lines = end_screen(start, report) if isinstance(report, EndReport) else screen(start, report)
     print("\n".join(lines))
     return 0
@@ -335,7 +335,7 @@ def _party(config: Mapping[str, object], given: argparse.Namespace, policy: Site
 
 @contextmanager
 def log_lines(verbose: bool) -> Iterator[None]:
-    """Lines of the run with their times on standard error."""
+    """Print lines of the run with their times on standard error."""
     from .session.watch import LOG
 
     handler = logging.StreamHandler()
@@ -348,7 +348,7 @@ def log_lines(verbose: bool) -> Iterator[None]:
         LOG.removeHandler(handler)
 
 
-def tell_others(config: Mapping[str, object], given: argparse.Namespace, sentence: str, connect: Connect) -> None:
+def tell_others(config: Mapping[str, object], args: argparse.Namespace, sentence: str, connect: Connect) -> None:
     """Tell the others why this party does not take part, as far as they can be reached."""
     from ..experiment.configuration.build import build
     from .session.session import tell_end
@@ -357,11 +357,11 @@ def tell_others(config: Mapping[str, object], given: argparse.Namespace, sentenc
 
     with suppress(ImportError, OSError, ValueError, PartyError, KeyboardInterrupt):
         network = build(Network, config.get(KEY), KEY)
-        with closing(connect(network, given.me, given.certificates, None)) as transport:
+        with closing(connect(network, args.me, args.certificates, None)) as transport:
             tell_end(transport, transport.peers, abort_notice(sentence, over=False), network.patience)
 
 
-def certificates(config: Mapping[str, object], given: argparse.Namespace) -> int:
+def certificates(config: Mapping[str, object], args: argparse.Namespace) -> int:
     """Make a test authority for the parties of a configuration, or ask one for a certificate, or sign."""
     from ..experiment.configuration.build import choices
     from ..experiment.plans import plans
@@ -371,32 +371,32 @@ def certificates(config: Mapping[str, object], given: argparse.Namespace) -> int
     # What a release needs of them can be written down only when they are there.
     block = config.get("network")
     if isinstance(block, Mapping):
-        kept = {key: value for key, value in block.items() if key != "budget"}
-        config = {**config, "network": {**kept, "mode": "experiment"}}
-    deployment, *_ = deployments_in_file(config, plans(config), given.config)
-    if given.request is not None and given.request not in deployment.hosts:
-        raise ConfigError(f"--request is {given.request!r}: {choices(given.request, deployment.names)}.")
-    signed = [given.into / f"{name}.pem" for name in deployment.names]
+        keys = {key: value for key, value in block.items() if key != "budget"}
+        config = {**config, "network": {**keys, "mode": "experiment"}}
+    deployment, *_ = deployments_in_file(config, plans(config), args.config)
+    if args.request is not None and args.request not in deployment.hosts:
+        raise ConfigError(f"--request is {args.request!r}: {choices(args.request, deployment.names)}.")
+    signed = [args.into / f"{name}.pem" for name in deployment.names]
     try:
-        if given.request is not None:
-            path = authority.request(given.into, given.request, deployment.hosts[given.request])
+        if args.request is not None:
+            path = authority.request(args.into, args.request, deployment.hosts[args.request])
             print(
-                f"{path}: send it to whoever runs the authority, and put the {given.request}.pem and authority.pem "
-                f"that come back into {given.into}. The key, {given.request}.key, stays here and is shown to nobody."
+                f"{path}: send it to whoever runs the authority, and put the {args.request}.pem and authority.pem "
+                f"that come back into {args.into}. The key, {args.request}.key, stays here and is shown to nobody."
             )
             return 0
-        if given.sign:
-            signed = [authority.sign(given.into, file, deployment.hosts, given.days) for file in given.sign]
+        if args.sign:
+            signed = [authority.sign(args.into, file, deployment.hosts, args.days) for file in args.sign]
         else:
-            authority.make(given.into, deployment.names, given.days)
+            authority.make(args.into, deployment.names, args.days)
     except (OSError, ValueError, ImportError, PartyError) as error:
         print(f"certificates: {error}", file=sys.stderr)
         return 1
     print(
-        f"{given.into}: signed {', '.join(path.name for path in signed)}. Send each back, with authority.pem; "
+        f"{args.into}: signed {', '.join(path.name for path in signed)}. Send each back, with authority.pem; "
         "whoever holds authority.key can be any party."
-        if given.sign
-        else f"{given.into}: authority.pem, and NAME.pem with NAME.key of {', '.join(deployment.names)}. Give each "
+        if args.sign
+        else f"{args.into}: authority.pem, and NAME.pem with NAME.key of {', '.join(deployment.names)}. Give each "
         "party authority.pem and its own two files; whoever holds authority.key can be any of them."
     )
     print("Their SHA-256, for the block network of the configuration:\n  certificates:")
@@ -405,7 +405,7 @@ def certificates(config: Mapping[str, object], given: argparse.Namespace) -> int
     return 0
 
 
-def register(config: Mapping[str, object], given: argparse.Namespace) -> int:
+def register(config: Mapping[str, object], args: argparse.Namespace) -> int:
     """Sign digests of a configuration and of the library: no data are opened."""
     from ..experiment.plans import plans
     from .session.session import library_digest
@@ -413,52 +413,52 @@ def register(config: Mapping[str, object], given: argparse.Namespace) -> int:
     from .statement import files
     from .wire.credential import Credential
 
-    deployment, *_ = deployments_in_file(config, plans(config), given.config)
-    if given.me not in deployment.holders:
-        raise ConfigError(f"--me is {given.me!r}: data holders register, {', '.join(deployment.holders)}.")
-    path = given.into / f"{given.me}.json"
+    deployment, *_ = deployments_in_file(config, plans(config), args.config)
+    if args.me not in deployment.holders:
+        raise ConfigError(f"--me is {args.me!r}: data holders register, {', '.join(deployment.holders)}.")
+    path = args.into / f"{args.me}.json"
     try:
-        signed = files.register(Credential(given.certificates, given.me), given.me, digest(config), library_digest())
-        given.into.mkdir(parents=True, exist_ok=True)
+        signed = files.register(Credential(args.certificates, args.me), args.me, digest(config), library_digest())
+        args.into.mkdir(parents=True, exist_ok=True)
         path.write_bytes(signed)
     except (OSError, ValueError, ImportError, PartyError) as error:
         print(f"register: {error}", file=sys.stderr)
         return 1
-    print(f"{path}: {given.me} registered configuration {digest(config)[:12]}; give the file to all other parties.")
+    print(f"{path}: {args.me} registered configuration {digest(config)[:12]}; give the file to all other parties.")
     return 0
 
 
-def _union(folders: Sequence[Path], given: argparse.Namespace) -> None:
-    """One run."""
+def _union(folders: Sequence[Path], args: argparse.Namespace) -> None:
+    """Print what all parties wrote down of one run."""
     from .outcomes.joint_results import join_results
     from .outcomes.kept_runs import keep_run
 
-    found = join_results(folders, given.authority)
-    record, channel = next(iter(found.records.values())), found.channel
+    joint = join_results(folders, args.authority)
+    record, channel = next(iter(joint.records.values())), joint.channel
     print(
         f"run {record.run}: {record.study}, {record.case}, {record.method}, mode {record.mode}; parties "
         f"{', '.join(record.names)}"
     )
     print(f"transcript: {len(channel.messages)} messages, {channel.bytes_total:,} bytes")
     print(f"ledger: {len(channel.ledger)} rows, digest {channel.ledger.digest}")
-    print(f"accounts: what each party sent was paid, received and {found.heads}")
-    print(certified(found))
-    for name, one in found.records.items():
-        print(f"outcome of {name}: {one.outcome}")
-    if given.transcript is not None:
+    print(f"accounts: what each party sent was paid, received and {joint.heads}")
+    print(certified(joint))
+    for name, party_record in joint.records.items():
+        print(f"outcome of {name}: {party_record.outcome}")
+    if args.transcript is not None:
         rows = channel.transcript()
-        with given.transcript.open("w", newline="", encoding="utf-8") as handle:
+        with args.transcript.open("w", newline="", encoding="utf-8") as handle:
             writer = csv.DictWriter(handle, list(rows[0]) if rows else ["step"], lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
-        print(f"all rows: {given.transcript}")
-    if given.results is not None:
-        print(f"kept: {keep_run(folders, given.results)}; ./run with the shared configuration takes it as it is")
+        print(f"all rows: {args.transcript}")
+    if args.results is not None:
+        print(f"kept: {keep_run(folders, args.results)}; ./run with the shared configuration takes it as it is")
 
 
-def certified(found: JointResults) -> str:
-    """What a run certifies, in one sentence."""
-    record, total = next(iter(found.records.values())), found.total
+def certified(joint: JointResults) -> str:
+    """State what a run certifies, in one sentence."""
+    record, total = next(iter(joint.records.values())), joint.total
     view = f"at delta {record.delta:g}, for the worst coalition ({total.view_worst}); trust: {total.trust}"
     if record.mode == RELEASE:
         return f"certified for the unit {record.unit}: epsilon {upward(total.epsilon_certified)} {view}"
@@ -469,12 +469,12 @@ def certified(found: JointResults) -> str:
 
 
 def deployments_in_file(config: Mapping[str, object], plans: Mapping[str, Plan], file: Path) -> tuple[Deployment, ...]:
-    """The fits of the block of a file, at least one."""
+    """Return the fits of the block of a file, at least one."""
     from .settings import deployments_of
 
-    found = deployments_of(config, plans)
-    if not found:
+    deployments = deployments_of(config, plans)
+    if not deployments:
         raise ConfigError(
             f"{file} has no block network: say there which fits are run and where the parties are (docs/network.md)."
         )
-    return found
+    return deployments

@@ -137,6 +137,6 @@ def holders_in_words(whole: Sequence[str], parts: Sequence[str]) -> str:
 def estimate_table(
     deployment: Deployment, value: object, place: str, spec: MethodSpec[object, object, object]
 ) -> bytes:
-    """Write the estimate as a CSV file; for a place without one, the numbers that it has."""
+    """Return the estimate as a CSV file; for a place without one, the numbers that it has."""
     estimate = held_estimate(deployment, value, place, spec)
     return table_of(estimate.rows or rows_of(plain(value, place)))

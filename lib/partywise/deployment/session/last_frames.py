@@ -1,4 +1,4 @@
-"""The end of a session that a party keeps: its last frames, for peers that were killed before they had all of them.
+"""Last frames of a session, which a party keeps for peers that were killed before they had all of them.
 
 A party ends when every peer has its `done` and it has theirs. A peer that is killed at that moment comes back with its
 journal, and may put a frame again of which it had no answer. Somebody must then be there who takes it: the party that
@@ -28,7 +28,7 @@ LAST = ("ready", "done")
 
 
 class KeptSession(TypedDict):
-    """The last frames of a session as its file has them."""
+    """Last frames of a session as its file has them."""
 
     session: str
     runs: list[str]
@@ -129,7 +129,7 @@ class LastFrames:
 
 
 def say_ended(transport: Transport, peers: Sequence[str]) -> None:
-    """Say to peers that wait for late ones that this party has ended."""
+    """Tell peers that wait for late ones that this party has ended."""
     for peer in peers:
         with suppress(PartyError):
             transport.put(peer, "waiting", ended_notice())

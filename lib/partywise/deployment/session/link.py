@@ -1,4 +1,4 @@
-"""The link of one party's process: accounts for what it sends in a channel of its own, checks what it gets.
+"""Link of one party's process: accounts for what it sends in a channel of its own, checks what it gets.
 
 The channel knows what this party could know: its own messages, those it received, and the rows that stand inside of
 them. That is all that a message of its own may be made of, so the row of every message is the one that a channel which
@@ -126,7 +126,7 @@ class SessionLink:
         return self.channel.enter(address.sender, address.receiver, address.name, strip_value(payload), shape, size)
 
     def _pay(self, known: int) -> None:
-        """Charge the rows that sending in the clear has made."""
+        """Charge the rows that were added because a value was sent in the clear."""
         if len(self.channel.ledger) > known:
             clear = [event for event in self.channel.ledger.rows[known:] if event.mechanism == "none"]
             if clear:
@@ -134,7 +134,7 @@ class SessionLink:
 
 
 def inner_releases(payload: Payload) -> list[Release]:
-    """The releases that a payload is made of, each after those that it is made of itself."""
+    """Return the releases that a payload is made of, each after those that it is made of itself."""
     releases: dict[int, Release] = {}
 
     def visit(part: object) -> None:

@@ -89,7 +89,7 @@ def estimate_places(value: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def places_ahead(fit: Callable[[object], object], run: Run) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """`estimate_places` before a run: its program is followed without data. NobodyHere where values steer it."""
+    """Return `estimate_places` before a run: the program is followed without data. NobodyHere if values steer it."""
     return estimate_places(fit(PlacedRun(run, [""], Nobody(), whole=False)))
 
 

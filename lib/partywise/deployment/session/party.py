@@ -1,4 +1,4 @@
-"""One party of runs whose parties are processes of their own: programs, their links, and ends that all learn of.
+"""Runs of one party whose peers are processes of their own: programs, their links, and ends that all learn of.
 
 A place without data pays for its noise from its own account (`PrepaidCosts`).
 """

@@ -59,7 +59,7 @@ GROWING = ("account", "ends")
 
 
 class Session:
-    """One party's side of a session: what is once for all its runs.
+    """One party's side of a session: the state that all its runs share.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class Session:
         return SessionRun(self, number)
 
     def abort(self, sentence: str, *, over: bool = True, agreed: bool = True) -> None:
-        """Tell all others why the session has ended, for good or until all start again, but for who is gone.
+        """Tell all others that are not gone why the session has ended, for good or until all start again.
 
         Before all have met, those that nothing has reached yet are told when they come (`tell_end`). Where this party
         has not ``agreed`` the session of its hello has begun nowhere: it is over for whoever has that hello. Who has
@@ -294,7 +294,7 @@ class Session:
     def say_and_hear(
         self, tag: str, notice: Mapping[str, object], per_peer: Mapping[str, Mapping[str, object]] | None = None
     ) -> dict[str, dict[str, object]]:
-        """Say something to all and hear the same from all, with something for each beside it: what was heard.
+        """Say something to all, with an addition for each, and hear the same from all; return what was heard.
 
         Whoever has said it need not be there any longer.
         """
@@ -379,7 +379,7 @@ class SessionRun:
         return frame_digest(self._session.salts[sender, receiver], frame)
 
     def end(self, steps: int, head: tuple[int, str]) -> dict[str, dict[str, object]]:
-        """Wait until all parties are done after ``steps``, the account of this one having so many rows and this digest.
+        """Wait until all parties are done after ``steps``; ``head`` is the end of this party's account (rows, digest).
 
         By party, this one included: ``rows``, ``digest``, ``certificate`` and ``signature``, which are empty where
         parties have no certificates. PartyError if a party is not done, took another number of steps, or signed
@@ -409,7 +409,7 @@ class SessionRun:
 
 
 def frame_digest(salt: str, frame: bytes) -> str:
-    """SHA-256 of a frame, which confirms no value that is tried to whoever lacks the salt of sender and receiver."""
+    """Salted SHA-256 of a frame: without the salt of sender and receiver nobody can test guesses of its value."""
     digest = hashlib.sha256(join_parts("partywise frame 1", salt))
     # A frame may be large, and a network has it as a bytearray: it is neither copied nor written as text.
     digest.update(frame)
@@ -417,7 +417,7 @@ def frame_digest(salt: str, frame: bytes) -> str:
 
 
 def _salt_for(peer: str, secret: str) -> str:
-    """The salt of frames to a peer: as secret as that of which it is made, and no hint to those of others."""
+    """Return the salt of frames to a peer: as secret as ``secret``, and no hint to the salts of others."""
     return hashlib.sha256(join_parts("partywise salt 1", secret, peer)).hexdigest()
 
 
@@ -430,7 +430,7 @@ def _salt_of(peer: str, notice: Mapping[str, object]) -> str:
 
 
 def tell_end(transport: Transport, names: Sequence[str], notice: bytes, patience: float) -> None:
-    """Tell some others why this party does not take part, each when it comes, for so many seconds.
+    """Tell some others why this party does not take part, each when it comes, during ``patience`` seconds.
 
     No longer than until one of them knows it from somebody else, who tells the rest.
     """
@@ -462,7 +462,7 @@ def _check_hellos(theirs: Mapping[str, object], digests: Mapping[str, str], peer
 
 @cache
 def library_digest() -> str:
-    """SHA-256 of the library's code, names and bytes of all its modules, and of the versions of what it computes with.
+    """SHA-256 of the library's code, names and bytes of all its modules, and of the versions of its numerical packages.
 
     A generator of another version may draw other batches from the same seed, and nobody would see it.
     """

@@ -33,7 +33,7 @@ WORDS = {"hello": "to start", "ready": "to agree on the session", "done": "to be
 
 
 class Watch:
-    """One party's eyes on all others.
+    """Watch of one party over all others while it waits.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Watch:
         self._end = monotonic() + self.deadline
 
     def put(self, receiver: str, tag: str, data: bytes) -> None:
-        """Hand a frame to a peer; PartyError if it is gone or refuses it, in its own words where it has some."""
+        """Hand a frame to a peer; PartyError if it is gone or refuses it, in its own words if it has some."""
         since = monotonic()
         while True:
             try:
@@ -195,7 +195,7 @@ class Watch:
             LOG.info("waiting for %s (%s%s)", ", ".join(names), WORDS.get(kind, f"{kind} {step}".strip()), fit)
 
     def tell(self, tag: str) -> None:
-        """Say to all, from time to time, at which step this party waits."""
+        """Tell all, from time to time, at which step this party waits."""
         if monotonic() - self._last < self.patience / 4:
             return
         self._last, notice = monotonic(), json.dumps({"at": tag}).encode()
@@ -240,12 +240,12 @@ def place_of(tag: str) -> tuple[int, float]:
 
 
 def abort_notice(sentence: str, *, over: bool) -> bytes:
-    """The frame that ends a run: why, and whether for good or until all start again."""
+    """Return the frame that ends a run: why, and whether for good or until all start again."""
     return json.dumps({"sentence": sentence, "over": over}).encode()
 
 
 def ended_notice() -> bytes:
-    """The frame of a party that has ended: nobody need wait for it."""
+    """Return the frame of a party that has ended: nobody need wait for it."""
     return json.dumps({"at": ENDED}).encode()
 
 

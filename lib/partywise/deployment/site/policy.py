@@ -110,7 +110,7 @@ class SitePolicy(ReadPolicy):
                 raise self._error(f"the column is {name!r} of {file}, and files lists {_enumerate(columns)}")
 
     def check_cells(self, file: str, name: str, values: np.ndarray, levels: Sequence[str]) -> None:
-        """Require enough records at every level or bin of a column, or inside its bounds."""
+        """Require enough records at every level or bin of a column, or with other values than its commonest."""
         if file in self._opened:
             self._require_cells(f"{name} of {file}", values, levels)
 
@@ -147,7 +147,7 @@ class SitePolicy(ReadPolicy):
             raise self._error(f"{receiver!r} would receive a {kind}, and receivers gives it {_enumerate(kinds)}")
 
     def _require_cells(self, what: str, values: np.ndarray, levels: Sequence[str] = ()) -> None:
-        """Require no or enough records at each level, or next to the commonest value: one could be read off a sum."""
+        """Require no or enough records at each level, or off the commonest value: one could be read off a sum."""
         asked = f"min_cell asks for {self._least}"
         if not levels and 0 < (few := rows_apart(values)) < self._least:
             raise self._error(

@@ -73,7 +73,7 @@ MIN_CELL = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """The keys of ``site.yaml``.
+    """Keys of ``site.yaml``.
 
     data : folder of all files that may be read, from the folder of ``site.yaml``
     files, methods, modes, receivers : all that may be read, run and sent; what is not listed is refused

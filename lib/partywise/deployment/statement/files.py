@@ -1,4 +1,4 @@
-"""The files of a release folder: how they are read with care, what is signed, and whose certificates may sign."""
+"""Files of a release folder: how they are read with care, what is signed, and whose certificates may sign."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def registration_words(registration: Mapping[str, object]) -> bytes:
 
 
 def register(credential: Credential, name: str, configuration: str, code: str) -> bytes:
-    """The registration of a party, signed now."""
+    """Return the registration of a party, signed now."""
     registration = {"configuration": configuration, "code": code, "name": name, "time": now()}
     return encode_json(registration | credential.sign(registration_words(registration)))
 

@@ -125,7 +125,7 @@ class MeasurementReplay(Recorder):
 
 
 def table_of(recorder: Recorder) -> bytes:
-    """Write all recorded values as CSV, entry by entry, with the noise of each."""
+    """Return all recorded values as CSV, entry by entry, with the noise of each."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -217,13 +217,13 @@ def deviation_of(event: Event, copies: int = 1) -> float | None:
 
 
 def _finer(event: Event) -> int:
-    """Bits by which the steps of shared noise were made finer, as its certificate says."""
+    """Return the bits by which the steps of shared noise were made finer, as its certificate states."""
     _, _, words = event.certificate.partition("finer by ")
     return int(words.split()[0]) if words else 0
 
 
 def _inverse(formula: Callable[[int], int], squares: Fraction) -> int:
-    """The whole number nearest to where a formula of a growing function gives this."""
+    """Return the whole number at which a growing function is nearest to ``squares``."""
     low, high = 0, 1
     while formula(high) < squares:
         high *= 2

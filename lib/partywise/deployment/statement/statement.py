@@ -97,7 +97,7 @@ def _finite(value: object) -> object:
 
 
 def text_of(statement: Mapping[str, Any]) -> bytes:
-    """Write the statement in words, at most 100 lines, from the JSON alone."""
+    """Return the statement in words, at most 100 lines, from the JSON alone."""
     written = [line for part in (_who, _costs, _limits, _checks) for line in part(statement)]
     lines = [part for line in written for part in (wrap(line, WIDTH, subsequent_indent="  ") or [""])]
     return ("\n".join(lines) + "\n").encode()

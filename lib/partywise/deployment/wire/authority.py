@@ -1,4 +1,4 @@
-"""An authority for a test or among people who trust who runs it: all keys at once, or requests that it signs."""
+"""Authority for tests, or for parties that trust who runs it: makes all keys at once, or signs requests."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def certificate(name: str, authority: Signer, begin: datetime, end: datetime) ->
 
 
 def _issue(built: CertificateBuilder, alternatives: SubjectAlternativeName, authority: Signer) -> Certificate:
-    """The certificate of a party for both ends of a connection."""
+    """Sign the certificate of a party for both ends of a connection."""
     x509, hashes, _, _ = _cryptography()
     usage = x509.ExtendedKeyUsage([x509.ExtendedKeyUsageOID.SERVER_AUTH, x509.ExtendedKeyUsageOID.CLIENT_AUTH])
     built = built.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)

@@ -1,4 +1,4 @@
-"""The way to one party over HTTP: it must show the certificate of its name, and is sent a frame once."""
+"""Connection to one party over HTTP: it must show the certificate of its name, and is sent a frame once."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Request(TypedDict):
 
 
 class NamedConnection(HttpConnection):
-    """The way to one party, which is known by its name and found at an address."""
+    """Connection to one party, which is known by its name and found at an address."""
 
     def __init__(self, name: str, host: str, port: int, context: ConnectionContext) -> None:
         self.name, self.own = name, context

@@ -255,7 +255,7 @@ def _scheme(key: object) -> tuple[object, ...]:
 
 
 def _cryptography() -> tuple[ModuleType, tuple[type[Exception], ...], ModuleType]:
-    """Modules of the package that signs and verifies, and the errors of a wrong signature."""
+    """Import the modules that sign and verify, and the error of a wrong signature."""
     try:
         from cryptography import x509
         from cryptography.exceptions import InvalidSignature

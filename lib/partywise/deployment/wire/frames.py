@@ -52,7 +52,7 @@ class Header(Address):
 
 
 def encode_frame(address: Address, payload: Payload, event: str) -> bytes:
-    """A payload as a frame."""
+    """Return a payload as a frame."""
     body = pack_parts(payload)
     header = _line(_header(address, payload, event, digest_of_parts(body)))
     return b"".join((len(header).to_bytes(PREFIX, "big"), header, *body))
@@ -81,7 +81,7 @@ def decode_frame(frame: bytes, address: Address, names: Sequence[str]) -> tuple[
 
 
 def digest_of_parts(parts: Iterable[bytes | memoryview]) -> str:
-    """SHA-256 of parts one after the other, none of them copied."""
+    """SHA-256 of the parts joined, without copying any of them."""
     total = hashlib.sha256()
     for part in parts:
         total.update(part)

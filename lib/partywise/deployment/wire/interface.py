@@ -20,7 +20,7 @@ def printable(answer: object, most: int) -> str:
 
 
 def split_tag(tag: str) -> tuple[int, str, str]:
-    """Number of the run in its session, kind and step: "3/message/17" is (3, "message", "17"); run 0 has no number."""
+    """Split a tag into number of the run (0 if absent), kind and step: "3/message/17" is (3, "message", "17")."""
     head, _, rest = tag.partition("/")
     numbered = head.isdecimal() and len(head) < LONG
     kind, _, step = (rest if numbered else tag).partition("/")
@@ -54,13 +54,13 @@ class Transport(Protocol):
         """Certificate and key of this party."""
 
     def put(self, receiver: str, tag: str, data: bytes) -> None:
-        """Hand over a frame; it is with the receiver's process, or on its way there, when this returns.
+        """Hand over a frame; when this returns it is with the receiver's process, or on its way there.
 
         Unreachable if it surely did not arrive: it may be put again.
         """
 
     def get(self, sender: str, tag: str, wait: float) -> bytes | None:
-        """The frame that a sender put under a tag; None if it has not come within ``wait`` seconds.
+        """Return the frame that a sender put under a tag; None if it has not come within ``wait`` seconds.
 
         Refused at once, whatever is waited for, if a peer put a frame that is too large or a replay.
         """
@@ -69,4 +69,4 @@ class Transport(Protocol):
         """Whether the process of a peer answers now; returns within a second."""
 
     def close(self) -> None:
-        """Give back what the connections hold; whatever was put before still arrives."""
+        """Close the connections; frames that were put before still arrive."""

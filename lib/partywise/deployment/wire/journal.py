@@ -23,7 +23,7 @@ PASSING = ("waiting", "abort")
 
 
 class Journal:
-    """The file of one session of one party; it is gone when the last run of the session has ended.
+    """File of one session of one party; it is removed when the last run of the session has ended.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Journal:
         return dict(self._notices)
 
     def frame(self, sender: str, tag: str) -> bytes:
-        """A frame that has come."""
+        """Read a frame that has come."""
         begin, size, digest = self._frames[sender, tag]
         data = os.pread(self._handle, size, begin)
         if hashlib.sha256(data).hexdigest() != digest:
@@ -149,7 +149,7 @@ class Journal:
             self._delivered.add((receiver, tag))
 
     def close(self) -> None:
-        """Leave the file for a process that goes on; there is none of a run in which nobody said anything."""
+        """Close the file and leave it for a process that goes on; remove it if nobody said anything in the run."""
         if self._handle >= 0:
             os.close(self._handle)
             if self._writes and not self._frames and not self._notices:
@@ -198,7 +198,7 @@ class Journal:
         return place
 
     def _records(self) -> Iterator[tuple[int, bytes, bytes]]:
-        """Place, header and body of every whole record."""
+        """Yield place, header and body of every whole record."""
         place, size = 0, os.fstat(self._handle).st_size
         while True:
             lengths = os.pread(self._handle, HEADER + BODY, place)

@@ -38,7 +38,7 @@ HANDSHAKE, STRANGERS = 5.0, 256
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """An event loop that knows whether it has connections, and does not wait long for a goodbye."""
+    """Event loop that knows whether it has connections, and does not wait long for a goodbye."""
 
     def __init__(self) -> None:
         self._watched = selectors.DefaultSelector()

@@ -23,7 +23,7 @@ STUCK = 10
 
 
 class Mesh:
-    """The sockets between all parties: made once, then each process takes its `end` and the others are closed in it.
+    """Sockets between all parties: made once, then each process takes its `end`, and the others are closed in it.
 
     Parameters
     ----------

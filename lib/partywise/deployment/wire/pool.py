@@ -1,4 +1,4 @@
-"""The pool of `tno.mpc.communication` whose clients are known by the names in their certificates, and send raw bytes.
+"""Pool of `tno.mpc.communication` whose clients are known by the names in their certificates, and send raw bytes.
 
 The package's own pool takes a client for who has a certificate of some issuer and number, reads bodies without a
 bound, and packs objects; here a client is who has a certificate of the authority that names it and no other, sizes are
@@ -30,10 +30,10 @@ ROOM = 1.0
 
 
 class FramePacker(Packer):
-    """A packet: two bytes with the length of the tag, the tag, and the frame as it is."""
+    """Packer: two bytes with the length of the tag, the tag, and the frame as it is."""
 
     def pack(self, content: bytes, msg_id: str) -> Packet:  # type: ignore[override]
-        """The packet of one frame."""
+        """Return the packet of one frame."""
         tag = msg_id.encode()
         if len(tag) > TAG:
             raise ValueError(f"tag={msg_id!r} has more than {TAG} bytes: shorten it.")
@@ -44,7 +44,7 @@ class FramePacker(Packer):
         return tuple(self.pack(content, tag) for tag in msg_ids)
 
     def unpack(self, packet: Packet) -> tuple[str, bytes]:  # type: ignore[override]
-        """Tag and frame."""
+        """Return tag and frame of a packet."""
         return packet.head[LENGTH:].decode(), packet.frame
 
 
@@ -157,7 +157,7 @@ async def _whole(content: StreamReader, size: int) -> bytes:
 
 
 class FramePool(Pool):
-    """A pool whose frames go to an inbox."""
+    """Pool whose frames go to an inbox."""
 
     def __init__(self, name: str, communicator: NamedCommunicator) -> None:
         super().__init__(name, communicator, FramePacker())

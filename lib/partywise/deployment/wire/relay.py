@@ -115,7 +115,7 @@ class Relay:
             return False
 
     def close(self) -> None:
-        """Answer nobody any longer; whatever was put has arrived."""
+        """Stop answering; frames that were put have arrived."""
         self._carrier.serve(None)
 
     def _hand(self, receiver: str, tag: str, data: bytes) -> None:
@@ -210,7 +210,7 @@ class Relay:
 
 
 class Seal:
-    """The keys of one party's process, and of the others as it learns them.
+    """Keys of one party's process, and of the others as it learns them.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ class Seal:
         self._boxes[peer] = key, box
 
     def key_of(self, peer: str) -> bytes:
-        """The key of a peer; empty where it is not known."""
+        """Return the key of a peer; empty if it is not known."""
         return self._boxes[peer][0] if peer in self._boxes else b""
 
     def close(self, receiver: str, *parts: bytes | str) -> bytes:
@@ -278,7 +278,7 @@ class Seal:
 
 
 def split_parts(joined: bytes) -> list[bytes]:
-    """The parts of `partywise.federation.identity.join_parts`; ValueError where bytes are none."""
+    """Return the parts of `partywise.federation.identity.join_parts`; ValueError for bytes of another form."""
     parts, begin = list[bytes](), 0
     while begin < len(joined):
         end = begin + LENGTH + int.from_bytes(joined[begin : begin + LENGTH], "big")

@@ -147,7 +147,7 @@ def pin_refusal(certificate: bytes, name: str, pins: Mapping[str, str]) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name as names are compared: in small letters, numbers of machines in one form."""
+    """Return a name in the form in which names are compared: small letters, addresses in one form."""
     try:
         return str(ip_address(name.strip("[]")))
     except ValueError:
@@ -184,7 +184,7 @@ def client_context(
 
 
 class _NamedPeer(ssl.SSLObject):
-    """A connection that is made with the party of its ``server_hostname`` or not at all."""
+    """Connection that is made with the party of its ``server_hostname`` or not at all."""
 
     hosts: Mapping[str, str] = {}
     pins: Mapping[str, str] = {}
