@@ -61,19 +61,19 @@ class Credential:
         if weak := weakness(self._key.public_key()):
             raise PartyError(f"{me}.key is {weak}: make another one (python -m partywise network certificates).")
 
-    def sign(self, content: bytes) -> dict[str, str]:
+    def sign(self, data: bytes) -> dict[str, str]:
         """Certificate and signature (hexadecimal) of some bytes."""
 
         def make() -> str:
-            return bytes(self._key.sign(content, *_scheme(self._key))).hex()
+            return bytes(self._key.sign(data, *_scheme(self._key))).hex()
 
-        name = f"signature of {hashlib.sha256(content).hexdigest()}"
+        name = f"signature of {hashlib.sha256(data).hexdigest()}"
         signature = make() if self._journal is None else self._journal.choose(name, make)
         return {"certificate": self.certificate, "signature": signature}
 
-    def problem(self, name: str, content: bytes, head: Mapping[str, object]) -> str:
+    def problem(self, name: str, data: bytes, head: Mapping[str, object]) -> str:
         """Check as `signature_problem`, now, for a certificate that must be of this party's authority."""
-        return signature_problem(name, content, head, self._hosts, self.authority, datetime.now(UTC))
+        return signature_problem(name, data, head, self._hosts, self.authority, datetime.now(UTC))
 
     @staticmethod
     def fingerprint(certificate: str) -> str:
@@ -95,7 +95,7 @@ def statement(run: str, party: str, head: Mapping[str, object]) -> bytes:
 
 def signature_problem(
     name: str,
-    content: bytes,
+    data: bytes,
     head: Mapping[str, Any],
     hosts: Mapping[str, str],
     authority: str = "",
@@ -116,7 +116,7 @@ def signature_problem(
         key = chain[0].public_key()
         if weak := weakness(key):
             return f"is signed with {weak}"
-        key.verify(bytes.fromhex(head["signature"]), content, *_scheme(key))
+        key.verify(bytes.fromhex(head["signature"]), data, *_scheme(key))
     except failed:
         return "has another signature"
     except (ValueError, TypeError, LookupError, AttributeError):
