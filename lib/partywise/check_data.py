@@ -1,4 +1,4 @@
-"""The verb ``check-data``: tables told without a fit, and a configuration drafted for the studies that they suit."""
+"""The verb ``check-data``: a survey of tables without a fit, and a configuration drafted for studies that suit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEAD = "# yaml-language-server: $schema=schema/configuration.json"
 
 
 def check_data(files: Sequence[str], roles: Roles, study: str | None, into: Path | None) -> int:
-    """Print what stands in the files and all that is wrong, and write the draft; 1 where nothing can be drafted."""
+    """Print the contents of the files and every problem, and write the draft; 1 where nothing can be drafted."""
     if study is not None and study not in available():
         raise ConfigError(f"--study is {study!r}: {choices(study, available())}.")
     if into is not None:
@@ -26,7 +26,7 @@ def check_data(files: Sequence[str], roles: Roles, study: str | None, into: Path
         if into.exists():
             raise ConfigError(f"--into is '{into}': that file is there already; name another, or remove it.")
         if not into.parent.is_dir():
-            raise ConfigError(f"--into is '{into}': there is no folder {into.parent}; make it, or name another.")
+            raise ConfigError(f"--into is '{into}': the folder {into.parent} does not exist; make it, or name another.")
     if roles.me is not None and len(files) > 1:
         raise ConfigError(f"--me is {roles.me!r}: a part is drafted from the file of that party; name one file.")
     paths = [Path(file).resolve() for file in files]

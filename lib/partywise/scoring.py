@@ -65,8 +65,8 @@ def load(path: Path | str) -> Estimator:
     kind = getattr(import_module(module), name, None) if known else None
     if not (isinstance(kind, type) and issubclass(kind, Estimator) and kind.methods and kind.__module__ == module):
         raise ModelError(
-            f"{path}: estimator is {str(content['estimator'])[:40]!r}, which is no estimator here: save the model "
-            "again."
+            f"{path}: estimator is {str(content['estimator'])[:40]!r}, which is not an estimator here: save the "
+            "model again."
         )
     return restore(kind, content, path)
 
@@ -114,7 +114,7 @@ def score(model: Path, table: str, into: Path, keys: Path | None, id: str | None
     if into.exists():
         raise ConfigError(f"--into is '{into}': that file is there already; name another, or remove it.")
     if not into.parent.is_dir():
-        raise ConfigError(f"--into is '{into}': there is no folder {into.parent}; make it, or name another.")
+        raise ConfigError(f"--into is '{into}': the folder {into.parent} does not exist; make it, or name another.")
     block = {} if keys is None else read_file(keys)
     settings = build(ScoredTable, block | ({} if id is None else {"id": id}), "" if keys is None else str(keys))
     fitted = load(model)

@@ -88,13 +88,13 @@ def align(
     ImportError
         If PyNaCl is missing (``"psi"``).
     TypeError
-        For an ``rng`` of another kind, or identifiers that are no mapping.
+        For an ``rng`` of another kind, or identifiers that are not a mapping.
 
     Notes
     -----
     Formal guarantee: none in epsilon. Who takes part is disclosed: every party learns which of its records are common,
-    and how many records the others have; the analyst learns which entries of the lists agree. With ``"psi"`` nobody who
-    follows the protocol and does not collude learns more (`partywise.federation.exchanges.psi`).
+    and how many records the others have; the analyst learns which entries of the lists agree. With ``"psi"`` parties
+    that follow the protocol and do not collude learn no more (`partywise.federation.exchanges.psi`).
 
     References
     ----------

@@ -3,11 +3,11 @@
 Message                        from, to                             payload, bytes
 key of the digests             first party, every other (keyed)     Cipher, key: every party; 32
 digests                        every party, analyst                 Clear(row); 32 n_k
-positions, number              analyst, everybody                   `federation.exchanges.common_tokens`
+positions, number              analyst, every party                 `federation.exchanges.common_tokens`
 
-Whoever sees SHA-256 of an identifier finds it by hashing all that are possible (`audits.attacks.identifiers`).
-Under a key that the analyst does not have, it cannot; a party, which has the key, could as soon as it saw the digests
-of another. Both tell the analyst which records of which parties agree.
+A reader of the SHA-256 of an identifier finds it by hashing all possible ones (`audits.attacks.identifiers`). Under a
+key the analyst, which does not have it, cannot; a party, which has the key, could if it saw the digests of another.
+Both show the analyst which records of which parties agree.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Identifiers of records as all parties must write them: text in one Unicode form, each once, none missing.
 
-What is wrong with some of them is told by counts: an error message holds no identifier.
+Errors count the identifiers that are wrong: a message contains no identifier.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def list_identifiers(values: Any, owner: str) -> list[Any]:
 
 
 def is_missing(value: object) -> bool:
-    """Whether there is no identifier: None, NaN of any kind, empty text."""
+    """Whether an identifier is missing: None, NaN of any kind, empty text."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return value == "" if isinstance(value, str) else isinstance(value, float | np.floating) and bool(value != value)

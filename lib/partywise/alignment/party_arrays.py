@@ -30,7 +30,7 @@ def columns_of(block: Mapping[str, np.ndarray], rows: np.ndarray, names: Sequenc
 
 
 def vector_of(block: Mapping[str, np.ndarray], rows: np.ndarray, name: str, party: str) -> np.ndarray:
-    """(n,) numbers that a party has beside its columns, such as a response, at the used records."""
+    """(n,) numbers that a party has in addition to its columns, such as a response, at the used records."""
     values = np.asarray(block[name])
     if values.ndim != 1 or values.dtype.kind not in "fiub":
         raise ValueError(f"{name} of {party!r} has shape {values.shape} and type {values.dtype}: give (n,) numbers.")

@@ -1,7 +1,7 @@
 """The contract of a protocol, tried on a small case: places, ledger, pooling, and neighbours that look alike.
 
-A protocol that keeps it computes nothing where the values are not, spends what its ledger says, gives without noise
-what pooled records give, and sends nothing that tells neighbours apart beyond what its releases certify.
+A protocol that keeps it computes nothing where the values are not, spends what its ledger states, gives without noise
+what pooled records give, and sends nothing that separates neighbours beyond what its releases certify.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def check_neighbours(
     """Neighbours look alike except for what the releases bound, in every unit that the ledger certifies.
 
     The check is made for those who see the run, and again for all readers, as if its releases were published: what a
-    receiver knew itself tells it nothing, and may tell others everything.
+    receiver knew itself reveals nothing to it, and may reveal everything to others.
     """
     tapes, totals = [], dict.fromkeys(units, 0.0)
     for seed in range(seeds):

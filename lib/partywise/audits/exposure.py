@@ -25,7 +25,7 @@ Payload = Release | Clear | Cipher
 class EpsilonBounds:
     """Bounds on epsilon, at the delta of the claim, that an attack on one pair of neighbours proves.
 
-    lower : lower bound, inf where one output tells the worlds apart with certainty
+    lower : lower bound, inf where one output separates the worlds with certainty
     mu_lower : bound on mu of a Gaussian mechanism, or None; exact : epsilon of this pair, where it is computed
     kind : ``counts``, ``gaussian`` (counts, and mu), ``exact`` (enumeration), ``certain`` or ``no_distribution``
     draws : releases that certify a bound; at_limit : whether more draws would give a larger one

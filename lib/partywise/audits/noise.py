@@ -52,7 +52,7 @@ def check_noise(tapes: Sequence[Tape]) -> None:
 
 
 def check_made(tape: Tape) -> None:
-    """Every release that was sent and is said to cost something finite was drawn where an observer sees it."""
+    """Check that every release that was sent at a stated finite cost was drawn where an observer sees it."""
     followed = {call.event.release_id for call in tape.calls if call.event is not None}
     for event in tape.sent_releases:
         if event.certified and event.profile is not None and not event.profile.free:

@@ -174,7 +174,7 @@ class ResponseDistributionPair(ResponsePair):
 
 @dataclass(frozen=True)
 class ClearPair:
-    """Values sent as they are: one look tells two different values apart, whatever delta < 1 is."""
+    """Values sent as they are: one look separates two different values at every delta < 1."""
 
     first: np.ndarray | float
     second: np.ndarray | float
@@ -190,7 +190,7 @@ class NoDistribution:
     """A formula that is not a probability distribution: there is nothing to draw from."""
 
     def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> EpsilonBounds:
-        """Nothing can be said."""
+        """Return no bound: there is nothing to draw from."""
         return EpsilonBounds(None, "no_distribution")
 
 

@@ -129,10 +129,10 @@ def replay(run: Callable[[], Channel], earlier: Tape) -> Tape:
 
 
 def compare(first: Tape, second: Tape, unit: str, holder: str = "", group: int = 1) -> None:
-    """ContractError, naming the first release or message, unless runs on neighbours differ as their certificates say.
+    """ContractError, naming the first release or message, unless runs on neighbours differ as their certificates state.
 
-    ``holder`` is the party that holds the labels. What it sent under encryption and what comes back to it alone tells
-    no other party of them: of a closed statistic for this party only the part of the features is compared. Without a
+    ``holder`` is the party that holds the labels. What others see under encryption, and what comes back to it alone,
+    reveals nothing of them: of a closed statistic for this party only the part of the features is compared. Without a
     holder, as where all parties see all releases, nothing is left out. ``group`` is the number of rows in which the
     neighbours differ: a certificate for less than a person holds for each of them.
     """
@@ -157,7 +157,7 @@ def compare(first: Tape, second: Tape, unit: str, holder: str = "", group: int =
 
 
 def check_rows(tape: Tape, other: Tape, unit: str, run: Callable[[], Channel]) -> None:
-    """Check that no message is made of draws that no row pays for: two draws tell more than the row of one says.
+    """Check that no message is made of draws that no row pays for: two draws reveal more than the row of one states.
 
     ``other`` is a run on the same data with another seed, whose draws take the place of these; ``run`` gives the first
     run again.

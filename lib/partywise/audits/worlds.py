@@ -49,7 +49,7 @@ class AuditData:
 class AuditEstimate:
     """Estimate of an audit.
 
-    epsilon_claimed : by the formula of the source (0: said to cost nothing; nan: nothing is said)
+    epsilon_claimed : by the formula of the source (0: claimed to cost nothing; nan: no claim)
     numbers : scalars for the cube; curves : (2, points) false- and true-positive rates, or None
     """
 

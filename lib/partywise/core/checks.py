@@ -123,7 +123,7 @@ def _problems(where: str, value: Any, hint: Any, limit: Range | None = None) -> 
 
 
 def name_problem(name: str) -> str | None:
-    """Why a name cannot stand in tables and ledgers as it is, as the end of a sentence; None where it can."""
+    """Why a name cannot be used in tables and ledgers as it is, as the end of a sentence; None where it can."""
     if not name.isprintable():
         return "line separators, tabs and control characters break tables; leave them out"
     if ";" in name:
@@ -132,7 +132,7 @@ def name_problem(name: str) -> str | None:
 
 
 def check_name(key: str, name: str) -> None:
-    """Raise a named error for a name that is blank or cannot stand in tables and ledgers as it is."""
+    """Raise a named error for a name that is blank or cannot be used in tables and ledgers as it is."""
     problem = name_problem(name)
     if problem or not name.strip():
         raise ValueError(f"{key} is {name!r}: {problem or 'give a name'}.")
@@ -165,7 +165,7 @@ def check_key_size(bits: int) -> None:
 
 
 def check_key_length(bits: int) -> None:
-    """ValueError if no key of so many bits is drawn; of keys that protect nobody, such as those of attacks, enough."""
+    """ValueError if no key of so many bits is drawn; keys that need not protect, as in attacks, need no more checks."""
     if bits % 16:
         raise ValueError(f"key_size is {bits}: it must be a multiple of 16.")
 

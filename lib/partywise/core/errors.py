@@ -55,11 +55,11 @@ class CubeError(ValueError):
 
 
 class ContractError(RuntimeError):
-    """A protocol does what its contract forbids: it tells neighbours apart, or its modes differ."""
+    """A protocol does what its contract forbids: its messages separate neighbours, or its modes differ."""
 
 
 class PartyError(RuntimeError):
-    """A run whose parties are processes of their own has ended for all: somebody is missing, silent or refused."""
+    """A run whose parties are processes of their own has ended for all: a party is missing, silent or refused."""
 
 
 class StoppedError(KeyboardInterrupt):
@@ -67,7 +67,7 @@ class StoppedError(KeyboardInterrupt):
 
 
 class JobEndedError(PartyError):
-    """Whoever runs the job of all parties, such as NVFlare, has ended it for all of them."""
+    """The framework that runs the job of all parties, such as NVFlare, has ended it for all of them."""
 
 
 class Unreachable(PartyError):
@@ -94,4 +94,4 @@ class PolicyError(Exception):
 
 
 class AccountError(RuntimeError):
-    """A party's account on disk was changed, is open elsewhere or belongs to somebody else, or cannot be written."""
+    """A party's account on disk was changed, is open elsewhere or belongs to another party, or cannot be written."""

@@ -30,9 +30,9 @@ def replacing(path: Path | str) -> Iterator[Path]:
     """A temporary path in the same folder that takes the name of ``path`` when the block ends without an error.
 
     The name carries the process, so that a job that outlived its killed pipeline and the job that repeats it each
-    write into a file of their own; the first gives its file up when another run holds the folder.  What processes of
-    this machine left that have ended is removed; the file of a living one is not, nor one of another machine, where
-    nobody can tell from here.
+    write into a file of their own; the first gives its file up when another run holds the folder.  Files of processes
+    of this machine that have ended are removed.  The file of a living one is not, nor one of another machine, whose
+    processes are unknown here.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.stem}.{_machine()}-{os.getpid()}.part{path.suffix}")
@@ -186,7 +186,7 @@ def bin_names(edges: Sequence[float]) -> list[str]:
 
 
 class ReadPolicy:
-    """Questions that readers of own files ask at each step: all is allowed, unless the site of a party says less."""
+    """Questions that readers of own files ask at each step: all is allowed, unless the site of a party allows less."""
 
     def check_file(self, file: str) -> None:
         """A file is about to be opened."""

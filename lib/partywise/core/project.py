@@ -1,4 +1,4 @@
-"""Place of the pipeline and the call of its verbs: beside ``lib`` in a clone, inside the package of a wheel."""
+"""Place of the pipeline and the call of its verbs: next to ``lib`` in a clone, inside the package of a wheel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random generators by address: the names say what a draw may depend on.
+"""Random generators by address: the names state what a draw may depend on.
 
 Two calls with the same root and the same names give the same stream; leaving an axis of the experiment out of
 the names makes every value of that axis share one stream (common random numbers). Simulation only: nothing here
@@ -77,7 +77,7 @@ def stream(root: int, *names: str | int) -> SimulationRandom:
     root : int
         Seed of the whole run, at least 0.
     *names : str or int
-        The address, at least one name; they say what the draws may depend on.
+        The address, at least one name; they state what the draws may depend on.
 
     Returns
     -------
@@ -137,7 +137,7 @@ class Streams:
 
     @property
     def address(self) -> str:
-        """Digest of the root and the names: what tells these streams from others."""
+        """Digest of the root and the names, which differs between these streams and others."""
         state = self._prefix.copy()
         state.update(_encode(self._root))
         return state.hexdigest()
@@ -171,9 +171,9 @@ def streams_of(rng: Seed, *names: str | int) -> Streams:
 def once(function: F) -> F:
     """A function whose last argument is ``rng_for``, computed once for all fits that share it.
 
-    Its other arguments are hashable, or arrays; together with the streams they decide the result, which nobody
-    changes. It is kept as long as the `Streams`; with any other source of generators, which may have a state, the
-    function is computed at every call.
+    Its other arguments are hashable, or arrays; together with the streams they decide the result, which must
+    not be changed. It is kept as long as the `Streams`; with any other source of generators, which may have a state,
+    the function is computed at every call.
     """
 
     @wraps(function)

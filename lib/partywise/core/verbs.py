@@ -36,7 +36,7 @@ class Verb:
     name : one word; for a verb below another one two words, of which the second may be an option (``test --long``)
     arguments, purpose : of its line of help
     function : file below workflow/, or module:name in the package; empty if verbs below it have one, or the one above
-    page : Markdown of its row in docs/commands.md, where that says more than the purpose
+    page : Markdown of its row in docs/commands.md, where that states more than the purpose
     environment : that ./run sets up for it
     is_about_clone : whether it needs a clone of the project
     """

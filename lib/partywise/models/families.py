@@ -132,7 +132,7 @@ class Family(ABC):
         )
 
     def start(self, y: np.ndarray, weights: np.ndarray | None = None, offset: np.ndarray | None = None) -> float:
-        """Intercept of the least deviance without columns: the link of the weighted mean, if there is no offset (n,).
+        """Intercept of the least deviance without columns: the link of the weighted mean if no offset is given.
 
         ValueError if the mean lies on the edge of the domain, where the link is infinite: all responses are 0, or all
         are 1.
@@ -367,7 +367,7 @@ class InverseGaussian(LogLink):
         return (2 * y * inverse - 1) * inverse
 
     def majorant(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
-        """max(2 y / mu - 1, .01) / mu."""
+        """max(2 y / mu - 1, 0.01) / mu."""
         inverse = _exp(-eta)
         return np.maximum(2 * y * inverse - 1, 0.01) * inverse
 

@@ -1,4 +1,4 @@
-"""Intervals of coefficients that count the noise of privacy beside that of sampling, or why there are none."""
+"""Intervals of coefficients that count the noise of privacy in addition to sampling, or why there are none."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ LARGEST_EXPONENT = 300.0
 class Link(ABC):
     """A mean that rises from 0 to 1, and the matching loss b(z) - y z with b' = mean.
 
-    Labels enter that loss through X'y alone, whatever the mean is: one noisy dot-product gives a private fit. It is the
+    Labels enter that loss through X'y alone, for every mean: one noisy dot-product gives a private fit. It is the
     negative log-likelihood for the logit, up to the scale of z, and no other. Arrays keep the shape of the margins z.
     """
 

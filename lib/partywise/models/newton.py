@@ -137,7 +137,7 @@ def solve_positive(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
 
 
 def refuse_runaway(objective: Objective, point: Point, final: bool) -> None:
-    """Raise `UnboundedObjectiveError` where theta proves, or its size leaves no doubt, that there is no minimiser.
+    """Raise `UnboundedObjectiveError` where theta proves, or its size leaves no doubt, that no minimiser exists.
 
     A negative recession slope along an unpenalised theta is a proof: F falls at that rate for ever. Labels that a
     plane separates have a slope that only tends to 0, and then F does not grow along theta at all.

@@ -1,6 +1,6 @@
 """One Newton step with its verdict: from sums over records to a direction, its length, or the reason why there is none.
 
-Whoever drives the steps, a pooled fit or a protocol that adds the sums of several parties, forms at coefficients beta
+The driver of the steps, a pooled fit or a protocol that adds the sums of several parties, forms at coefficients beta
 (q,) the deviance D (minus twice a log-likelihood), -1/2 of its derivative (the scores), and -1/2 of the derivative of
 those (the matrix of Newton, or an information).  The objective is F = D + ridge |beta|^2, where an intercept, the first
 coefficient, is not penalised; `StepPoint.gradient` is -1/2 of its derivative.
@@ -31,7 +31,7 @@ GOING = "going"
 
 
 def penalties(q: int, ridge: float) -> np.ndarray:
-    """(q,) what is added to the diagonal of X'WX: the ridge, but for the intercept."""
+    """Return what is added to the diagonal of X'WX (q,): 0 for the intercept, else the ridge."""
     return np.concatenate([np.zeros(1), np.full(q - 1, float(ridge))])
 
 
@@ -179,7 +179,7 @@ class Dependent(np.linalg.LinAlgError):
 
 @contextmanager
 def column_names(names: Sequence[str]) -> Iterator[None]:
-    """A `Dependent` from inside says which column it is; ``names`` are in the order of the columns of the fit."""
+    """Make a `Dependent` from inside name its column; ``names`` are in the order of the columns of the fit."""
     try:
         yield
     except Dependent as error:

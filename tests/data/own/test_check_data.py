@@ -214,7 +214,10 @@ def test_files_that_suit_nothing_and_words_that_are_wrong(folder, capsys):
     assert "- nowhere.csv cannot be read" in said and said.rstrip().endswith("no study suits these files as they are.")
     for words, sentence in (
         (["--study", "vertical_tree"], "--study is 'vertical_tree': did you mean vertical_trees?"),
-        (["--into", "none/a.yaml"], "--into is 'none/a.yaml': there is no folder none; make it, or name another."),
+        (
+            ["--into", "none/a.yaml"],
+            "--into is 'none/a.yaml': the folder none does not exist; make it, or name another.",
+        ),
         (["--into", "kunden.csv"], "--into is 'kunden.csv': that file is there already; name another, or remove it."),
     ):
         assert main(["check-data", *FILES, *words]) == 2

@@ -36,6 +36,6 @@ def attack_ids(
     candidates: Iterable[str],
     digest: Callable[[str], Digest] = sha256_digest,
 ) -> float:
-    """Share of a party's identifiers that a dictionary finds behind what was seen of them, whatever its order."""
+    """Share of a party's identifiers that a dictionary finds behind what was seen of them, in any order."""
     matches = set(dictionary_attack(seen, candidates, digest).values())
     return sum(name in matches for name in identifiers) / len(identifiers) if len(identifiers) else 0.0
