@@ -1,7 +1,7 @@
 """Values whose cost is stated: free with an argument, or unprotected for named units.
 
-A certificate may rest on such values only (a clipping radius, edges, a range): a bare number or array does not say
-where it came from, so it is refused. What a statistic was made with travels with it, and the mechanism that releases
+A certificate may rest on such values only (a clipping radius, edges, a range): a bare number or array does not state
+its origin, so it is refused. What a statistic was made with travels with it, and the mechanism that releases
 it names it in its event.
 """
 
@@ -21,7 +21,7 @@ UNPROVED = "a value in the clear"
 
 
 class AccountedValue:
-    """A value that says what it cost: `Public`, `Clear`, or a `Release` of a mechanism."""
+    """A value that states its cost: `Public`, `Clear`, or a `Release` of a mechanism."""
 
     value: Any
     made_of: Sequence[AccountedValue] = ()
@@ -39,7 +39,7 @@ class Public(AccountedValue):
     Parameters
     ----------
     value : object
-        What is known to everybody.
+        What all readers know.
     because : str
         Where it comes from: a setting, a unit, a table that was published before the data were seen.
     made_of : sequence of AccountedValue
@@ -48,9 +48,9 @@ class Public(AccountedValue):
     Raises
     ------
     ValueError
-        If there is no argument.
+        If the argument is missing.
     TypeError
-        If ``made_of`` holds something unprotected, or something that does not say what it cost.
+        If ``made_of`` holds something unprotected, or something that does not state its cost.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Public(AccountedValue):
     >>> pw.record_sum([[0.3, 0.4]], 1.0)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    TypeError: radius=1.0 of a certificate must say where it comes from...
+    TypeError: radius=1.0 of a certificate must state its origin...
     """
 
     value: Any
@@ -78,7 +78,7 @@ class Public(AccountedValue):
             if not isinstance(part, AccountedValue) or isinstance(part, Clear):
                 raise TypeError(
                     f"made_of of a public value holds a {type(part).__name__}: a function of what was sent in clear "
-                    "is Clear for the same units, and a bare value does not say what it cost."
+                    "is Clear for the same units, and a bare value does not state its cost."
                 )
 
     @property
@@ -103,12 +103,12 @@ class Clear(AccountedValue):
         What it is a function of, where that is known: each unprotected part is charged to its own owner, and what was
         released costs what it cost.
     audience : "*" or tuple of str, optional
-        Everybody it will be sent to, who then share its rows; by default each receiver has its own.
+        All places it will be sent to, which then share its rows; by default each receiver has its own.
 
     Raises
     ------
     TypeError
-        If ``units`` is a bare string, or ``made_of`` holds something that does not say what it cost.
+        If ``units`` is a bare string, or ``made_of`` holds something that does not state its cost.
     ValueError
         If a unit is unknown or there is none, or an unprotected part names no owner.
 
@@ -143,7 +143,7 @@ class Clear(AccountedValue):
             if not isinstance(part, AccountedValue):
                 raise TypeError(f"made_of of a clear value holds a bare {type(part).__name__}: wrap what it cost.")
             if isinstance(part, Clear) and part.owner is None and not part.made_of:
-                raise ValueError("owner=None of a value in the clear: a function of it must say whose data it was.")
+                raise ValueError("owner=None of a value in the clear: a function of it must name the data's owner.")
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -182,9 +182,9 @@ class Clear(AccountedValue):
 
 @lru_cache(maxsize=2)
 def open_charges(value: AccountedValue, sender: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the unprotected units of everything a value is made of, by owner; ``sender`` owns what names nobody.
+    """Return the unprotected units of everything a value is made of, by owner; ``sender`` owns the rest.
 
-    A release says by its certificate what it costs its owner; data of others inside of it are unprotected. A value that
+    The certificate of a release states its owner's cost; data of others inside of it are unprotected. A value that
     goes to many receivers is read once.
     """
     return MappingProxyType(_open_charges(value, sender))
@@ -203,7 +203,7 @@ def parameter(name: str, value: AccountedValue) -> Any:
     """The value of a parameter that a certificate rests on."""
     if not isinstance(value, AccountedValue):
         raise TypeError(
-            f"{name}={value!r} of a certificate must say where it comes from: Public(value, because=...) if fixed "
+            f"{name}={value!r} of a certificate must state its origin: Public(value, because=...) if fixed "
             "before the data were seen, the Release it was drawn by, or Clear(value, units=...)."
         )
     return value.value

@@ -1,6 +1,6 @@
 """Payer of noise: a capability that the generator of a draw carries, in any thread and in one process.
 
-Whoever gives out the generators of a run says who pays (`Run.charge_to`; of a single generator
+The code that gives out the generators of a run sets who pays (`Run.charge_to`; of a single generator
 `partywise.privacy.mechanisms.random.charge_to`). A mechanism asks the payer of the very generator that it draws from.
 While this process has an account open, a generator without a payer draws nothing that is released, and no secret
 generator without one is made.
@@ -52,7 +52,7 @@ class PaidShares:
             if event.owners and event not in self._announced:
                 raise CertificationError(
                     f"the sum {event.release_id!r} was not announced: no owner has paid for its share of the noise; "
-                    "say run.charge(owners, event) before it is drawn."
+                    "call run.charge(owners, event) before it is drawn."
                 )
         if drawn := [event for event in events if not event.owners]:
             self._payer.charge(*drawn)
@@ -68,7 +68,7 @@ def payer_of(source: object) -> Payer | None:
 
 
 def require_payer(source: object) -> Payer | None:
-    """The payer that a generator carries; None where nobody pays in this process."""
+    """The payer that a generator carries; None without a payer in this process."""
     payer = payer_of(source)
     if payer is None and OPEN_ACCOUNTS:
         raise CertificationError(

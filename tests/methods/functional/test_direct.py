@@ -66,7 +66,7 @@ def test_a_radius_taken_from_the_data_leaves_nothing_certified():
     assert release.event.mu == pytest.approx(2 * taken.value / 0.5)
     assert certified(release) == math.inf
     assert 0 < certified(released_with(fixed(taken.value))) < math.inf
-    with pytest.raises(TypeError, match=r"radius=2\.5 of a certificate must say where it comes from"):
+    with pytest.raises(TypeError, match=r"radius=2\.5 of a certificate must state its origin"):
         released_with(2.5)
 
 

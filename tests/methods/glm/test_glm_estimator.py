@@ -268,7 +268,7 @@ def test_what_is_not_nested_has_no_test():
         (part, full, "restricted has the columns"),
         (full, full, "restricted has the columns"),
         (private, part, "by protocol='moments' reports no null_deviance_"),
-        (full, other, "no fit of the same family to the same records"),
+        (full, other, "not a fit of the same family to the same records"),
         (ridge, part, "a ridge shrinks"),
         (quasi, part, "reports no llf: private fits, quasi-likelihoods"),
     ):

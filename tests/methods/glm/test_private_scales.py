@@ -98,7 +98,7 @@ def column_errors():
     yield {"location": Public(np.zeros(2), SAID)}, ValueError, r"location has shape \(2,\).*3 columns"
     yield {"scale": Public(np.array([1.0, np.nan, 1.0]), SAID)}, ValueError, "scale has shape"
     yield {"scale": Public(array, SAID)}, ValueError, "scale=0.0 of column 'dose' must be positive"
-    yield {"scale": array}, TypeError, "must say where it comes from"
+    yield {"scale": array}, TypeError, "must state its origin"
     yield {"radii": {"lab": Public(0.0, SAID)}}, ValueError, "radii=0.0 of party 'lab' must be a positive"
     yield {"radii": {"lab": Public(np.inf, SAID)}}, ValueError, "radii=inf of party 'lab'"
     yield {"radii": {"ward": Public(1.0, SAID)}}, ValueError, r"radii name 'ward'.*\['clinic', 'lab'\]"

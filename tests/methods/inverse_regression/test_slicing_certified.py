@@ -455,7 +455,7 @@ def test_what_moments_were_made_with_travels_to_their_release():
         lambda: whitened_means(X, y, edges, fixed(np.eye(P)), fixed(C), shift=X.mean(axis=0)),
         lambda: client_moments(X, y, edges, clip=BallClip(C)),
     ):
-        with pytest.raises(TypeError, match="must say where it comes from"):
+        with pytest.raises(TypeError, match="must state its origin"):
             call()
 
 

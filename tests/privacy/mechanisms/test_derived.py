@@ -151,7 +151,7 @@ def test_what_was_made_of_unproved_rows_for_others_is_followed_in_every_view():
 def test_parts_are_refused_that_do_not_say_what_they_cost():
     with pytest.raises(TypeError, match="bare int"):
         Clear(0.0, units=("row",), made_of=[3])
-    with pytest.raises(ValueError, match="must say whose data it was"):
+    with pytest.raises(ValueError, match="must name the data's owner"):
         derive(0.0, [Clear(1.0, units=("row",))], name="x", owner="server")
     row = clear_event("x", "a", ("row",), ("b", "c"))
     assert isinstance(row, Event) and row.audience == ("b", "c")

@@ -112,9 +112,7 @@ def test_no_argument_is_missing_from_this_file():
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_a_bare_value_is_refused_by_name(name):
     value, release = ARGUMENTS[name]
-    with pytest.raises(
-        TypeError, match=rf"(?s){name.split()[1]}=.* must say where it comes from: Public\(value, because="
-    ):
+    with pytest.raises(TypeError, match=rf"(?s){name.split()[1]}=.* must state its origin: Public\(value, because="):
         release(value)
 
 
@@ -147,7 +145,7 @@ def test_a_released_value_is_charged(name):
 def test_radii_of_the_central_fit_say_where_they_come_from():
     basis, curves = BasisSpec("bspline", (0.0, 1.0), 6), stream(1, "c").standard_normal((30, 1, 6))
     for wrong in ({"radius": 1.0}, {"radius": fixed(1.0), "sy": 1.0, "y_radius": 1.0}):
-        with pytest.raises(TypeError, match=r"radius=1\.0 of a certificate must say where it comes from"):
+        with pytest.raises(TypeError, match=r"radius=1\.0 of a certificate must state its origin"):
             fit_central(curves, curves[:, 0], basis, basis, stream(1, "n"), s=1.0, **wrong)
     clear = Clear(1.0, units=("features",))
     _, _, (event,) = fit_central(curves, curves[:, 0], basis, basis, stream(1, "n"), s=1.0, radius=clear)

@@ -75,5 +75,5 @@ def test_ends_of_the_sample_move_everybody_and_the_ledger_proves_nothing():
 def test_bad_maps_are_named(values, ends, domain, message):
     with pytest.raises(ValueError, match=message):
         mapped_integers(values, fixed(ends), fixed(domain))
-    with pytest.raises(TypeError, match="must say where it comes from"):
+    with pytest.raises(TypeError, match="must state its origin"):
         mapped_integers([1.0], (0.0, 1.0), fixed((1, 9)))

@@ -43,7 +43,7 @@ def flower_mod(
         Of unit ``user``, with an account on disk. Sites that run the same app have their own owner and account: take
         them from ``context.node_config``.
     public : mapping of str to str, optional
-        Names of metrics, settings and arrays of replies that pass as they are, each with the argument why they tell
+        Names of metrics, settings and arrays of replies that pass as they are, each with the argument why they reveal
         nothing of the data; and names of records that are neither received nor `FLOWER_RECORDS`. Metrics and settings
         pass if they are numbers, and texts as empty ones. All others are dropped; so are the codes and texts of errors.
 
@@ -136,7 +136,7 @@ def dxo_filter(
         Arrays with the names, shapes and types of the model, in its order: those that a result has and no others.
         Their values are not read.
     public : mapping of str to str, optional
-        Names of arrays and of properties (``meta``) that pass as they are, each with the argument why they tell nothing
+        Names of arrays and of properties (``meta``) that pass as they are, each with the argument why they show nothing
         of the data, such as ``NUM_STEPS_CURRENT_ROUND``. All others are dropped. A property that is not a number
         raises.
 
@@ -155,9 +155,10 @@ def dxo_filter(
 
     Notes
     -----
-    What is no DXO of kind ``WEIGHT_DIFF``, weights among them, raises: NVFlare then replies that a filter failed, and
-    sends nothing. So does a result with other arrays than the model. A result whose return code is not OK keeps its
-    code alone, and a code that is not a constant of NVFlare becomes ``EXECUTION_EXCEPTION``. Written for NVFlare 2.9.
+    A result that is not a DXO of kind ``WEIGHT_DIFF``, such as weights, raises: NVFlare then replies that a filter
+    failed, and sends nothing. So does a result with other arrays than the model. A result whose return code is not OK
+    keeps its code alone, and a code that is not a constant of NVFlare becomes ``EXECUTION_EXCEPTION``. Written for
+    NVFlare 2.9.
     """
     from .dxo import CertifiedDXOFilter
 

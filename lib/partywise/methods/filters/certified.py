@@ -231,7 +231,7 @@ class CertifiedFilter:
         ----------
         contributions : array_like of shape (n, D)
             One row per record (unit ``row``) or per client (unit ``user``), in real numbers. A row with an entry that
-            is not finite counts as zero: to refuse it would tell. Never sum rows, or average them, before this.
+            is not finite counts as zero: to refuse it would reveal it. Never sum rows, or average them, before this.
         **terms
             See `partywise.privacy.mechanisms.release.Terms`.
 
@@ -277,7 +277,7 @@ class CertifiedFilter:
             Floating-point arrays of any shape, those without an axis included: one clip for all, in the order of
             their names.
         public : mapping of str to str, optional
-            Names of arrays that pass as they are, each with the argument why it tells nothing of the data.
+            Names of arrays that pass as they are, each with the argument why it reveals nothing of the data.
 
         Returns
         -------
@@ -392,7 +392,7 @@ class CertifiedFilter:
 
     @property
     def _squares(self) -> Fraction:
-        """The largest squared move of the sum, in steps: of two clips, whatever the number of entries."""
+        """The largest squared move of the sum, in steps: of two clips, for any number of entries."""
         return Fraction(4 * self._ball.squares(1, MOST_BITS))
 
     def _sum(self, rows: np.ndarray) -> Whole:
@@ -409,7 +409,7 @@ class CertifiedFilter:
         )
 
     def _pay_and_draw(self, draw: Callable[[RandomSource], Release]) -> Release:
-        """One draw from a source that asks whoever pays; an account on disk is open, here alone, until it has ended."""
+        """Draw once from a source that asks the payer; an account on disk is open, here alone, until that ends."""
         with self._lock:
             if self.account is None:
                 if os.getpid() != self._process:
@@ -459,7 +459,7 @@ class _MemoryAccount:
 
 
 class _All:
-    """Everybody who pays for one draw, one after the other: whoever paid before somebody refused has paid."""
+    """All payers of one draw, one after the other: those before one that refuses have paid."""
 
     def __init__(self, payers: tuple[Payer, ...]) -> None:
         self._payers = payers
@@ -502,7 +502,7 @@ def public_numbers(
 
 
 def require_account(filter: CertifiedFilter) -> CertifiedFilter:
-    """The filter, if a framework may run it in whatever process: of whole updates, counted on disk."""
+    """The filter, if a framework may run it in any process: of whole updates, counted on disk."""
     filter.require_whole_updates()
     if filter.account is None:
         raise ValueError(

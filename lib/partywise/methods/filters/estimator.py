@@ -110,7 +110,7 @@ class FederatedLogistic(Predictor):
         Raises
         ------
         ValueError
-            If shapes disagree, values are not finite, there are other than two labels, or the groups are no partition.
+            If shapes disagree, values are not finite, the labels are not two, or the groups are not a partition.
         TypeError
             For an ``rng`` of another kind, or an unknown option.
 

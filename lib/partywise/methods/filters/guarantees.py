@@ -3,7 +3,7 @@
 Neighbours are the worst pair of one client's updates of norm C: by ``replace_one`` an update becomes its opposite and
 moves by 2 C, by ``zero_out`` it becomes 0 and moves by C. Nothing bounds what one record moves, so a record of a client
 costs as much as all of them. Views are those of whom the layer protects from: the server for local noise, outsiders for
-noise that the server adds. Every formula is of exact arithmetic: `unreachable` says what floats give away besides.
+noise that the server adds. Every formula is of exact arithmetic: `unreachable` reports what floats reveal in addition.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def epsilon_of(mu: float, delta: float, rounds: int = 1) -> float:
 def fixed_optimiser_mu(optimiser: str, clients: int, bound: float, multiplier: float, entries: int) -> float:
     """mu of the first round by zero-out where the server has an optimiser, before whose step no noise is added.
 
-    Norm of the step at a mean change of C / n, spread evenly over the entries, beside the noise z C / n. Twice as much
+    Norm of the step at a mean change of C / n, spread evenly over the entries, next to the noise z C / n. Twice as much
     by replacement: of each entry the step is odd and its slope falls, so that no other pair moves it farther. ``flwr``
     1.42.0, ``flwr/serverapp/strategy/dp_fixed_clipping.py:391-398``.
     """
@@ -46,9 +46,9 @@ def adaptive_epsilon(
 ) -> float:
     """Epsilon of one round of `adaptive_clipping` as shipped, where all other updates are clipped.
 
-    Given the noisy share f the updates are a Gaussian pair of mu(f) = k exp(.2 (f - .5)) / z', k being the clips by
+    Given the noisy share f the updates are a Gaussian pair of mu(f) = k exp(0.2 (f - 0.5)) / z', k being the clips by
     which an update is ``moved``, at most 2 by replacement and 1 by zero-out, since the noise z' C' / n has the clip
-    C' = C exp(-.2 (f - .5)) of the next round. f is N(b / n, (count_sd / n)^2) with b = n or n - 1: an update of norm
+    C' = C exp(-0.2 (f - 0.5)) of the next round. f is N(b / n, (count_sd / n)^2) with b = n or n - 1: an update of norm
     exactly C, and one that became 0, are not clipped.
     delta(epsilon) = E_f[delta_mu(f)(epsilon - log ratio of the two densities of f)], by the trapezoidal rule; the
     larger epsilon of both directions. ``flwr`` 1.42.0, ``flwr/serverapp/strategy/dp_adaptive_clipping.py:91-111``.
@@ -121,7 +121,7 @@ def svt_index_epsilon(entries: int, epsilon: float, value: float = 1e-5) -> floa
 def biomed_central_mu(rate: float, steps: int, batch: int, sigma: float) -> float:
     """mu = 2 eta steps / (B sigma) a round at most, for a record in a convex model with eta <= 2 / smoothness.
 
-    The record stands in every batch; each step then moves the parameters by 2 eta C / B at most, beside noise of
+    The record is in every batch; each step then moves the parameters by 2 eta C / B at most, next to noise of
     sigma C. Without these conditions nothing is bounded. ``fedbiomed`` 6.4.1,
     ``fedbiomed/common/privacy/_dp_controller.py:216-221``.
     """
@@ -151,7 +151,7 @@ def unreachable(outputs: np.ndarray, value: float) -> np.ndarray:
     Returns
     -------
     ndarray of bool
-        True where the output reveals that the value was another one, whatever the epsilon of the noise.
+        True where the output reveals that the value was another one, for any epsilon of the noise.
     """
     at = outputs.dtype.type(value)
     noise = outputs - at

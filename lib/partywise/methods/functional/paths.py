@@ -2,7 +2,7 @@
 
 Blocks k (a predictor or a party) are diagonalised once: W_k' A_k W_k = I, W_k' (lambda_t I + lambda_st Ox) W_k =
 diag(kappa), Oy = V diag(theta) V'.  With b = W^{-1} B V and g = W' (H - G B) V the solution of block k on its
-gradient is g_k / (1 + kappa theta'), and a step costs one (P, q)(q, Qy) product a gradient array, whatever N is.
+gradient is g_k / (1 + kappa theta'), and a step costs one (P, q)(q, Qy) product per gradient array, for any N.
 """
 
 from __future__ import annotations

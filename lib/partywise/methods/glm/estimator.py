@@ -85,14 +85,14 @@ class VerticalGLM(Results):
     intercept_ : float
     params, bse, tvalues, pvalues, conf_int(), llf, aic, bic, df_resid
         In statsmodels' words, by the names of the coefficients, ``intercept`` first. None where the protocol has none
-        (private fits, but for intervals) or the fit has not reached its optimum.
+        (private fits, except intervals) or the fit has not reached its optimum.
     noise_errors_ : ndarray of shape (1 + p,), or None
         Standard deviation that the noise of privacy alone gives each coefficient, to first order; of ``moments``.
     noise_errors_reason_ : str
         Why ``noise_errors_`` of a noisy fit is None; else empty.
     intervals_ : partywise.models.intervals.Intervals
         Of ``moments`` with a Gaussian family, over records and noise, where the radii clip at most 1 % of normal
-        records with the released mean and covariance, and of each party's own; of others why there are none beside
+        records with the released mean and covariance, and of each party's own; of others why there are only
         Wald's.
     deviance_, null_deviance_, deviance_r2_, dispersion_ : float, or None
         As the protocol reports them; ``dispersion_`` is ``scale`` of statsmodels, which is an argument here.
@@ -107,7 +107,7 @@ class VerticalGLM(Results):
     -----
     Formal guarantee: of the private protocols ``privacy_.epsilon_certified`` at ``delta``, against the view and under
     the trust model named there; infinite elsewhere, where ``estimate_.numbers["record_openings"]`` counts the n-vectors
-    of another party's data that somebody sees. Standard errors leave out the noise of privacy.
+    of another party's data that a participant sees. Standard errors leave out the noise of privacy.
 
     Examples
     --------
@@ -179,12 +179,12 @@ class VerticalGLM(Results):
         Parameters
         ----------
         X : ndarray of shape (n, p), or sequence of K arrays of shape (n_k, p_k)
-            Columns, without one for the intercept. Of records that arrive unaligned (``ids``), one array a party.
+            Columns, without one for the intercept. Of records that arrive unaligned (``ids``), one array per party.
         y : ndarray of shape (n,)
             Responses, of the first party.
         parties : int or sequence of sequences of int or str
             How many share the columns, in runs, or the columns of each, by number or name; not read with ``ids``. The
-            first may have none, ``[[], ...]``, and hold the response alone, but in private protocols.
+            first may have none, ``[[], ...]``, and hold the response alone, except in private protocols.
         sample_weight : ndarray of shape (n,), optional
             Prior weights of at least 0: ``var_weights`` of statsmodels, ``weights`` of R.
         offset : ndarray of shape (n,), optional
@@ -192,7 +192,7 @@ class VerticalGLM(Results):
         trials : ndarray of shape (n,), optional
             Of a binomial family: y are successes among so many.
         ids : sequence of K sequences of str, optional
-            Identifiers of each party's records, which are aligned first, as the option ``alignment`` says.
+            Identifiers of each party's records, which are aligned first, as the option ``alignment`` states.
         names : sequence of p str, optional
             Of the columns, for messages and the summary; by default those of data frames, else x0, x1, ...
         rng : int, numpy.random.Generator, Streams or SecureStreams
@@ -201,11 +201,11 @@ class VerticalGLM(Results):
         Raises
         ------
         ValueError
-            If shapes disagree, values are not finite, a response is outside the family's domain, ``parties`` is no
+            If shapes disagree, values are not finite, a response is outside the family's domain, ``parties`` is not a
             partition of the columns into two or more groups, records are no more than coefficients without a ridge, a
             constant of a private protocol is missing, or one is given that nothing reads.
         LinAlgError
-            With the pooled rank, if columns depend on each other and there is no ridge.
+            With the pooled rank, if columns depend on each other and no ridge is given.
         TypeError
             For an ``rng`` of another kind, or an unknown option.
         ImportError

@@ -67,7 +67,7 @@ class Design:
             if len(holders) > 1 or None in holders:
                 raise ValueError(
                     f"the term {str(term)!r} of the formula needs the columns {used}, which no party has together: an "
-                    "interaction is made by the party that has both columns, and nobody shows records to make one."
+                    "interaction is made by the party that has both columns; no party shows records to make one."
                 )
             for holder in holders:
                 self.groups[holder].extend(place - 1 for place in places)  # type: ignore[index]

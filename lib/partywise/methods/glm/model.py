@@ -55,7 +55,7 @@ class GlmEstimate:
     epsilon_claimed : the target of private protocols; nan where the source claims no number
     status : ``ok`` fits alone have standard errors; ``not_estimable``: the coefficients hold, the rest does not follow
     reason : what stopped a fit that is not ``ok``
-    standard_errors : (1 + p,), of the family's model, without the noise of privacy; None where nobody opened them
+    standard_errors : (1 + p,), of the family's model, without the noise of privacy; None where no party opened them
     covariance : (1 + p, 1 + p) of the coefficients, likewise
     noise_errors : (1 + p,) standard deviation that the noise of privacy gives each coefficient, to first order and from
         what was released alone; None without such noise, or where the next field states why
@@ -67,7 +67,7 @@ class GlmEstimate:
     correlation : (p, p) of the same release as the coefficients; None of protocols that have none
     moments : what the coefficients of any submodel follow from at no further cost
         (`partywise.methods.glm.noisy_statistics.submodels.coefficients`); None of protocols that have none
-    views : what one participant holds of another party's records, for whoever attacks its view: columns are n-vectors
+    views : what one participant holds of another party's records, for attacks on its view: columns are n-vectors
         in the order in which they arrived, by names ``who: whose``, of sums ``who: one + another``
     rows : positions of the used records in the block of every party, by its name; None where records came aligned
     numbers : further scalars of the fit (openings, record_openings, secure_products, ...)

@@ -115,7 +115,7 @@ class JointOptions(AlignmentOptions):
 @final
 @dataclass(frozen=True)
 class GlmMomentsOptions(AlignmentOptions):
-    """Private: one noisy matrix of second moments, from secure products; nobody sees a record (distributed trust).
+    """Private: one noisy matrix of second moments, from secure products; no party sees a record (distributed trust).
 
     dealer : ``none``: either party of a product adds all of the noise, which doubles the variance of these entries; or
         the ``dealer``, a place without data that must not collude, as it knows the noise and could open what crosses
@@ -185,7 +185,7 @@ class GlmNoisyGradientOptions(AlignmentOptions):
 class NoisyPredictorOptions(AlignmentOptions):
     """Private: the architecture of seed 004 with every message released; Gaussian and binomial only.
 
-    Trust is local but for X'r, to which either of two parties adds all of the noise (distributed).
+    Trust is local except for X'r, to which either of two parties adds all of the noise (distributed).
 
     sweeps : over all blocks; shares : of the squared budget for X'X, for X'r and for the linear predictors, in all 1
     own : the active party's predictor in its residuals, as ``released`` like those of the others, or ``exact``

@@ -27,7 +27,7 @@ class WeightedResponse:
 
     With shares of successes as responses the family is `SHARES` and the weights are the trials.
 
-    constant : what the log-likelihood of counts has beside that of their shares, logarithms of binomial coefficients
+    constant : what the log-likelihood of counts adds to that of their shares, logarithms of binomial coefficients
     """
 
     y: np.ndarray
@@ -82,7 +82,7 @@ def response_of(
     """The response at the used records, with weights and offset where the party has them.
 
     ``nearest`` : where a record is protected, a finite value that the family does not have counts as the nearest one
-    that it has, since an error would tell all others of it.
+    that it has, since an error would show it to all others.
     """
     known = ("y", "weights", "offset", "trials")
     vectors = {name: vector_of(block, rows, name, party) for name in known if name in block}
@@ -122,7 +122,7 @@ def response_of(
 
 
 def shares_of(successes: np.ndarray, trials: np.ndarray, family: str, party: str) -> np.ndarray:
-    """(n,) shares of successes; ValueError for what is no count of successes among trials."""
+    """(n,) shares of successes; ValueError for values that are not counts of successes among trials."""
     if family != "binomial":
         raise ValueError(f"trials of {party!r} with family {family!r}: successes among trials are 'binomial'.")
     whole = (np.round(trials) == trials) & (np.round(successes) == successes)

@@ -61,7 +61,7 @@ class Results(Estimator):
                 f"{list(self.names_)} themselves."
             )
         if getattr(self._options(), "link", "") == "shared":
-            raise ModelError("link='shared': the coefficients stay in shares, nobody has them; use link='opened'.")
+            raise ModelError("link='shared': the coefficients stay in shares, no party has them; use link='opened'.")
         return super()._holder()
 
     def _check_model(self) -> None:
@@ -107,7 +107,7 @@ class Results(Estimator):
 
     @property
     def bse(self) -> Named | None:
-        """Standard errors (1 + p,), like ``params``; None where nobody opened them, as in private fits."""
+        """Standard errors (1 + p,), like ``params``; None where no party opened them, as in private fits."""
         return self._by_name(self._fitted_estimate().standard_errors)
 
     @property
@@ -188,7 +188,7 @@ class Results(Estimator):
         return deviance_table(*fit, self.df_resid, self.n_features_in_, self._estimates_dispersion)
 
     def conf_int(self, alpha: float = 0.05) -> Named | None:
-        """Intervals by name, columns 0 and 1; None where ``intervals_.reason`` says why.
+        """Intervals by name, columns 0 and 1; None where ``intervals_.reason`` states why.
 
         Wald's where there are standard errors; of a private fit those of ``intervals_``, over records and noise.
 
@@ -243,8 +243,8 @@ class Results(Estimator):
         >>> full = pw.VerticalGLM("poisson", parties=2, random_state=7).fit(X, visits)
         >>> less = pw.VerticalGLM("poisson", parties=2, random_state=7).fit(X[:, 1:], visits, names=["x1", "x2"])
         >>> ratio, p_value, df = full.compare_lr_test(less)
-        >>> print(f"{ratio:.2f} on {df} degree of freedom, p {p_value:.2f}: x0 says nothing more")
-        0.52 on 1 degree of freedom, p 0.47: x0 says nothing more
+        >>> print(f"{ratio:.2f} on {df} degree of freedom, p {p_value:.2f}: x0 adds nothing")
+        0.52 on 1 degree of freedom, p 0.47: x0 adds nothing
         """
         df = self._columns_less(restricted)
         ratio = 2 * (self._require("llf") - restricted._require("llf"))
@@ -275,8 +275,8 @@ class Results(Estimator):
         >>> full = pw.VerticalGLM("gaussian", parties=2, random_state=7).fit(X, y)
         >>> less = pw.VerticalGLM("gaussian", parties=2, random_state=7).fit(X[:, [0, 2]], y, names=["x0", "x2"])
         >>> ratio, p_value, df = full.compare_f_test(less)
-        >>> print(f"F {ratio:.0f} on {df} and {full.df_resid} degrees of freedom, p {p_value:.0e}: x1 says much")
-        F 186 on 1 and 196 degrees of freedom, p 3e-30: x1 says much
+        >>> print(f"F {ratio:.0f} on {df} and {full.df_resid} degrees of freedom, p {p_value:.0e}: x1 adds much")
+        F 186 on 1 and 196 degrees of freedom, p 3e-30: x1 adds much
         """
         df = self._columns_less(restricted)
         gained = restricted._require("deviance_") - self._require("deviance_")
@@ -299,7 +299,7 @@ class Results(Estimator):
         if not same or not math.isclose(
             self._require("null_deviance_"), restricted._require("null_deviance_"), rel_tol=1e-9
         ):
-            raise ValueError("restricted is no fit of the same family to the same records, weights and offset.")
+            raise ValueError("restricted is not a fit of the same family to the same records, weights and offset.")
         more = set(restricted.names_) - set(self.names_)
         if more or len(restricted.names_) == len(self.names_):
             raise ValueError(

@@ -1,6 +1,6 @@
 """Convergence and L-BFGS as steps: sums of the records come from outside, the next step goes back.
 
-Whoever drives the steps, the pooled fit or a protocol with secure aggregation, forms at coefficients beta (q,), the
+The driver of the steps, the pooled fit or a protocol with secure aggregation, forms at coefficients beta (q,), the
 intercept first, of standardised columns X with a column of ones:
 
 | sum | symbol | from |
@@ -63,7 +63,7 @@ class Memory:
         """(q,) two-loop product of inverse matrix and gradient; LinAlgError if the start matrix is not definite.
 
         The start matrix is scaled by the curvature that the last pair met: where weights of records range widely, the
-        mean weight at the start says little of the optimum.
+        mean weight at the start is far from that at the optimum.
         """
         left, shares = gradient, []
         for s, y in reversed(self.pairs):

@@ -46,8 +46,8 @@ def check_budget(epsilon: float, delta: float, n: int) -> None:
 def means_sensitivity(moments: SliceMoments) -> float:
     """l2 sensitivity of the slice mean matrix M.
 
-    Public slices: 2 R sqrt(p) / n (clip to [-R, R]) or 2 C / n (clip to a ball). Quantile slices: infinite, whatever
-    the data. Equal responses stay together (`slices.equal_frequency`), so that one response may move a whole group
+    Public slices: 2 R sqrt(p) / n (clip to [-R, R]) or 2 C / n (clip to a ball). Quantile slices: infinite, for any
+    data. Equal responses stay together (`slices.equal_frequency`), so that one response may move a whole group
     over a boundary, and nothing of order 1/n holds. Without equal responses sqrt(H) times the bound of public slices
     would do, but whether there are any is private, and a neighbour may have them.
     """
@@ -90,7 +90,7 @@ def squared_length(moments: SliceMoments) -> int:
         )
     if CENTRE in moments.parents:
         raise CertificationError(
-            "moments about the mean of the records are no sums of whole records; centre by a released mean."
+            "moments about the mean of the records are not sums of whole records; centre by a released mean."
         )
     return moments.clip.squares(moments.p, moments.bits)
 
@@ -132,7 +132,7 @@ def whole_second(moments: SliceMoments, *, mirrored: bool = False, stratum: str 
 def whole_second_and_mean(moments: SliceMoments, *, stratum: str = "*") -> Whole:
     """T'T as in `whole_second`, then c times the sum of the records, c = `mean_weight`.
 
-    These are the entries of the second moment of (c, x), but for n c^2, which is public.
+    These are the entries of the second moment of (c, x), except n c^2, which is public.
     """
     length, c = squared_length(moments), mean_weight(moments)
     # Beyond 2^53 for records of more than 50 columns: as integers.
@@ -164,5 +164,5 @@ def _weights(*runs: tuple[int, int]) -> np.ndarray:
 
 
 def mean_weight(moments: SliceMoments) -> int:
-    """c, the constant in steps beside every record where their sum is released with their second moment."""
+    """c, the constant in steps next to every record where their sum is released with their second moment."""
     return math.isqrt(int(MEAN_SHARE * squared_length(moments)))

@@ -54,7 +54,7 @@ def release_slices(
     stratum: str = "*",
     **terms: Unpack[Terms],
 ) -> Release:
-    """Release M and the slice proportions, which cost nothing beside it (`whole_slices`), as last row: (p + 1, H).
+    """Release M and the slice proportions, which cost nothing more (`whole_slices`), as last row: (p + 1, H).
 
     ``moments`` are those of one client, clipped, with public slices; ``epsilon = inf`` adds no noise. Where membership
     is public the stratum is the client's cell. A whitened M names the releases of S behind its root in ``terms``.

@@ -53,8 +53,8 @@ def invert(second, directions, inversion: str = "floor", least: float = 0.0) -> 
     """Sigma^(-1) U, how many eigenvalues were raised, and whether one was not positive: the last step of algorithm 1.
 
     Eigenvalues below ``least`` are raised to it; without noise, those of the correlation matrix that are no more than
-    rounding, whatever the scales of the columns. ``"plain"`` is the published inverse: it also inverts an indefinite
-    matrix, and says so. Only a singular matrix, which has no inverse, is floored.
+    rounding, for any scales of the columns. ``"plain"`` is the published inverse: it also inverts an indefinite
+    matrix, and reports it. Only a singular matrix, which has no inverse, is floored.
     """
     if inversion not in INVERSIONS:
         raise ValueError(f"inversion={inversion!r} is unknown; use one of {INVERSIONS}.")

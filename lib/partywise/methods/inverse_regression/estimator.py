@@ -70,7 +70,7 @@ class SlicedInverseRegression(Transformer):
     protocol : {"certified", "whitened", "published", "reference"}
         With a proof in one round or, whitened, in two; as published; or without privacy.
     epsilon : float, optional
-        Certified, whitened: of all releases of a client together, or as ``calibrate`` says. Published: of each kind of
+        Certified, whitened: of all releases of a client together, or by ``calibrate``. Published: of each kind of
         release, as in the source. inf: no noise; refused by the reference.
     delta : float
         Of all releases of a client together.
@@ -88,7 +88,7 @@ class SlicedInverseRegression(Transformer):
     screened : bool
         Whether columns are selected before anything else is released.
     active : int, optional
-        Size of the true support where it is known; screening keeps twice as many columns unless ``max_size`` says more.
+        Size of the true support where it is known; screening keeps twice as many columns unless ``max_size`` is larger.
     rows_per_user : int, optional
         Public bound on the records of one person.
     parties, random_state, shared_budget, clipped
@@ -102,7 +102,7 @@ class SlicedInverseRegression(Transformer):
         Basis of the subspace; only its span counts.
     noise_errors_ : ndarray of shape (d, p), or None
         Standard deviation that the noise of privacy alone gives each entry of ``components_``, to first order; NaN in a
-        direction that cannot be told from noise. Of ``certified`` with its standard options and ``whitened``.
+        direction that noise could produce. Of ``certified`` with its standard options and ``whitened``.
     noise_errors_reason_ : str
         Why ``noise_errors_`` of a noisy fit is None; else empty.
     loss_bound_ : float, or None
@@ -189,7 +189,7 @@ class SlicedInverseRegression(Transformer):
         Raises
         ------
         ValueError
-            If shapes disagree, values are not finite, the groups are no partition, or edges and classes do not fit.
+            If shapes disagree, values are not finite, the groups are not a partition, or edges and classes do not fit.
         TypeError
             For an ``rng`` of another kind, or an unknown option.
 

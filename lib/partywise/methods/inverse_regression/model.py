@@ -92,7 +92,7 @@ class SlicingEstimate:
     columns : those that screening kept, None without screening
     numbers : further scalars of the fit
     noise_errors : (p, d) standard deviation that the noise of privacy gives each entry of the basis, to first order and
-        from releases alone, given the columns that were kept; NaN in a direction that cannot be told from noise; None
+        from releases alone, given the columns that were kept; NaN in a direction that noise could produce; None
         without noise, or where ``noise_errors_reason`` states why
     moments : of the release, for a bound of its loss (`partywise.methods.inverse_regression.subspace.loss_bound`); None
         of others

@@ -164,7 +164,7 @@ def response(model: str, u: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def public_edges(model: str, n_slices: int, p: int, rng: np.random.Generator, *, beta=None) -> np.ndarray:
     """Population quantiles of Y under a model, from 10^6 draws: slice edges (H - 1,) that touch no data.
 
-    Model I has the classes 0 and 1 and the edge 0.5 whatever ``n_slices``. In II and IV the variance of the indices
+    Model I has the classes 0 and 1 and the edge 0.5 for any ``n_slices``. In II and IV the variance of the indices
     depends on p. Without ``beta`` the directions are drawn from ``rng``.
     """
     model_of = settings(model)

@@ -134,7 +134,7 @@ def client_moments(
     """Slice sums and second moment of one client in whole steps; floats without a clip, which no mechanism accepts.
 
     ``bits`` are public, of the largest client whose sums are added to these (`step_bits`); by default of this one.
-    ``shift`` (p,) is subtracted from every record before clipping; a bare array does not say where it comes from and
+    ``shift`` (p,) is subtracted from every record before clipping; a bare array does not state its origin and
     raises TypeError. Clipped records are taken as `bounded_entries` has them, others must be finite.
     """
     centre = None if shift is None else parameter("shift", shift)

@@ -115,7 +115,7 @@ class SlicingExactOptions:
     screening : ``signs`` (contrasts of the signs of all columns) or ``votes`` (each client's noisy index set)
     rounds : of screening by signs; 2 releases the better quarter of the columns once more, at no higher total cost
     noise : ``local``, each client noises its own releases; or ``shared``, all clients release sums, and each adds a
-        share of the noise: nobody is trusted with it, and there is much less
+        share of the noise: no party is trusted with all of it, and there is much less
     colluders : clients that may join what they know so that epsilon holds against them (at most all but one); only
         ``shared`` reads it
     mechanism, slices, screen, norm, dimension, centre : stated so that what has no proof is refused by its name

@@ -161,7 +161,7 @@ def covariance_release(
 
 
 def _name_parameter(terms: Terms, name: str) -> None:
-    """Say that a release used a private quantity: the ledger finds no proved row of that name, and counts infinity."""
+    """Mark a release that used a private quantity: the ledger finds no proved row of that name, and counts infinity."""
     terms["data_dependent_parameters"] = (*terms.get("data_dependent_parameters", ()), name)
 
 

@@ -7,9 +7,9 @@ By signs: a client holds Z_jh = (1/n) sum_i sign(x_ij) 1(y_i in h) and releases 
 contrasts between slices, with noise at an exact level. Slices that are not equally filled let the mean sign of a
 column into its contrasts; so the mean signs Z 1 and the contrasts F p of the slice proportions are released too, and
 the server takes F Z - F p (Z 1)'. Where noise dominates, columns are found better by few contrasts
-than by H slices, each with 1/H of the records and noise of its own: at H = 8 a trend over the slices stands out against
-its noise 8^(1/2) times as far. Signs are bounded at no cost: per unit of sensitivity they carry E|x| = .80 of a normal
-column, entries clipped to [-1, 1] .68.
+than by H slices, each with 1/H of the records and noise of its own: at H = 8 a trend over the slices exceeds
+its noise 8^(1/2) times as far. Signs are bounded at no cost: per unit of sensitivity they carry E|x| = 0.80 of a normal
+column, entries clipped to [-1, 1] 0.68.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def vote_release(
 ) -> Release:
     """Release of a client's votes, mu-Gaussian-DP: l2 sensitivity sqrt(2 T) for at most T = ``max_size`` indices.
 
-    Certified for any slices: whatever one record changes, the set has at most T elements before and after.
+    Certified for any slices: for any change of one record, the set has at most T elements before and after.
     """
     ballot = whole_votes(top_votes(omega, max_size), max_size, stratum=stratum)
     return IntegerGaussian(mu=mu)(ballot, rng, owner=owner, **terms)
@@ -164,7 +164,7 @@ def whole_contrasts(sums, counts, code: AccountedValue, n: int, *, stratum: str 
     (m + 1, p + 1) from `sign_sums` (H, p), records (H,) of every slice and the ``code`` F, whole in steps of 2^-16: F
     Z; as last row the sums of signs, as last column F times the records. The corner is a constant.
 
-    Weights are 16 in F Z, L^2 in the sums of signs, p beside F: with w = ``MEAN_WEIGHT`` = 1/4 a record adds the outer
+    Weights are 16 in F Z, L^2 in the sums of signs, p next to F: with w = ``MEAN_WEIGHT`` = 1/4 a record adds the outer
     product of 4 (f, w L) and (s, w sqrt(p)), f its slice's column of F, of length at most L, s its p signs. Where two
     records have cosines x of f and y of s, the square of their difference is at most L^2 p times 32 (1 - x y) + 2 (1 -
     x) + 2 (1 - y) <= 68: opposite signs in the slice of the longest column reach it, as do opposite columns.

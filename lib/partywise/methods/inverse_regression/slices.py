@@ -69,7 +69,7 @@ def case_clip(radius: float) -> BoxClip:
 
 
 def public_slices(edges: AccountedValue, n_slices: int | None = None) -> Slices:
-    """Slices with edges that say where they come from: fixed before the data were seen, or released."""
+    """Slices with edges that state their origin: fixed before the data were seen, or released."""
     value = parameter("edges", edges)
     array = np.atleast_1d(np.array(value, dtype=float))
     wanted = check_slices(len(array) + 1 if n_slices is None else n_slices)
@@ -81,7 +81,7 @@ def public_slices(edges: AccountedValue, n_slices: int | None = None) -> Slices:
 
 
 def class_slices(labels: AccountedValue) -> Slices:
-    """One slice a class, from a list of labels without repetition that says where it comes from."""
+    """One slice per class, from a list of labels without repetition that states its origin."""
     value = parameter("labels", labels)
     array = np.asarray(value)
     if array.ndim != 1 or len(np.unique(array)) != len(array):

@@ -53,7 +53,7 @@ def mean_of(total: int, count: int) -> float:
 
 
 def sizes(public: LinearFacts, options: ModelOptions, batch: int) -> Sizes:
-    """Bits of the largest residuals and gradients in all rounds, whatever the data are within their bounds.
+    """Bits of the largest residuals and gradients in all rounds, for any data within their bounds.
 
     Notes
     -----

@@ -46,7 +46,7 @@ def batches(n: int, batch_size: int | None, rounds: int, rng: np.random.Generato
 
 
 def with_ones(X: np.ndarray, intercept: bool) -> np.ndarray:
-    """(n, 1 + d): a column of ones before the others, or of zeros where there is no intercept."""
+    """(n, 1 + d): a column of ones before the others, or of zeros without an intercept."""
     return np.column_stack([np.full(len(X), float(intercept)), X])
 
 

@@ -49,7 +49,7 @@ def auc(scores, y) -> float:
 def calibration(p, y) -> tuple[float, float, float]:
     """Calibration slope and intercept of predicted probabilities, and the expected calibration error.
 
-    Slope and intercept are those of the logistic regression of y on logit(p) (Cox 1958), whatever the link of the fit:
+    Slope and intercept are those of the logistic regression of y on logit(p) (Cox 1958), for any link of the fit:
     1 and 0 for calibrated predictions; constant ones have no slope. The error is the mean over the examples of |mean p
     - mean y| in ten bins with equal counts, cut in the order of p; tied predictions share their labels evenly, so that
     the order of the examples does not matter.

@@ -65,8 +65,8 @@ class ReleasePlan:
     ------
     ValueError
         If the excess risk is predicted for another link than the logit, whose curvature the planner assumes.
-        If ``epsilon`` or ``mu`` is NaN, or the covariance is not finite with a positive diagonal: no such plan says
-        what it costs.
+        If ``epsilon`` or ``mu`` is NaN, or the covariance is not finite with a positive diagonal: such a plan does not
+        state its cost.
     """
 
     distribution: str

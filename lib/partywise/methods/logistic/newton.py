@@ -35,7 +35,7 @@ def fit_many(X, noisy_dots, plan: ReleasePlan, *, start: np.ndarray | None = Non
     noisy_dots : ndarray of shape (R, k)
         For example of `redraw_dot_products`.
     plan : ReleasePlan
-        Its ridge; and its noise, which says how far a release may be off (see `attainable`).
+        Its ridge; and its noise, which gives how far a release may be off (see `attainable`).
     start : ndarray of shape (k,), optional
         Where the Hessian is factored; by default the optimum of the mean dot-product.
 
@@ -54,7 +54,7 @@ def fit_many(X, noisy_dots, plan: ReleasePlan, *, start: np.ndarray | None = Non
     -----
     Steps theta <- theta - H^-1 gradient(theta) with H fixed converge linearly, the faster the closer the replicates
     are to the centre. All margins of a block of rows are one matrix product. What does not converge fast enough
-    falls back to damped Newton from where it stands.
+    falls back to damped Newton from where it is.
     """
     X = check_features(X)
     dots = np.array(noisy_dots, dtype=float)

@@ -75,8 +75,8 @@ class RoundsOptions:
     """Noise in every step of gradient descent on labels.
 
     rounds : number of noisy gradients; rate : probability of a record to be in a round (1: all of them, no sampling)
-    learning_rates : every one is tried on the same releases, the one with the least noisy objective is kept; 0 stands
-        for one over the smoothness of the loss
+    learning_rates : every one is tried on the same releases, the one with the least noisy objective is kept; 0 means
+        one over the smoothness of the loss
     """
 
     rounds: Count = 50

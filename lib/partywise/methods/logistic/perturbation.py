@@ -44,8 +44,8 @@ def objective_perturbation(
     Parameters
     ----------
     X : ndarray of shape (N, k)
-        Private features in [0, 1]; the bound sqrt(k) on the length of a row is public. So must be what 0 and 1 stand
-        for, or ``unit`` is ``"label"``.
+        Private features in [0, 1]; the bound sqrt(k) on the length of a row is public. So must be what 0 and 1 mean,
+        or ``unit`` is ``"label"``.
     y : ndarray of shape (N,)
         Labels in {0, 1}.
     epsilon, delta : float

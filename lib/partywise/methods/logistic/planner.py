@@ -130,7 +130,7 @@ def fixed_plan(
     Parameters
     ----------
     X, epsilon, delta, group, features_public, intercept
-        As in `plan_label_dp`; the classic formula claims for one label, and does so whatever the group.
+        As in `plan_label_dp`; the classic formula claims for one label, and does so for any group.
     distribution : {"gaussian", "rr"}
         Distribution of the noise.
     sigma : {"analytic", "classic"}
@@ -211,7 +211,7 @@ def label_noise_plan(
     rounds : int
         Noisy releases, at least 1.
     rate : float
-        In (0, 1]. Below 1, every round sums the labels of a Poisson sample that nobody else sees; one label is then
+        In (0, 1]. Below 1, every round sums the labels of a Poisson sample that no other party sees; one label is then
         present in one world and absent in the other, and the accountant of Poisson-sampled Gaussians sets the noise.
         Of a group nothing is proved that sampling would gain: its noise is that of rounds of all labels.
     group, features_public, intercept

@@ -68,7 +68,7 @@ def fit_walr(
     noisy_dot : ndarray of shape (k,)
         Value of `release_dot_product`.
     plan : ReleasePlan
-        Its ridge; and its noise, which says how far the release may be off (see `attainable`).
+        Its ridge; and its noise, which gives how far the release may be off (see `attainable`).
     solver : {"newton", "hybrid", "full_batch"}
         The exact optimum, or the published gradient descents.
     rng : numpy.random.Generator
@@ -87,7 +87,7 @@ def fit_walr(
     Raises
     ------
     UnboundedObjectiveError
-        Newton without ridge where no minimiser exists; the message and its ``direction`` say along which direction.
+        Newton without ridge where no minimiser exists; the message and its ``direction`` state along which direction.
     ValueError
         If an argument is out of its range, for example ``batch_size > N``.
     """
@@ -229,7 +229,7 @@ def _first_order_fit(objective: Objective, theta: np.ndarray, steps: int, tolera
 
 
 def has_minimiser(objective: Objective, point: Point) -> bool | None:
-    """Whether an objective has a minimiser, None if no test can tell; ``point`` is where a trainer left it."""
+    """Whether an objective has a minimiser, None if no test can decide; ``point`` is where a trainer left it."""
     if np.any(objective.ridge):
         return True
     status = minimiser_status(objective.X, objective.v, objective.link)

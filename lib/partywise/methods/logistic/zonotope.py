@@ -32,7 +32,7 @@ class Boundedness:
     Parameters
     ----------
     status : {"bounded", "boundary", "unbounded", "unknown"}
-        A minimiser exists; the infimum is finite and not attained; F falls without end; the test cannot tell.
+        A minimiser exists; the infimum is finite and not attained; F falls without end; the test cannot decide.
     margin : float
         Least slope r(d) over the directions with mean |x_i'd| = 1 that the test looks at: all of them (LP, at most
         1/2), or the axes (coordinate). -inf where a direction moves no margin and v anyway.

@@ -134,7 +134,7 @@ class VerticalPCA(Transformer):
         parties : int or sequence of sequences of int or str
             How many share the columns, in runs, or the columns of each, by number or name; not read with ``ids``.
         ids : sequence of K sequences of str, optional
-            Identifiers of each party's records, which are aligned first, as the option ``alignment`` says.
+            Identifiers of each party's records, which are aligned first, as the option ``alignment`` states.
         names : sequence of p str, optional
             Of the columns, for messages; by default those of data frames, else x0, x1, ...
         rng : int, numpy.random.Generator, Streams or SecureStreams

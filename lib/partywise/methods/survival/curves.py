@@ -76,7 +76,7 @@ class SurvivalCurve:
 
     @property
     def median_gradient(self) -> np.ndarray | None:
-        """Derivatives (J,) of the median by log S at the edges after the first; None where there is no median."""
+        """Derivatives (J,) of the median by log S at the edges after the first; None without a median."""
         last = self._median_edge
         if last is None:
             return None

@@ -59,7 +59,7 @@ class SurvivalEstimator(Estimator):
     horizon: float | None
 
     def __sklearn_tags__(self) -> NoReturn:
-        """They are no estimators of scikit-learn: a fit takes durations and events."""
+        """These are not estimators of scikit-learn: a fit takes durations and events."""
         raise AttributeError(f"{type(self).__name__} takes durations and events, which scikit-learn knows nothing of.")
 
     def _fit(
@@ -238,7 +238,7 @@ class FederatedKaplanMeier(SurvivalEstimator):
         rng : int, numpy.random.Generator, Streams or SecureStreams
             Source of all noise.
         entry, strata : None
-            Not offered: the error says why.
+            Not offered: the error states why.
 
         Raises
         ------
@@ -331,7 +331,7 @@ class FederatedKaplanMeier(SurvivalEstimator):
         Raises
         ------
         ValueError
-            For times outside of 0 to the horizon, of which no record says anything.
+            For times outside of 0 to the horizon, of which no record has information.
 
         Examples
         --------

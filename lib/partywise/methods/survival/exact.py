@@ -67,7 +67,7 @@ def reach_half(survival: np.ndarray) -> np.ndarray:
 class StepCurve:
     """A curve that jumps at times (U,) to values (U,); before the first it has the value ``start``.
 
-    increments : (U,) of the variance of log survival by Greenwood (1926), nan from where nobody is left; None of curves
+    increments : (U,) of the variance of log survival by Greenwood (1926), nan where none is at risk; None of curves
         that are not those of Kaplan and Meier
     determined : whether any record is at risk at the first time; a curve without jumps is determined
     """
@@ -113,7 +113,7 @@ class StepCurve:
 
 
 def _hazards(table: EventTable) -> np.ndarray:
-    """Events over records at risk (U,); 0 once nobody is at risk, as in one of several groups."""
+    """Events over records at risk (U,); 0 once no record is at risk, as in one of several groups."""
     return table.events / np.maximum(table.at_risk, 1)
 
 

@@ -107,7 +107,7 @@ class SurvivalEstimate:
     model, terms : released baseline and coefficients, and the bins that they are of
     propensity : (p,) coefficients of a logistic model of a treatment among the covariates, intercept first
     numbers : further scalars of the fit
-    status, reason : ``ok``, or why there are no coefficients, and the sentence on it
+    status, reason : ``ok``, or why coefficients are missing, and the sentence on it
     """
 
     epsilon_claimed: float = float("nan")
@@ -142,7 +142,7 @@ class SurvivalEstimate:
         return np.array(errors)
 
     def median_errors(self) -> np.ndarray:
-        """Standard errors (A,) of the medians of released curves; nan of exact ones, and where there is no median."""
+        """Standard errors (A,) of the medians of released curves; nan of exact ones, and without a median."""
         gradients = [curve.median_gradient if isinstance(curve, SurvivalCurve) else None for curve in self.curves]
         return np.array([self._error_of(group, gradient) for group, gradient in enumerate(gradients)])
 

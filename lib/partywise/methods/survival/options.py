@@ -44,7 +44,7 @@ def refuse_not_offered(**arguments: object) -> None:
 class NoisyOptions:
     """Sums over the records of all clients, released with noise.
 
-    noise : ``shared``, each client adds a share of the noise and nobody is trusted with it; ``local``, each noises its
+    noise : ``shared``, each client adds a share of the noise and no party has all of it; ``local``, each noises its
         own sum; or ``central``, an assumed secure aggregation adds it once
     colluders : clients that may join what they know so that epsilon holds against them (at most all but one); only
         ``shared`` reads it
@@ -69,7 +69,7 @@ class NoisyOptions:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Places without data beside the server."""
+        """Places without data in addition to the server."""
         return ("aggregator",) if self.noise == "central" else ()
 
 
@@ -103,7 +103,7 @@ class ScoresOptions(NoisyOptions):
     shares : of the squared Gaussian-DP parameter, what the table and each round take; they sum to 1
     bins : of the table, a multiple of 3, as many as make one bin of the scores
     stop : C, the cumulative hazard at which a record's follow-up is ended; None: by public numbers, 1, 1.5 or 2
-    curvature : weight of the released curvature beside the scores; level : of the residual
+    curvature : weight of the released curvature next to the scores; level : of the residual
     """
 
     shares: tuple[Share, ...] = (0.2, 0.13, 0.22, 0.45)
@@ -228,7 +228,7 @@ class CoxNoisyGradientOptions(CheckedFields):
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Places without data beside the server."""
+        """Places without data in addition to the server."""
         return ("aggregator",) if self.variant == "central" else ()
 
 
@@ -288,9 +288,9 @@ class TreeBreslowOptions(CheckedFields):
 class DpPropensityOptions(CheckedFields):
     """FedECA: a logistic model of the treatment by clipped and noised gradients; what follows it there is in the clear.
 
-    treatment : number of the covariate that says it, from 0: whether it is above its centre; the others predict it
+    treatment : number of the covariate that gives it, from 0: whether it is above its centre; the others predict it
     steps : ``published``, one epoch of batches a round, or as many as ``planned``, which the noise is for
-    seed : ``fixed``, noise from the public seed 42 at every client; or ``own``, which nobody else knows
+    seed : ``fixed``, noise from the public seed 42 at every client; or ``own``, which only the client knows
     """
 
     treatment: Natural = 0

@@ -69,9 +69,9 @@ def as_written(times: ArrayLike) -> np.ndarray:
 
 
 def round_times(times: np.ndarray, horizon: float) -> np.ndarray:
-    """Times (n,) to as many decimals as tell 1e-9 of the horizon apart, so that ties do not hang on the last bit.
+    """Times (n,) to as many decimals as separate 1e-9 of the horizon, so that ties do not depend on the last bit.
 
-    Whoever reaches the horizon up to that has the time of the horizon itself.
+    A record that reaches the horizon up to that has the time of the horizon itself.
     """
     decimals = DIGITS - floor(log10(horizon))
     rounded = np.round(np.minimum(as_written(times), 2 * horizon), decimals)

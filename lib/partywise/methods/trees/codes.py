@@ -78,7 +78,7 @@ def quantile_bins(X: np.ndarray, bins: int, ties: Ties = "kept") -> CodedColumns
 
 
 def public_bins(X: np.ndarray, edges: Sequence[np.ndarray], missing: Sequence[bool] = ()) -> CodedColumns:
-    """Bins ``(edges[j-1], edges[j]]`` of each column of X (n, d), edges increasing, whatever the values are.
+    """Bins ``(edges[j-1], edges[j]]`` of each column of X (n, d), edges increasing, for any values.
 
     In columns that are declared so (``missing``) cells that are missing (NaN) have a code of their own above the bins.
     """

@@ -40,8 +40,8 @@ class GradientHistograms:
     groups : group of each feature; pairs of features of one group were measured, of other pairs nothing is known
     hessian_variance : for each feature the variance of the noise in the cells of H of its group, where all of them have
         one; 0 where they have not, and margins and pairs count as they are
-    squares : sum of all g squared, which the active party knows; None where nothing is to be said of how large effects
-        are
+    squares : sum of all g squared, which the active party knows; None where the size of effects is not
+        estimated
     missing : whether the last bin of a feature is of missing cells; empty where no feature has such a bin
     """
 

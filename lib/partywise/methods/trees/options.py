@@ -302,7 +302,7 @@ class TreeTableOptions(DeployedOptions):
 
     stumps : most stumps of the tables; stump_eta, stump_lambda : their shrinkage and L2
     least_hessian : least sum of hessians on both sides of a stump
-    residual_bound : R of regression: gradients are clipped to [-R, R]; those of classes are at most 1, whatever it is
+    residual_bound : R of regression: gradients are clipped to [-R, R]; those of classes are at most 1, for any R
     """
 
     stumps: Natural = 300

@@ -23,7 +23,7 @@ class Accountant(ABC):
     name : str
         Its key in `partywise.privacy.ledger.total.Total.epsilons`.
     variable : str
-        Name of its epsilon in cubes and tables; without one it enters no total and is asked by whoever wants it.
+        Name of its epsilon in cubes and tables; without one it enters no total and is computed on request.
     meaning : str
         What the variable means, for the worst coalition.
     heading : str
@@ -60,8 +60,8 @@ class Accountant(ABC):
     def epsilon(self, delta: float) -> float:
         """Epsilon at ``delta`` in [0, 1), rounded up.
 
-        Infinite where a profile has no noise, and where what is added to delta beside the profiles leaves nothing of
-        it.
+        Infinite where a profile has no noise, and where what is added to delta in addition to the profiles leaves
+        nothing of it.
         """
         left = check_delta(delta) - self.composition.delta_numeric
         if self.composition.infinite:
@@ -70,4 +70,4 @@ class Accountant(ABC):
 
     @abstractmethod
     def bound(self, composition: Composition, delta: float) -> float:
-        """Epsilon of finite profiles, with nothing beside them."""
+        """Epsilon of finite profiles, with nothing in addition to them."""

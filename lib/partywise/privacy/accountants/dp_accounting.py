@@ -200,7 +200,7 @@ def to_dp_event(items: Iterable[object]) -> Any:
     TypeError
         For an item of another kind.
     ValueError
-        For an item with a delta beside its profile, which dp-accounting has no event for, or more than ten thousand
+        For an item with a delta next to its profile, which dp-accounting has no event for, or more than ten thousand
         applications of a pure profile.
 
     Examples
@@ -227,7 +227,7 @@ def _profile_of(item: Any) -> PrivacyProfile:
         return PrivacyProfile(mu=math.inf)
     if row.delta_numeric:
         raise ValueError(
-            f"event {row.release_id!r} has delta_numeric={row.delta_numeric!r} beside its profile: dp-accounting "
+            f"event {row.release_id!r} has delta_numeric={row.delta_numeric!r} next to its profile: dp-accounting "
             "has no "
             "event for that; compose it here."
         )

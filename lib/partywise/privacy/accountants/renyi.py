@@ -33,7 +33,7 @@ def divergences(composition: Composition) -> np.ndarray:
     """Renyi divergence of neighbours at each of ``ORDERS``, summed over all profiles.
 
     A pure profile counts as the binary randomised response that dominates it; at an order that is not whole a
-    Poisson-sampled Gaussian counts as at the next whole one, which is no smaller.
+    Poisson-sampled Gaussian counts as at the next whole one, which is at least as large.
     """
     divergence = ORDERS * (composition.mu_squared / 2 + composition.rho)
     for epsilon, k, count in composition.finite:

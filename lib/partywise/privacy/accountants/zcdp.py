@@ -27,7 +27,7 @@ class ZCDP(Accountant):
 
 
 class SimpleZCDP(Accountant):
-    """The formula of many papers, for comparison: of the profiles alone, whatever is added to delta beside them."""
+    """The formula of many papers, for comparison: of the profiles alone, without what is added to delta."""
 
     name = "simple_zcdp"
     variable = "eps_simple"

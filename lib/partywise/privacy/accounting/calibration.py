@@ -366,7 +366,7 @@ def randomized_response_probability(epsilon: float, k: int) -> float:
     """Probability ``e^eps / (e^eps + k - 1)`` with which k-ary randomised response keeps an index."""
     _non_negative("epsilon", epsilon, infinite=True)
     if k != int(k) or k < 2:
-        raise ValueError(f"k={k!r} of randomised response must be a whole number from 2: one index tells nothing.")
+        raise ValueError(f"k={k!r} of randomised response must be a whole number from 2: one index reveals nothing.")
     return 1 / (1 + (k - 1) * math.exp(-epsilon))
 
 

@@ -1,6 +1,6 @@
-"""Any multiset of profiles as one (epsilon, delta): Gaussians first, finite profiles beside them, the rest on a grid.
+"""Any multiset of profiles as one (epsilon, delta): Gaussians first, then finite profiles, the rest on a grid.
 
-Gaussians join one mu before anything is rounded; finite profiles (pure, randomised response) are summed exactly beside
+Gaussians join one mu before anything is rounded; finite profiles (pure, randomised response) are summed exactly next to
 it (`finite`); Poisson-sampled Gaussians, and more finite profiles than can be enumerated, go to a grid (`convolution`).
 Profiles known by their zCDP parameter alone take the lesser of everything as zCDP and a split of delta. Every number is
 rounded up.
@@ -54,7 +54,7 @@ class Composition:
     sampled_gaussians : tuple of (mu, rate, count)
         Poisson-sampled Gaussians, sorted.
     delta_numeric : float
-        What is added to delta beside the profiles.
+        What is added to delta next to the profiles.
     tv : float
         Distance in total variation of what is drawn from what the profiles state: (1 + e^epsilon) times it is added to
         delta at epsilon.
@@ -137,7 +137,7 @@ class Composition:
 
     @property
     def profiles(self) -> "Composition":
-        """The profiles alone, with nothing beside them."""
+        """The profiles alone, with nothing in addition to them."""
         return replace(self, delta_numeric=0.0, tv=0.0) if self.delta_numeric or self.tv else self
 
     def epsilon(self, delta: float) -> float:
@@ -316,7 +316,7 @@ def within_limits(composition: Composition) -> bool:
 
 
 def finite_atoms(composition: Composition) -> Atoms | None:
-    """Summed losses of the finite profiles; None beside sampled Gaussians, or where they are too many to enumerate."""
+    """Summed losses of the finite profiles; None with sampled Gaussians, or where they are too many to enumerate."""
     return None if composition.sampled_gaussians else sum_atoms([lattice(*part) for part in composition.finite], ATOMS)
 
 

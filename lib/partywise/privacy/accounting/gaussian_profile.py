@@ -2,7 +2,7 @@
 
 With x = epsilon/mu - mu/2 and the Mills ratio R(x) = (1 - Phi(x)) / phi(x), delta = phi(x) [R(x) - R(x + mu)] and
 1 - delta = phi(x) [R(-x) + R(x + mu)]. Roots are sought in the logarithm of the smaller of the two, which moves by at
-least .85 of the relative change of mu: no delta near 1 is lost to rounding.
+least 0.85 of the relative change of mu: no delta near 1 is lost to rounding.
 """
 
 import math

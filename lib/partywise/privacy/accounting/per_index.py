@@ -38,7 +38,7 @@ def grouped_epsilon(indices: Iterable[tuple[int | None, int]], epsilon: float, d
     """`index_epsilon` where ``group`` records of one person keep (epsilon, delta) together.
 
     Formal guarantee: the indices of one place in all of them are one pure profile of ``group`` times the epsilon of an
-    index, whatever its alphabet: randomised response of two letters at that epsilon covers it.
+    index, for any alphabet: randomised response of two letters at that epsilon covers it.
     """
     if group == 1:
         return index_epsilon(indices, epsilon, delta)

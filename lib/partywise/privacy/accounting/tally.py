@@ -1,4 +1,4 @@
-"""Profiles counted exactly: sums of parts are those of the whole, in whatever order they are added."""
+"""Profiles counted exactly: sums of parts are those of the whole, in any order of adding."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The best attack on a composition: the largest true-positive rate at a rate of false positives, and a Gaussian mu.
 
-Whoever knows both neighbouring data sets and everything else tests which of them was used. Of an (epsilon, delta)-DP
+An attacker who knows both neighbouring data sets and all else tests which of them was used. Of an (epsilon, delta)-DP
 release no test with false-positive rate a has a true-positive rate above
 
     min(e^epsilon a + delta, 1 - e^-epsilon (1 - delta - a))
@@ -103,7 +103,7 @@ def mu_upper(composition: Composition) -> float:
     """A Gaussian-DP parameter that a composition satisfies.
 
     Exact for Gaussians. A pure profile counts as `pure_mu`, a sampled Gaussian as if it were not sampled (at small
-    false-positive rates it is no better). inf where none is proved here: zCDP alone, or a delta beside the profiles.
+    false-positive rates it is not better). inf where none is proved here: zCDP alone, or a delta next to the profiles.
     """
     if composition.rho or composition.delta_numeric or composition.tv:
         return math.inf

@@ -135,7 +135,7 @@ def _given_pairs(logs: np.ndarray, pairs: np.ndarray) -> ExactAudit:
 
 
 def _difference(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Log-ratios; an output that neither input gives says nothing about them."""
+    """Log-ratios; an output that neither input gives counts as 0."""
     with np.errstate(invalid="ignore"):
         difference = first - second
     return np.where(np.isnan(difference), 0.0, difference)

@@ -81,7 +81,7 @@ def audit_pair(
     delta : float
         In [0, 1), of the epsilon that is bounded.
     gaussian : bool
-        Whether the mechanism is known to be Gaussian, so that ``mu_lower`` is a certificate beside ``eps_lower``,
+        Whether the mechanism is known to be Gaussian, so that ``mu_lower`` is a certificate as well as ``eps_lower``,
         which is one for every mechanism.
     confidence : float
         In (0, 1).

@@ -1,7 +1,7 @@
-"""Audit of anybody's mechanism by sampling its outputs on two neighbouring data sets.
+"""Audit of any mechanism by sampling its outputs on two neighbouring data sets.
 
 Some of the draws teach the attack how to score an output, others choose among the attacks and their thresholds, and the
-rest certify: whatever the attack is, the bounds hold. They prove that a guarantee is false, never that it is true.
+rest certify: the bounds hold for any attack. They prove that a guarantee is false, never that it is true.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class SampledAudit(NamedTuple):
     mu_lower : float
         The mechanism is mu-Gaussian-DP for no smaller mu.
     tpr_at_1_percent, tpr_at_0_1_percent : float
-        The attack tells the first data set from the second with at least these true-positive rates at 1 % and .1 %
+        The attack separates the first data set from the second with at least these true-positive rates at 1 % and 0.1 %
         false positives; those rates themselves are what guessing reaches.
     delta, confidence : float
     draws : int
@@ -113,7 +113,7 @@ def audit(
 
     Notes
     -----
-    Error rates of the attack are bounded by Clopper and Pearson (1934), as `partywise.privacy.audit.pairs` says.
+    Error rates of the attack are bounded by Clopper and Pearson (1934), as `partywise.privacy.audit.pairs` states.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def _attacks(learn: Sequence[Sequence[object]]) -> dict[str, Score]:
             attacks[name] = _beside(make(first, second), usual, sides)
     if not attacks:
         raise ValueError(
-            f"outputs such as {learn[0][0]!r} are no numbers and take more than {FINITE} values: give score=, which "
+            f"outputs such as {learn[0][0]!r} are not numbers and take more than {FINITE} values: give score=, which "
             "turns an output into a number."
         )
     return attacks

@@ -52,9 +52,9 @@ class PrivacyFilter:
     name : str
         Of the row that pays for releases whose profiles depend on earlier ones (see `row`); without it there is none.
     against : {"declared", "any"} or collection of str
-        Of noise in shares: against so many colluders as its releases say, whoever they are; any number of them; or
+        Of noise in shares: against any colluders, as many as its releases state; any number of them; or
         these. Costs of releases are added for the same coalition, and the worst one counts. Nothing is proved against
-        whoever knows the noise or the records (``knows``) and is counted.
+        a place that knows the noise or the records (``knows``) and is counted.
     holder : str
         Whose records the budget protects, who does not collude.
 
@@ -178,8 +178,8 @@ class PrivacyFilter:
         """The whole budget as one row, to be entered into a ledger before anything is charged to it.
 
         The sum of what was charged is known only afterwards and depends on what was released, while the budget was
-        fixed in advance: this is what is certified. Whoever sees somebody else's release that names it is charged all
-        of it.
+        fixed in advance: this is what is certified. A view of another owner's release that names it is charged
+        all of it.
 
         Raises
         ------
@@ -295,7 +295,7 @@ class PrivacyFilter:
         )
 
     def carry(self, event: Event) -> float:
-        """Count what was drawn before, under whatever budget; never refused.
+        """Count what was drawn before, under any budget; never refused.
 
         Parameters
         ----------
@@ -340,7 +340,7 @@ class PrivacyFilter:
 
     @property
     def covers_tails(self) -> bool:
-        """Whether what the profiles do not cover fits beside them: ``delta_numeric`` and ``tv`` of all events."""
+        """Whether what the profiles do not cover fits in addition: ``delta_numeric`` and ``tv`` of all events."""
         return self._has_room(0.0, 0.0)
 
     def coalitions(self) -> list[frozenset[str] | None]:
@@ -364,7 +364,7 @@ class PrivacyFilter:
         return self._coalitions_of([event for event, _ in self._shared])
 
     def profile_against(self, event: Event, profile: PrivacyProfile, view: frozenset[str] | None) -> PrivacyProfile:
-        """The profile of an event against a coalition, which leaves somebody out.
+        """The profile of an event against a coalition, which leaves an owner out.
 
         Parameters
         ----------
@@ -522,7 +522,7 @@ def _up(amount: Fraction) -> float:
 
 
 def _others(event: Event, view: frozenset[str]) -> frozenset[str]:
-    """A coalition as it knows the shares of an event: never all of them, but for the smallest."""
+    """A coalition as it knows the shares of an event: of all of them it knows all except the smallest."""
     if view.issuperset(event.weights):
         return view - {min(event.weights, key=lambda name: (event.weights[name], name))}
     return view

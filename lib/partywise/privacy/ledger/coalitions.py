@@ -2,13 +2,13 @@
 
 A coalition is any set of names.  It counts the rows that it sees and does not own, so that it is asked about the
 records of those outside of it; one that holds all owners of records has nothing left to learn.  Two assumptions are
-stated by the rows themselves: whoever knows the noise or the records behind a row (``knows``) does not collude, and
+stated by the rows themselves: places that know the noise or the records behind a row (``knows``) do not collude, and
 neither does the holder of a key with those who have what it closes.  A coalition that breaks one opens what was closed,
 and nothing is proved against it.
 
 Sums over rows grow with the rows: a set of rows that another one holds costs no more.  So a coalition that sees all
-rows within anybody's reach is the worst, and of few names (`FEW`) only those that see most are summed.  With more,
-where nobody sees all, the sum of all rows within reach is an upper bound.
+rows within reach of any is the worst, and of few names (`FEW`) only those that see most are summed.  With more,
+where no coalition sees all, the sum of all rows within reach is an upper bound.
 
 Where several parties each add a share of the noise, what a row costs depends on whose shares a coalition knows: the
 third assumption, that so many of them collude at most.  Each coalition that keeps it is summed then.
@@ -80,7 +80,7 @@ class Coalitions:
 
     @property
     def most_colluders(self) -> int:
-        """Parties with data that can join, somebody's records left out."""
+        """Number of parties with data that can join: all but the one that owns the records."""
         return max(len(self._owners) - 1, 0)
 
     @property
@@ -90,14 +90,14 @@ class Coalitions:
 
     @functools.cached_property
     def breakable(self) -> bool:
-        """Whether some coalition that leaves somebody's records out opens what an assumption keeps closed."""
+        """Whether some coalition that leaves an owner's records out opens what an assumption keeps closed."""
         ends = [(owner, way, frozenset(self.names) - {owner}) for owner, way in self._closed]
         return any(reveals(frozenset([way]), view) for _, way, view in ends)
 
     def worst(self, delta: float, colluders: int) -> tuple[str, frozenset[str] | None]:
         """Name and members of the coalition that learns most; the bound over all of them has a name only.
 
-        Of coalitions that see the same the first one: a single place, nobody but the public, then more together.
+        Of coalitions that see the same the first one: a single place, the public alone, then more together.
         """
         owning = {name for owners, _ in self._groups for name in owners}
         singles = [frozenset([name]) for name in self.names if name not in owning] + [frozenset[str]()]
@@ -166,7 +166,7 @@ class Coalitions:
             yield from map(frozenset, combinations(self.names, size))
 
     def _possible(self, view: frozenset[str]) -> bool:
-        """Whether a coalition leaves somebody's records out and keeps the assumptions."""
+        """Whether a coalition leaves an owner's records out and keeps the assumptions."""
         if self._owners and self._owners <= view:
             return False
         return not any(owner not in view and reveals(frozenset([way]), view) for owner, way in self._closed)
@@ -227,7 +227,7 @@ def _closed_ways(rows: Sequence[Event], costs: Sequence[PrivacyProfile | float |
 
 
 def _encryption_keys(rows: Sequence[Event], costs: Sequence[PrivacyProfile | float | None]) -> frozenset[str]:
-    """Holders of the keys that alone keep something from its receivers; shares keep it whatever can be computed."""
+    """Holders of the keys that alone keep something from its receivers; shares keep it from any computation."""
     pairs = zip(rows, costs, strict=True)
     closed = [event for event, cost in pairs if event.mechanism == CLOSED and cost != 0.0 and not event.knows]
     return frozenset(event.key_holders[0] for event in closed if len(event.key_holders) == 1)

@@ -79,16 +79,16 @@ class Event:
     epsilon_distance : float, optional
         Loss per unit of distance of a distance-DP mechanism; informative, ``epsilon`` is what is charged.
     delta_numeric : float
-        What all applications together add to delta beside the profile: the mechanism's own delta, or the error of a
+        What all applications together add to delta next to the profile: the mechanism's own delta, or the error of a
         sampler. A sampler within total variation t of its profile adds t (1 + e^epsilon), not t.
     sensitivity, norm, certificate
         Bound, norm and source of the certificate behind ``mu``.
     noise_digest : str
-        Digest of the released value: it tells a second draw from the same one.
+        Digest of the released value: it distinguishes a second draw from the same one.
     relation : str
         Neighbouring relation of ``mu``.
     audience : tuple of str
-        Who may see the release; ``("*",)`` means everybody (published).
+        Who may see the release; ``("*",)`` means all readers (published).
     stratum : str
         ``"*"``, or the cell of a public partition of the records that the release is about: ``"partition/cell"``.
     trust_model, sampler : str
@@ -251,7 +251,7 @@ class Event:
 
     @property
     def held_by(self) -> tuple[str, ...]:
-        """Everybody whose data are in it."""
+        """All parties whose data are in it."""
         return self.owners or (self.owner,)
 
     @cached_property
@@ -292,7 +292,7 @@ class Event:
 
     @property
     def public(self) -> bool:
-        """Whether everybody may see the release."""
+        """Whether every reader may see the release."""
         return "*" in self.audience
 
     @cached_property
@@ -326,8 +326,8 @@ class Event:
         """
         if self.certified and self.profile is None:
             raise CertificationError(
-                f"event {self.release_id!r} of mechanism {self.mechanism!r} carries no mu, rho or epsilon, so there is "
-                "no profile to compose; give one, or mark it certified=False so that it counts as infinite."
+                f"event {self.release_id!r} of mechanism {self.mechanism!r} carries no mu, rho or epsilon, so that it "
+                "has no profile to compose; give one, or mark it certified=False so that it counts as infinite."
             )
 
     def cost(self, question: str, rows_per_user: int | None = None) -> PrivacyProfile | float | None:
@@ -347,7 +347,7 @@ class Event:
             0.0 if the release does not depend on the unit, its profile costs nothing, or other rows carry its cost; the
             profile of all applications under replacement of one unit; None if no finite cost is proved (of a cipher, to
             a view that opens it: `partywise.privacy.ledger.reach`). One person's m
-            rows cost m mu, m epsilon (pure, whatever k was) or m^2 rho, and nothing is proved if m is unknown;
+            rows cost m mu, m epsilon (pure, for any k) or m^2 rho, and nothing is proved if m is unknown;
             ``add_remove`` is such a group of two. Where a rate below 1 gains nothing that is proved (groups,
             ``replace_one``), the profile is charged as if every record were included, which holds for any sampling that
             ignores the data.

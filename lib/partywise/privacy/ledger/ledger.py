@@ -7,9 +7,9 @@ A view is a set of colluding parties. Its total counts the rows it may see and d
    partition are public and disjoint;
    where rows name the cells that they read (the folds that trained a fit), a record pays those that read its cell;
 3. what the profiles do not cover (``delta_numeric``) is taken off delta;
-4. one row without a proof makes ``epsilon_certified`` infinite; the proved part is shown beside it.
+4. one row without a proof makes ``epsilon_certified`` infinite; the proved part is shown next to it.
 
-Gaussian rows compose without any loss, and so do finite profiles beside them: see `accounting`.
+Gaussian rows compose without any loss, and so do finite profiles with them: see `accounting`.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Ledger:
         Raises
         ------
         TypeError
-            If it is no event.
+            If it is not an event.
         CertificationError
             If the event's profile cannot be composed, its release id belongs to a different release, or it is computed
             from a release that has no row.
@@ -236,7 +236,7 @@ class Ledger:
         Returns
         -------
         Total
-            Infinite where the view opens what crossed closed (it has the key and a receiver of it), or has somebody who
+            Infinite where the view opens what crossed closed (it has the key and a receiver of it), or a member
             knows the noise or the records behind a row: of data that the view does not own.
 
         Raises
@@ -280,7 +280,7 @@ class Ledger:
         unit, delta, rows_per_user
             As in `total`.
         against : {"declared", "any"}
-            ``"any"``: of any coalition but those with the record's own holder, whatever is assumed; infinite where one
+            ``"any"``: of any coalition but those with the record's own holder, without assumptions; infinite where one
             opens what crossed closed or knows the noise.
 
         Returns
@@ -289,7 +289,7 @@ class Ledger:
             That of the worst coalition, with what the public and what any coalition at all have learnt
             (``epsilon_public``, ``epsilon_any``). Of more than ten parties, where no single one sees all that is within
             reach of any coalition, it is an upper bound of all of them, named ``"any coalition"``: the sum of all rows
-            that somebody but their owner may see.
+            that others than their owner may see.
 
         Raises
         ------

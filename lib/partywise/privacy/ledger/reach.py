@@ -1,6 +1,6 @@
 """Visibility of a row: by its audience, through every row whose parameters it is, and by the keys of what is closed.
 
-A view sees a row of somebody else that is for everybody or for one of its members.  Of such a row it sees the
+A view sees a row of another owner that is for all readers or for one of its members.  Of such a row it sees the
 parameters as well, so that a row reaches a view through its children, past the owners on the way.  The row of a cipher
 is seen by a view that opens it: with all key holders and a receiver.  Rows are many and ways to see them few: rows with
 the same ways make one class.

@@ -1,6 +1,6 @@
 """Total of one view about one unit: profiles by stratum in, an epsilon with what is proved of it out.
 
-Sampling gains nothing where nothing is proved, which is said, because the difference is a factor of hundreds.
+Sampling gains nothing where nothing is proved, which is reported, because the difference is a factor of hundreds.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def _number(meaning: str, **more: Any) -> Any:
 class Total:
     """Total of what one view has learnt about one unit: an epsilon by each accountant, and the numbers next to it.
 
-    `MEANINGS` says what each number means, by its name in cubes and tables. Where a row that counts is not proved they
-    are infinite, and the true-positive rates 1. ``epsilon_public`` and ``epsilon_any`` stand beside the total of a
+    `MEANINGS` gives what each number means, by its name in cubes and tables. Where a row that counts is not proved they
+    are infinite, and the true-positive rates 1. ``epsilon_public`` and ``epsilon_any`` belong to the total of a
     worst coalition; they are NaN in that of a view that was named.
 
     Parameters
@@ -63,7 +63,7 @@ class Total:
         Of a fit that shares a budget with earlier ones: how many there are with it, the epsilon of all of them at the
         delta of the budget, and that of a choice among them by scores of records, which is infinite.
     verified : bool
-        False where the rows are the word of a file that nobody has signed.
+        False where the rows are taken from a file without a signature.
     """
 
     epsilons: Mapping[str, float]
@@ -168,7 +168,7 @@ class ViewSum:
 
     @property
     def gaussian(self) -> bool:
-        """Whether mu alone says it all."""
+        """Whether mu alone states the whole profile."""
         return all(stratum.gaussian for stratum in self.strata)
 
     @property
@@ -281,7 +281,7 @@ def largest_total(totals: Sequence[Total]) -> Total:
 def warn_of_sampling(rows: Iterable[tuple[Event, PrivacyProfile | float | None]]) -> None:
     """Warn of the first release that is charged as if every record were included, though it was sampled.
 
-    For questions about one record: whoever asks about persons states groups, for which no gain by sampling is proved.
+    For questions about one record: a question about persons states groups, for which no gain by sampling is proved.
     """
     for event, cost in rows:
         if event.rate < 1 and isinstance(cost, PrivacyProfile) and cost.rate == 1 and not cost.free:

@@ -44,7 +44,7 @@ class DiscreteGaussian:
         A power of two, public; default the one in [sigma / 2^10, sigma / 2^9). With ``covariance`` it is the grid of
         the whitened value.
     covariance : AccountedValue of an ndarray of shape (q, q), optional
-        Positive definite covariance along the last axis, which says where it comes from, as in `Gaussian`. The value
+        Positive definite covariance along the last axis, which states its origin, as in `Gaussian`. The value
         is whitened, rounded, noised and un-whitened.
     distribution : {"rounded", "discrete"}
         See `partywise.privacy.secure.table.draw_integers`.
@@ -167,7 +167,7 @@ class DiscreteGaussian:
         owner : str
             Party whose data it is; without a name every view is charged.
         delta_numeric : float
-            What else is in the ciphertexts, such as masks, tells neighbours apart with at most this probability.
+            What else is in the ciphertexts, such as masks, separates neighbours with at most this probability.
         **terms
             See `Terms`; ``audience`` should name the holder of the key.
 
@@ -180,7 +180,7 @@ class DiscreteGaussian:
         Raises
         ------
         ValueError
-            If the mechanism has a covariance or a grid, or another distribution than ``"rounded"``; the integers say
+            If the mechanism has a covariance or a grid, or another distribution than ``"rounded"``; the integers state
             their grid.
 
         Notes
@@ -190,8 +190,8 @@ class DiscreteGaussian:
         holds against the key holder as far as re-randomised ciphertexts show their plaintexts only.
 
         The digest is that of a salt, drawn after the noise from the same generator. A digest of the ciphertexts would
-        depend on the scheme and its random numbers; one of the noise would let whoever guesses the noise check the
-        guess. The salt is independent of both, tells nothing, and a second draw of the noise has another.
+        depend on the scheme and its random numbers; one of the noise would let a reader who guesses the noise check the
+        guess. The salt is independent of both, reveals nothing, and a second draw of the noise has another.
 
         Examples
         --------
@@ -210,7 +210,7 @@ class DiscreteGaussian:
             raise ValueError(
                 f"covariance, grid={self.grid!r} and distribution={self.distribution!r} of noise under encryption: "
                 "give sigma or mu "
-                "alone, the integers of the statistic say their grid and the distribution is 'rounded'."
+                "alone, the integers of the statistic state their grid and the distribution is 'rounded'."
             )
         salt = list[np.ndarray]()
         sensitivity = float(closed.certificate.value)

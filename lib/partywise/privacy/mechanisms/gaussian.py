@@ -29,7 +29,7 @@ class Gaussian:
     sigma : float, optional
         Standard deviation of independent noise on every entry, a public number.
     covariance : AccountedValue of an ndarray of shape (q, q), optional
-        Covariance along the last axis, independent over the other axes. It says where it comes from: a release that it
+        Covariance along the last axis, independent over the other axes. It states its origin: a release that it
         was computed from becomes a parent of what is released, and one taken from the data in the clear leaves it
         unproved.
 
@@ -85,7 +85,7 @@ class Gaussian:
         bounded : Bounded
             Value of shape (..., q) with its certificate, norm ``"l2"`` or ``"mahalanobis"``.
         rng : numpy.random.Generator
-            Consumed by exactly one standard normal an entry, whatever the noise level.
+            Consumed by exactly one standard normal per entry, at any noise level.
         owner : str
             Party whose data it is; without a name every view is charged.
         **terms

@@ -88,7 +88,7 @@ class IntegerGaussian:
         Raises
         ------
         TypeError
-            If ``rng`` is no source of noise.
+            If ``rng`` is not a source of noise.
         CertificationError
             If ``statistic`` is no `Whole`, or a secure source is asked for no noise at all.
         """

@@ -73,7 +73,7 @@ class Laplace:
         bounded : Bounded
             Value of any shape with a certificate in the norm ``"l1"``, or one number in any norm of one.
         rng : numpy.random.Generator
-            Consumed by one standard Laplace draw an entry, whatever the noise level.
+            Consumed by one standard Laplace draw per entry, at any noise level.
         owner : str
             Party whose data it is; without a name every view is charged.
         **terms
@@ -141,7 +141,7 @@ class Geometric:
     -----
     Formal guarantee: pure epsilon-DP for the unit and relation of the certificate, gamma = epsilon g / (l1
     sensitivity), rounded down. Source: Ghosh, Roughgarden and Sundararajan (2012), section 2: no other mechanism serves
-    a single count better, whatever its user loses by an error. With a `SecureRandom` the integers are drawn exactly
+    a single count better, for any loss of its user by an error. With a `SecureRandom` the integers are drawn exactly
     (Canonne, Kamath and Steinke 2020, algorithm 2), so nothing is added to delta.
 
     Examples
@@ -170,7 +170,7 @@ class Geometric:
             Value of any shape; its certificate has a ``grid`` and the norm ``"l1"`` (`counts` with ``norm="l1"``), or
             is of one number.
         rng : SecureRandom or numpy.random.Generator
-            The only source of the draw; the event's ``sampler`` says which.
+            The only source of the draw; the event's ``sampler`` states which.
         owner : str
             Party whose data it is; without a name every view is charged.
         **terms

@@ -33,7 +33,7 @@ class MixedResponse:
     -----
     Formal guarantee: of one index that of `RandomizedResponse`; a unit that moves c entries is charged c applications
     with the smallest alphabet of all. That covers the larger ones: two inputs of randomised response with k values
-    give the same distribution but for two outputs, whose distributions are those of k = 2, with probability
+    give the same distribution except for two outputs, whose distributions are those of k = 2, with probability
     (e^eps + 1) / (e^eps + k - 1); so a larger k is a smaller one that is erased more often.
     """
 
@@ -44,7 +44,7 @@ class MixedResponse:
     def __post_init__(self) -> None:
         alphabets = np.array(self.alphabets, dtype=np.int64)
         if not alphabets.size:
-            raise ValueError("alphabets=[] of a release: there is no index to draw.")
+            raise ValueError("alphabets=[] of a release: it has no index to draw.")
         alphabets.flags.writeable = False
         object.__setattr__(self, "alphabets", alphabets)
         responses = {k: RandomizedResponse(self.epsilon, k) for k in np.unique(alphabets).tolist()}

@@ -1,4 +1,4 @@
-"""Rounded Gaussian noise to which each of several owners adds a share: nobody knows all of it.
+"""Rounded Gaussian noise to which each of several owners adds a share: no owner knows all of it.
 
 Let each of K owners add rounded Gaussian noise of s_e steps to entry e of its own statistic. Against t of them, who
 know their shares, the sum has the noise of the K - t others: within a total variation below 1e-300 that is Gaussian
@@ -32,7 +32,7 @@ TOTAL_VARIATION = 1e-300
 
 @dataclass(frozen=True)
 class NoiseKey:
-    """The noise of one release, or one share of it, which nobody but its dealer or the owner of the share has.
+    """The noise of one release, or one share of it, which only its dealer or the owner of the share has.
 
     entries : the ones that the owner has a part of, where these are not all; public
     """
@@ -62,7 +62,7 @@ class NoiseShares:
     Parameters
     ----------
     total : Whole
-        The sum as everybody knows it: its bounds, its steps and its shape; its integers are not read.
+        The sum as all parties know it: its bounds, its steps and its shape; its integers are not read.
     mu : float
         Gaussian-DP parameter against ``colluders`` of the owners; infinite for no noise, in experiments only.
     owners : tuple of str
@@ -114,7 +114,7 @@ class NoiseShares:
         return 64 if (largest << self.bits) + noise < 1 << 62 else 128
 
     def event(self, name: str, audience: tuple[str, ...], sampler: str, digest: str) -> Event:
-        """Event of the sum with its cost: public before anything is drawn; ``digest`` tells this draw from others."""
+        """Event of the sum with its cost: public before anything is drawn; ``digest`` differs between draws."""
         certificate, free = self.total.certificate, not self.total.squares
         if sampler == "secure" and not free and (math.isinf(self.mu) or (self.colluders == 0 < len(self.owners) - 1)):
             raise CertificationError(

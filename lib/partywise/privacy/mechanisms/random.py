@@ -42,9 +42,9 @@ class SecureRandom:
     Raises
     ------
     CertificationError
-        If there is no payer while an account is open in this process.
+        Without a payer, while an account is open in this process.
     TypeError
-        If any other argument is given: there is no seed. Repeatable draws are those of
+        If any other argument is given: it takes no seed. Repeatable draws are those of
         `partywise.core.randomness.SimulationRandom`.
 
     Examples
@@ -179,7 +179,7 @@ class RunRandom(SecureRandom):
     """The secret words of one run, expanded from a key of the operating system's that its party alone keeps.
 
     A party that was killed goes on with the very words that it had drawn, so that nothing is drawn, or paid, twice.
-    Whoever has the key can subtract the noise: it lies beside the data until the run has ended, and no longer.
+    The holder of the key can subtract the noise: it lies next to the data until the run has ended, and no longer.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ class RunRandom(SecureRandom):
 
     Notes
     -----
-    The words of call number i are SHAKE-256 of the key and i (FIPS 202): nobody without the key tells them from uniform
+    The words of call number i are SHAKE-256 of the key and i (FIPS 202): without the key they look like uniform
     ones.
     """
 
@@ -233,7 +233,7 @@ class PayingGenerator(np.random.Generator):
 
 @dataclass(frozen=True)
 class SpentGenerator:
-    """Stand-in for the generator of noise that was drawn elsewhere, where it was paid for."""
+    """Substitute for the generator of noise that was drawn elsewhere, where it was paid for."""
 
     sampler: str
     payer: Payer = PAID
@@ -307,10 +307,10 @@ def words_of(rng: RandomSource) -> Callable[[int], np.ndarray]:
 
 
 def salt_of(rng: RandomSource | SpentGenerator) -> bytes:
-    """Bytes that whoever does not have the source cannot guess; a simulation draws on as if nobody had asked.
+    """Bytes that a reader without the source cannot guess; a simulation draws on as if it had not been asked.
 
     For a secure source they are the operating system's, or words of the run. A generator gives its state, so that one
-    seed gives one salt: whoever knows the seed of a simulation knows its noise as well.
+    seed gives one salt: a reader who knows the seed of a simulation knows its noise as well.
     """
     if isinstance(rng, SecureRandom):
         return rng.salt()
@@ -335,20 +335,20 @@ def require_secure(release: HasEvent) -> None:
     Raises
     ------
     CertificationError
-        If its noise was drawn by the simulation source: its event says what the release would cost if it were drawn
+        If its noise was drawn by the simulation source: its event states what the release would cost if it were drawn
         securely, and nothing about the bytes at hand. Or if what was noised was computed in floating point, where
-        a sum may move by more than its certificate says.
+        a sum may move by more than its certificate states.
     """
     event = release.event
     if event.sampler != "secure":
         raise CertificationError(
-            f"release {event.release_id!r} has sampler={event.sampler!r}: its noise can be repeated by whoever knows "
-            "the seed, and floating-point noise shows the value in its low bits. Publish only what a mechanism such "
-            "as DiscreteGaussian drew from a SecureRandom."
+            f"release {event.release_id!r} has sampler={event.sampler!r}: its noise can be repeated by a reader "
+            "who knows the seed, and floating-point noise shows the value in its low bits. Publish only what a "
+            "mechanism such as DiscreteGaussian drew from a SecureRandom."
         )
     if not event.exact:
         raise CertificationError(
             f"release {event.release_id!r} is of a statistic without a grid: rounding in floating point may move it by "
-            "more than its certificate says. Form it in integers (fixed_point_sum, counts), so that its certificate "
+            "more than its certificate states. Form it in integers (fixed_point_sum, counts), so that its certificate "
             "states a grid."
         )

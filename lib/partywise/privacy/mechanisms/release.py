@@ -65,8 +65,8 @@ class Observer(Protocol):
         """Return the value to release; ``draw`` gives that of the mechanism, from ``rng`` if one source draws all."""
 
     def add_key(self, key: object) -> None:
-        """A private key that was made, or what somebody opened with one: what is closed to the parties is open to
-        whoever checks a simulation.
+        """A private key that was made, or what its holder opened with one: what is closed to the parties is open to
+        the checks of a simulation.
         """
 
     def add_event(self, event: Event) -> None:
@@ -96,7 +96,7 @@ class Release(AccountedValue):
         What it cost.
     made_of : sequence of AccountedValue
         What a free release was computed from (see `derive`). A mechanism's own has the data of others that are in it,
-        in the clear, where its owner noised ciphertexts of theirs: whoever else sees it costs them everything.
+        in the clear, where its owner noised ciphertexts of theirs: each other reader costs them everything.
     """
 
     value: Any
@@ -133,7 +133,7 @@ def derive(
     audience: str | tuple[str, ...] = "*",
     because: str = "a function of public values",
 ) -> Release | Public | Clear:
-    """A function of values that say what they cost, as one value that costs what they cost."""
+    """A function of values that state their costs, as one value that costs what they cost."""
     parts = tuple(made_of)
     if not parts:
         raise ValueError(f"made_of=() of {name!r}: name at least one value that it was computed from.")
@@ -189,7 +189,7 @@ class Terms(TypedDict, total=False):
     release_id : str
         Its name; by default derived from the released value.
     audience : "*" or tuple of str
-        Who may see it; by default everybody.
+        Who may see it; by default all readers.
     data_dependent_parameters : tuple of str or AccountedValue
         The releases (or their ids) of parameters taken from private data, besides those that the statistic itself was
         made with. The ledger charges them, and counts the release as infinite if one of them has no proved row.
@@ -229,7 +229,7 @@ def charge_and_draw(
     """Charge a release, draw it once all payers agreed, and name it by its value: the last step of every mechanism.
 
     ``profile`` holds the fields of `Event` that state it: ``mu``, ``rho`` or ``epsilon``, and what goes with it.
-    ``preset`` says that it was fixed before the statistic was made, so that it is the same whatever its parameters are.
+    ``preset`` states that it was fixed before the statistic was made, so that it is the same for any parameters of it.
     A profile that was computed from parameters which were released (sensitivity over a given noise level) is known only
     after they are seen: what it states is not certified, unless a budget that was fixed in advance pays for it.
 
@@ -340,7 +340,7 @@ def certificate_of(bounded: Bounded, norms: tuple[str, ...]) -> SensitivityCerti
 
 
 def pure_profile(epsilon: float, certificate: SensitivityCertificate) -> EventProfile:
-    """Privacy profile of one draw that tells units at the distance of the certificate apart by at most ``epsilon``."""
+    """Privacy profile of one draw that separates units at the distance of the certificate by at most ``epsilon``."""
     if certificate.relation == "add_remove":
         raise CertificationError(
             "relation='add_remove' of the certificate: this mechanism is given the number of records, which would be "
@@ -399,9 +399,9 @@ def noise_scale(sensitivity: float, parameter: float, name: str = "mu") -> float
 
 
 def digest_of(value: object, salt: bytes = b"") -> str:
-    """Short hash of a released value: it tells a second draw of the noise from the same one.
+    """Short hash of a released value: it distinguishes a second draw of the noise from the same one.
 
-    With a salt nobody finds a value of few bits from it by trying all.
+    With a salt no reader finds a value of few bits from it by trying all.
     """
     array = np.ascontiguousarray(value)
     digest = hashlib.sha256(salt + repr(array.shape).encode())

@@ -52,7 +52,7 @@ class ReportNoisyMax:
         bounded : Bounded
             Scores of shape (m,), norm ``"linf"``, ``"l2"`` or ``"l1"`` (each bounds every single score).
         rng : numpy.random.Generator
-            Consumed by m Gumbel draws, whatever ``epsilon`` and ``winners``, and by more where these do not decide.
+            Consumed by m Gumbel draws, for any ``epsilon`` and ``winners``, and by more where these do not decide.
         owner, **terms
             As in `Gaussian.__call__`.
 
@@ -66,7 +66,7 @@ class ReportNoisyMax:
         CertificationError
             If the certificate has another norm or is infinite.
         ValueError
-            If the scores are no vector with at least ``winners`` entries.
+            If the scores are not a vector with at least ``winners`` entries.
         """
         scale, scores = self._scale(bounded), np.asarray(bounded.value)
         numbers = generator(rng, "ReportNoisyMax")

@@ -3,12 +3,12 @@ rounding.
 
 A draw is a number U, uniform on [0, 1), revealed bit by bit from its top. A table in fixed point brackets every
 cumulative probability; as soon as the known bits of U put it on one side of every bracket, the outcome is certain,
-whatever the other bits are. 16 bits and one look-up decide most draws, 64 bits and a search almost all others, and
+for any other bits. 16 bits and one look-up decide most draws, 64 bits and a search almost all others, and
 about one in 10^15 needs 128 bits. Should these lie inside a bracket (about one draw in 10^34), the table is computed
-again with twice the bits. Nothing is truncated, so there is no approximation error that would need a delta.
+again with twice the bits. Nothing is truncated, so that no approximation error needs a delta.
 
 How long a draw takes depends on its outcome: the sampler is not constant-time, and is not meant for a place where
-somebody can measure its time. A draw also looks up memory at an address that depends on its outcome.
+an attacker can measure its time. A draw also looks up memory at an address that depends on its outcome.
 """
 
 import math

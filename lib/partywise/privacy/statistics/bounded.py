@@ -40,7 +40,7 @@ class SensitivityCertificate:
     metric : ndarray of shape (q, q), optional
         Symmetric positive definite M of the norm ``"mahalanobis"``.
     grid : float, optional
-        Whatever the data, every entry of the statistic is a whole multiple of it (1 for counts): rounding to a grid
+        For any data, every entry of the statistic is a whole multiple of it (1 for counts): rounding to a grid
         of which it is a multiple then moves nothing.
     records : int, optional
         Of an array with one record an index of its first axis: how many records one unit can move, all others being
@@ -111,7 +111,7 @@ class Bounded:
         Its sensitivity.
     stratum : str
         ``"*"`` if any record may be in it. ``"partition/cell"`` (`partywise.privacy.strata.cell_of`) only where public
-        information, never data, says which records are in the cell: the cells of one partition compose in parallel.
+        information, never data, states which records are in the cell: the cells of one partition compose in parallel.
     clip_share : float
         Share of records the constructor had to clip; a diagnostic that stays with the owner.
     parents : tuple of str
@@ -120,7 +120,7 @@ class Bounded:
     Raises
     ------
     TypeError
-        If there is no certificate.
+        If the certificate is missing.
     ValueError
         If a value is not finite, or its last axis is not that of the metric.
 

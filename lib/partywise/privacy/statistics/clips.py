@@ -37,7 +37,7 @@ class ClipResult:
 
 @dataclass(frozen=True)
 class Clip(ABC):
-    """A map of each record by itself, fixed by a radius that says where it comes from.
+    """A map of each record by itself, fixed by a radius that states its origin.
 
     Raises
     ------

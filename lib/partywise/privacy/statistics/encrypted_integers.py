@@ -29,8 +29,8 @@ class EncryptedIntegers:
     content : object
         The ciphertexts, without noise.
     integers : callable
-        ``(ciphertexts, keys)`` -> the integers in them, of the shape of ``units``. Only whoever checks a simulation
-        calls it, with the private keys that were made in it; a party has none.
+        ``(ciphertexts, keys)`` -> the integers in them, of the shape of ``units``. Only checks of a simulation
+        call it, with the private keys that were made in it; a party has none.
     stratum, parents
         As in `Bounded`.
     add : callable, optional
@@ -61,9 +61,9 @@ class EncryptedIntegers:
         object.__setattr__(self, "units", units)
 
     def foreign_parts(self, owner: str) -> tuple[Clear, ...]:
-        """Return the data of others in the ciphertexts, of which the certificate of ``owner`` says nothing.
+        """Return the data of others in the ciphertexts, which the certificate of ``owner`` does not cover.
 
-        Ciphertexts that do not say what they are made of hold whole records of whoever can open them.
+        Ciphertexts that do not state their parts count as whole records of the party that can open them.
         """
         holder = getattr(self.content, "key_holder", owner)
         parts = getattr(self.content, "made_of", ()) or (Clear(None, ("row",), owner=holder),)

@@ -1,6 +1,6 @@
 """Sums and second moments of clipped records, each with its sensitivity under replacement of one record.
 
-A clipping radius is `AccountedValue`: it says where it comes from, and a release that it came from is charged.
+A clipping radius is `AccountedValue`: it states its origin, and a release that it came from is charged.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Tables of sums of gradients and hessians over public cells, with their sensitivity to one record's features.
 
-A record has a gradient and a hessian, which belong to whoever gets the tables, and one bin of every feature of a
-party. Against that receiver the certificates name features alone; to anybody else the tables show its labels and its
+A record has a gradient and a hessian, which belong to the receiver of the tables, and one bin of every feature of a
+party. Against that receiver the certificates name features alone; to other readers the tables show its labels and its
 own features without a bound, so that a release of them has these in the clear among its parts. Its gradient is added
 to d cells, one for each feature; its hessian to the same d cells and to one cell for every pair of features. Another
 record in its place moves each of these sums in two cells.
@@ -139,7 +139,7 @@ def newton_certificate(d: int, ratio: float) -> SensitivityCertificate:
         kappa = (d + 1) / (2 * ratio**2) if ratio > 0 else math.inf
         raise CertificationError(
             f"ratio={ratio!r} of the noise on h gives kappa={kappa:.6g}, above phi^5={GOLDEN5:.6g}: a record with "
-            f"|g|=.618 would move the tables further than sqrt(2 d); give at least {free_ratio(d)!r}."
+            f"|g|=0.618 would move the tables further than sqrt(2 d); give at least {free_ratio(d)!r}."
         )
     source = "2 d t^2 (1 + kappa (1 - t)^2) is largest at t = 1 for kappa <= phi^5: sqrt(2 d)"
     return sum_certificate(_root(Fraction(2 * d)), source, "features", ("features",))

@@ -1,8 +1,8 @@
 """Statistics that carry their own sensitivity: a bound and the clipping that makes it true live in one object.
 
-A neighbour replaces one record (``replace_one``; the number of records is public) unless a constructor says
+A neighbour replaces one record (``replace_one``; the number of records is public) unless a constructor states
 otherwise. Every constructor clips inside, so its certificate assumes nothing about the data except that all entries
-are finite. Whatever else a certificate rests on (radii, boxes, edges, thresholds, bins, Gram matrices) is given as
+are finite. All else that a certificate rests on (radii, boxes, edges, thresholds, bins, Gram matrices) is given as
 `AccountedValue`: `Public` with the argument where it comes from, the `Release` that drew it, or `Clear`; a bare number
 is refused. Shapes are plain: they show in what is released.
 """

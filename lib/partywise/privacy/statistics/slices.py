@@ -1,6 +1,6 @@
 """Statistics of records that are cut into slices or bins: what one record moves depends on who made the cut.
 
-Edges fixed before seeing the data move nobody else. Edges at quantiles are shared by all records: replacing one
+Edges fixed before seeing the data move no other record. Edges at quantiles are shared by all records: replacing one
 record moves one neighbour across every edge between its old and its new place. Ties are ordered by the position of
 the record, which no value can change; without that, one record could move all that are tied at an edge.
 """

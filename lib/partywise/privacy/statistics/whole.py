@@ -31,7 +31,7 @@ MOST_BITS, LEAST_BITS = 20, 10
 def products_are_exact() -> bool:
     """Whether matrix products of this machine add whole numbers exactly up to 2^53, tried at the limit.
 
-    Products in plain doubles do, in whatever order; those by Strassen's way, or in emulated doubles, need not.
+    Products in plain doubles do, in any order; those by Strassen's way, or in emulated doubles, need not.
     """
     n, columns = 2**13, 8
     signs = np.unpackbits(np.frombuffer(hashlib.shake_256(b"products").digest(n * columns // 8), dtype=np.uint8))
@@ -81,7 +81,7 @@ class Whole:
     Raises
     ------
     CertificationError
-        If an entry is no whole number, or exceeds 2^53 as a float.
+        If an entry is not a whole number, or exceeds 2^53 as a float.
     ValueError
         If the step is not positive and finite, or weights are not positive whole numbers of the shape of the integers.
     """

@@ -60,7 +60,7 @@ def add_noise(arrays: Arrays, sd: float, rng: Generator) -> list[np.ndarray]:
 
 
 def local_sd(sensitivity: float, epsilon: float, delta: float) -> float:
-    """S sqrt(2 ln(1.25 / delta)) / epsilon: no clip stands in it (``flwr/clientapp/mod/localdp_mod.py:143``)."""
+    """S sqrt(2 ln(1.25 / delta)) / epsilon: it contains no clip (``flwr/clientapp/mod/localdp_mod.py:143``)."""
     return float(sensitivity * np.sqrt(2 * np.log(1.25 / delta)) / epsilon)
 
 
@@ -123,12 +123,12 @@ def fixed_clipping(
 
 
 def adaptive_noise(multiplier: float, clients: int, count_sd: float | None = None) -> tuple[float, float]:
-    """Noise of the count, and the multiplier of the updates beside it.
+    """Noise of the count, and the multiplier of the updates next to it.
 
     Parameters
     ----------
     multiplier : float
-        z > 0, said to be that of both together.
+        z > 0, described as that of both together.
     clients : int
     count_sd : float, optional
         Standard deviation of the noise on the number of clipped updates; a twentieth of the clients if not given.

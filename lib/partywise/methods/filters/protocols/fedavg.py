@@ -3,8 +3,8 @@
 Public, fixed before data are seen: all options, clients and their numbers of records.
 
 What is protected: a client, all of whose records may change (unit ``user``, ``replace_one``). ``local_dp`` and
-``certified`` against the server, ``svt`` likewise, by a bound that is larger than it says; ``fixed_clipping`` and
-``adaptive_clipping`` against everybody but the server, which sees updates as they are; the others against nobody. The
+``certified`` against the server, ``svt`` likewise, by a bound that is larger than stated; ``fixed_clipping`` and
+``adaptive_clipping`` against all but the server, which sees updates as they are; the others against no reader. The
 clip of ``adaptive_clipping`` follows the data, so that nothing is proved of it in advance.
 
 Message            from, to         payload

@@ -1,6 +1,6 @@
 """Protocol: federated statistics under the cleansers of NVFlare, asked for again and again.
 
-A range and a number of bins are fields of the job, so that whoever sends jobs chooses them: extremes are asked for
+A range and a number of bins are fields of the job, so that the sender of jobs chooses them: extremes are asked for
 many times, and histograms of bins one unit wide tile the range of a column, as many bins in each job as pass.
 
 Message      from, to        payload

@@ -29,7 +29,7 @@ def local_curves(party: Party) -> Clear:
 
 
 def local_mean(active: Party, fold: Fold, spec: BaselineSpec) -> CurveEstimate:
-    """The training mean curve, whatever the predictors are."""
+    """The training mean curve, for any predictors."""
     Y, p, q = active.block["Y"], len(spec.public.radius), spec.public.basis_x.n_basis
     return CurveEstimate(
         operators=np.zeros((p, q, Y.shape[1])),

@@ -48,8 +48,8 @@ def noise_shape(plan: CurvePlan) -> np.ndarray:
 def curves_mechanism(plan: CurvePlan, level: float) -> IntegerGaussian:
     """Noise of standard deviation ``level`` on whitened curves.
 
-    The source's formula makes the level proportional to the radius, so that the cost is the same whatever a private
-    radius is: there the cost is given, and the level follows from it.
+    The source's formula makes the level proportional to the radius, so that the cost is the same for every private
+    radius: there the cost is given, and the level follows from it.
     """
     options = plan.options
     if options.radius == "dp_quantile" and options.calibration == "classic":
@@ -62,7 +62,7 @@ def curves_budget(plan: CurvePlan) -> PrivacyFilter | None:
     """Budget of all curves together, where their levels are set by private radii; None elsewhere.
 
     The cost of one predictor depends on all radii and is seen with them. The sum of mu^2 = (2 S_j / s)^2 over the
-    predictors is 2 (rho - p rho_q) whatever the radii are, so that a budget fixed in advance pays for it.
+    predictors is 2 (rho - p rho_q) for any radii, so that a budget fixed in advance pays for it.
     """
     options = plan.options
     if options.noise == "none" or options.radius != "dp_quantile" or not levels_share_radii(options):
@@ -166,7 +166,7 @@ def active_fit(
 
 
 def active_estimate(fit: BoostingFit, Z: np.ndarray, radius: np.ndarray, plan: CurvePlan) -> CurveEstimate:
-    """The estimate, with what is said about it."""
+    """The estimate, with its reported numbers."""
     level = float(np.sqrt(np.mean(plan.levels(radius) ** 2)))
     numbers: FitNumbers = {"radius": float(np.mean(radius)), "noise_sd": level}
     return estimate_of(fit, plan, plan.claim(radius), path_numbers(fit) | numbers, Z)

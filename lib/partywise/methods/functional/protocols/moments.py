@@ -149,7 +149,7 @@ def active_boost(chunks: list[list[ReleasedChunk]], sums: Aggregation, rng_for: 
 
 
 def active_estimate(fit: BoostingFit, plan: CurvePlan) -> CurveEstimate:
-    """The estimate, with what is said about it."""
+    """The estimate, with its reported numbers."""
     numbers = path_numbers(fit) | {"radius": float(plan.radius.mean())}
     return estimate_of(fit, plan, plan.epsilon, numbers)
 

@@ -72,7 +72,7 @@ def claimed_epsilon(
 
     ``claim: source`` uses rho + 2 sqrt(rho log 1/delta) (seed 000, "Calibrating DP"); ``exact`` one Gaussian, with
     what private radii cost.
-    With ``sqrt_j`` the source says that the total is held constant, so its claim is that at the unscaled s.
+    With ``sqrt_j`` the source states that the total is held constant, so its claim is that at the unscaled s.
     """
     if options.uses_epsilon:
         return epsilon

@@ -163,7 +163,7 @@ def active_fit(course: Course) -> BoostingFit:
 
 
 def active_estimate(fit: BoostingFit, course: Course, radius: np.ndarray, plan: CurvePlan) -> CurveEstimate:
-    """The estimate, with what is said about it."""
+    """The estimate, with its reported numbers."""
     numbers: FitNumbers = {
         "steps": fit.steps,
         "criterion": course.progress.lowest,

@@ -56,7 +56,7 @@ def block_moments(x: np.ndarray, radius: AccountedValue) -> Whole:
 
 
 def product_total(q: int, radius: AccountedValue, residual: AccountedValue, parents: tuple[str, ...] = ()) -> Whole:
-    """X'r (q,) of two parties as everybody knows it, which moves by 2 c R.
+    """X'r (q,) of two parties as all parties know it, which moves by 2 c R.
 
     x and r are whole steps of 2^-15 of their bounds; ``parents`` are the releases that r was computed with.
     """

@@ -82,7 +82,7 @@ class Cumulants:
 
 
 def cumulants(moments: NoisyMoments, columns: Sequence[int]) -> Cumulants:
-    """K of some scaled columns, by what their means and variances say of their shapes.
+    """K of some scaled columns, by what their means and variances imply of their shapes.
 
     A column x within 0 and M has E x^2 <= M E x; M is where the public ball ends. One that keeps this may be a rare
     indicator, a count or a duration: its jumps upwards are taken from a lognormal column of its mean and variance, or

@@ -1,10 +1,10 @@
-"""Intervals of the slopes of a Gaussian model from noisy second moments, which count the noise beside the sample.
+"""Intervals of the slopes of a Gaussian model from noisy second moments, which count noise as well as the sample.
 
 Coefficients b = G^-1 h are those of released moments without ridge or shrinkage, on x = (constant, scaled columns) for
 the scaled response w. Noise of variance T in the entries of the matrix gives G b - h the covariance V, and moves the
 mean of b by G^-1 Q b to second order: b - G^-1 Q b is what intervals are about. Slopes are those among clipped
 records, which are those of all records where next to none is clipped: normal records with the released mean and
-covariance tell how many are, and where these are more than 1 % intervals are withheld. Heavy tails are clipped more
+covariance give how many are, and where these are more than 1 % intervals are withheld. Heavy tails are clipped more
 often than that. The holder of the records counts and withholds; a reader of the release cannot.
 """
 

@@ -95,7 +95,7 @@ class MomentPlan:
 
     @cached_property
     def total(self) -> Whole:
-        """The vector in whole steps, as everybody knows it: lengths of blocks, of the response and of the constant."""
+        """The vector in whole steps, as all parties know it: lengths of blocks, of the response and of the constant."""
         size, constant = self.scale.columns + 1, round(self.scale.constant / self.step)
         lengths = [Fraction(radius) / Fraction(self.step) for radius in (*self.radii, self.scale.radius / 2)]
         pairs = np.full(size * (size - 1) // 2, 2)

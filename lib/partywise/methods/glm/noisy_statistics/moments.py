@@ -1,4 +1,4 @@
-"""Second moments of scaled records: what one noisy matrix of them says about every model on these columns.
+"""Second moments of scaled records: what one noisy matrix of them gives for every model on these columns.
 
 A record is v = (S / sqrt p, z, s (t - t_0)): a constant, its scaled columns clipped to the radii of their parties, its
 response statistic clipped to a public range of half-width B, s = S / (2 B). The mean of v v' without its constant entry

@@ -1,6 +1,6 @@
 """Standard deviations that the noise of privacy gives the coefficients of second moments, from releases alone.
 
-They are post-processing of what was released, so that they cost nothing and anybody may compute them. They are about
+They are post-processing of what was released, so that they cost nothing and any reader may compute them. They are about
 the noise alone: that records are a sample, what clipping takes and the bias of an approximation are not in them.
 """
 

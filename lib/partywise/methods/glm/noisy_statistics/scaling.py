@@ -2,8 +2,8 @@
 
 A party centres and scales its columns by location and scale that are public by the meaning of the columns, and clips
 each record of its block to its radius c_k (`default_radius` where none is given). A record of all blocks is then no
-longer than S, S^2 = sum of c_k^2, however the columns are dealt. Whatever says where these numbers come from is an
-`AccountedValue`; nothing here is computed from data. One budget is divided among releases before anything is sent.
+longer than S, S^2 = sum of c_k^2, however the columns are dealt. An `AccountedValue` states where these numbers come
+from; nothing here is computed from data. One budget is divided among releases before anything is sent.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def unscale_coefficients(beta: np.ndarray, public: GlmFacts) -> np.ndarray:
 
 
 def constant(public: GlmFacts, name: str) -> np.ndarray:
-    """The numbers of a public constant; ValueError if it was not given, TypeError if it does not say its origin."""
+    """The numbers of a public constant; ValueError if it was not given, TypeError if it does not state its origin."""
     value = getattr(public, name)
     if value is None:
         raise ValueError(

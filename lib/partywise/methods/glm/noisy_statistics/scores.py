@@ -47,7 +47,7 @@ class ScoreClip(BallClip):
 
 
 def mean_weight(public: GlmFacts) -> float:
-    """Weight of a record in the family's information at the public start, .18 for a binomial response of any mean."""
+    """Weight of a record in the family's information at the public start, 0.18 for a binomial response of any mean."""
     power = FACTS[public.family].variance_power
     if power is None:
         return 0.18
@@ -57,7 +57,7 @@ def mean_weight(public: GlmFacts) -> float:
 def residual_bound(public: GlmFacts) -> float:
     """Usual size of r in the family's score, from public constants, in the unit that the response has.
 
-    Gaussian: 2/3 of the half-width of the response's public range; binomial .8; Poisson 2 roots of the mean at the
+    Gaussian: 2/3 of the half-width of the response's public range; binomial 0.8; Poisson 2 roots of the mean at the
     start; Gamma 4; inverse Gaussian 4 over the mean at the start.
     """
     if public.family == "gaussian":
@@ -142,7 +142,7 @@ def _constant_steps(p: int, bits: int) -> int:
 
 
 def constant_entry(radius: AccountedValue, p: int, n: int) -> float:
-    """c, the constant beside the scaled columns of every record in `second_moments`: about S / sqrt(p)."""
+    """c, the constant next to the scaled columns of every record in `second_moments`: about S / sqrt(p)."""
     bits = step_bits(n)
     return _constant_steps(p, bits) * BallClip(radius).step(bits)
 

@@ -11,14 +11,14 @@ predictors of the other parties eta_-k (n,)         analyst, party k            
 its own predictor eta_k (n,)                        party k, analyst                  Clear(label, features)
 length of the change of its coefficients            party k, analyst                  Clear(label, features)
 A sweep of K visits
-whether it is the last one                          analyst, everybody else           Clear(label, features)
+whether it is the last one                          analyst, every other              Clear(label, features)
 In the end, unless the fit diverged
 predictors of the other parties (n,)                analyst, active                   Clear(label, features)
 deviance and null deviance                          active, analyst                   Clear(label, features)
 coefficients of the columns as they were given      every party, analyst              Clear(label, features)
 
 A predictor is not an aggregate but an n-vector in the span of a party's columns, and from the second sweep on each
-depends on the response and on everybody's columns: all are charged to all owners. The analyst sees K of them a sweep
+depends on the response and on all parties' columns: all are charged to all owners. The analyst sees K of them a sweep
 (``record_openings``), soon the whole span of each party's columns; party k sees the sums of the others', with two
 parties the other's own; the passive parties hold the response. Nothing finite is certified.
 The published variant breaks down where its formulas overflow: its status is ``diverged`` then, its coefficients NaN.
@@ -279,7 +279,7 @@ def swept(
 
 
 def fit(run: Run) -> GlmEstimate:
-    """Sweeps over all parties until the coefficients stand still, or the formulas break down."""
+    """Sweeps over all parties until the coefficients stop changing, or the formulas break down."""
     active, passive = roles(run.parties, bare=True)
     order, parts, options = (active, *passive), parts_of(run.parties), run.spec.options
     public, rest = run.spec.public, others_than(run, ANALYST)

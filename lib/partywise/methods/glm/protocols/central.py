@@ -7,8 +7,8 @@ mean score                               aggregator, analyst          Release, c
 coefficients of its columns              analyst, every party         Public (post-processing)           8 p_k, 8 more
                                                                                                          if active
 
-The aggregator is an assumption (`partywise.federation.exchanges.secure_sum`): it sees records, and whoever colludes
-with it sees them too.  Releases are published: every party and the analyst can compute each iterate.
+The aggregator is an assumption (`partywise.federation.exchanges.secure_sum`): it sees records, and a party that
+colludes with it sees them too.  Releases are published: every party and the analyst can compute each iterate.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def server_back(answer: np.ndarray, made_of: Sequence[AccountedValue], columns: 
 
 
 def server_estimate(answer: np.ndarray, plan: CentralPlan[ScoreOptions], steps: int) -> GlmEstimate:
-    """The estimate; nobody but the aggregator sees a record, and nothing is opened."""
+    """The estimate; only the aggregator sees a record, and nothing is opened."""
     return GlmEstimate(
         answer,
         epsilon_claimed=plan.epsilon,
@@ -222,7 +222,7 @@ def local_ready(party: Party, values: np.ndarray) -> np.ndarray:
 
 
 def records_in(run: Run, rows: PerPlace[np.ndarray]) -> Shares:
-    """Records at the aggregator, closed to everybody else."""
+    """Records at the aggregator, closed to all others."""
     active, _ = roles(run.parties)
     public = run.spec.public
     # All are looked at before the first is sent.

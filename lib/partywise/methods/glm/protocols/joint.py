@@ -12,12 +12,12 @@ An evaluation at new coefficients
 deviance, X_1'u, of Newton X_1'WX_1                 active, analyst                   Clear(label, features)
 masked u, shares of X_k'u                           `weighted_sums`
 of Newton masked w and W X_k, shares of X_j'WX_k    `weighted_sums`
-what comes next                                     analyst, everybody else           Clear(label, features)
+what comes next                                     analyst, every other              Clear(label, features)
 A step
 direction d_k, and its unit                         analyst, every party              Clear(label, features), 8 p_k B
 X_k d_k under masks that cancel in the sum (n,)     every passive, active             Clear(label, features), 8 n B
 value, slope and penalty along the line             analyst, active                   Clear(label, features)
-length of the step                                  active, everybody else            Clear(label, features)
+length of the step                                  active, every other               Clear(label, features)
 In the end
 sums of the diagnostics; X'WX at expected weights   active, analyst; `weighted_sums`  Clear(label, features)
 of a sandwich: at observed weights, squared scores  active, analyst; `weighted_sums`  Clear(label, features)
@@ -268,7 +268,7 @@ def with_opened_link(run: Run) -> GlmEstimate:
 
 
 def fit(run: Run) -> GlmEstimate:
-    """Start without columns, step until the coefficients stand still, open the information there once."""
+    """Start without columns, step until the coefficients stop changing, open the information there once."""
     active, passive = roles(run.parties, bare=True)
     protocol = secret_shared_link.fit if run.spec.options.link == "shared" else with_opened_link
     with column_names(run.spec.public.names_of(party.columns for party in (active, *passive))):

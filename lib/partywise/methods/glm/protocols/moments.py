@@ -1,10 +1,10 @@
 """Protocol: one noisy matrix of second moments, from which any submodel follows (trust model ``distributed``).
 
-Nobody sees a record of another party. Without a dealer the two parties of a product multiply under the key of one of
-them and each adds all of the noise (`partywise.federation.exchanges.private_products`): nothing is assumed of anybody
-but that Paillier's scheme closes. With ``dealer: dealer`` columns cross behind its masks, and its shares of products
+No party sees a record of another party. Without a dealer the two parties of a product multiply under the key of one of
+them and each adds all of the noise (`partywise.federation.exchanges.private_products`): the only
+assumption is Paillier's scheme. With ``dealer: dealer`` columns cross behind its masks, and its shares of products
 hold the noise (`partywise.federation.exchanges.column_sums.noisy_moments`): entries of two parties' columns have half
-the variance, and the dealer, who knows the noise and sees no data, must collude with nobody. All but one of the
+the variance, and the dealer, who knows the noise and sees no data, must not collude. All but one of the
 parties, and the analyst, may collude: they learn what is released.
 
 What is released of n records: the mean of v v', v = (c, z, s (t - t_0)), c about S / sqrt p, without its constant
@@ -26,7 +26,7 @@ shares with noise          dealer, party k > 1     Cipher         4 m p_k sum_(j
 shares of sums             every party, analyst    Cipher         4 m p_k (sum_(j != k) p_j + (p_k + 1) / 2 + 1)
 
 Coefficients are post-processing, which every party does for itself. Those of families other than the Gaussian are
-approximate, which ``approximate`` says; for Poisson responses, whose means react most to skewed columns, the estimator
+approximate, as ``approximate`` states; for Poisson responses, whose means react most to skewed columns, the estimator
 warns. In a run whose records arrive unaligned the set intersection comes first; it discloses membership, and then
 nothing finite is certified for rows.
 """
@@ -77,7 +77,7 @@ def local_steps(party: Party, place: int, rows: np.ndarray, plan: MomentPlan) ->
 
 
 def only(releases: Sequence[Release]) -> Release:
-    """The release, for everybody."""
+    """The release, for all parties."""
     (release,) = releases
     return release
 

@@ -96,7 +96,7 @@ def local_steps(party: Party, x: np.ndarray, length: AccountedValue) -> np.ndarr
 
 
 def product_of(block: SweepBlock, sweep: int, rests_on: tuple[str, ...], plan: SweepPlan) -> NoisySum:
-    """X_k'r of a passive party as everybody knows it; ``rests_on`` as of `local_score`."""
+    """X_k'r of a passive party as all parties know it; ``rests_on`` as of `local_score`."""
     total = product_total(block.size, block.length, plan.residual, rests_on)
     return NoisySum(message_name("X'r", block, sweep), total, block.scores[sweep])
 

@@ -10,7 +10,7 @@ X_k'X_k, once                               party k, analyst     Release, local 
 a sweep, party by party
 sum of the linear predictors                analyst, active      Public (post-processing)   8 n
 masked products                             active, passive k    Cipher, its masks as well  ceil(p_k / slots) w
-noisy words of X_k'r                        active, k to analyst Cipher, nobody's key       8 p_k each
+noisy words of X_k'r                        active, k to analyst Cipher, no party's key     8 p_k each
 X_k'r                                       analyst, k           Release, distributed       8 p_k
   of the active party                       active, analyst      Release, local             8 q_1
 b_k = (X_k'X_k + rho I)^-1 (...)            analyst, party k     Public (post-processing)   8 q_k

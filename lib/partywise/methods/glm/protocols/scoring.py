@@ -4,7 +4,7 @@ Every passive party sends the linear predictor of its columns to the active one,
 No response is needed, and nothing is learnt.
 
 What is protected: nothing is certified. The active party reads a number of every record from each passive party, which
-says as much of its columns as they enter the model.
+reveals as much of its columns as they enter the model.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class LinearScores:
 
 
 def refusal(options: object) -> str:
-    """Why no model of a method with these options is scored with parties apart, with the remedy; empty if any is."""
+    """Why no model of a method with these options is scored in a distributed run, with the remedy; empty if any is."""
     return ""
 
 
@@ -104,7 +104,7 @@ def part_of(
 
 
 def made_up_part(party: Participant, public: GlmFacts) -> LinearModelPart:
-    """A part that says nothing."""
+    """A part whose coefficients are 0."""
     return LinearModelPart(np.zeros(len(party.columns)), 0.0 if party.role == "active" else None)
 
 

@@ -1,17 +1,17 @@
-"""Joint fit whose predictors stay in shares: L-BFGS on opened sums, a polynomial for the link, nobody sees an n-vector.
+"""Joint fit whose predictors stay in shares: L-BFGS on opened sums, a polynomial link, no party sees an n-vector.
 
 Source: seed 004 with the leak of its predictors closed. Two parties, the active and the first passive one, hold the
 predictors of all in additive shares modulo a product of primes; scores are polynomials of them
 (`..secret_shared_link.polynomials`) times numbers of the active party, and what is opened to the analyst are sums over
 all records: the scores of every party's columns and one objective, the integral of the polynomial. Where that search
 ends, Newton steps follow with a finer polynomial (`..secret_shared_link.refinement`): they lead to the root of the link
-itself, to a tenth of a standard error, and what they open tells where they do not. The dealer hands out correlated
+itself, to a tenth of a standard error, and what they open shows where they do not. The dealer hands out correlated
 random numbers, hears where the polynomial is centred and when the evaluations end and nothing else of the data, and
 **does not collude**: the ledger is infinite against it. The parties are semi-honest, and the two holders **must not
 collude**: together they open the predictor of every further party, an n-vector an evaluation.
 
 Once                                              from, to                       payload, ring elements (4 m bytes)
-centre (binomial: logit of the mean, to 1/4)      active, everybody              Clear(label)                   8 bytes
+centre (binomial: logit of the mean, to 1/4)      active, every other            Clear(label)                   8 bytes
 with a ridge: records without weight              active, every passive          Clear(label)
 seeds (32 bytes)                                  dealer, every party            Cipher, key: no single party
 columns behind masks                              every party, every other       Cipher, key: dealer             n p_k
@@ -26,19 +26,19 @@ powers of the mask; products of masks             dealer, holders               
 polynomials behind masks                          holders, each other            Cipher, key: dealer             n each
 scores behind masks                               holders, every party           Cipher, key: dealer             n
 shares of the objective; of X_k'(scores)          holders (and k), analyst       Clear(label, features)          1; p_k
-whether another follows                           analyst, everybody else        Clear(label, features)
+whether another follows                           analyst, every other           Clear(label, features)
 At the end of the search, and after every Newton step
 its coefficients                                  analyst, every party           Clear(label, features)
 predictor, polynomials, scores, as above; weights behind masks; W X_k behind masks                         n; n p_k
 shares of X_j'W X_k; of X_k'(scores)              holders (and j, k), analyst    Clear(label, features)    p_j p_k; p_k
 residuals behind masks (Pearson's statistic)      holders, each other            Cipher, key: dealer             n
 shares of deviance; sum of (u / R)^k; Pearson's   holders, analyst               Clear(label, features)      1; 1; 1
-whether another follows, on which range           analyst, everybody else        Clear(label, features)
+whether another follows, on which range           analyst, every other           Clear(label, features)
 In the end
 coefficients                                      analyst, every party           Clear(label, features)
 deviance; likelihood                              analyst, active; back          Clear(label, features); Clear(label)
 
-What is opened are functions of everybody's records without noise: nothing finite is certified (epsilon = inf). Nobody
+What is opened are functions of all records without noise: nothing finite is certified (epsilon = inf). No party
 counts the records where |u| > R: the opened sum of (u / R)^k, ``outside`` in the numbers, bounds their number from
 above. A fit that fails a check of `..secret_shared_link.refinement` is ``diverged``, and has no standard errors.
 """
@@ -149,7 +149,7 @@ def refine(run: Run, inputs: SharedInputs, state: State, terms: LinkTerms) -> tu
 
 
 def fit(run: Run) -> GlmEstimate:
-    """Evaluations until the coefficients stand still, then Newton steps and the sums of the diagnostics."""
+    """Evaluations until the coefficients stop changing, then Newton steps and the sums of the diagnostics."""
     options, parts, public = run.spec.options, parts_of(run.parties), run.spec.public
     rows, n = common_rows(run)
     inputs, start, response, terms, scaling = prepare(run, rows, n)

@@ -37,7 +37,7 @@ class SharedInputs:
 
     order : the active party, then the others; holders : the two of them that have shares of predictors
     constant, linear, scores : v_0 as the active party has it, v_0 and v_1, v_2, ... behind masks
-    blocks : standardised columns at every party; shift : part of u that is no coefficient's, at the active one
+    blocks : standardised columns at every party; shift : part of u without a coefficient, at the active one
     """
 
     dealing: Dealing

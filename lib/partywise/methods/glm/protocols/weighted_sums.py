@@ -19,7 +19,7 @@ With every product: the dealer's correction        dealer, a holder           Ci
 
 The dealer draws the masks and does not collude. A standardised column has the length sqrt(n), u and w are at most 1
 in size, so that nothing opened is larger than n: the ring follows from n alone, and no range of the data is needed.
-What u and w were divided by, powers of two, the active party tells the analyst.
+The active party sends the analyst the powers of two that u and w were divided by.
 """
 
 from __future__ import annotations

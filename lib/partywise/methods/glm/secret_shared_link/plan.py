@@ -59,7 +59,7 @@ class RingPlan:
 
 
 def make_plan(family: FamilyName, centre: float, n: int, widths: Sequence[int], options: JointOptions) -> RingPlan:
-    """Rings that hold whatever is opened; OverflowError if none does.
+    """Rings that hold every opened value; OverflowError if none does.
 
     Standardised columns are at most sqrt(n), the numbers of the response sum to n in size (`shared_terms`), predictors
     over R are cut at ``widest``, each party's part at its share of it.
@@ -116,7 +116,7 @@ def degree_of(coefficients: Sequence[np.ndarray]) -> int:
 
 
 def assemble_symmetric(blocks: Sequence[Sequence[np.ndarray | None]], plan: RingPlan) -> np.ndarray:
-    """(q, q) symmetric matrix of its blocks on and above the diagonal; those that nobody opened are 0."""
+    """(q, q) symmetric matrix of its blocks on and above the diagonal; those that no party opened are 0."""
     total = np.zeros((sum(plan.widths),) * 2)
     for rows, row in zip(plan.slices, blocks, strict=True):
         for columns, block in zip(plan.slices, row, strict=True):

@@ -1,8 +1,8 @@
 """Polynomials that stand for links on shared predictors: least-squares Chebyshev fits, computed here.
 
 u is the linear predictor less a centre that all know: that of the intercept alone, of the binomial family rounded to a
-multiple of 1/4 (`centre_of`; the active party tells it). A search goes along a short polynomial p of t = u / R and ends
-near its root; a few Newton steps with a finer one lead to the link's own root and tell how far the search was from it
+multiple of 1/4 (`centre_of`; the active party sends it). A search goes along a short polynomial p of t = u / R and ends
+near its root; a few Newton steps with a finer one lead to the link's own root and show how far the search was from it
 (`refinement`).
 
 | family | R, degree of p | fitted on abs(u) <= R | residuals weighted by | finer: R, degree |
@@ -14,7 +14,7 @@ near its root; a few Newton steps with a finer one lead to the link's own root a
 | inverse_gaussian | 3, 10 and 8 | e^-2u, e^-u | e^u, e^(u/2) | 3, 18 |
 
 Outside of [-R, R] they are wrong at once: the sum over records of a high power of t is opened with the finer ones. It
-bounds from above how many records lie there, and says which of several ranges is wide enough.
+bounds from above how many records lie there, and shows which of several ranges is wide enough.
 """
 
 from __future__ import annotations

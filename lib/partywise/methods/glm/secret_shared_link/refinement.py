@@ -14,7 +14,7 @@ off; the next step leaves its square. A fit is `ok` where all of this holds of w
 
 A fit whose deviance is below ``least``, the errors of its polynomials, is ``not_estimable``: its coefficients hold.
 
-Ranges are tried from the narrowest: the power sum tells which one holds the records. If the search ended where no range
+Ranges are tried from the narrowest: the power sum shows which one holds the records. If the search ended where no range
 does, or where the deviance is above that without columns, the steps start without columns instead.
 """
 
@@ -49,7 +49,7 @@ class Optimum:
     """Sums of an evaluation, in units of u and of the deviance over ``scale``.
 
     information : (q, q) X'WX of standardised columns; scores : (q,) X'(w (z - u)), None where the search's are exact
-    deviance; pearson : 0 where it was not wanted; outside : sum of (u / R)^power, 0 where there is no range
+    deviance; pearson : 0 where it was not wanted; outside : sum of (u / R)^power, 0 without a range
     """
 
     information: np.ndarray

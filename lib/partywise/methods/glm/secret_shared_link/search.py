@@ -60,7 +60,7 @@ def advance(
 ) -> LbfgsSearch:
     """The search after the trial was evaluated: its deviance, scores X'(w (z - eta)) (q,), and X'X / n or its blocks.
 
-    ``rounding`` is the relative error of the deviance. ``bounded`` says whether a deviance below 0 ends the search:
+    ``rounding`` is the relative error of the deviance. ``bounded`` states whether a deviance below 0 ends the search:
     that of a polynomial has no bound where records lie far out.
     """
     with np.errstate(all="ignore"):

@@ -109,7 +109,7 @@ def local_vector(active: Party, terms: LinkTerms, which: tuple[str, int | None])
 
 
 def local_shift(active: Party, terms: LinkTerms) -> np.ndarray:
-    """(n,) part of the predictor that is no coefficient's."""
+    """(n,) part of the predictor that does not come from a coefficient."""
     return terms.shift
 
 
@@ -154,7 +154,7 @@ def analyst_coefficients(state: State, place: int, plan: RingPlan, parts: Sequen
 def analyst_advanced(
     state: State, objective: np.ndarray, scores: Sequence[np.ndarray], plan: RingPlan, options: JointOptions
 ) -> State:
-    """The state after an evaluation; ``objective`` is minus half a deviance but for a constant."""
+    """The state after an evaluation; ``objective`` is minus half a deviance, up to a constant."""
     value = float(objective[0, 0])
     first = value if state.first is None else state.first
     deviance = state.start.null_deviance / state.start.scale - 2 * (value - first)

@@ -26,10 +26,10 @@ class LinkTerms:
 
     linear : v_0; scores : v_1, v_2, ...; weight : what the polynomial of expected weights multiplies
     residual : a_0, a_1, a_2, ...: the root of a record's part of Pearson's statistic is a_0 + sum_j a_j h_j(u)
-    shift : part of u that is no coefficient's (binomial), else 0
+    shift : part of u that does not come from a coefficient (binomial), else 0
     scale : deviance over that of these terms; unit : linear predictor over u
     levels : of every finer range the sum of v_0 u + sum_j v_j (integral of the link, as a polynomial) at ``shift``:
-        minus half the null deviance, but for a constant
+        minus half the null deviance, up to a constant
     curvature : mean weight where the columns have coefficients 0, for the start matrix
     """
 

@@ -156,7 +156,7 @@ def screening_rounds(spec: SlicingSpec[SlicingExactOptions], budget: dict[str, f
 
 
 def kept_columns(spec: SlicingSpec[SlicingExactOptions]) -> int:
-    """T: how many columns screening keeps, twice the true support unless the options say otherwise."""
+    """T: how many columns screening keeps, twice the true support unless the options set it."""
     size = spec.options.max_size
     return size if size is not None else 2 * spec.settings.active
 

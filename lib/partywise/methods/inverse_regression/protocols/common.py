@@ -141,7 +141,7 @@ def local_facts(
 
 
 def with_facts(estimate: SlicingEstimate, facts: Mapping[str, ClientFacts], weights: Sequence[int]) -> SlicingEstimate:
-    """The estimate, with the share of all its entries that were clipped, and with what its records do not tell."""
+    """The estimate, with the share of all its entries that were clipped, and why its records give no direction."""
     local = list(facts.values())
     shares = [client_facts.clip_share for client_facts in local if client_facts.clip_share is not None]
     if shares:

@@ -37,12 +37,12 @@ class Deviations:
 def basis_errors(
     slices: np.ndarray, covariance: np.ndarray, mean: np.ndarray, n_directions: int, sds: Deviations
 ) -> np.ndarray | None:
-    """(p, d) standard deviation of each entry of the basis, NaN where it cannot be told from noise; None without noise.
+    """(p, d) standard deviation of each entry of the basis, NaN where noise could produce it; None without noise.
 
     The basis is Sigma^-1 U, of whitened records (where ``sds.mean`` is given) Sigma^(-1/2) U. Signs of directions,
     clipping and the raising of eigenvalues count as fixed. A column is NaN unless its singular value is further from
     every other than noise can move one, sd (sqrt(p) + sqrt(H)), and all are NaN unless the eigenvalues of the
-    covariance exceed what noise can make (`noise_edge`): a first-order value says nothing there.
+    covariance exceed what noise can make (`noise_edge`): a first-order value means nothing there.
     """
     if not (sds.means or sds.second):
         return None

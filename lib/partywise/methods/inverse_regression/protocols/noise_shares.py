@@ -46,7 +46,7 @@ class SharedNoise(Generic[Options]):
         return release_mu(self.plan.budget[kind], self.plan.spec.settings.release_delta)
 
     def moments(self, p: int, clip: WholeClip, parents: tuple[str, ...] = ()) -> SliceMoments:
-        """Moments of all records as everybody knows them: their shape, their clip and their number."""
+        """Moments of all records as all parties know them: their shape, their clip and their number."""
         public = self.plan.spec.public
         sums, counts = np.zeros((p, public.n_slices)), np.zeros(public.n_slices)
         return SliceMoments(
@@ -71,7 +71,7 @@ def agree_to_share(
 
 
 def local_check(client: Party, plan: ExactPlan) -> None:
-    """PartyError unless a client has as many records as everybody thinks: bounds of words and delta rest on it."""
+    """PartyError unless a client has as many records as all parties assume: bounds of words and delta rest on it."""
     public = plan.spec.public
     if "y" in client.block and len(client.block["y"]) != public.sizes[public.number(client.name)]:
         raise PartyError(

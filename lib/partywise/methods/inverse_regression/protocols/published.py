@@ -197,7 +197,7 @@ def server_fit(
     plan: PublishedPlan,
     clients: int,
 ) -> SlicingEstimate:
-    """Aggregation and inversion, whatever the noise left; the noise sd is that of the last client."""
+    """Aggregation and inversion, however large the noise is; the noise sd is that of the last client."""
     spec, (columns, completed) = plan.spec, selected
     noise = plan.noise(weights[-1], len(means[-1]))
     subspace = server_basis(

@@ -6,7 +6,7 @@ noise shaped by an already private output.  The second moment is that of records
 their directions; public numbers choose its radius, the larger the less noise there is (`reach_of`).
 
 Formal guarantee: as in ``certified``; the adaptive choice of the whitening matrix is a function of releases that are
-charged.  Whether noise left a second moment that whitens nothing decides what the messages say, not which there are.
+charged.  Whether noise left a second moment that whitens nothing decides the content of the messages, not their number.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def deviations(
     weights: Sequence[int],
     counted: tuple[int, float],
 ) -> Deviations:
-    """Noise of what was merged; the mean beside the second moment is released times sqrt(2) c."""
+    """Noise of what was merged; the mean next to the second moment is released times sqrt(2) c."""
     length = second_clip(plan, counted).length(plan.n_kept)
     means, second = merged_sd(releases[1], weights), merged_sd(releases[0], weights)
     return Deviations(means, means / plan.spec.options.ball, second, second / math.sqrt(2 * MEAN_SHARE) / length)
@@ -188,7 +188,7 @@ def deviations(
 def with_shrunk(
     estimate: SlicingEstimate, shrunk: Sequence[float], facts: Mapping[str, ClientFacts], weights: Sequence[int]
 ) -> SlicingEstimate:
-    """The estimate, with what the clients' records say and with the share of them that shrank, which stay with them."""
+    """The estimate, with what the clients' records give and the share of them that shrank, which stay with them."""
     estimate = with_facts(estimate, facts, weights)
     if estimate.numbers["sd_means"] is None:
         return estimate

@@ -1,7 +1,7 @@
 """Protocol as published: gradients of single rows, behind an encryption that is none.
 
 Source: seed 003, section "Linear Model": an example of logistic regression whose ``abstract_paillier`` is the identity,
-so that every value crosses as it is.  y is -1 or 1, there is no intercept, coefficients start at 0.
+so that every value crosses as it is.  y is -1 or 1, without an intercept, coefficients start at 0.
 
 A round                                             from, to                          payload
 coefficients of the receiver's columns              server, every party               Clear
@@ -87,7 +87,7 @@ def server_step(trail: Trail, opened: np.ndarray, step: int, options: LinearPubl
 
 
 def server_estimate(trail: Trail, options: LinearPublishedOptions) -> LinearEstimate:
-    """Estimate of the server; there is no intercept."""
+    """Estimate of the server, without an intercept."""
     coefficients = np.array(trail[1])
     return estimate_of(np.column_stack([np.zeros(len(coefficients)), coefficients]), (), None, options, {})
 

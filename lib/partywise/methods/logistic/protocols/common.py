@@ -15,7 +15,7 @@ from ..trainers import WalrFit
 
 
 def local_features(trainer: Party, train: np.ndarray) -> Clear:
-    """The trainer's training rows (N, k), for whoever measures the labels."""
+    """The trainer's training rows (N, k), for the measurer of the labels."""
     return Clear(trainer.block["X"][train], units=("features",), owner=trainer.name)
 
 

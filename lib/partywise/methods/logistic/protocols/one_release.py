@@ -4,9 +4,9 @@ Source: seed 002, "Weighted Aggregate Logistic Regression"; published or certifi
 
 What is protected: the label of each example, against the trainer and everyone the model reaches (unit ``label``,
 ``label_flip``).  Trust: with Gaussian noise the measurer sees all labels (``central``); with randomised response the
-holder of each label randomises it and nobody sees one (``local``).  Not protected: the features, which the trainer
+holder of each label randomises it before others see it (``local``).  Not protected: the features, which the trainer
 shows to the measurer; the number of examples.  m labels of one user cost m times as much, which the noise is planned
-for where the unit is ``user_label`` (the classic formula claims for one label whatever the unit).
+for where the unit is ``user_label`` (the classic formula claims for one label in any unit).
 """
 
 from __future__ import annotations

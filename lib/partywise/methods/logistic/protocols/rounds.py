@@ -44,7 +44,7 @@ def server_descent(
 ) -> LabelEstimate:
     """Gradient descent at every learning rate; the path with the least objective under the mean release.
 
-    ``bounded`` says whether that objective has a minimiser at all: the steps end whether or not it has.
+    ``bounded`` states whether that objective has a minimiser at all: the steps end whether or not it has.
 
     The choice reads releases only, so it costs nothing.  With sampled labels the trainer's predictions are of batches
     of the same size, its own and public.

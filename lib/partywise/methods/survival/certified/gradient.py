@@ -1,7 +1,7 @@
 """Cox regression by noisy gradient ascent with momentum: the contributions of scores with a curvature of 0.
 
 Steps cost less than rounds of scores, since one record moves them less and they have fewer entries; but no curvature
-says how far to go, and none is left for standard errors.
+shows how far to go, and none is left for standard errors.
 """
 
 from __future__ import annotations

@@ -19,12 +19,12 @@ FIRST, SECOND = 0.9, 0.4
 
 
 def bound(radius: float) -> float:
-    """Gamma: no contribution is longer, whatever the record."""
+    """Gamma: the contribution of no record is longer."""
     return math.sqrt(1 + radius**2 * (1 + FIRST**2) + (SECOND * radius**2) ** 2)
 
 
 def largest_distance(radius: float) -> float:
-    """Largest distance of two contributions, whatever the records.
+    """Largest distance of two contributions, over all records.
 
     Notes
     -----

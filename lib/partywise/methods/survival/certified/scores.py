@@ -1,6 +1,6 @@
 """Cox regression by noisy scores of the piecewise-exponential model, which are sums over records.
 
-The score of the partial likelihood is no sum over records: each is in the risk set of every earlier event.  With a
+The score of the partial likelihood is not a sum over records: each is in the risk set of every earlier event.  With a
 hazard that is constant within bins it is one, no event time crosses, and one record moves it by a constant, once its
 follow-up is stopped where its cumulative hazard reaches a level C: a predictable censoring, which leaves the score
 unbiased and its residual in [-C, 1].
@@ -112,7 +112,7 @@ class ScoreTerms:
 
     @property
     def bound(self) -> float:
-        """Gamma: no contribution is longer, whatever the record and the coefficients."""
+        """Gamma: no contribution is longer, for any record and coefficients."""
         residual = max(1.0, self.stopped_at) ** 2 * (self.level**2 + self.radius**2)
         return float(np.sqrt(residual + (self.curvature * self.stopped_at * (1 + self.radius**2)) ** 2))
 
@@ -248,7 +248,7 @@ class ScoreFit:
 
     @property
     def reason(self) -> str:
-        """Why there are no intervals, by released numbers alone; empty where there are."""
+        """Why intervals are missing, by released numbers alone; empty where they exist."""
         left = float(np.linalg.norm(self.memory, 2))
         if not 1 / LAST_FACTOR <= self.factor <= LAST_FACTOR:
             return (
@@ -332,7 +332,7 @@ class Information:
 def lengthen(
     model: HazardModel, step: np.ndarray, limit: float, information: Information, baseline: Baseline, terms: ScoreTerms
 ) -> tuple[np.ndarray, Selection | None]:
-    """Coefficients after a step, as long as the working model says; None where predictors are too small to model it.
+    """Coefficients after a step, as long as the working model gives; None where predictors are too small to model it.
 
     Where the ridge outweighs the information along them the length stays: it would follow the noise.
     """

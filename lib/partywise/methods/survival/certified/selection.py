@@ -1,7 +1,7 @@
 """Coefficients and baseline of records of which those at high risk leave first: post-processing of released sums.
 
 The marginal hazard of the released table falls as records at high risk leave.  A working model of the predictors z'b
-at the start says by how much: a scaled beta distribution on their range, whose moments, weighted by hazard, are those
+at the start gives by how much: a scaled beta distribution on their range, whose moments, weighted by hazard, are those
 of the released curvature.  From it follow the baseline of a record with covariates 0, how long a step has to be for
 the score that was released, and how far noise and sampling of the table move the coefficients along themselves.
 """

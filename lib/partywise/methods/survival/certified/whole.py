@@ -34,7 +34,7 @@ def whole_cells(counts: np.ndarray, relation: Relation = "replace_one", *, strat
 
 
 def largest_distance(radius: float, stop: float, curvature: float, level: float) -> float:
-    """Largest distance of the contributions of two records to the scores, whatever the records and the model.
+    """Largest distance of the contributions of two records to the scores, over all records and models.
 
     Notes
     -----
@@ -68,8 +68,8 @@ def whole_scores(contributions: np.ndarray, bound: float, distance: float, *, st
 
     distance : the largest of two contributions
 
-    Formal guarantee: the l2 sensitivity for replacing one record is ``distance`` and what rounding adds, whatever the
-    records and the model, and at most ``2 bound``.  Rounding moves an entry by less than a step, and two contributions
+    Formal guarantee: the l2 sensitivity for replacing one record is ``distance`` and what rounding adds, for any
+    records and model, and at most ``2 bound``.  Rounding moves an entry by less than a step, and two contributions
     of P entries by less than 2 sqrt(P) steps.  A contribution rounded to 0 is that of a record without follow-up.
     """
     step = bound / 2.0**STEP_BITS

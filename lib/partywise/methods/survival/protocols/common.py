@@ -50,7 +50,7 @@ def curves_of(tables: Sequence[EventTable], clients: int, **numbers: int) -> Sur
 
 
 def local_check(client: Party, size: int) -> None:
-    """PartyError unless a client has as many records as everybody thinks: noise and delta rest on it."""
+    """PartyError unless a client has as many records as all parties assume: noise and delta rest on it."""
     if len(client.block["times"]) != size:
         raise PartyError(
             f"{client.name!r} has another number of records than is public: state it, and drop none by what they hold."

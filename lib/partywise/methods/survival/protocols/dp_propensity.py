@@ -3,8 +3,8 @@
 Source: FedECA (state 135f89e; Nature Communications 16:7496), its propensity model; the Cox sums and event tables that
 follow it there are in the clear (`risk_sets`).
 
-What is protected: each record, against everybody but its client, as far as the noise goes: with the fixed seed nothing,
-since whoever knows the algorithm subtracts it; with seeds of the clients' own what the steps made cost, for a record
+What is protected: each record, against all but its client, as far as the noise goes: with the fixed seed nothing,
+since readers who know the algorithm subtract it; with seeds of the clients' own what the steps made cost, for a record
 that is replaced and without the gain by sampling, which is proved for records that are added or removed.
 
 Message                 from, to          payload

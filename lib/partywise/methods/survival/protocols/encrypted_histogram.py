@@ -1,6 +1,6 @@
 """Protocol: Kaplan-Meier from histograms that are added under encryption, whose sum every client decrypts.
 
-Source: the example kaplan-meier-he of NVFlare (Apache-2.0).  The sum under encryption is a stated stand-in, an assumed
+Source: the example kaplan-meier-he of NVFlare (Apache-2.0).  The sum under encryption is stated to be an assumed
 aggregation with bytes of plain counts.  Nothing is protected from another client, which subtracts its own histogram;
 largest times cross in the clear.
 

@@ -1,6 +1,6 @@
 """Protocol: Kaplan-Meier from event times with noise of a fixed seed.
 
-Source: v6-kaplan-meier-py (MIT, state cfeb22d), which warns of its default seed.  A fixed seed is no mechanism: the
+Source: v6-kaplan-meier-py (MIT, state cfeb22d), which warns of its default seed.  A fixed seed is not a mechanism: the
 noise of a row is the same in every call, so that tables with and without a person differ by that person alone.  Nothing
 is protected.
 

@@ -4,7 +4,7 @@ Source: R package FDPCox of arXiv 2508.19640 (state c74cb18); as published, or w
 
 What is protected: each record, against the server.  As published the noise is that of the bound at coefficients of 0,
 and the ledger certifies what the largest allowed coefficients leave of it.  Trust, ``central``: an assumed aggregation
-sees all records; else nobody.
+sees all records; else no party is trusted.
 
 Message               from, to                     payload
 records in shares     clients, aggregator          ``central`` alone

@@ -1,7 +1,7 @@
 """Protocol: exact Cox regression and Kaplan-Meier by sums over risk sets at every event time, as published.
 
 Source: Lu et al., WebDISCO (JAMIA 2015), whose sums FedECA opens as well.  Nothing is protected: every
-client tells its event times, and the differences of its sums between neighbouring times are its records.
+client sends its event times, and the differences of its sums between neighbouring times are its records.
 
 Message              from, to          payload, bytes
 event times          clients, server   `Clear`: distinct times and their counts, 16 a time

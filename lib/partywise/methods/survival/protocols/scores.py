@@ -2,7 +2,7 @@
 
 Formal guarantee: (epsilon_certified, delta)-DP for replacing one record, by exact composition of Gaussian releases: the
 table (sensitivity sqrt(2)) and T rounds of sums, whose sensitivity is the largest distance of two contributions,
-whatever the model that was sent.  Trust as of `table`, messages as of `rounds`, public facts likewise.
+for any model that was sent.  Trust as of `table`, messages as of `rounds`, public facts likewise.
 """
 
 from __future__ import annotations

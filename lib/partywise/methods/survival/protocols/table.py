@@ -5,7 +5,7 @@ counts of all clients are released once, and everything after that is post-proce
 
 Formal guarantee: (epsilon_certified, delta)-DP for replacing one record (or, ``add_remove``, for adding one), by the
 exact profile of one Gaussian release of sensitivity sqrt(2) (or 1).  Trust, by option ``noise``: no t + 1 clients join
-what they know (``shared``); nobody (``local``); an assumed secure aggregation (``central``).
+what they know (``shared``); no other party (``local``); an assumed secure aggregation (``central``).
 
 Message        from, to            payload
 cells          clients, server     shared: words under masks (`noisy_sum`); local: `Release`; central: in shares

@@ -2,7 +2,7 @@
 
 Breslow's increments are added up over the leaves of a binary tree of the follow-up; every node is sent with noise, and
 the hazard until the end of a leaf is a sum of few nodes.  The package's loop loses the first event and the last one,
-adds the last two to every leaf without events, and has an end of its own, day 3,000, whatever its cutoff is.
+adds the last two to every leaf without events, and has an end of its own, day 3,000, for any cutoff.
 """
 
 from __future__ import annotations

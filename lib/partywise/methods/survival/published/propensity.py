@@ -2,7 +2,7 @@
 
 Clients train a logistic model of the treatment by clipped and noised gradients of Poisson batches.  The noise is
 calibrated for every planned step; the loop makes one epoch of batches a round.  Every party draws from the public seed
-42, so that anybody who knows the algorithm can subtract the noise.
+42, so that any reader who knows the algorithm can subtract the noise.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def train(
 
 
 def draw_table(rng: np.random.Generator, n: int = 300, p: int = 10) -> tuple[np.ndarray, np.ndarray]:
-    """The table of the script: X from N(0, .5^|i-j|), coefficients 101 U(-.5, .5) / sqrt(p), Bernoulli treatment."""
+    """The table of the script: X from N(0, 0.5^|i-j|), coefficients 101 U(-0.5, 0.5) / sqrt(p), Bernoulli treatment."""
     places = np.arange(p)
     root = np.linalg.cholesky(0.5 ** np.abs(places[:, None] - places[None, :]))
     X = rng.standard_normal((n, p)) @ root.T

@@ -34,7 +34,7 @@ GAP = 1e-9
 class Protection:
     """Public facts of how the passive columns are sent.
 
-    sizes : number of codes of each column, by its global number; empty where ranks are sent, whose number the data tell
+    sizes : number of codes of each column, by its global number; empty for ranks, whose number depends on the data
     mechanisms : of each column, by its global number; empty where they cross without noise
     epsilon : pure loss of one index, or of one value over the whole domain of OpBoost; inf without noise
     epsilon_claimed : by the source, for a feature, or the target of a record; inf where the source has none

@@ -132,7 +132,7 @@ def _mapped_ranks(x: np.ndarray, facts: TreeColumn, owner: str, options: Gatheri
 
 
 def _noisy_ranks(coding: RankCodes, column: int, plan: Protection, owner: str, rng_for: Rng) -> Release:
-    """One column of a party, drawn as often as the plan says: (n,), or (T, n)."""
+    """One column of a party, drawn as often as the plan states: (n,), or (T, n)."""
     if coding.bounded is None:
         raise CertificationError(f"column {column} of {owner!r} has no certificate: no mechanism takes it.")
     bounded = coding.bounded if plan.draws == 1 else repeat(coding.bounded, plan.draws)

@@ -46,7 +46,7 @@ class PartyShare:
     party : its name; columns : global numbers; edges : cuts of each column, with where they come from
     cells : of its columns; ratio : noise on hessians over noise on gradients
     missing : whether the cells of a column may be missing, which have a bin of their own, the last
-    certificate : of its release; mask_delta : probability with which masks tell neighbours apart
+    certificate : of its release; mask_delta : probability with which masks separate neighbours
     """
 
     party: str

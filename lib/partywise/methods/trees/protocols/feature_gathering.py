@@ -42,7 +42,7 @@ def local_ranks(passive: Party, train: np.ndarray, spec: TreeSpec[GatheringOptio
 
 
 def local_message(passive: Party, ranks: Sequence[RankCodes], plan: Protection, rng_for: Callable) -> Payload:
-    """Ranks or codes of a passive party's columns, noised as the plan says."""
+    """Ranks or codes of a passive party's columns, noised as the plan states."""
     return message_of(ranks, passive.columns, plan, passive.name, rng_for)
 
 

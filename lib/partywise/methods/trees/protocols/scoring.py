@@ -68,7 +68,7 @@ class TreeScores:
 
 
 def refusal(options: TreeOptions) -> str:
-    """Why no model of a method with these options is scored with parties apart, with the remedy; empty if any is."""
+    """Why no model of a method with these options is scored in a distributed run, with the remedy; empty if any is."""
     inference = getattr(options, "inference", None)
     if inference is None:
         return "grows trees in one place, which scores by itself: use pw.load there"

@@ -1,7 +1,7 @@
 """Protocol: gradient and Hessian histograms whose noise owners of columns add under encryption; the certified default.
 
 The active party grows trees on its own columns and sends gradients and hessians at them, encrypted, once: n ciphertexts
-whatever the number of trees.  A passive party adds them up over its public bins and pairs of bins, adds integer
+for any number of trees.  A passive party adds them up over its public bins and pairs of bins, adds integer
 Gaussian noise without seeing what it adds it to, masks what is not asked for, and returns every cell, empty ones too,
 re-randomised.  The rest is post-processing at the active party (`gradient_histograms`).  Pairs of columns of
 two passive parties are products of their margins: no message.  Source: the project's own,

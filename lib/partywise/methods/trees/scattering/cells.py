@@ -57,7 +57,7 @@ def nodes_of(marks: np.ndarray) -> np.ndarray:
 def guessed_labels(gradients: Cipher | np.ndarray, forest: bool) -> np.ndarray | None:
     """(n,) bool, labels as the receiver of the gradients may guess them: by their signs, or a bit of their ciphertexts.
 
-    None where a stand-in was sent: it does not show what a cipher hides.
+    None where a substitute was sent: it does not show what a cipher hides.
     """
     if isinstance(gradients, np.ndarray):
         return gradients[:, 0] > 0 if forest else labels_from_signs(gradients[:, 0])

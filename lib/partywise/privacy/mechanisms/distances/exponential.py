@@ -93,7 +93,7 @@ class DistanceMechanism:
         integers = values.astype(np.int64)
         if np.any(integers != values) or np.any((integers < lo) | (integers > hi)):
             raise ValueError(
-                f"value has entries that are no integers of {lo}..{hi}; map it there by public bounds first."
+                f"value has entries that are not integers of {lo}..{hi}; map it there by public bounds first."
             )
 
         def draw() -> np.ndarray:
@@ -110,7 +110,7 @@ class DistanceMechanism:
         return brackets(self.weights(x, bits + GUARD_BITS), bits)
 
     def _check_domain(self) -> None:
-        """Refuse ends that are no whole numbers in order."""
+        """Refuse ends that are not whole numbers in order."""
         lo, hi = parameter("domain", self.domain)
         if lo != int(lo) or hi != int(hi) or not lo < hi:
             raise ValueError(f"lo={lo!r} and hi={hi!r} must be whole numbers with lo < hi.")
@@ -142,7 +142,7 @@ class DistanceExponential(DistanceMechanism):
     Notes
     -----
     Formal guarantee: pure DP at `epsilon_pure` for one entry that may take any value of the domain. ``epsilon``
-    itself is no LDP parameter: at epsilon = 2 on 1..100 the pure loss is 99.
+    itself is not an LDP parameter: at epsilon = 2 on 1..100 the pure loss is 99.
     """
 
     mechanism: ClassVar[str] = "distance_exponential"

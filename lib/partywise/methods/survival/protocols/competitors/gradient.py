@@ -1,8 +1,8 @@
 """Protocol: Cox regression by noisy gradient steps with momentum, after a table; a competitor of `scores`.
 
 Formal guarantee: (epsilon_certified, delta)-DP for replacing one record, by exact composition of Gaussian releases: the
-table (sensitivity sqrt(2)) and T gradients, whose sensitivity is the largest distance of two contributions, whatever
-the model that was sent.  Trust as of `table`; messages as of `rounds`, and public facts with the rate and momentum.
+table (sensitivity sqrt(2)) and T gradients, whose sensitivity is the largest distance of two contributions, for any
+model that was sent.  Trust as of `table`; messages as of `rounds`, and public facts with the rate and momentum.
 """
 
 from __future__ import annotations
