@@ -11,5 +11,5 @@ from partywise.experiment.plotting.style import COLORS, SETTINGS
 
 
 def set_look(*_: Any) -> None:
-    """Before each script, whatever the one before has set."""
+    """Set the look before each script, in place of what the script before has set."""
     plt.rcParams.update({**SETTINGS, "axes.prop_cycle": cycler(color=COLORS)})

@@ -65,7 +65,7 @@ def keys_page() -> str:
 
 
 def blocks(study: Study) -> Iterator[tuple[str, type]]:
-    """The dataclasses of a study with what they are keys of; one that serves several stands once."""
+    """Yield the dataclasses of a study, each once, with the parts of a configuration whose keys they are."""
     users: dict[type, list[str]] = {study.spec: ["`spec`"]}
     for word, entries in (("source", study.sources), ("protocol", study.methods)):
         for name, entry in entries.items():
@@ -80,9 +80,9 @@ def blocks(study: Study) -> Iterator[tuple[str, type]]:
 def _inner(cls: type) -> Iterator[tuple[str, type]]:
     """Dataclasses inside the fields of one, at any depth."""
     for key, hint in get_type_hints(cls).items():
-        for found in _classes(hint):
-            yield key, found
-            yield from _inner(found)
+        for nested in _classes(hint):
+            yield key, nested
+            yield from _inner(nested)
 
 
 def _classes(hint: Any) -> Iterator[type]:
@@ -102,8 +102,8 @@ def _class(heading: str, cls: type) -> list[str]:
 
 
 def meanings(cls: type) -> dict[str, str]:
-    """What each field of a dataclass means, from its docstring and those of its bases; empty where none says it."""
-    found: dict[str, str] = {}
+    """Return the meaning of each field of a dataclass, from its docstring and those of its bases, or empty."""
+    texts: dict[str, str] = {}
     for base in cls.__mro__:
         text = cleandoc(base.__dict__.get("__doc__") or "")
         # Entries end where the next one begins, or at an empty line.
@@ -111,9 +111,9 @@ def meanings(cls: type) -> dict[str, str]:
         for names, words in zip(pieces[1::2], pieces[2::2], strict=True):
             meaning = " ".join(words.split("\n\n")[0].split()).rstrip(" ;")
             for name in re.findall(WORD, names):
-                found.setdefault(name, _markdown(meaning))
+                texts.setdefault(name, _markdown(meaning))
     names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
-    return {name: found.get(name) or _mentioned(cls, name) or _word(cls, name) for name in names}
+    return {name: texts.get(name) or _mentioned(cls, name) or _word(cls, name) for name in names}
 
 
 def _word(cls: type, name: str) -> str:
@@ -132,7 +132,7 @@ def _mentioned(cls: type, name: str) -> str:
 
 
 def _allowed(cls: type, name: str) -> str:
-    """What a field may be, with its range."""
+    """Return the type of a field in words, with its range."""
     limits = []
     for limit in _ranges(get_type_hints(cls, include_extras=True)[name]):
         if limit.high < inf:
@@ -179,21 +179,21 @@ def variables_page() -> str:
     return "\n".join(lines)
 
 
-def _variables(heading: str, entries: Any, said: str = "") -> list[str]:
+def _variables(heading: str, entries: Any, note: str = "") -> list[str]:
     rows = ((f"`{name}`", cell(words), cell(unit)) for name, (words, unit) in entries.items())
-    return [f"## {heading}", "", *([said, ""] if said else []), pipe_table(("name", "what", "unit"), rows), ""]
+    return [f"## {heading}", "", *([note, ""] if note else []), pipe_table(("name", "what", "unit"), rows), ""]
 
 
 def api_page() -> str:
     """The names of ``import partywise as pw``, each with its docstring."""
     lines = ["# Names of `pw`", "", "With examples that run: [in Python](../python.md).", ""]
     for name in partywise.__all__:
-        found = getattr(partywise, name)
+        entry = getattr(partywise, name)
         lines += [f"## {name}", ""]
-        for one in [getattr(found, inner) for inner in dir(found)] if ismodule(found) else [found]:
-            kind = "autoclass" if isclass(one) else "autofunction"
-            lines += ["```{eval-rst}", f".. {kind}:: {one.__module__}.{one.__qualname__}"]
-            lines += ["   :members:", "   :inherited-members: Exception, object"] if isclass(one) else []
+        for member in [getattr(entry, inner) for inner in dir(entry)] if ismodule(entry) else [entry]:
+            kind = "autoclass" if isclass(member) else "autofunction"
+            lines += ["```{eval-rst}", f".. {kind}:: {member.__module__}.{member.__qualname__}"]
+            lines += ["   :members:", "   :inherited-members: Exception, object"] if isclass(member) else []
             lines += ["```", ""]
     return "\n".join(lines)
 
@@ -209,5 +209,5 @@ def cell(text: str) -> str:
     parts = text.split("`")
     outside = [part.replace("<", "&lt;").replace("*", r"\*").replace("_", r"\_") for part in parts[::2]]
     inside = parts[1::2]
-    joined = [one for pair in zip(outside, [f"`{word}`" for word in inside] + [""], strict=False) for one in pair]
+    joined = [piece for pair in zip(outside, [f"`{word}`" for word in inside] + [""], strict=False) for piece in pair]
     return "".join(joined)

@@ -44,7 +44,7 @@ repeats, are those of the small run; the list below a diagram has the same steps
 
 @dataclass
 class Diagram:
-    """What one method sends on one case, and which others send the same."""
+    """The messages of one method on one case, and the methods that send the same."""
 
     study: str
     protocol: str
@@ -64,15 +64,19 @@ class Diagram:
 
     @property
     def title(self) -> str:
-        """For those who hear it."""
+        """Text for screen readers."""
         return f"Who sends what to whom: {self.study}, {self.method} on {self.case}"
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What methods that send the same have in common: everything but numbers."""
+        """The key that methods with the same messages share: everything except numbers."""
         seen = [
-            (one.name.texts, one.kind, *(tuple(end.texts for end in ends) for ends in (one.senders, one.receivers)))
-            for one in arrows_of(self.steps)
+            (
+                arrow.name.texts,
+                arrow.kind,
+                *(tuple(end.texts for end in ends) for ends in (arrow.senders, arrow.receivers)),
+            )
+            for arrow in arrows_of(self.steps)
         ]
         return self.study, self.protocol, tuple(dict.fromkeys(seen))
 
@@ -90,48 +94,50 @@ def diagrams() -> Iterator[Diagram]:
         yield Diagram(study, chosen.protocol_name, case, method, says, run.names, holders, rows, steps)
 
 
-def distinct(found: Iterable[Diagram]) -> list[Diagram]:
+def distinct(candidates: Iterable[Diagram]) -> list[Diagram]:
     """The first of each that send the same, with the labels of all; protocol by protocol."""
     firsts: dict[tuple[Any, ...], Diagram] = {}
-    for one in found:
-        firsts.setdefault(one.key, one).same.append(one.method)
+    for diagram in candidates:
+        firsts.setdefault(diagram.key, diagram).same.append(diagram.method)
     places: dict[tuple[str, str], int] = {}
-    for one in firsts.values():
-        places.setdefault((one.study, one.protocol), len(places))
-    return sorted(firsts.values(), key=lambda one: places[one.study, one.protocol])
+    for diagram in firsts.values():
+        places.setdefault((diagram.study, diagram.protocol), len(places))
+    return sorted(firsts.values(), key=lambda diagram: places[diagram.study, diagram.protocol])
 
 
-def pages(shown: Sequence[Diagram]) -> dict[str, str]:
+def pages(selection: Sequence[Diagram]) -> dict[str, str]:
     """The page and its images, by their paths below the folder of documents."""
     files = {
-        f"{IMAGES}/{one.image}": drawn(one.steps, one.names, one.holders, one.title) for one in shown if one.transcript
+        f"{IMAGES}/{diagram.image}": drawn(diagram.steps, diagram.names, diagram.holders, diagram.title)
+        for diagram in selection
+        if diagram.transcript
     }
     parts = ["# Protocols", "", KINDS, WORDS]
-    for study, group in groupby(shown, key=lambda one: one.study):
+    for study, group in groupby(selection, key=lambda diagram: diagram.study):
         parts += [f"## {study}", "", f"{load(study).title}: [page of the study]({study}.md).", ""]
-        for protocol, variants in groupby(group, key=lambda one: one.protocol):
-            found = list(variants)
-            parts += [f"### {study}: {protocol}", "", found[0].says, ""]
-            for one in found:
-                parts += _section(one)
+        for protocol, variants in groupby(group, key=lambda diagram: diagram.protocol):
+            members = list(variants)
+            parts += [f"### {study}: {protocol}", "", members[0].says, ""]
+            for diagram in members:
+                parts += _section(diagram)
     return {PAGE: "\n".join(parts).rstrip() + "\n"} | files
 
 
-def _section(one: Diagram) -> list[str]:
+def _section(diagram: Diagram) -> list[str]:
     """A diagram, and its steps as a list that opens."""
-    labels = [f"`{label}`" for label in dict.fromkeys(one.same)]
+    labels = [f"`{label}`" for label in dict.fromkeys(diagram.same)]
     also = f" The same, but for numbers: {', '.join(labels[1:])}." if labels[1:] else ""
-    said = f"Method {labels[0]} on the case `{one.case}`"
-    if not one.transcript:
-        return [f"{said}: no message.{also}", ""]
+    lead = f"Method {labels[0]} on the case `{diagram.case}`"
+    if not diagram.transcript:
+        return [f"{lead}: no message.{also}", ""]
     return [
-        f"{said}: {totals(one.steps)}.{also}",
+        f"{lead}: {totals(diagram.steps)}.{also}",
         "",
-        f"![{one.title}. The list below has the same steps.]({IMAGES}/{one.image})",
+        f"![{diagram.title}. The list below has the same steps.]({IMAGES}/{diagram.image})",
         "",
         "<details><summary>The steps as a list</summary>",
         "",
-        listed(one.steps),
+        listed(diagram.steps),
         "",
         "</details>",
         "",
@@ -140,12 +146,12 @@ def _section(one: Diagram) -> list[str]:
 
 def write(folder: Path) -> None:
     """The page and its images, anew; images that nothing shows any more go."""
-    made = pages(distinct(diagrams()))
+    files = pages(distinct(diagrams()))
     (folder / IMAGES).mkdir(parents=True, exist_ok=True)
     for path in (folder / IMAGES).glob("*.svg"):
-        if f"{IMAGES}/{path.name}" not in made:
+        if f"{IMAGES}/{path.name}" not in files:
             path.unlink()
-    for name, text in made.items():
+    for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
 
 

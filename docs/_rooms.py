@@ -43,7 +43,7 @@ def table(rooms: dict[str, dict[str, str]]) -> str:
 
 
 def block() -> str:
-    """Return what stands between the two marks of the page."""
+    """Return the text between the two marks of the page, marks included."""
     content = tomllib.loads(ROOMS.read_text(encoding="utf-8"))
     return f"{BEGIN}\n\n{picture(content['layer'])}\n\n{table(content['room'])}\n\n{END}"
 

@@ -50,7 +50,7 @@ def rows_of(path: Path = MEASURED) -> list[dict[str, str]]:
 
 
 def digest(path: Path = MEASURED) -> str:
-    """What a figure carries of the table that it was drawn from."""
+    """Return the SHA-256 of the table, which a figure drawn from it carries."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -74,19 +74,19 @@ def power(rows: Sequence[Row]) -> str:
 
 def curves(rows: Iterable[Row], begin: str) -> dict[tuple[str, str], list[Row]]:
     """Rows by curve and by what was done, in order."""
-    found: dict[tuple[str, str], list[Row]] = {}
+    groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         if row["curve"].startswith(begin):
-            found.setdefault((row["curve"], row["what"]), []).append(row)
-    return found
+            groups.setdefault((row["curve"], row["what"]), []).append(row)
+    return groups
 
 
 def measurements(rows: Iterable[Row], begin: str, wire: bool = True) -> str:
     """One line a measurement of the curves that begin so."""
     lines = []
-    for (curve, what), found in curves(rows, begin).items():
-        for row in found:
-            power_of = power(found) if row is found[-1] else ""
+    for (curve, what), points in curves(rows, begin).items():
+        for row in points:
+            power_of = power(points) if row is points[-1] else ""
             spent, peak = number(float(row["cpu_seconds"])), f"{int(row['peak_mb']):,}"
             cells = [f"`{curve}`", SHORT.get(what, what), f"{int(row['size']):,}", spent, power_of, peak]
             lines.append([*cells, number(float(row["wire_mb"])) if row["wire_mb"] else ""] if wire else cells)
@@ -97,37 +97,37 @@ def measurements(rows: Iterable[Row], begin: str, wire: bool = True) -> str:
 def ends(rows: Iterable[Row], begin: str) -> str:
     """The smallest and the largest size of each curve that begins so."""
     lines = []
-    for (_, what), found in curves(rows, begin).items():
-        few, many = found[0], found[-1]
+    for (_, what), points in curves(rows, begin).items():
+        few, many = points[0], points[-1]
         line = [f"`{what}`", f"{int(few['size']):,}", f"{int(many['size']):,}"]
         for key in ("cpu_seconds", "peak_mb", "wire_mb"):
             pair = [row[key] if key == "peak_mb" else number(float(row[key])) for row in (few, many)]
             line.append(", ".join(pair))
-        lines.append([*line, power(found)])
+        lines.append([*line, power(points)])
     heads = ["study", "from", "to", "CPU s", "peak MB", "MB on the wire", "exponent of CPU time"]
     return pipe_table(heads, lines)
 
 
-def slope(found: Sequence[Row], key: str) -> float:
-    """What one more costs, between the last two sizes."""
-    few, many = found[-2:]
+def slope(points: Sequence[Row], key: str) -> float:
+    """Return the cost of one more unit, from the last two sizes."""
+    few, many = points[-2:]
     return (float(many[key]) - float(few[key])) / (int(many["size"]) - int(few["size"]))
 
 
 def million_clients(rows: Iterable[Row]) -> str:
     """A fit of a million clients by the slopes of the measured curve."""
-    ((_, found),) = curves(rows, "parties").items()
-    last, more = found[-1], MILLION - int(found[-1]["size"])
+    ((_, points),) = curves(rows, "parties").items()
+    last, more = points[-1], MILLION - int(points[-1]["size"])
     lines = []
     for what, key, unit in (
         ("CPU time of data, fit and totals", "cpu_seconds", "s"),
         ("peak memory", "peak_mb", "MB"),
         ("on the wire", "wire_mb", "MB"),
     ):
-        each, whole = slope(found, key), float(last[key]) + more * slope(found, key)
+        each, whole = slope(points, key), float(last[key]) + more * slope(points, key)
         per = {"s": f"{number(1e3 * each)} ms", "MB": f"{number(1e3 * each)} kB"}[unit]
-        shown = {"s": f"{number(whole / 60)} minutes", "MB": f"{number(whole / 1000)} GB"}[unit]
-        lines.append([what, f"{number(float(last[key]))} {unit}", per, shown])
+        total = {"s": f"{number(whole / 60)} minutes", "MB": f"{number(whole / 1000)} GB"}[unit]
+        lines.append([what, f"{number(float(last[key]))} {unit}", per, total])
     return pipe_table(["", f"{int(last['size']):,} clients, measured", "one more client", "1,000,000 clients"], lines)
 
 
@@ -161,13 +161,13 @@ def million_cells(rows: Iterable[Row]) -> str:
 
 
 def whole_cells(rows: Iterable[Row]) -> str:
-    """What holds all cells at once: their plan, and the job that gathers them."""
+    """Return the table of the steps that hold all cells at once: their plan, and the job that gathers them."""
     lines = []
-    for (_, what), found in curves(rows, "cells/").items():
-        last = found[-1]
+    for (_, what), points in curves(rows, "cells/").items():
+        last = points[-1]
         more = MILLION - int(last["size"])
-        spent = float(last["cpu_seconds"]) + more * slope(found, "cpu_seconds")
-        peak = float(last["peak_mb"]) + more * slope(found, "peak_mb")
+        spent = float(last["cpu_seconds"]) + more * slope(points, "cpu_seconds")
+        peak = float(last["peak_mb"]) + more * slope(points, "peak_mb")
         measured = f"{number(float(last['cpu_seconds']))} s, {number(float(last['peak_mb']))} MB"
         lines.append([SHORT[what], f"{int(last['size']):,}", measured, f"{number(spent)} s", f"{number(peak)} MB"])
     heads = ["", "cells, measured", "CPU time, peak memory", "1,000,000 cells: CPU time", "peak memory"]
@@ -205,16 +205,16 @@ def draw(rows: Sequence[Row], path: Path = FIGURE) -> None:
         first = place % 3 + 6 * (place // 3)
         time, memory = axes[first], axes[first + 3]
         plotted = curves(rows, begin)
-        for k, ((_, what), found) in enumerate(plotted.items()):
+        for k, ((_, what), points) in enumerate(plotted.items()):
             number = studies_of(rows).index(what) if what in studies_of(rows) else k
             look: dict[str, Any] = {"color": colors[number], "marker": style.MARKERS[number]}
             look |= {"ls": style.DASHES[number % 4], "label": SHORT.get(what, what.replace("_", " "))}
-            sizes = [int(row["size"]) for row in found]
-            time.plot(sizes, [float(row["cpu_seconds"]) for row in found], **look)
+            sizes = [int(row["size"]) for row in points]
+            time.plot(sizes, [float(row["cpu_seconds"]) for row in points], **look)
             if begin == "ledger/10000":
                 # One process made, totalled and hashed the rows.
                 look |= {"color": style.BLACK, "marker": "", "ls": "-"}
-            memory.plot(sizes, [float(row["peak_mb"]) for row in found], **look)
+            memory.plot(sizes, [float(row["peak_mb"]) for row in points], **look)
         time.set_title(title)
         memory.set_xlabel(below)
         proportional(time, plotted.values())
@@ -236,7 +236,7 @@ def studies_of(rows: Iterable[Row]) -> list[str]:
 
 
 def scales(time: Any, memory: Any, sizes: Sequence[int], top: float) -> None:
-    """The same scales in all panels of a row, with numbers as people write them."""
+    """Set equal scales in all panels of a row, with plain numbers at the ticks."""
     for ax, ticks, ends in (
         (time, (0.1, 1, 10, 100), (0.01, top)),
         (memory, (50, 100, 200, 500, 1000), (45, 1500)),
@@ -252,7 +252,7 @@ def proportional(ax: Any, plotted: Iterable[Sequence[Row]]) -> None:
     """A dotted line of slope 1 through the measurement that took longest."""
     from partywise.experiment.plotting.style import GREY
 
-    rows = [row for found in plotted for row in found]
+    rows = [row for points in plotted for row in points]
     last = max(rows, key=lambda row: float(row["cpu_seconds"]))
     few, large, spent = min(int(row["size"]) for row in rows), int(last["size"]), float(last["cpu_seconds"])
     ax.plot([few, large], [spent * few / large, spent], color=GREY, ls=":", lw=1, zorder=0)

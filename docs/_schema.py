@@ -1,7 +1,7 @@
 """The JSON schemas of configurations, from the dataclasses that check them: ``config/schema/*.json``, for editors.
 
 ``.venv/bin/python docs/_schema.py`` writes them anew.  A shipped configuration names its schema in its first line.  A
-schema tells keys, types, ranges and meanings while one writes; rules between keys are the reader's, before any job.
+schema shows keys, types, ranges and meanings in an editor; the reader checks rules between keys, before any job.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ Schema = dict[str, Any]
 
 def schemas() -> dict[str, str]:
     """Text of every schema by the name of its file: of a configuration, a site, and the block of each study."""
-    found = {"configuration": configuration(), "site": site()} | {name: study(load(name)) for name in available()}
-    return {f"{name}.json": f"{laid_out(one)}\n" for name, one in found.items()}
+    content = {"configuration": configuration(), "site": site()} | {name: study(load(name)) for name in available()}
+    return {f"{name}.json": f"{laid_out(schema)}\n" for name, schema in content.items()}
 
 
 def configuration() -> Schema:
@@ -71,53 +71,59 @@ def site() -> Schema:
     return {"$schema": DRAFT, "title": "What a site consents to", **top, "definitions": definitions}
 
 
-def study(made: Study) -> Schema:
+def study(declaration: Study) -> Schema:
     """Schema of the file of a study; ``definitions/block`` is that of a block which may name such a file."""
     definitions: Schema = {}
     whole = block(StudyBlock, definitions)
     required = whole.pop("required")
     keys = whole["properties"]
     keys["file"] = {"type": "string", "description": "file that holds the block; keys beside it have the last word"}
-    keys["spec"] |= block(made.spec, definitions)
+    keys["spec"] |= block(declaration.spec, definitions)
     keys["spec"].pop("required", None)
     keys["methods"] |= {"propertyNames": NAMES, "additionalProperties": {"$ref": "#/definitions/method"}}
     keys["cases"] |= {"propertyNames": NAMES, "additionalProperties": {"$ref": "#/definitions/case"}}
     keys["grid"] |= block(Grid, definitions, required=False)
-    keys["figures"]["items"] = {"enum": list(made.figures)}
-    definitions |= {"block": whole, "method": method(made, definitions), "case": case(made, definitions)}
+    keys["figures"]["items"] = {"enum": list(declaration.figures)}
+    definitions |= {"block": whole, "method": method(declaration, definitions), "case": case(declaration, definitions)}
     label = {"properties": {"methods": {"additionalProperties": {"required": ["protocol"]}}, "file": False}}
     return {
         "$schema": DRAFT,
-        "title": made.title,
+        "title": declaration.title,
         "allOf": [{"$ref": "#/definitions/block"}, {"required": required, **label}],
         "definitions": definitions,
     }
 
 
-def method(made: Study, definitions: Schema) -> Schema:
+def method(declaration: Study, definitions: Schema) -> Schema:
     """A method: its options by its protocol."""
     keys: Schema = {
-        "protocol": {"anyOf": [{"enum": list(made.methods)}, ADDRESS], "description": "how its estimate is computed"},
+        "protocol": {
+            "anyOf": [{"enum": list(declaration.methods)}, ADDRESS],
+            "description": "how its estimate is computed",
+        },
         "title": {"type": "string", "description": "what figures call it; braces hold options"},
     }
     branches = []
-    for name, protocol in made.methods.items():
+    for name, protocol in declaration.methods.items():
         options = block(protocol.options, definitions)
         then = options | {"properties": dict.fromkeys(keys, True) | options["properties"]}
         branches.append({"if": _is("protocol", name), "then": then})
     return {"type": "object", "properties": keys, "allOf": branches}
 
 
-def case(made: Study, definitions: Schema) -> Schema:
+def case(declaration: Study, definitions: Schema) -> Schema:
     """A case: its settings by its source; what a sweep gives is not missing."""
     whole = block(CaseBlock, definitions)
     keys = whole["properties"]
-    keys["source"] = {"anyOf": [{"enum": list(made.sources)}, ADDRESS], "description": keys["source"]["description"]}
+    keys["source"] = {
+        "anyOf": [{"enum": list(declaration.sources)}, ADDRESS],
+        "description": keys["source"]["description"],
+    }
     keys["grid"] |= block(Grid, definitions, required=False)
     values = {"anyOf": [{"type": "array", "minItems": 1}, {"type": "object", "minProperties": 1}]}
     keys["sweep"] |= {"additionalProperties": values, "minProperties": 1}
     branches = []
-    for name, source in made.sources.items():
+    for name, source in declaration.sources.items():
         settings = block(source.settings, definitions)
         settings.pop("required", None)
         branches.append({"if": _is("source", name), "then": {"properties": {"settings": settings}}})
@@ -130,15 +136,17 @@ def _is(key: str, word: str) -> Schema:
 
 def block(cls: type, definitions: Schema, *, required: bool = True) -> Schema:
     """A dataclass as a block of keys; dataclasses inside it go to the definitions."""
-    said, properties, needed = meanings(cls), {}, []
+    descriptions, properties, needed = meanings(cls), {}, []
     for entry in fields(cls):  # type: ignore[arg-type]
-        one = value(field_types(cls)[entry.name], definitions)
-        one = {"allOf": [one]} if "$ref" in one else one
-        properties[entry.name] = one | ({"description": said[entry.name]} if said[entry.name] else {})
+        content = value(field_types(cls)[entry.name], definitions)
+        content = {"allOf": [content]} if "$ref" in content else content
+        properties[entry.name] = content | (
+            {"description": descriptions[entry.name]} if descriptions[entry.name] else {}
+        )
         if entry.default is MISSING and entry.default_factory is MISSING:
             needed.append(entry.name)
-    found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    return found | ({"required": needed} if needed and required else {})
+    schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return schema | ({"required": needed} if needed and required else {})
 
 
 def value(hint: Any, definitions: Schema) -> Schema:
@@ -146,7 +154,7 @@ def value(hint: Any, definitions: Schema) -> Schema:
     origin, args = get_origin(hint), get_args(hint)
     if origin is Annotated:
         limits = [note for note in args[1:] if isinstance(note, Range)]
-        return value(args[0], definitions) | {key: bound for one in limits for key, bound in _bounds(one)}
+        return value(args[0], definitions) | {key: bound for limit in limits for key, bound in _bounds(limit)}
     if origin is Literal:
         return {"enum": list(args)}
     if origin in (Union, UnionType):
@@ -172,14 +180,14 @@ def _bounds(limit: Range) -> list[tuple[str, float]]:
 
 
 def laid_out(node: Any, indent: str = "") -> str:
-    """JSON with a line for whatever fits on one, so that a change shows where it is."""
+    """Return JSON with each value that fits on a line on one line, so that a diff shows the place of a change."""
     text = json.dumps(node, ensure_ascii=False)
     if len(indent) + len(text) <= LONGEST or not isinstance(node, dict | list) or not node:
         return text
     inner = indent + " "
     if isinstance(node, list):
-        return "[\n" + ",\n".join(inner + laid_out(one, inner) for one in node) + f"\n{indent}]"
-    pairs = (f"{inner}{json.dumps(key)}: {laid_out(one, inner)}" for key, one in node.items())
+        return "[\n" + ",\n".join(inner + laid_out(element, inner) for element in node) + f"\n{indent}]"
+    pairs = (f"{inner}{json.dumps(key)}: {laid_out(element, inner)}" for key, element in node.items())
     return "{\n" + ",\n".join(pairs) + f"\n{indent}}}"
 
 

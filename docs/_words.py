@@ -1,6 +1,6 @@
-"""What keys mean whose docstrings leave it to their name and their type.
+"""Meanings of keys that no docstring explains.
 
-A docstring that says more wins; ``Class.key`` goes before ``key``.
+A docstring that explains a key wins; ``Class.key`` goes before ``key``.
 """
 
 WORDS = {

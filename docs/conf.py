@@ -55,6 +55,6 @@ def setup(app: Any) -> None:
 
 
 def plain_bars(*event: Any) -> None:
-    """Absolute values, |k|, are no substitutions of reStructuredText."""
+    """Escape absolute values, |k|, which are not substitutions of reStructuredText."""
     lines = event[-1]
     lines[:] = [re.sub(r"(?<![`|])\|(\w+)\|", r"\\|\1\\|", line) for line in lines]

@@ -1,4 +1,4 @@
-"""Put all blocks of one study into its cube, with the ledger, the wire table, the summary and the timings beside it."""
+"""Put all blocks of one study into its cube; write ledger, wire table, summary and timings next to it."""
 
 from partywise.experiment.results.sources import load_by_content
 

@@ -18,10 +18,10 @@ log = log_to(snakemake.log[0])
 params, inputs, timings = snakemake.params, snakemake.input, Timings()
 begun = process_time()
 drawn = () if params.runs else [(inputs.data_provenance, params.data_fingerprint, inputs.data)]
-planned = as_planned(params.sources, params.files | {one[-1]: digest_before(*one) for one in drawn})
-made = planned(plan)(**params.job, complete=False)
-given, compute = params.runs or partial(read_data, inputs.data, made), Lazy(params.executor).target
-cells = [cell for one in params.shares for cell in planned(compute)(made, one, given, timings)]
+planned = as_planned(params.sources, params.files | {source[-1]: digest_before(*source) for source in drawn})
+job_plan = planned(plan)(**params.job, complete=False)
+data, compute = params.runs or partial(read_data, inputs.data, job_plan), Lazy(params.executor).target
+cells = [cell for share in params.shares for cell in planned(compute)(job_plan, share, data, timings)]
 spent = process_time() - begun
 write_block(snakemake.output.block, cells)
 timings.write(snakemake.output.timings)

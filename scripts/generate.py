@@ -12,7 +12,7 @@ from partywise.experiment.results.provenance_record import as_planned, write_rec
 log = log_to(snakemake.log[0])
 params, outputs = snakemake.params, snakemake.output
 planned = as_planned(params.sources, params.files)
-made = planned(plan)(**params.job, complete=False)
-planned(write_data)(outputs.data, made, params.replicates, params.resources_folder)
+job_plan = planned(plan)(**params.job, complete=False)
+planned(write_data)(outputs.data, job_plan, params.replicates, params.resources_folder)
 write_record(outputs.provenance, params.fingerprint, [outputs.data])
 log.info("%d replicates of %d cases", sum(map(len, params.replicates.values())), len(params.replicates))

@@ -24,7 +24,7 @@ def caption(address: str, replicates: str) -> str:
     Raises
     ------
     ValueError
-        When there is no such figure or it says nothing: every figure of a report has a caption.
+        If the figure does not exist or has no caption: every figure of a report has one.
     """
     module, _, name = address.partition(":")
     path = source(module, [module.partition(".")[0]])
@@ -33,7 +33,7 @@ def caption(address: str, replicates: str) -> str:
         text = None
         if isinstance(node, ast.FunctionDef) and node.name == name:
             text = ast.get_docstring(node)
-        elif isinstance(node, ast.Assign) and [ast.unparse(one) for one in node.targets] == [name]:
+        elif isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [name]:
             text = _declared(node.value)
         if text:
             return inspect.cleandoc(text).replace(PLACE, replicates)
@@ -51,6 +51,6 @@ def _declared(call: ast.expr) -> str | None:
     """Caption of a declaration; None of anything else."""
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id not in KINDS:
         return None
-    given = dict(zip(KINDS[call.func.id], call.args, strict=False))
-    given |= {str(entry.arg): entry.value for entry in call.keywords if entry.arg in ("title", "caption", "x")}
-    return caption_of(call.func.id, **{name: ast.literal_eval(value) for name, value in given.items()})
+    words = dict(zip(KINDS[call.func.id], call.args, strict=False))
+    words |= {str(entry.arg): entry.value for entry in call.keywords if entry.arg in ("title", "caption", "x")}
+    return caption_of(call.func.id, **{name: ast.literal_eval(value) for name, value in words.items()})

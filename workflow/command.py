@@ -1,4 +1,4 @@
-"""The program behind ``./run``: a verb of the library in this folder, whatever else the environment has installed."""
+"""The program behind ``./run``: a verb of the library in this folder, also if another version is installed."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ def check_files(plans: Mapping[str, Plan], folder: Path, elsewhere: Collection[t
 
     elsewhere : studies and cases whose files are those of parties that ran apart
     """
-    for study, made in plans.items():
-        for name, case in made.cases.items():
+    for study, plan in plans.items():
+        for name, case in plan.cases.items():
             if (study, name) in elsewhere:
                 continue
             for key, file in getattr(case.settings, "files", {}).items():
@@ -38,7 +38,7 @@ def check_files(plans: Mapping[str, Plan], folder: Path, elsewhere: Collection[t
                 if (ahead := (folder / file).stat().st_mtime - time.time()) > AHEAD:
                     raise ConfigError(
                         f"studies.{study}.cases.{name}.settings.{key} is {file!r}, which is dated {ahead / 60:.1f} "
-                        f"minutes ahead of the clock: results made of it would seem older than it; say touch "
+                        f"minutes ahead of the clock: results made of it would seem older than it; run touch "
                         f"{file}, or set the clock."
                     )
 

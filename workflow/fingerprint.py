@@ -26,7 +26,7 @@ LIB = ROOT / "lib" if IN_CLONE else ROOT.parents[1]
 
 
 def share_library(folder: Path) -> None:
-    """Put the library of this folder on the path, here and of scripts, in whatever environment they run.
+    """Put the library of this folder on the path, here and for scripts in any environment.
 
     folder : of the run; of an installed package it gets a link to the library alone, without its neighbours
     """
@@ -53,22 +53,22 @@ def module_file(module: str, lib: Path = LIB) -> Path | None:
 def home(top: str) -> Path | None:
     """Folder of a module or package that is not of this project, None when there is none with a source."""
     try:
-        found = importlib.util.find_spec(top)
+        spec = importlib.util.find_spec(top)
     except (ImportError, ValueError):
         return None
-    if found is None:
+    if spec is None:
         return None
-    if found.submodule_search_locations:
-        return Path(next(iter(found.submodule_search_locations))).parent
-    return Path(found.origin).parent if found.origin and found.origin.endswith(".py") else None
+    if spec.submodule_search_locations:
+        return Path(next(iter(spec.submodule_search_locations))).parent
+    return Path(spec.origin).parent if spec.origin and spec.origin.endswith(".py") else None
 
 
-def source(module: str, own: Iterable[str], lib: Path = LIB) -> Path | None:
-    """Source of a module of the package, of those in ``own``, or beside one of these."""
+def source(module: str, packages: Iterable[str], lib: Path = LIB) -> Path | None:
+    """Return the source of a module of the package, of one of ``packages``, or of a module next to one of these."""
     top = module.partition(".")[0]
     if top == PACKAGE:
         return module_file(module, lib)
-    for name in own:
+    for name in packages:
         folder = home(name)
         installed = folder is not None and {"site-packages", "dist-packages"} & set(folder.parts)
         if folder is not None and (top == name or not installed) and (path := module_file(module, folder)):
@@ -90,7 +90,7 @@ def named(path: Path, module: str) -> frozenset[str]:
 
 
 class Parsed:
-    """What sources import, kept in a file by their content: to parse them all takes half of the time of a plan.
+    """Imports of sources, kept in a file by their content: to parse all sources takes half of the time of a plan.
 
     place : of the file; where its folder is absent or cannot be written, the next process parses again
     """
@@ -105,7 +105,7 @@ class Parsed:
             self.earlier = {}
 
     def names(self, content: bytes, package: str) -> frozenset[str]:
-        """What a source file of a package imports."""
+        """Return the names that a source file of a package imports."""
         key = hashlib.sha256(b"\0".join([self.reader, package.encode(), content])).hexdigest()
         if key not in self.used:
             self.used[key] = self.earlier.get(key) or sorted(_names(content, package))
@@ -125,23 +125,23 @@ class Parsed:
 
 @cache
 def _parsed() -> Parsed:
-    """Of the folder of the run."""
-    found = Parsed(Path.cwd() / ".snakemake" / "imports.json")
-    atexit.register(found.keep)
-    return found
+    """Return the stored imports of the folder of the run."""
+    parsed = Parsed(Path.cwd() / ".snakemake" / "imports.json")
+    atexit.register(parsed.keep)
+    return parsed
 
 
 def _names(content: bytes, package: str) -> set[str]:
-    """What the import statements of a source name, in full."""
-    found = set()
+    """Return the full names in the import statements of a source."""
+    names = set()
     for node in _statements(ast.parse(content)):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         else:
             up = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             base = ".".join([*up, *([node.module] if node.module else [])])
-            found |= {base} | {f"{base}.{alias.name}" for alias in node.names}
-    return found
+            names |= {base} | {f"{base}.{alias.name}" for alias in node.names}
+    return names
 
 
 @cache
@@ -166,19 +166,19 @@ def _statements(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
 
 def closure(roots: Iterable[str], lib: Path = LIB) -> dict[str, Path]:
     """Every module of the package and of packages of the roots that importing the roots brings in, with its source."""
-    found: dict[str, Path] = {}
+    modules: dict[str, Path] = {}
     queue = list(roots)
-    own = {root.partition(".")[0] for root in queue} - {PACKAGE}
+    packages = {root.partition(".")[0] for root in queue} - {PACKAGE}
     while queue:
         module = queue.pop()
-        if module in found or (path := source(module, own, lib)) is None:
+        if module in modules or (path := source(module, packages, lib)) is None:
             continue
-        found[module] = path
-        queue += named(path, module) if own else imports(path, module)
+        modules[module] = path
+        queue += named(path, module) if packages else imports(path, module)
         queue += beside(path, module)
         if "." in module:
             queue.append(module.rpartition(".")[0])
-    return found
+    return modules
 
 
 @cache

@@ -1,10 +1,10 @@
-"""Who runs in a folder: a lock of the kernel, which ends with the last process that holds it.
+"""The guard against two runs in a folder: a lock of the kernel, which ends with the last process that holds it.
 
     python workflow/guard.py COMMAND    (runs a command while the folder is held)
 
 The launcher holds it, and the Snakemake that it starts inherits it, so that a folder is busy as long as one of them is
-alive, whatever kills the other.  The locked file says who holds it, and is emptied when the folder is given back: what
-it still says in a file that nobody holds is the name of a run that was killed.
+alive, even if the other is killed.  The locked file names its holder, and is emptied when the folder is given back: a
+name in a file that no process holds is that of a run that was killed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Claim:
 
     @property
     def environment(self) -> dict[str, str]:
-        """For jobs: by these ``partywise.core.files`` tells whether the run that started one still holds the folder."""
+        """Variables by which ``partywise.core.files`` checks in a job whether its run still holds the folder."""
         return {"PARTYWISE_RUN": self.run, "PARTYWISE_RUN_FILE": str(self.path.resolve())}
 
     def name(self, process: int) -> None:
@@ -63,7 +63,7 @@ class Claim:
         os.ftruncate(self.descriptor, len(text))
 
     def release(self, finished: bool = True) -> None:
-        """Give the folder back; a run that is not ``finished`` leaves its name, so that the next one can tell."""
+        """Give the folder back; a run that is not ``finished`` leaves its name for the next one."""
         if finished:
             os.ftruncate(self.descriptor, 0)
         os.close(self.descriptor)
@@ -76,12 +76,12 @@ class Claim:
 
 
 def path_of(folder: Path) -> Path:
-    """The file of the lock; it stays, since a lock on a file that was removed keeps nobody out."""
+    """Return the file of the lock; it stays, since a lock on a file that was removed keeps no process out."""
     return folder / ".snakemake" / "partywise.lock"
 
 
 def holder(folder: Path) -> Holder | None:
-    """Whom the file of a folder names; None when the folder was given back."""
+    """Return the process that the file of a folder names; None when the folder was given back."""
     try:
         text = path_of(folder).read_text(encoding="utf-8")
         stored = json.loads(text) if text else None
@@ -153,7 +153,7 @@ def refuse_foreign(folder: Path, killed: Holder | None) -> None:
 
 
 def foreign(folder: Path) -> int | None:
-    """A Snakemake of this host that works in the folder, whoever started it; one in a cluster job holds no lock."""
+    """Return a Snakemake of this host that works in the folder, by any user; one in a cluster job holds no lock."""
     for process in psutil.process_iter(["cmdline", "cwd"]):
         words = process.info["cmdline"] or []
         snakemake = any(Path(word).name == "snakemake" for word in words[:4])

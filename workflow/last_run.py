@@ -1,4 +1,4 @@
-"""What the last run of a folder was, and what runs before 0.7 left there."""
+"""The last run of a folder, and the results of runs before 0.7 there."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read(folder: Path) -> LastRun | None:
 
 
 def restore(earlier: LastRun | None, folder: Path) -> None:
-    """Before a run that began nothing, as if it had not been: without an earlier one there is no folder of results."""
+    """Undo the record of a run that began nothing; without an earlier run the folder of results goes as well."""
     if earlier is not None:
         earlier.write(folder)
         return
@@ -56,8 +56,8 @@ def old_results(folder: Path) -> list[Path]:
 
 def tell_old(folder: Path) -> None:
     """Name them: nothing here reads or removes them."""
-    if found := old_results(folder):
-        names = ", ".join(str(path) for path in found)
+    if folders := old_results(folder):
+        names = ", ".join(str(path) for path in folders)
         print(
             f"Results from before 0.7, when all configurations shared one folder, lie in {names}: they stay, no run "
             f"uses them any more, and `{command('clean')}` names and removes them.",

@@ -57,21 +57,23 @@ def main(words: Sequence[str]) -> int:
     if HELP & set(words):
         print(usage())
         return 0
-    given = options(words)
-    folder = Path(given.directory or ".")
+    arguments = options(words)
+    folder = Path(arguments.directory or ".")
     os.environ.update(account(folder))
-    profile = given.workflow_profile
+    profile = arguments.workflow_profile
     try:
         if profile and profile != "none" and not shipped(profile).is_dir():
-            raise Refused(f"--workflow-profile is {profile!r}: there is no such folder; name one in profiles/.")
-        place, names = configuration(words, given, folder)
-        elsewhere = any(name not in (None, "none", "local") for name in (profile, given.profile, given.executor))
+            raise Refused(f"--workflow-profile is {profile!r}: that folder does not exist; name one in profiles/.")
+        place, names = configuration(words, arguments, folder)
+        elsewhere = any(
+            name not in (None, "none", "local") for name in (profile, arguments.profile, arguments.executor)
+        )
         with plain_names(ROOT / "Snakefile", elsewhere) as (python, snakefile):
-            rest = ["-m", "snakemake", "--snakefile", snakefile, *with_paths(words, given)]
+            rest = ["-m", "snakemake", "--snakefile", snakefile, *with_paths(words, arguments)]
             if NO_RUN & set(words):
                 return ask(words, [python, *rest], folder)
-            refuse_surprise(words, given, folder, names)
-            return run(Call(words, given, folder, place, names), [python, *rest])
+            refuse_surprise(words, arguments, folder, names)
+            return run(Call(words, arguments, folder, place, names), [python, *rest])
     except (Refused, Occupied, NoPlainName) as reason:
         print(reason, file=sys.stderr)
     except ConfigError as reason:
@@ -98,17 +100,17 @@ def usage() -> str:
 
 @dataclass(frozen=True)
 class Call:
-    """What a run was asked: its words, those that matter here, its folder, and the place and studies of its results."""
+    """A call: its words, the parsed arguments, the folder of the run, and the place and studies of its results."""
 
     words: Sequence[str]
-    given: argparse.Namespace
+    arguments: argparse.Namespace
     folder: Path
     place: Place
     names: Sequence[str]
 
 
 def run(call: Call, command: Sequence[str]) -> int:
-    """Hold the folder for one run of Snakemake, and tell how it went."""
+    """Hold the folder for one run of Snakemake, and report its end; return the exit code."""
     begun, since, ran, folder = time.monotonic(), time.time(), False, call.folder
     check_writable(folder, call.place, call.names)
     call.place.refuse_other(folder)
@@ -120,7 +122,7 @@ def run(call: Call, command: Sequence[str]) -> int:
         code = unlock(claim.killed, folder, command) if locked(folder) else 0
         if code == 0:
             ran = True
-            code, hung = supervise([*command, *display(call.given)], claim)
+            code, hung = supervise([*command, *display(call.arguments)], claim)
             if hung and locked(folder):
                 unlock(holder(folder), folder, command)
     except Occupied:

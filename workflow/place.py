@@ -1,4 +1,4 @@
-"""Where the results of a run lie: a folder for each configuration, into which no other configuration writes."""
+"""The place of the results of a run: a folder for each configuration, into which no other configuration writes."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Place:
 
     def refuse_other(self, run: Path) -> None:
         """Raise :class:`ConfigError` where the folder holds the results of another configuration."""
-        held = read_record(run / self.folder / RECORD)
-        if held is None or self.configuration == held.configuration or (self.sha256 and self.sha256 == held.sha256):
+        owner = read_record(run / self.folder / RECORD)
+        if owner is None or self.configuration == owner.configuration or (self.sha256 and self.sha256 == owner.sha256):
             return
         raise ConfigError(
-            f"{self.folder} belongs to {held.configuration}, and {self.configuration} would write there too: give one "
+            f"{self.folder} belongs to {owner.configuration}, and {self.configuration} would write there too: give one "
             f"of the two a name of its own, as in `name: {self.name}_2` at its top, or remove those results by "
             f"`{command('clean')} {self.name}`."
         )
@@ -87,12 +87,12 @@ def place(config: Mapping[str, Any], files: Sequence[Path], run: Path) -> Place:
 
 def shipped(name: str) -> Path:
     """A file or folder by its path or, where there is none, by its path in the project or in its folder ``config``."""
-    found = (Path(name), ROOT / name, ROOT / "config" / name)
-    return next((path for path in found if path.exists()), Path(name))
+    candidates = (Path(name), ROOT / name, ROOT / "config" / name)
+    return next((path for path in candidates if path.exists()), Path(name))
 
 
 def read_record(path: Path) -> Place | None:
-    """Whose folder it is; None where nobody wrote it down, or nobody can tell."""
+    """Read the configuration that a folder belongs to; None if the record is absent or cannot be read."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         return Place(str(stored["name"]), str(stored["configuration"]), str(stored.get("sha256", "")))

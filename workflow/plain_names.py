@@ -38,15 +38,15 @@ def plain_names(snakefile: Path, elsewhere: bool) -> Iterator[tuple[str, str]]:
         With the remedy, where there are none.
     """
     python, project = Path(sys.executable), snakefile.parent
-    given = next((str(path) for path in (python, project) if not PLAIN.fullmatch(str(path))), None)
-    if given is None:
+    path = next((str(path) for path in (python, project) if not PLAIN.fullmatch(str(path))), None)
+    if path is None:
         yield str(python), str(snakefile)
         return
     move = "move the project to a path of letters, digits and _ . , + = @ -."
-    if found := IMPOSSIBLE.search(given):
-        raise NoPlainName(f"The path {given!r} holds {found[0]!r}, with which no job can run: {move}")
+    if sign := IMPOSSIBLE.search(path):
+        raise NoPlainName(f"The path {path!r} holds {sign[0]!r}, with which no job can run: {move}")
     if elsewhere:
-        raise NoPlainName(f"The path {given!r} holds spaces or signs, with which no job runs on other machines: {move}")
+        raise NoPlainName(f"The path {path!r} holds spaces or signs, with which no job runs on other machines: {move}")
     with tempfile.TemporaryDirectory(prefix="partywise-", dir=_place()) as links:
         for name, target in (("python", python.parent.parent), ("project", project)):
             (Path(links) / name).symlink_to(target, target_is_directory=True)
@@ -55,5 +55,5 @@ def plain_names(snakefile: Path, elsewhere: bool) -> Iterator[tuple[str, str]]:
 
 def _place() -> str:
     """A folder for temporary files that has a plain name itself."""
-    given = tempfile.gettempdir()
-    return given if PLAIN.fullmatch(given) else "/tmp"
+    folder = tempfile.gettempdir()
+    return folder if PLAIN.fullmatch(folder) else "/tmp"

@@ -25,14 +25,14 @@ def reasons(logs: Path, since: float) -> list[str]:
     since : float
         Time of the start of the run, in seconds since the epoch; older logs are those of earlier runs.
     """
-    found = dict[str, None]()
+    sentences = dict[str, None]()
     written = [(path.stat().st_mtime, path) for path in logs.rglob("*.log")]
     for time, path in sorted(written):
         if time < since - SECONDS:
             continue
         if sentence := last_words(path):
-            found[sentence] = None
-    return list(found)
+            sentences[sentence] = None
+    return list(sentences)
 
 
 def last_words(log: Path) -> str:
@@ -44,7 +44,7 @@ def last_words(log: Path) -> str:
     return KIND.sub("", last) if TRACE in text else ""
 
 
-def told(sentences: list[str]) -> str:
+def summarize(sentences: list[str]) -> str:
     """A line for each of the first reasons, and how many more there are; empty without any."""
     more = len(sentences) - LISTED
     rest = [f"({more} more in the logs)"] if more > 0 else []

@@ -33,23 +33,23 @@ def screen(folder: Path, top: str, names: Sequence[str]) -> str:
         room for, and of too many studies their number.
     """
     paths = {name: folder / top / name / "screen.txt" for name in names}
-    told = [path.read_text(encoding="utf-8").splitlines() for path in paths.values() if path.exists()]
+    blocks = [path.read_text(encoding="utf-8").splitlines() for path in paths.values() if path.exists()]
     end = [
         f"Tables: {top}/<study>/summary.txt, or {command('summary')} [study]; cube.nc beside them",
         f"Figures: {top}/figures/<study>/; all on one page: {command('report')}",
     ]
-    lines = [*_studies(told, LINES - len(end)), *end]
+    lines = [*_studies(blocks, LINES - len(end)), *end]
     return "".join(f"{line if len(line) <= WIDTH else line[: WIDTH - 1] + '…'}\n" for line in lines)
 
 
-def _studies(told: Sequence[Sequence[str]], room: int) -> list[str]:
+def _studies(blocks: Sequence[Sequence[str]], room: int) -> list[str]:
     """The lines of all studies, with an empty line between two where that fits."""
     for most in range(FIXED + ROWS, 0, -1):
         for between in ([""], []):
-            lines = [line for one in told for line in (*one[:most], *between)]
+            lines = [line for block in blocks for line in (*block[:most], *between)]
             if len(lines) <= room:
                 return lines
-    return [*(one[0] for one in told[: room - 1]), f"and {len(told) - room + 1} more studies"]
+    return [*(block[0] for block in blocks[: room - 1]), f"and {len(blocks) - room + 1} more studies"]
 
 
 def write_screen(folder: Path, top: str, names: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
-"""How large a run grows: jobs to plan, and memory of the jobs that hold all cells of a study, before any job starts.
+"""The size of a run: jobs to plan, and memory of the jobs that hold all cells of a study, before any job starts.
 
-Bytes a cell were measured with tests/support/growth_driver.py, and rounded up.
+Bytes per cell were measured with tests/support/growth_driver.py, and rounded up.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def figure_megabytes(plan: Plan) -> int:
 
 def machine_megabytes() -> int:
     """Memory of this machine, or of the part of it that this process may use, in MB."""
-    found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = LIMIT.read_text(encoding="ascii").strip() if LIMIT.exists() else "max"
-    return min(found, int(limit) if limit.isdigit() else found) // 10**6
+    return min(installed, int(limit) if limit.isdigit() else installed) // 10**6
 
 
 def check_sizes(plans: Mapping[str, Plan], available: int) -> None:
@@ -58,7 +58,7 @@ def check_sizes(plans: Mapping[str, Plan], available: int) -> None:
 
 
 def check_jobs(plans: Mapping[str, Plan], available: int) -> str:
-    """What planning many jobs costs, in a sentence, or nothing; :class:`ConfigError` where it is too much (MB)."""
+    """Return the cost of planning many jobs, as a sentence or empty; :class:`ConfigError` if it is too much (MB)."""
     counts = {name: most_blocks(plan) for name, plan in plans.items()}
     total = sum(counts.values())
     if total < MANY_JOBS:
@@ -67,8 +67,8 @@ def check_jobs(plans: Mapping[str, Plan], available: int) -> str:
     largest = max(counts, key=lambda name: counts[name])
     cases = sum(len(plan.cases) for plan in plans.values())
     minutes = (total * JOB_SECONDS + cases * CASE_SECONDS) / 60
-    told = f"{total:,} fit jobs are about {minutes:,.1f} CPU minutes and {gigabytes:,.1f} GB to plan alone"
+    cost = f"{total:,} fit jobs are about {minutes:,.1f} CPU minutes and {gigabytes:,.1f} GB to plan alone"
     remedy = f"let each compute more, by replicates_per_job, folds_per_job or the others under studies.{largest}.batch."
     if total > MOST_JOBS or gigabytes * 1000 > available:
-        raise ConfigError(f"{told}, and a run has at most {MOST_JOBS:,} that fit into memory: {remedy}")
-    return f"{told}: to plan faster, {remedy}"
+        raise ConfigError(f"{cost}, and a run has at most {MOST_JOBS:,} that fit into memory: {remedy}")
+    return f"{cost}: to plan faster, {remedy}"

@@ -31,6 +31,14 @@ def source_files(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.py"))
 
 
+def room_files(library: Path, room: str) -> list[Path]:
+    """Python files of a room of the library, or of the project by a pattern such as ``scripts/*.py``."""
+    if "*" in room:
+        return sorted(ROOT.glob(room))
+    path = library / room
+    return source_files(path) if path.is_dir() else [path]
+
+
 def count_lines(paths: list[Path]) -> int:
     """Lines of files."""
     return sum(path.read_text(encoding="utf-8").count("\n") for path in paths)

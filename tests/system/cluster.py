@@ -210,5 +210,5 @@ def test_a_misspelt_profile_is_an_error(tmp_path):
     folder = copy_project(tmp_path / "misspelt")
     with running(folder, "--workflow-profile", "profiles/slum", *TINY) as run:
         assert run.wait(LIMIT) == 2
-    assert "there is no such folder" in run.said
+    assert "that folder does not exist" in run.said
     assert not (folder / "results").exists()

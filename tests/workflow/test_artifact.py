@@ -177,7 +177,7 @@ def test_sources_name_every_data_set_and_the_references_of_every_study():
             assert any(line.startswith(f"| `{name}` |") and digest in line for line in page.splitlines())
     of = bibliography.studies_of_documents()
     for name in available():
-        numbers = bibliography.told(load(name).references)
+        numbers = bibliography.document_keys(load(name).references)
         assert numbers, f"{name} names no document"
         for number in numbers:
             row = next(line for line in page.splitlines() if line.startswith(f"| {number} |"))
@@ -185,10 +185,10 @@ def test_sources_name_every_data_set_and_the_references_of_every_study():
 
 
 def test_references_of_a_range_are_all_between():
-    assert bibliography.told("Seeds 000 to 004: all") == ["000", "001", "002", "003", "004"]
-    assert bibliography.told("Seed 002: one (of 2010)") == ["002"]
-    assert bibliography.told("Seeds 003 to 004, and fdpcox") == ["003", "004", "fdpcox"]
-    assert bibliography.told("no document, not even nvflare_kmx") == []
+    assert bibliography.document_keys("Seeds 000 to 004: all") == ["000", "001", "002", "003", "004"]
+    assert bibliography.document_keys("Seed 002: one (of 2010)") == ["002"]
+    assert bibliography.document_keys("Seeds 003 to 004, and fdpcox") == ["003", "004", "fdpcox"]
+    assert bibliography.document_keys("no document, not even nvflare_kmx") == []
 
 
 def test_a_document_has_a_hash_or_a_state():

@@ -42,7 +42,7 @@ def test_all_is_named_and_nothing_goes_without_an_answer(held, capsys, monkeypat
         "results/label_private: 0.0 MB, from before 0.7",
         "results/mine: 2.5 MB, of config/mine.yaml",
     ]
-    assert said.err == "Nothing was removed: without a terminal say `--yes`.\n"
+    assert said.err == "Nothing was removed: without a terminal use `--yes`.\n"
     answer(monkeypatch, "")
     assert main([]) == 1
     assert names(held) == ["default", "label_private", "mine"]
@@ -76,7 +76,7 @@ def test_accounts_of_parties_are_named_before_they_go(held, capsys):
         (held / "results/mine/parties" / name).mkdir(parents=True)
         (held / "results/mine/parties" / name / FILE).touch()
     assert main(["mine"]) == 2
-    told = "2.5 MB, of config/mine.yaml; 2 accounts of parties, without which nobody knows what they have paid"
+    told = "2.5 MB, of config/mine.yaml; 2 accounts of parties, without which no party knows what it has paid"
     assert capsys.readouterr().out.splitlines() == [f"results/mine: {told}"]
 
 

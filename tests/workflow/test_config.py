@@ -365,4 +365,4 @@ def test_a_program_in_a_configuration_is_refused_and_not_run(finished, tmp_path,
 def test_a_word_that_is_cut_short_does_not_pass_a_configuration_by(finished):
     done = launch(finished, "--configfi", "config/tiny.yaml", "-n")
     assert done.returncode == 2
-    assert done.stderr == "--configfi is short for a word that is checked: say --configfile.\n"
+    assert done.stderr == "--configfi is an abbreviation of an option that is checked: write --configfile.\n"

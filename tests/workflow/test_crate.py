@@ -187,7 +187,7 @@ def test_what_shows_records_of_own_data_is_known_by_name():
 
 def test_results_that_are_not_there_are_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main([]) == 2 and "there is no last run" in capsys.readouterr().err
+    assert main([]) == 2 and "this folder has no last run" in capsys.readouterr().err
     assert main(["results/mine"]) == 2 and "results/mine holds no finished run" in capsys.readouterr().err
 
 
@@ -205,6 +205,6 @@ def test_the_results_of_a_crate_are_current_in_another_clone_and_stale_results_a
     edit(run / "config" / "tiny.yaml", "snr: 10.0", "snr: 11.0")
     assert main([]) == 2
     assert capsys.readouterr().err == (
-        f"crate: {RESULTS} is not what its configuration, code and data make now: say ./run --configfile "
+        f"crate: {RESULTS} is not what its configuration, code and data make now: run ./run --configfile "
         "config/tiny.yaml first.\n"
     )

@@ -36,7 +36,7 @@ def test_every_record_is_dealt_once(dealt):
     else:
         assert [row[0] for row in held["hospital"]] == [row[0] for row in held["laboratory"]]
         assert {len(own) for own in held.values()} == {RECORDS["tables"]}
-    assert f"{RECORDS[dealt.name]} " in dealt.told
+    assert f"{RECORDS[dealt.name]} " in dealt.description
 
 
 def test_a_party_gets_its_file_and_certificate_and_no_other(dealt, tmp_path):

@@ -489,7 +489,7 @@ def test_a_user_without_an_account_gets_a_home_and_a_name(tmp_path, monkeypatch)
 def test_a_missing_profile_is_an_error(finished):
     done = launch(finished, *TINY, "--workflow-profile", "profiles/slrum")
     assert done.returncode == 2
-    assert done.stderr == "--workflow-profile is 'profiles/slrum': there is no such folder; name one in profiles/.\n"
+    assert done.stderr == "--workflow-profile is 'profiles/slrum': that folder does not exist; name one in profiles/.\n"
 
 
 @pytest.mark.runs

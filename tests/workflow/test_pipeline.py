@@ -254,6 +254,6 @@ def test_results_are_not_removed_under_the_feet_of_a_run(finished, tmp_path):
     done = call(link, "clean")
     assert done.returncode == 2 and kept.exists(), "nobody can answer without a terminal"
     assert done.stdout == "results/kept: 0.0 MB\n"
-    assert done.stderr == "Nothing was removed: without a terminal say `--yes`.\n"
+    assert done.stderr == "Nothing was removed: without a terminal use `--yes`.\n"
     done = call(link, "clean", "--yes")
     assert done.returncode == 0 and not kept.parent.exists(), done.stderr

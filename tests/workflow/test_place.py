@@ -177,7 +177,7 @@ def test_a_configuration_without_its_word_is_told(tmp_path, words):
     if "--configfile" in words:
         assert configuration(words, options(words), tmp_path)[0].name == "a"
         return
-    with pytest.raises(Refused, match=rf"{words[-1]} is a configuration, .*: say \./run --configfile {words[-1]}\.$"):
+    with pytest.raises(Refused, match=rf"{words[-1]} is a configuration .*: use \./run --configfile {words[-1]}\.$"):
         configuration(words, options(words), tmp_path)
 
 

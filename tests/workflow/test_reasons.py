@@ -10,7 +10,7 @@ from logging import ERROR, LogRecord
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from pipeline import environment
-from reasons import reasons, told
+from reasons import reasons, summarize
 from snakemake_logger_plugin_partywise import LogHandler
 
 TRACE = "INFO threads\nTraceback (most recent call last):\n  File somewhere\n"
@@ -33,8 +33,8 @@ def test_only_jobs_that_failed_in_this_run_are_told_each_sentence_once(tmp_path)
         "block k2.npz cannot be read: delete it.",
         "data (case c) failed: DataMissing: lab.csv has no column 'x'.",
     ]
-    assert told(found).splitlines() == [f"Failed: {sentence}" for sentence in found]
-    assert reasons(tmp_path / "absent", 0) == [] and told([]) == ""
+    assert summarize(found).splitlines() == [f"Failed: {sentence}" for sentence in found]
+    assert reasons(tmp_path / "absent", 0) == [] and summarize([]) == ""
 
 
 MISTAKE = """
@@ -110,4 +110,4 @@ def test_a_terminal_shows_the_sentence_and_nothing_of_the_job(tmp_path, capsys):
 
 
 def test_many_reasons_are_counted():
-    assert told([str(k) for k in range(5)]).splitlines()[-2:] == ["Failed: 2", "(2 more in the logs)"]
+    assert summarize([str(k) for k in range(5)]).splitlines()[-2:] == ["Failed: 2", "(2 more in the logs)"]

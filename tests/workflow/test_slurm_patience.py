@@ -247,7 +247,7 @@ def test_any_controller_will_do(tmp_path, monkeypatch, script, up):
 
 def test_a_machine_without_slurm_is_told(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(WorkflowError, match="There is no Slurm on this machine"):
+    with pytest.raises(WorkflowError, match="Slurm is not installed on this machine"):
         controller_answers()
 
 

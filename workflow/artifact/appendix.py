@@ -41,14 +41,14 @@ class Experiment:
 def page(root: Path) -> str:
     """The whole of ``docs/artifact_appendix.md``."""
     rows = table.read(root / "docs" / table.NAME)
-    made = experiments(rows)
+    entries = experiments(rows)
     return TEXT.read_text(encoding="utf-8").format(
         documents="\n".join(_document(number) for number in documents()),
         counts=_counts(rows),
         machine=_machine(root),
-        times=_times(root, made),
-        claims="\n".join(f"- **C{place}**: {one.claim}" for place, one in enumerate(made, 1)),
-        experiments="\n".join(_experiment(place, one) for place, one in enumerate(made, 1)),
+        times=_times(root, entries),
+        claims="\n".join(f"- **C{place}**: {entry.claim}" for place, entry in enumerate(entries, 1)),
+        experiments="\n".join(_experiment(place, entry) for place, entry in enumerate(entries, 1)),
         unreproducible=sum(row.status == "not reproducible" for row in rows),
     )
 
@@ -56,16 +56,15 @@ def page(root: Path) -> str:
 def experiments(rows: Sequence[RegisterRow]) -> list[Experiment]:
     """One a document for what it prints, and one for the claims of privacy of all of them."""
     chosen = notable([read_printed(path) for path in files()])
-    found = []
-    for number, one in documents().items():
+    entries = []
+    for number, document in documents().items():
         mine = [row for row in rows if row.source == number and row.kind not in PRIVACY]
-        claim = (
-            f"What document {number} (*{one.title}*) prints holds, or does not, as the register says: {_told(mine)}."
-        )
-        found.append(_of(mine, claim, chosen))
+        claim = f"What document {number} (*{document.title}*) prints holds, or does not, as the register says: "
+        claim += f"{_told(mine)}."
+        entries.append(_of(mine, claim, chosen))
     privacy = [row for row in rows if row.kind in PRIVACY]
     claim = f"Of the claims of privacy of all documents, {_told(privacy)}."
-    return [*found, _of(privacy, claim, chosen)]
+    return [*entries, _of(privacy, claim, chosen)]
 
 
 def _of(rows: Sequence[RegisterRow], claim: str, chosen: Sequence[str]) -> Experiment:
@@ -95,8 +94,8 @@ def _counts(rows: Sequence[RegisterRow]) -> str:
 
 
 def _document(number: str) -> str:
-    one = documents()[number]
-    return f"- {number}: *{one.title}*, {one.kind} ({one.pin})"
+    document = documents()[number]
+    return f"- {number}: *{document.title}*, {document.kind} ({document.pin})"
 
 
 def _machine(root: Path) -> str:
@@ -107,33 +106,33 @@ def _machine(root: Path) -> str:
     )
 
 
-def _times(root: Path, made: Sequence[Experiment]) -> str:
+def _times(root: Path, entries: Sequence[Experiment]) -> str:
     """A table: what, minutes of one core, peak and disk."""
     lines = [("set-up (`.venv`)", 1, "", 450)]
     for name, command in (("smoke", "./run --configfile config/smoke.yaml"), ("default", "./run")):
-        if found := total(root, name):
-            minutes, _, peak, disk = found
+        if measured := total(root, name):
+            minutes, _, peak, disk = measured
             data = sum(row.disk_megabytes for row in read(root) if row.configuration == name and row.study == DATA)
             of_data = f", {data:.1f} of them data sets" if data else ""
             lines.append((f"`{command}`", f"{minutes:.1f}", f"{peak:.0f}", f"{disk:.1f}{of_data}"))
-    lines += [(f"experiment E{place}", f"{one.minutes:.1f}", "", "") for place, one in enumerate(made, 1)]
+    lines += [(f"experiment E{place}", f"{entry.minutes:.1f}", "", "") for place, entry in enumerate(entries, 1)]
     return pipe_table(("what", "minutes of one core", "peak MB of a job", "MB on disk"), lines)
 
 
-def _experiment(place: int, one: Experiment) -> str:
+def _experiment(place: int, entry: Experiment) -> str:
     lines = [
         f"#### E{place}: claim C{place}",
         "",
-        f"Time: {one.minutes:.1f} CPU minutes of fits, none of a person but to read. Command:",
+        f"Time: {entry.minutes:.1f} CPU minutes of fits, none of a person but to read. Command:",
         "",
         "```sh",
-        one.command,
+        entry.command,
         "```",
         "",
-        f"Expected: {one.expected}.",
+        f"Expected: {entry.expected}.",
         "",
     ]
-    if one.examples:
-        shown = ((f"`{row.id}`", row.printed, row.reproduction, row.z, row.status) for row in one.examples)
-        lines += [pipe_table(("entry", "printed", "ours", "z", "status"), shown), ""]
+    if entry.examples:
+        rows = ((f"`{row.id}`", row.printed, row.reproduction, row.z, row.status) for row in entry.examples)
+        lines += [pipe_table(("entry", "printed", "ours", "z", "status"), rows), ""]
     return "\n".join(lines)

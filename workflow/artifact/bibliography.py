@@ -20,9 +20,9 @@ FILE = Path(__file__).with_name("bibliography.toml")
 
 @dataclass(frozen=True)
 class Document:
-    """A source document: what it is, and the file that the studies were written from, or the ``state`` of its address.
+    """A source document: its description, and the file that the studies were written from or its ``state``.
 
-    state : commit, version or number of what was read, where no file is kept; licence : what it says of its terms
+    state : commit, version or number of what was read, where no file is kept; licence : its own terms of use
     """
 
     title: str
@@ -41,13 +41,13 @@ class Document:
 
     @property
     def pin(self) -> str:
-        """What says which text is meant."""
+        """Hash or state that identifies the text, in Markdown."""
         return f"SHA-256 `{self.sha256}`" if self.sha256 else self.state
 
 
 @dataclass(frozen=True)
 class Original:
-    """Where the table of a data set comes from, before it was put into a package."""
+    """The original publication of the table of a data set, which a package redistributes."""
 
     title: str
     authors: list[dict[str, str]]
@@ -58,24 +58,24 @@ class Original:
 
 @cache
 def documents() -> dict[str, Document]:
-    """By key: the number of a document, or the name of a published system."""
+    """Return the documents by key: the number of a document, or the name of a published system."""
     return {number: Document(**entry) for number, entry in _read()["documents"].items()}
 
 
 @cache
 def originals() -> dict[str, Original]:
-    """By the name in the catalogue; every data set of the catalogue has one, and nothing else."""
-    found = {name: Original(**entry) for name, entry in _read()["datasets"].items()}
-    if odd := set(found) ^ set(RESOURCES):
+    """Return the originals by the name in the catalogue: one for every data set of the catalogue, and no others."""
+    entries = {name: Original(**entry) for name, entry in _read()["datasets"].items()}
+    if odd := set(entries) ^ set(RESOURCES):
         raise ConfigError(f"{FILE.name} and the catalogue differ in {', '.join(sorted(odd))}: describe it in both.")
-    return found
+    return entries
 
 
 @cache
 def literature() -> dict[str, dict[str, Any]]:
-    """What the paper cites beside them: fields of BibTeX by key."""
-    found: dict[str, dict[str, Any]] = _read()["literature"]
-    return found
+    """Return what the paper cites in addition to the documents: fields of BibTeX by key."""
+    entries: dict[str, dict[str, Any]] = _read()["literature"]
+    return entries
 
 
 def _read() -> dict[str, Any]:
@@ -85,10 +85,10 @@ def _read() -> dict[str, Any]:
 def studies_of_documents() -> dict[str, list[str]]:
     """Studies of each document, by the keys in their ``references``."""
     texts = {name: load(name).references for name in available()}
-    return {number: [name for name in texts if number in told(texts[name])] for number in documents()}
+    return {number: [name for name in texts if number in document_keys(texts[name])] for number in documents()}
 
 
-def told(references: str) -> list[str]:
+def document_keys(references: str) -> list[str]:
     """Keys of the documents that a text of references names, a range of numbers included."""
     keys = sorted(documents())
     named = [key for key in keys if re.search(rf"\b{key}\b", references)]
@@ -105,11 +105,11 @@ def studies_of_datasets(root: Path) -> dict[str, list[str]]:
     for path in configurations(root):
         for name, study, _ in cases(read_configuration(path)):
             users[name].add(study)
-    return {name: sorted(found) for name, found in users.items()}
+    return {name: sorted(studies) for name, studies in users.items()}
 
 
 def configurations(root: Path) -> list[Path]:
-    """The shipped configurations that need nobody's own files."""
+    """Return the paths of the shipped configurations that need no files of a user."""
     return sorted(path for path in [root / "config.yaml", *root.glob("config/*.yaml")] if ".example" not in path.name)
 
 
@@ -124,7 +124,7 @@ def cases(config: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Data set, study and case of every case that reads one."""
     return [
         (name, study, label)
-        for study, made in plans(config).items()
-        for label, case in made.cases.items()
+        for study, plan in plans(config).items()
+        for label, case in plan.cases.items()
         for name in case.resources
     ]

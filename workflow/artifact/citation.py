@@ -44,8 +44,8 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def oddities(cff: Mapping[str, Any]) -> list[str]:
-    """What a reader of the standard would refuse."""
-    return [*_top(cff), *(odd for one in cff.get("references", []) for odd in _reference(one))]
+    """Return a sentence for each violation of the standard."""
+    return [*_top(cff), *(odd for entry in cff.get("references", []) for odd in _reference(entry))]
 
 
 def _top(cff: Mapping[str, Any]) -> Iterator[str]:
@@ -62,21 +62,21 @@ def _top(cff: Mapping[str, Any]) -> Iterator[str]:
     yield from _people(cff)
 
 
-def _reference(one: Mapping[str, Any]) -> Iterator[str]:
-    title = one.get("title", "a reference")
-    yield from (f"{title}: {key} is absent" for key in ("authors", "title", "type") if not one.get(key))
-    yield from (f"{title}: {key} is not a key of a reference" for key in sorted(set(one) - OF_REFERENCE))
-    if one.get("type") not in TYPES:
-        yield f"{title}: type is {one.get('type')!r}"
-    if "doi" in one and not DOI.fullmatch(str(one["doi"])):
-        yield f"{title}: doi is {one['doi']!r}"
-    if "year" in one and not isinstance(one["year"], int):
-        yield f"{title}: year is {one['year']!r}"
-    yield from _people(one)
+def _reference(entry: Mapping[str, Any]) -> Iterator[str]:
+    title = entry.get("title", "a reference")
+    yield from (f"{title}: {key} is absent" for key in ("authors", "title", "type") if not entry.get(key))
+    yield from (f"{title}: {key} is not a key of a reference" for key in sorted(set(entry) - OF_REFERENCE))
+    if entry.get("type") not in TYPES:
+        yield f"{title}: type is {entry.get('type')!r}"
+    if "doi" in entry and not DOI.fullmatch(str(entry["doi"])):
+        yield f"{title}: doi is {entry['doi']!r}"
+    if "year" in entry and not isinstance(entry["year"], int):
+        yield f"{title}: year is {entry['year']!r}"
+    yield from _people(entry)
 
 
-def _people(one: Mapping[str, Any]) -> Iterator[str]:
+def _people(entry: Mapping[str, Any]) -> Iterator[str]:
     """A person has names, an entity has one."""
-    for author in one.get("authors") or []:
+    for author in entry.get("authors") or []:
         if not (set(author) == {"name"} or {"given-names", "family-names"} <= set(author)):
-            yield f"{one.get('title')}: author {author!r} has neither a name nor given and family names"
+            yield f"{entry.get('title')}: author {author!r} has neither a name nor given and family names"

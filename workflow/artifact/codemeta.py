@@ -1,4 +1,4 @@
-"""``codemeta.json``: what CITATION.cff and pyproject.toml say of the package, in the words of CodeMeta 3.0."""
+"""``codemeta.json``: the facts about the package in CITATION.cff and pyproject.toml, in the terms of CodeMeta 3.0."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def page(root: Path) -> str:
         "version": cited["version"],
         "dateModified": f"{cited['date-released']}",
         "license": f"https://spdx.org/licenses/{project['license']}",
-        "author": [author(one) for one in cited["authors"]],
+        "author": [author(entry) for entry in cited["authors"]],
         "programmingLanguage": "Python",
         "runtimePlatform": f"Python {project['requires-python']}",
-        "softwareRequirements": [_requirement(one) for one in project["dependencies"]],
+        "softwareRequirements": [_requirement(words) for words in project["dependencies"]],
         "readme": project["readme"],
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

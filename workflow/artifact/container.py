@@ -1,4 +1,4 @@
-"""What a container recipe can break without being built: words, files, the version of Python, the user."""
+"""Checks of the container recipe that need no build: words, files, the version of Python, the user."""
 
 from __future__ import annotations
 
@@ -45,31 +45,31 @@ def instructions(root: Path) -> list[tuple[str, str]]:
 
 def oddities(root: Path) -> Iterator[str]:
     """Sentences on what could not work."""
-    found = instructions(root)
-    yield from (f"{FILE}: {word!r} is not an instruction" for word, _ in found if word not in WORDS)
-    yield from _base(root, found)
-    for name, stage in _stages(found).items():
+    steps = instructions(root)
+    yield from (f"{FILE}: {word!r} is not an instruction" for word, _ in steps if word not in WORDS)
+    yield from _base(root, steps)
+    for name, stage in _stages(steps).items():
         users = [rest for word, rest in stage if word == "USER"]
         if name in (PARTY, RUN) and (not users or users[-1] in ("root", "0")):
             yield f"{FILE}: it runs {name} as root"
-    if PARTY not in _stages(found):
+    if PARTY not in _stages(steps):
         yield f"{FILE}: it has no target {PARTY}"
-    copied = [rest for word, rest in found if word == "COPY" and not rest.startswith("--from=")]
+    copied = [rest for word, rest in steps if word == "COPY" and not rest.startswith("--from=")]
     sources = {name for rest in copied for name in _sources(rest)}
     # An image is built in a clone; who reads an archive of it has no history.
     absent = sorted(name for name in sources - {".git"} if not (root / name).exists())
     yield from (f"{FILE}: it copies {name}, which is absent" for name in absent)
     yield from (f"{FILE}: it copies {name}, which may hold keys" for name in PRIVATE if name in sources)
     yield from (f"{FILE}: {name} is absent from what is copied" for name in NEEDED if name not in sources)
-    entry = [rest for word, rest in found if word == "ENTRYPOINT"]
+    entry = [rest for word, rest in steps if word == "ENTRYPOINT"]
     if not entry or json.loads(entry[-1])[0] != RUN:
         yield f"{FILE}: it does not run ./run"
 
 
-def _stages(found: list[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
+def _stages(steps: list[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
     """Instructions of each stage by its name; the last one has none."""
     stages = dict[str, list[tuple[str, str]]]()
-    for word, rest in found:
+    for word, rest in steps:
         if word == "FROM":
             stages[rest.partition(" AS ")[2] or RUN] = []
         elif stages:
@@ -77,10 +77,10 @@ def _stages(found: list[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
     return stages
 
 
-def _base(root: Path, found: list[tuple[str, str]]) -> Iterator[str]:
+def _base(root: Path, steps: list[tuple[str, str]]) -> Iterator[str]:
     """The image is a Python with a full version that the package allows and the environments have."""
-    base = BASE.fullmatch(found[0][1].removeprefix("BASE=")) if found and found[0][0] == "ARG" else None
-    if not base or any(rest.split()[0] != "${BASE}" for word, rest in found if word == "FROM"):
+    base = BASE.fullmatch(steps[0][1].removeprefix("BASE=")) if steps and steps[0][0] == "ARG" else None
+    if not base or any(rest.split()[0] != "${BASE}" for word, rest in steps if word == "FROM"):
         yield f"{FILE}: it does not begin with a python:X.Y.Z-slim whose version is pinned"
         return
     version = (int(base[1]), int(base[2]))
@@ -92,5 +92,5 @@ def _base(root: Path, found: list[tuple[str, str]]) -> Iterator[str]:
 
 
 def _sources(rest: str) -> list[str]:
-    """What a COPY takes, without its options and its target."""
+    """Return the sources of a COPY, without its options and its target."""
     return [word for word in rest.split() if not word.startswith("--")][:-1]

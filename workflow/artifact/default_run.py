@@ -64,8 +64,8 @@ def keep(root: Path, results: Path) -> None:
 
 def wanted(case: str, method: str, variable: str) -> bool:
     """Whether the page shows a variable of a method in a case."""
-    shown = {place[:2] for _, places in ROWS for place in places}
-    return (case, method) in shown and variable in (ERROR[case], *CERTIFIED)
+    pairs = {place[:2] for _, places in ROWS for place in places}
+    return (case, method) in pairs and variable in (ERROR[case], *CERTIFIED)
 
 
 def read(root: Path) -> list[dict[str, str]]:
@@ -78,8 +78,8 @@ def row_of(rows: Sequence[dict[str, str]], place: Place, *variables: str) -> dic
     """The first kept row of a place with the first of these variables; LookupError where there is none."""
     for variable in variables:
         for row in rows:
-            found = (row["case"], row["method"], row["parties"], row["epsilon"])
-            same = all(not asked or _same(asked, held) for asked, held in zip(place, found, strict=True))
+            entries = (row["case"], row["method"], row["parties"], row["epsilon"])
+            same = all(not asked or _same(asked, entry) for asked, entry in zip(place, entries, strict=True))
             if same and row["variable"] == variable:
                 return row
     raise LookupError(
@@ -88,8 +88,8 @@ def row_of(rows: Sequence[dict[str, str]], place: Place, *variables: str) -> dic
     )
 
 
-def _same(asked: str, held: str) -> bool:
-    return asked == held or (asked.isdigit() and held.replace(".", "").isdigit() and float(asked) == float(held))
+def _same(asked: str, entry: str) -> bool:
+    return asked == entry or (asked.isdigit() and entry.replace(".", "").isdigit() and float(asked) == float(entry))
 
 
 def mean(rows: Sequence[dict[str, str]], place: Place) -> float:
@@ -98,23 +98,23 @@ def mean(rows: Sequence[dict[str, str]], place: Place) -> float:
 
 
 def block(rows: Sequence[dict[str, str]]) -> str:
-    """The table of the page and what is said about it."""
+    """Return the table of the page and the sentences below it."""
     far = mean(rows, (SIMULATED, "party_fixed", "2", "")) / mean(rows, (SIMULATED, "party_fixed", "10", ""))
     lines = ["| case, method | certified epsilon | excess or relative error |", "|---|---|---|", *_lines(rows)]
-    told = (
+    sentences = (
         f"One learner per party errs {far:.1f} times as much at J = 2 as at J = 10, with the same noise. Curves at "
         f"ε = 64 have an excess of {_error(row_of(rows, (SWEEP, 'local', '', '64'), 'excess'))}, moments at ε = 4 of "
         f"{_error(row_of(rows, (SWEEP, 'moments_dealer', '', '4'), 'excess'))} with a dealer and of "
         f"{_error(row_of(rows, (SWEEP, 'moments', '', '4'), 'excess'))} without."
     )
-    return "\n".join([*lines, "", told, ""])
+    return "\n".join([*lines, "", sentences, ""])
 
 
 def _lines(rows: Sequence[dict[str, str]]) -> Iterator[str]:
     for words, places in ROWS:
         certified = [row_of(rows, place, *CERTIFIED)["mean"] for place in places]
         errors = [_error(row_of(rows, place, ERROR[place[0]])) for place in places]
-        yield f"| {words} | {' / '.join(f'{float(one):.4g}' for one in certified)} | {' / '.join(errors)} |"
+        yield f"| {words} | {' / '.join(f'{float(epsilon):.4g}' for epsilon in certified)} | {' / '.join(errors)} |"
 
 
 def _error(row: dict[str, str]) -> str:
@@ -125,5 +125,5 @@ def _error(row: dict[str, str]) -> str:
 def page(root: Path) -> str:
     """The page, with its table anew."""
     text = (root / PAGE).read_text(encoding="utf-8")
-    made = block(read(root))
-    return MARKED.sub(lambda found: f"{found[1]}{made}{found[2]}", text)
+    table = block(read(root))
+    return MARKED.sub(lambda marks: f"{marks[1]}{table}{marks[2]}", text)

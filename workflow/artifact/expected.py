@@ -58,18 +58,18 @@ def page(root: Path) -> str:
 
 
 def screens(text: str) -> dict[str, list[str]]:
-    """Of a page: the lines of the screen below each heading, by the command in it."""
-    found = re.findall(r"## `(\./run[^`]*)`\n.*?```\n(.*?)\n```", text, re.DOTALL)
-    return {command: block.splitlines() for command, block in found}
+    """Return the lines of the screen below each heading of a page, by the command in the heading."""
+    matches = re.findall(r"## `(\./run[^`]*)`\n.*?```\n(.*?)\n```", text, re.DOTALL)
+    return {command: block.splitlines() for command, block in matches}
 
 
 def oddities(screen: Sequence[str], configuration: Path, name: str) -> list[str]:
-    """What a screen has in another form than a run of this configuration prints it; the time is not compared.
+    """Return the differences between a screen and the form that a run of this configuration prints; times are ignored.
 
     Every study has its line with the number of fits that its plan has, the worst certified epsilon below it and at
-    most three rows; two lines say where tables and figures are.
+    most three rows; two lines name the places of tables and figures.
     """
-    made = plans(read_configuration(configuration))
+    planned = plans(read_configuration(configuration))
     odd, seen, rows = [], {}, 0
     body, end = list(screen[: -len(END)]), list(screen[-len(END) :])
     for number, line in enumerate(body):
@@ -84,7 +84,7 @@ def oddities(screen: Sequence[str], configuration: Path, name: str) -> list[str]
                 odd.append(f"no row of a study: {line!r}")
         if len(line) > 100:
             odd.append(f"more than 100 characters: {line!r}")
-    wanted = {study: plan.n_cells for study, plan in made.items()}
+    wanted = {study: plan.n_cells for study, plan in planned.items()}
     odd += [
         f"{key}: {seen.get(key)} fits, {wanted.get(key)} in {configuration.name}"
         for key in sorted({*seen, *wanted})

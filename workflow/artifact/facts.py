@@ -1,4 +1,4 @@
-"""What the points of the list look up: sections of a page, links, commands, hashes of locks."""
+"""Facts that the points of the list look up: sections of a page, links, commands, hashes of locks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PIN = re.compile(r"^([A-Za-z0-9_.-]+)==([^\s;\\]+)", re.MULTILINE)
 
 
 def text(root: Path, path: str) -> str:
-    """What a file holds; nothing where it is absent."""
+    """Return the text of a file; empty if it is absent."""
     return (root / path).read_text(encoding="utf-8") if (root / path).is_file() else ""
 
 
@@ -27,16 +27,16 @@ def absent(root: Path, *paths: str) -> list[str]:
 
 
 def section(page: str, heading: str) -> str:
-    """What stands below a heading, up to the next one of its level or a higher one; nothing where it is absent."""
-    found = re.search(rf"^(#+) {re.escape(heading)}\s*$", page, re.MULTILINE)
-    if not found:
+    """Return the text below a heading, up to the next one of its level or a higher one; empty if it is absent."""
+    match = re.search(rf"^(#+) {re.escape(heading)}\s*$", page, re.MULTILINE)
+    if not match:
         return ""
-    level = len(found[1])
-    return re.split(rf"^#{{1,{level}}} ", page[found.end() :], maxsplit=1, flags=re.MULTILINE)[0].strip()
+    level = len(match[1])
+    return re.split(rf"^#{{1,{level}}} ", page[match.end() :], maxsplit=1, flags=re.MULTILINE)[0].strip()
 
 
 def without(page: str, path: str, headings: Iterable[str]) -> list[str]:
-    """Sections that a page lacks, or that say nothing."""
+    """Return a sentence for each section that a page lacks or that has fewer than 20 characters."""
     return [f"{path} has no section {name!r}" for name in headings if len(section(page, name)) < 20]
 
 
@@ -57,9 +57,9 @@ def commands(page: str) -> list[str]:
 
 
 def unknown_commands(root: Path, path: str, page: str | None = None) -> Iterator[str]:
-    """Commands of a page whose verb does not exist, or whose configuration nobody has or is told to write."""
+    """Yield a sentence for each command of a page with an unknown verb or an absent configuration."""
     page = text(root, path) if page is None else page
-    told = INLINE.sub("", COMMAND.sub("", page))
+    prose = INLINE.sub("", COMMAND.sub("", page))
     for command in commands(page):
         words = shlex.split(command.partition("#")[0])[1:]
         try:
@@ -67,17 +67,17 @@ def unknown_commands(root: Path, path: str, page: str | None = None) -> Iterator
         except UnknownVerb as reason:
             yield f"{path} says {command!r}: {reason}"
         for option, value in pairwise(words):
-            if option == "--configfile" and value.startswith("config/") and not _configuration(root, value, told):
+            if option == "--configfile" and value.startswith("config/") and not _configuration(root, value, prose):
                 yield f"{path} says {command!r}: {value} is absent"
 
 
-def _configuration(root: Path, name: str, told: str) -> bool:
+def _configuration(root: Path, name: str, prose: str) -> bool:
     """Whether a file is there, is the copy of an example, or is one that the page has its reader save."""
-    own = (root / name).with_suffix(".example.yaml")
+    example = (root / name).with_suffix(".example.yaml")
     return (
         (root / name).is_file()
-        or own.is_file()
-        or bool(re.search(rf"\b(?:[Ss]ave|[Cc]opy) [^\n]*`{re.escape(name)}`", told))
+        or example.is_file()
+        or bool(re.search(rf"\b(?:[Ss]ave|[Cc]opy) [^\n]*`{re.escape(name)}`", prose))
     )
 
 

@@ -1,4 +1,4 @@
-"""What a run took, study by study: read from its benchmark files, kept in a small table of the documentation."""
+"""Time, memory and disk of a run by study: read from its benchmark files, kept in a table of the documentation."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ class Measured:
 
 
 def screen_file(name: str) -> Path:
-    """Where the screen of a configuration is kept."""
+    """Return the path of the stored screen of a configuration."""
     return FOLDER / f"{name}.screen.txt"
 
 
 def measured(results: Path, name: str, data: Sequence[Path]) -> list[Measured]:
     """All studies of a folder of results, in the order of their names, after the folders of their data sets."""
     benchmarks = results / "benchmarks"
-    found = []
+    rows = []
     for study in sorted({DATA, *(path.name for path in benchmarks.iterdir() if path.is_dir())}):
         jobs = [_numbers(path) for path in sorted((benchmarks / study).rglob("*.tsv"))]
         folders = list(data) if study == DATA else [results / study, results / "figures" / study]
-        found.append(
+        rows.append(
             Measured(
                 configuration=name,
                 study=study,
@@ -66,15 +66,15 @@ def measured(results: Path, name: str, data: Sequence[Path]) -> list[Measured]:
                 **machine(),
             )
         )
-    return sorted(found, key=lambda one: one.study != DATA)
+    return sorted(rows, key=lambda row: row.study != DATA)
 
 
 def _numbers(path: Path) -> dict[str, float]:
     """One benchmark file; a job too short to be sampled counts with its wall time, all of one core."""
     with path.open(encoding="utf-8", newline="") as handle:
         line = next(csv.DictReader(handle, delimiter="\t"))
-    found = {key: _number(line[key]) for key in ("s", "cpu_time", "max_rss")}
-    return found | {"cpu_time": found["cpu_time"] or found["s"]}
+    numbers = {key: _number(line[key]) for key in ("s", "cpu_time", "max_rss")}
+    return numbers | {"cpu_time": numbers["cpu_time"] or numbers["s"]}
 
 
 def _number(text: str) -> float:
@@ -127,16 +127,16 @@ def write(root: Path, rows: Iterable[Measured]) -> None:
     """Replace the lines of these configurations; the others stay."""
     new = list(rows)
     names = {row.configuration for row in new}
-    kept = [*(row for row in read(root) if row.configuration not in names), *new]
+    merged = [*(row for row in read(root) if row.configuration not in names), *new]
     (root / FOLDER).mkdir(parents=True, exist_ok=True)
     with replacing(root / TABLE) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
         lines = csv.DictWriter(handle, [entry.name for entry in fields(Measured)], lineterminator="\n")
         lines.writeheader()
-        lines.writerows(asdict(row) for row in sorted(kept, key=lambda row: (row.configuration, row.study != DATA)))
+        lines.writerows(asdict(row) for row in sorted(merged, key=lambda row: (row.configuration, row.study != DATA)))
 
 
 def measure(root: Path, results: Path, name: str, data: Sequence[Path]) -> str:
-    """Keep what a finished run took and its screen; the sentence that says why not, or nothing."""
+    """Store the measurements and the screen of a finished run; return the reason if that fails, or an empty text."""
     if not (results / "benchmarks").is_dir():
         return f"{results} holds no benchmarks: give the folder of a finished run, such as results/default."
     write(root, measured(results, name, data))

@@ -48,7 +48,7 @@ def ranges(root: Path) -> dict[str, str]:
     """The range of every package that the library and its extras ask for, by its lower-case name."""
     stated = project(root)["project"]
     lists = [stated["dependencies"], *stated["optional-dependencies"].values()]
-    matches = [REQUIREMENT.fullmatch(one) for requirements in lists for one in requirements]
+    matches = [REQUIREMENT.fullmatch(requirement) for requirements in lists for requirement in requirements]
     return {match[1].lower(): match[2] for match in matches if match and match[2]}
 
 
@@ -74,9 +74,9 @@ def environment(step: str, root: Path) -> str:
 
 
 def frameworks(root: Path) -> str:
-    """What the lock of other frameworks is resolved from, with the versions that our own locks are resolved from."""
+    """Return the input of the lock of other frameworks, with the versions that our own locks are resolved from."""
     groups = project(root).get("dependency-groups", {})
-    matches = [REQUIREMENT.fullmatch(one) for name in ("lock", "dev") for one in groups.get(name, ())]
+    matches = [REQUIREMENT.fullmatch(requirement) for name in ("lock", "dev") for requirement in groups.get(name, ())]
     spans = ranges(root) | {match[1].lower(): match[2] for match in matches if match and match[2]}
 
     def line(match: re.Match[str]) -> str:

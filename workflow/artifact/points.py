@@ -36,7 +36,7 @@ class Point:
 
 
 def purpose(root: Path) -> Iterator[str]:
-    """The README says what this is, and its table of studies names every study and document."""
+    """Check that the README describes the project and that its table of studies names every study and document."""
     page = text(root, README)
     first = page.partition("\n## ")[0].removeprefix("# partywise").strip()
     if len(first.split()) < 30:
@@ -85,10 +85,12 @@ def origins(root: Path) -> Iterator[str]:
     """Documents and data sets with licences and hashes, on the page and in the citation."""
     if text(root, sources.PAGE) != sources.page(root):
         yield f"{sources.PAGE} is not what the catalogue and the bibliography say: ./run check --artifact --write"
-    held = text(root, sources.CITATION)
-    if yaml.safe_load(held or "{}").get("references") != sources.references():
+    content = text(root, sources.CITATION)
+    if yaml.safe_load(content or "{}").get("references") != sources.references():
         yield f"{sources.CITATION} has other references than the bibliography: ./run check --artifact --write"
-    yield from (f"the data set {name} has no licence" for name, one in RESOURCES.items() if not one.licence.strip())
+    yield from (
+        f"the data set {name} has no licence" for name, resource in RESOURCES.items() if not resource.licence.strip()
+    )
 
 
 def hardware(root: Path) -> Iterator[str]:
@@ -134,7 +136,7 @@ def software(root: Path) -> Iterator[str]:
 
 
 def one_command(root: Path) -> Iterator[str]:
-    """`./run` can be called, checks hashes while it installs, and is what the README and the appendix say."""
+    """Check that `./run` is executable and compares hashes, and that the README and the appendix set up by it."""
     script = root / "run"
     if not script.is_file() or not script.stat().st_mode & 0o100:
         yield "run is absent or cannot be executed"
@@ -157,11 +159,11 @@ def environment_test(root: Path) -> Iterator[str]:
     if text(root, expected.PAGE) != expected.page(root):
         yield f"{expected.PAGE} is not the screen that was kept: ./run check --artifact --write"
         return
-    shown = expected.screens(text(root, expected.PAGE))
-    if "./run --configfile config/smoke.yaml" not in shown:
+    screens = expected.screens(text(root, expected.PAGE))
+    if "./run --configfile config/smoke.yaml" not in screens:
         yield f"{expected.PAGE} has no screen of config/smoke.yaml"
     for name, (path, command) in expected.SHOWN.items():
-        if lines := shown.get(command):
+        if lines := screens.get(command):
             if lines[-1] != expected.LAST:
                 yield f"{expected.PAGE}: the screen of {command} ends with {lines[-1]!r}"
             yield from (f"{expected.PAGE}: {odd}" for odd in expected.oddities(lines[:-1], root / path, name))
@@ -171,13 +173,13 @@ def environment_test(root: Path) -> Iterator[str]:
 
 def times(root: Path) -> Iterator[str]:
     """The appendix has a line of time for each experiment, the requirements one for each study."""
-    held = section(text(root, appendix.PAGE), "Estimated time and storage")
-    made = appendix.experiments(table.read(root / "docs" / table.NAME))
-    for place in range(1, len(made) + 1):
-        if not re.search(rf"^\| experiment E{place} \| [\d.]+ \|", held, re.MULTILINE):
+    estimates = section(text(root, appendix.PAGE), "Estimated time and storage")
+    entries = appendix.experiments(table.read(root / "docs" / table.NAME))
+    for place in range(1, len(entries) + 1):
+        if not re.search(rf"^\| experiment E{place} \| [\d.]+ \|", estimates, re.MULTILINE):
             yield f"{appendix.PAGE} has no time of experiment E{place}"
     for command in ("./run", "./run --configfile config/smoke.yaml"):
-        if f"| `{command}` |" not in held:
+        if f"| `{command}` |" not in estimates:
             yield f"{appendix.PAGE} has no time and storage of {command}"
 
 
@@ -200,16 +202,16 @@ def experiments(root: Path) -> Iterator[str]:
     """Each claim has an experiment with a command that `./run` knows and an expected result."""
     page = text(root, appendix.PAGE)
     for place in range(1, len(documents()) + 2):
-        one = section(page, f"E{place}: claim C{place}")
-        if not re.search(r"^\./run ", one, re.MULTILINE) or not re.search(r"^Expected: .{20,}", one, re.MULTILINE):
+        block = section(page, f"E{place}: claim C{place}")
+        if not re.search(r"^\./run ", block, re.MULTILINE) or not re.search(r"^Expected: .{20,}", block, re.MULTILINE):
             yield f"{appendix.PAGE}: experiment E{place} has no command or no expected result"
     yield from unknown_commands(root, appendix.PAGE, page)
 
 
 def network(root: Path) -> Iterator[str]:
     """One rule downloads, from pinned files with hashes; the check of the environment downloads no data."""
-    for name, one in RESOURCES.items():
-        for digest in (one.sha256, *(member.sha256 for member in one.members)):
+    for name, resource in RESOURCES.items():
+        for digest in (resource.sha256, *(member.sha256 for member in resource.members)):
             if not re.fullmatch(r"[0-9a-f]{64}", digest):
                 yield f"the data set {name} has no SHA-256"
     for path in sorted((root / "lib").rglob("*.py")):
@@ -232,7 +234,7 @@ def recipe(root: Path) -> Iterator[str]:
 
 
 def safety(root: Path) -> Iterator[str]:
-    """How to report, what is in scope, and the sections on security, privacy and ethics."""
+    """Check the policy on reports and scope, and the sections on security, privacy and ethics."""
     yield from absent(root, ".github/SECURITY.md")
     page = ".github/SECURITY.md"
     yield from without(text(root, page), page, ["How to report", "In scope", "Out of scope"])

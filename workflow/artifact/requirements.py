@@ -64,9 +64,9 @@ def page(root: Path) -> str:
 
 
 def cpu_minutes(rows: Iterable[RegisterRow]) -> float:
-    """Of all fits behind some rows of the register, each case and method once."""
-    found = {(row.study, row.case, row.method): float(row.cpu_minutes) for row in rows if row.cpu_minutes}
-    return sum(found.values())
+    """Return the CPU minutes of all fits behind some rows of the register, each case and method once."""
+    minutes = {(row.study, row.case, row.method): float(row.cpu_minutes) for row in rows if row.cpu_minutes}
+    return sum(minutes.values())
 
 
 def _table(name: str, rows: Sequence[Measured]) -> list[str]:

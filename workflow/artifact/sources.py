@@ -27,11 +27,20 @@ def page(root: Path) -> str:
 def _documents() -> list[str]:
     users = studies_of_documents()
     rows = [
-        (number, one.title, one.kind, _named(users[number]), f"{one.bytes:,}" if one.bytes else "", one.pin)
-        for number, one in documents().items()
+        (
+            number,
+            document.title,
+            document.kind,
+            _named(users[number]),
+            f"{document.bytes:,}" if document.bytes else "",
+            document.pin,
+        )
+        for number, document in documents().items()
     ]
     head = ("document", "title, as printed there", "what it is", "studies", "bytes", "what was read")
-    notes = [f"- **{number}**: {one.reference}{_terms(one.licence)}" for number, one in documents().items()]
+    notes = [
+        f"- **{number}**: {document.reference}{_terms(document.licence)}" for number, document in documents().items()
+    ]
     return [
         "# Sources",
         "",
@@ -52,12 +61,12 @@ def _terms(licence: str) -> str:
 def _datasets(root: Path) -> list[str]:
     users = studies_of_datasets(root)
     rows = []
-    for name, one in originals().items():
+    for name, original in originals().items():
         resource = RESOURCES[name]
-        doi = f" [doi:{one.doi}](https://doi.org/{one.doi})" if one.doi else ""
-        year = f" ({one.year})" if one.year else ""
-        people = ", ".join(_person(author) for author in one.authors)
-        source = f"{people}{year}. *{one.title}*. {one.reference}{doi}"
+        doi = f" [doi:{original.doi}](https://doi.org/{original.doi})" if original.doi else ""
+        year = f" ({original.year})" if original.year else ""
+        people = ", ".join(_person(author) for author in original.authors)
+        source = f"{people}{year}. *{original.title}*. {original.reference}{doi}"
         rows.append((f"`{name}`", source, resource.shape, resource.licence, _named(users[name])))
     return [
         "## Data sets",
@@ -107,15 +116,15 @@ def citation(root: Path) -> str:
 
 def references() -> list[dict[str, Any]]:
     """Documents, then data sets, as CFF 1.2.0 writes them."""
-    found: list[dict[str, Any]] = []
-    for number, one in documents().items():
-        pin = one.pin.replace("SHA-256", "sha256").replace("`", "")
-        found.append(
+    entries: list[dict[str, Any]] = []
+    for number, document in documents().items():
+        pin = document.pin.replace("SHA-256", "sha256").replace("`", "")
+        entries.append(
             {
-                "type": one.type,
-                "title": one.title,
-                "authors": [dict(author) for author in one.authors],
-                "notes": f"Source document {number}: {one.kind}; {pin}",
+                "type": document.type,
+                "title": document.title,
+                "authors": [dict(author) for author in document.authors],
+                "notes": f"Source document {number}: {document.kind}; {pin}",
             }
         )
     for name, original in originals().items():
@@ -124,8 +133,8 @@ def references() -> list[dict[str, Any]]:
         entry |= {"year": original.year} if original.year else {}
         entry |= {"doi": original.doi} if original.doi else {}
         entry["notes"] = f"Data set {name}, read from {resource.package} {resource.version}; sha256 {resource.sha256}"
-        found.append(entry)
-    return found
+        entries.append(entry)
+    return entries
 
 
 def bibtex(root: Path) -> str:
@@ -133,13 +142,13 @@ def bibtex(root: Path) -> str:
     entries = {
         f"doc{number}": {
             "type": "misc",
-            "title": one.title,
+            "title": document.title,
             "author": " and ".join(
-                f"{{{_person(author)}}}" if "name" in author else _person(author) for author in one.authors
+                f"{{{_person(author)}}}" if "name" in author else _person(author) for author in document.authors
             ),
-            "note": f"Source document {number}: {one.kind}",
+            "note": f"Source document {number}: {document.kind}",
         }
-        for number, one in documents().items()
+        for number, document in documents().items()
     }
     parts = ["% Written by ./run check --artifact --write from workflow/artifact/bibliography.toml."]
     for key, entry in (entries | literature()).items():

@@ -1,5 +1,5 @@
-"""What of a finished run a crate holds, by its provenance records: nothing that shows single records of own data, and
-nothing of a party that ran apart but what it published."""
+"""Content of the crate of a finished run, by its provenance records: no output that shows single records of own data;
+in a distributed run, only what the parties published."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def crate_of(
     agent: str,
     licence: str,
 ) -> Crate:
-    """All that the crate of current results holds and says.
+    """Return the content and the metadata of the crate of current results.
 
     Parameters
     ----------
@@ -73,15 +73,15 @@ def crate_of(
     release : mapping
         A published folder that was checked, name -> content.
     records : bool
-        With what shows single records of own data.
+        Whether to include outputs that show single records of own data.
     agent, licence : str
         Who ran it, and the address of the terms of the crate.
     """
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["authors"]
-    authors = [{"@id": f"#author/{k}"} | author(one) for k, one in enumerate(cited, 1)]
+    authors = [{"@id": f"#author/{k}"} | author(person) for k, person in enumerate(cited, 1)]
     paths = [path for part in PARTS for path in sorted(ROOT.glob(part))]
     items = [Item(path.relative_to(ROOT).as_posix(), path, "Part of the workflow") for path in paths]
-    jobs, folders, values, own = list[Job](), dict[str, tuple[str, str]](), dict[str, str](), False
+    jobs, folders, values, has_own_data = list[Job](), dict[str, tuple[str, str]](), dict[str, str](), False
     configuration, day, stripped = f"{folder}/configuration.yaml", "", dict[str, Sequence[str]]()
     for study, plan in plans.items():
         top = folder / study
@@ -91,16 +91,20 @@ def crate_of(
             private = records_shown(plan)
             jobs += (of_study := list(_jobs(folder, study, plan, set() if records else private)))
             stripped |= {job.makes[-1]: job.makes for job in of_study if private and not records}
-            day, own = max(job.end for job in jobs), own or bool(private)
+            day, has_own_data = max(job.end for job in jobs), has_own_data or bool(private)
             table = croissant(top, cube, day, licence, authors)
         items.append(Item(f"{top}/croissant.json", table, "Croissant metadata of tidy.csv"))
-    made = dict.fromkeys(path for job in jobs for path in job.makes)
-    items += [_item(folder, Path(path), stripped.get(path)) for path in made]
+    outputs = dict.fromkeys(path for job in jobs for path in job.makes)
+    items += [_item(folder, Path(path), stripped.get(path)) for path in outputs]
     again = yaml.safe_dump(_configuration(folder.name, plans), sort_keys=False).encode()
     items.append(Item(configuration, again, "All settings in force, which make the run again", "configuration"))
     report = folder / "report.html"
     # One of own data may have been asked for with records.
-    if not own and report.exists() and report.stat().st_mtime >= max(Path(path).stat().st_mtime for path in made):
+    if (
+        not has_own_data
+        and report.exists()
+        and report.stat().st_mtime >= max(Path(path).stat().st_mtime for path in outputs)
+    ):
         items.append(Item(str(report), report, "The report, one page"))
     items += [Item(f"release/{name}", content, "Published result of a run apart") for name, content in release.items()]
     read_me = READ_ME.format(name=folder.name, folder=folder, configuration=configuration, version=__version__)
@@ -123,7 +127,7 @@ def crate_of(
 
 
 def _configuration(name: str, plans: Mapping[str, Plan]) -> dict[str, object]:
-    """The configuration in force as one file; of parties apart without where they listened."""
+    """Return the configuration in force as one file, without the addresses of a distributed run."""
     studies = {study: {**plan.block, "figures": list(plan.figures)} for study, plan in plans.items()}
     return {"name": name, "root_seed": next(iter(plans.values())).root_seed, "studies": studies}
 
@@ -139,11 +143,11 @@ def records_shown(plan: Plan) -> set[str]:
 def _item(folder: Path, path: Path, packed: Sequence[str] | None = None) -> Item:
     """An output, or the record of a job; of own data with digests of what is ``packed`` alone.
 
-    A fingerprint is a digest of own files, and of public facts besides: whoever guesses a file would confirm it.
+    A fingerprint is a digest of own files and of public facts: a reader who guesses a file could confirm the guess.
     """
     if path.is_relative_to(folder / "provenance"):
         if packed is not None and (record := read_record(path)):
-            names = {Path(one).name for one in packed}
+            names = {Path(member).name for member in packed}
             left = {"outputs": {name: digest for name, digest in record.outputs.items() if name in names}}
             return Item(str(path), (json.dumps(left, indent=1) + "\n").encode(), "SHA-256 of what a job wrote")
         return Item(str(path), path, "Fingerprint of all that a job read, and SHA-256 of what it wrote")
@@ -158,24 +162,24 @@ def _jobs(folder: Path, study: str, plan: Plan, private: set[str]) -> Iterator[J
 
     def job(rule: str, name: str, reads: list[str], values: list[str] | None = None) -> Iterator[Job]:
         record = Path(f"{folder / 'provenance' / study / rule / name}.json")
-        if (held := read_record(record)) is None:
+        if (content := read_record(record)) is None:
             return
         place = {"collect": top, "figure": folder / "figures" / study}.get(rule)
         # How long something took is another number each time, and in no record.
-        wrote = [*held.outputs, *(["timings.csv"] if rule == "collect" else [])]
-        made = [str(place / one) for one in wrote if place and not {one, Path(one).stem} & private]
-        yield Job(rule, study, name, reads, [*made, str(record)], values or [], *_times(record))
+        wrote = [*content.outputs, *(["timings.csv"] if rule == "collect" else [])]
+        outputs = [str(place / output) for output in wrote if place and not {output, Path(output).stem} & private]
+        yield Job(rule, study, name, reads, [*outputs, str(record)], values or [], *_times(record))
 
     drawn = dict[str, list[Job]]()
     for name, cases in data_blocks(plan).items():
-        files = dict.fromkeys(f"#data/{one}" for case in cases for one in plan.cases[case].resources)
+        files = dict.fromkeys(f"#data/{resource}" for case in cases for resource in plan.cases[case].resources)
         drawn[name] = list(job("generate", name, [configuration, *files]))
     fits = list[Job]()
     for name, block in blocks(plan).items():
-        fits += job("fit", name, [configuration, *(one.makes[-1] for one in drawn[block.data])])
-    (cube,) = job("collect", "", [one.makes[-1] for one in fits], [f"{study}/{name}" for name in VALUES])
+        fits += job("fit", name, [configuration, *(draw.makes[-1] for draw in drawn[block.data])])
+    (cube,) = job("collect", "", [fit.makes[-1] for fit in fits], [f"{study}/{name}" for name in VALUES])
     whole = f"{top}/cube.nc"
-    yield from (one for jobs in drawn.values() for one in jobs)
+    yield from (draw for draws in drawn.values() for draw in draws)
     yield from fits
     yield cube
     for name in plan.figures:
@@ -189,9 +193,9 @@ def _times(record: Path) -> tuple[str, str]:
     name = urlsafe_b64encode(str(record).encode()).decode()
     *before, last = (name[k : k + most - 1] for k in range(0, len(name), most - 1))
     try:
-        told = json.loads(SNAKEMAKE.joinpath(*(f"@{part}" for part in before), last).read_text(encoding="utf-8"))
-        if told["starttime"] - 1 <= written <= told["endtime"] + 1:
-            return _stamp(told["starttime"]), _stamp(told["endtime"])
+        timing = json.loads(SNAKEMAKE.joinpath(*(f"@{part}" for part in before), last).read_text(encoding="utf-8"))
+        if timing["starttime"] - 1 <= written <= timing["endtime"] + 1:
+            return _stamp(timing["starttime"]), _stamp(timing["endtime"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
     return "", _stamp(written)
@@ -202,7 +206,7 @@ def _stamp(seconds: float) -> str:
 
 
 def _apart(folder: Path, plans: Mapping[str, Plan], file: Path, release: Mapping[str, bytes]) -> Iterator[Apart]:
-    """The runs of parties apart that are fits here, with what their accounts prove."""
+    """Yield the distributed runs that are fits here, with the guarantee that their accounts prove."""
     from partywise.deployment.outcomes.joint_results import join_results
     from partywise.deployment.outcomes.kept_runs import kept_runs
     from partywise.deployment.outcomes.run_files import EXTRACT, read_record
@@ -210,21 +214,21 @@ def _apart(folder: Path, plans: Mapping[str, Plan], file: Path, release: Mapping
     from partywise.deployment.verbs import certified
 
     shared = read_configuration(file)
-    holders = {name for one in deployments_of(shared, plans) for name in one.holders}
-    told = json.loads(release.get("statement.json", b"{}"))
+    holders = {name for deployment in deployments_of(shared, plans) for name in deployment.holders}
+    statement = json.loads(release.get("statement.json", b"{}"))
     for study, runs in kept_runs(folder, plans, digest(shared)).items():
-        for one in runs:
-            record = one.record
-            published = sorted(release) if told.get("run") == record.run else []
+        for run in runs:
+            record = run.record
+            published = sorted(release) if statement.get("run") == record.run else []
             source = plans[study].cases[record.case].source
             yield Apart(
                 run=record.run,
                 title=f"Run of parties apart: {study}, case {record.case}, method {record.method}, mode {record.mode}",
-                guarantee=certified(join_results(one.folders)),
+                guarantee=certified(join_results(run.folders)),
                 parties=record.names,
                 holders=[name for name in record.names if name in holders],
                 horizontal=source.apart is not None and source.apart.module.endswith(".clients"),
-                accounts={read_record(where).party: sha256(where / EXTRACT) for where in one.folders},
+                accounts={read_record(where).party: sha256(where / EXTRACT) for where in run.folders},
                 estimate="release/estimate.csv" if "estimate.csv" in published else "",
                 published=[f"release/{name}" for name in published if name != "estimate.csv"],
             )

@@ -34,14 +34,14 @@ TABLE, FITS = "tidy.csv", "fits"
 
 
 def croissant(folder: Path, cube: Dataset, day: str, licence: str, authors: Sequence[Mapping[str, Any]]) -> bytes:
-    """Metadata of the table beside a cube.
+    """Return the metadata of the table next to a cube.
 
     Parameters
     ----------
     folder : Path
         Of a study, with ``tidy.csv`` and ``dictionary.csv``.
     cube : Dataset
-        Its cube, which tells the types.
+        Its cube, which has the types.
     day, licence, authors
         When the table was made, the address of its terms, and entities of those who made it.
     """
@@ -67,6 +67,7 @@ def croissant(folder: Path, cube: Dataset, day: str, licence: str, authors: Sequ
     }
     context = PREFIXES | {term: f"cr:{term}" for term in TERMS.split()}
     context |= {term: {"@id": f"cr:{term}", "@type": kind} for term, kind in CODED.items()}
+    names = ", ".join(author["name"] for author in authors)
     about = {
         "@context": context,
         "@type": "sc:Dataset",
@@ -76,8 +77,8 @@ def croissant(folder: Path, cube: Dataset, day: str, licence: str, authors: Sequ
         "license": licence,
         "version": cube.getncattr("source").partition(",")[0].removeprefix("partywise "),
         "datePublished": day,
-        "creator": [{key: one[key] for key in ("@type", "name")} for one in authors],
-        "citeAs": f"{', '.join(one['name'] for one in authors)}: {cube.getncattr('title')}, {cube.getncattr('id')}",
+        "creator": [{key: author[key] for key in ("@type", "name")} for author in authors],
+        "citeAs": f"{names}: {cube.getncattr('title')}, {cube.getncattr('id')}",
         "distribution": [table],
         "recordSet": [fits],
     }

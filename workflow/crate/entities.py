@@ -54,7 +54,7 @@ class Item:
 
 
 def entity(identity: str, kind: str | list[str], /, **properties: object) -> Entity:
-    """An entity; of properties those that say something."""
+    """Return an entity, without properties that are empty."""
     return {"@id": identity, "@type": kind} | {
         key: value for key, value in properties.items() if value not in (None, [], "")
     }
@@ -62,8 +62,8 @@ def entity(identity: str, kind: str | list[str], /, **properties: object) -> Ent
 
 def refer(names: Iterable[str]) -> Any:
     """References to entities: one as it is, several as a list, as RO-Crate asks for it."""
-    found = [{"@id": name} for name in names]
-    return found[0] if len(found) == 1 else found
+    references = [{"@id": name} for name in names]
+    return references[0] if len(references) == 1 else references
 
 
 def file_entity(item: Item, kind: str | list[str] = "File", **properties: object) -> Entity:
@@ -91,5 +91,5 @@ def author(cited: Mapping[str, str]) -> Entity:
     identity = {"@id": cited["orcid"]} if "orcid" in cited else {}
     if "name" in cited:
         return identity | {"@type": "Organization", "name": cited["name"]}
-    given, family = cited["given-names"], cited["family-names"]
-    return identity | {"@type": "Person", "name": f"{given} {family}", "givenName": given, "familyName": family}
+    forename, family = cited["given-names"], cited["family-names"]
+    return identity | {"@type": "Person", "name": f"{forename} {family}", "givenName": forename, "familyName": family}

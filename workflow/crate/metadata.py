@@ -22,7 +22,8 @@ METADATA, WORKFLOW = "ro-crate-metadata.json", "Snakefile"
 CONTEXT = ["https://w3id.org/ro/crate/1.1/context", "https://w3id.org/ro/terms/workflow-run/context"]
 SPECIFICATION, WORKFLOW_CRATE = "https://w3id.org/ro/crate/1.1", "https://w3id.org/workflowhub/workflow-ro-crate/1.0"
 PROFILES = {
-    f"https://w3id.org/ro/wfrun/{one}/0.5": f"{one.title()} Run Crate" for one in ("process", "workflow", "provenance")
+    f"https://w3id.org/ro/wfrun/{kind}/0.5": f"{kind.title()} Run Crate"
+    for kind in ("process", "workflow", "provenance")
 }
 PROFILES |= {WORKFLOW_CRATE: "Workflow RO-Crate"}
 # A draft has no permanent link; its page names this one.
@@ -41,7 +42,7 @@ class Job:
     """A job of the run.
 
     rule, study, name : of its provenance record; reads : entities that it read; makes : files in the crate
-    values : names of values that it was made with; start, end : ISO 8601, empty where nobody knows
+    values : names of values that it was made with; start, end : ISO 8601, empty if unknown
     """
 
     rule: str
@@ -83,9 +84,9 @@ class Apart:
 
 @dataclass(frozen=True)
 class Crate:
-    """All that the metadata say.
+    """Content of the metadata.
 
-    name, description, day, licence : of the crate; authors : entities; agent : who ran it, empty where nobody says
+    name, description, day, licence : of the crate; authors : entities; agent : who ran it, empty if not stated
     items : files; folders : of studies, path -> title and summary; values : name -> what a cube was made with
     configuration : its path; seed : root of all generators
     """
@@ -107,7 +108,7 @@ class Crate:
     @property
     def federated(self) -> bool:
         """Whether the federated-learning profile holds: rows at clients, and an output model in the crate."""
-        return bool(self.apart) and all(one.horizontal and one.estimate for one in self.apart)
+        return bool(self.apart) and all(run.horizontal and run.estimate for run in self.apart)
 
     @property
     def datasets(self) -> list[str]:
@@ -130,7 +131,7 @@ def _root(crate: Crate) -> Iterator[Entity]:
     profiles = [*PROFILES, *([FEDERATED] if crate.federated else [])]
     about = {"conformsTo": refer([SPECIFICATION, WORKFLOW_CRATE]), "about": refer(["./"])}
     yield entity(METADATA, "CreativeWork", **about)
-    names = [one.path for one in crate.items]
+    names = [item.path for item in crate.items]
     yield entity(
         "./",
         "Dataset",
@@ -138,11 +139,11 @@ def _root(crate: Crate) -> Iterator[Entity]:
         description=crate.description,
         datePublished=crate.day,
         license=refer([crate.licence]),
-        author=refer(one["@id"] for one in crate.authors),
+        author=refer(author["@id"] for author in crate.authors),
         conformsTo=refer(profiles),
         mainEntity=refer([WORKFLOW]),
         hasPart=refer([*names, *crate.folders]),
-        mentions=refer(["#run", *(f"#{job.identity}" for job in crate.jobs), *(f"#{one.run}" for one in crate.apart)]),
+        mentions=refer(["#run", *(f"#{job.identity}" for job in crate.jobs), *(f"#{run.run}" for run in crate.apart)]),
     )
     for name, (title, summary) in crate.folders.items():
         parts = [path for path in names if path.startswith(name)]
@@ -160,8 +161,8 @@ def _root(crate: Crate) -> Iterator[Entity]:
 
 def _workflow(crate: Crate) -> Iterator[Entity]:
     """The workflow with a step and a tool for each rule, its language and engine, and the library behind all."""
-    item = next(one for one in crate.items if one.path == WORKFLOW)
-    outputs = dict.fromkeys(one.parameter for one in crate.items if one.parameter)
+    item = next(item for item in crate.items if item.path == WORKFLOW)
+    outputs = dict.fromkeys(item.parameter for item in crate.items if item.parameter)
     yield file_entity(
         item,
         ["File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"],
@@ -177,8 +178,8 @@ def _workflow(crate: Crate) -> Iterator[Entity]:
     )
     rules = (ROOT / "workflow" / "rules" / "study.smk").read_text(encoding="utf-8")
     for position, rule in enumerate(crate.rules, 1):
-        told = re.search(rf'^rule {rule}:\n    """(.*)"""$', rules, re.MULTILINE)
-        about = {"description": told[1] if told else None, "position": str(position)}
+        match = re.search(rf'^rule {rule}:\n    """(.*)"""$', rules, re.MULTILINE)
+        about = {"description": match[1] if match else None, "position": str(position)}
         yield entity(f"#step/{rule}", "HowToStep", name=rule, **about, workExample=refer([_tool(rule)]))
     yield entity(LANGUAGE, "ComputerLanguage", name="Snakemake", url=ENGINE, identifier=refer([ENGINE]))
     yield entity(ENGINE, "SoftwareApplication", name="Snakemake", url=ENGINE, softwareVersion=version("snakemake"))
@@ -206,9 +207,12 @@ def _parameters(crate: Crate) -> Iterator[Entity]:
     yield entity("#root_seed/value", "PropertyValue", **seed)
     yield from (value_entity(name, value) for name, value in crate.values.items())
     for name in crate.datasets:
-        one = RESOURCES[name.removeprefix("#data/")]
-        about = {"description": f"{one.shape}, in {one.archive} of {one.package} {one.version}", "sha256": one.sha256}
-        yield entity(name, "Dataset", name=name.removeprefix("#data/"), license=one.licence, **about)
+        resource = RESOURCES[name.removeprefix("#data/")]
+        about = {
+            "description": f"{resource.shape}, in {resource.archive} of {resource.package} {resource.version}",
+            "sha256": resource.sha256,
+        }
+        yield entity(name, "Dataset", name=name.removeprefix("#data/"), license=resource.licence, **about)
 
 
 def _files(crate: Crate) -> Iterator[Entity]:
@@ -270,26 +274,26 @@ def _actions(crate: Crate) -> Iterator[Entity]:
 
 
 def _apart(crate: Crate) -> Iterator[Entity]:
-    """An action of all parties for each run apart; of their data and accounts what anybody may know."""
-    parties = dict.fromkeys(name for one in crate.apart for name in one.parties)
+    """Yield an action of all parties for each distributed run, and the public facts about their data and accounts."""
+    parties = dict.fromkeys(name for run in crate.apart for name in run.parties)
     yield from (entity(f"#party/{name}", "Organization", name=name) for name in parties)
-    holders = dict.fromkeys(name for one in crate.apart for name in one.holders)
+    holders = dict.fromkeys(name for run in crate.apart for name in run.holders)
     for name in holders:
         about = {"name": f"records of {name}", "description": f"They stayed with {name} and are in no crate"}
         yield entity(f"#records/{name}", "Dataset", **about, conditionsOfAccess=f"ask {name}")
-    for one in crate.apart:
-        accounts = {f"#account/{one.run}/{name}": digest for name, digest in one.accounts.items()}
+    for run in crate.apart:
+        accounts = {f"#account/{run.run}/{name}": digest for name, digest in run.accounts.items()}
         for name, digest in accounts.items():
-            said = {"name": f"SHA-256 of run.jsonl of {name.rpartition('/')[2]}", "value": digest}
-            yield entity(name, "PropertyValue", **said, propertyID=CONTEXT[1].replace("/context", "#sha256"))
+            properties = {"name": f"SHA-256 of run.jsonl of {name.rpartition('/')[2]}", "value": digest}
+            yield entity(name, "PropertyValue", **properties, propertyID=CONTEXT[1].replace("/context", "#sha256"))
         yield entity(
-            f"#{one.run}",
+            f"#{run.run}",
             "CreateAction",
-            name=one.title,
-            description=one.guarantee,
+            name=run.title,
+            description=run.guarantee,
             instrument=refer(["#partywise"]),
-            agent=refer(f"#party/{name}" for name in one.parties),
-            object=refer([*(f"#records/{name}" for name in one.holders), crate.configuration]),
-            result=refer([*([one.estimate] if one.estimate else []), *one.published, *accounts]),
+            agent=refer(f"#party/{name}" for name in run.parties),
+            object=refer([*(f"#records/{name}" for name in run.holders), crate.configuration]),
+            result=refer([*([run.estimate] if run.estimate else []), *run.published, *accounts]),
             actionStatus=DONE,
         )

@@ -40,22 +40,22 @@ class Dealt:
     """A case: what it is, the file of every data holder, and the configuration that all parties share."""
 
     name: str
-    told: str
+    description: str
     files: dict[str, tuple[str, bytes]]
     config: dict[str, Any] = field(repr=False)
 
 
 def clients(resources: Path) -> Dealt:
-    """Study 001: three clinics hold different men; the direction of their measurements that tells body fat."""
+    """Study 001: three clinics hold different men; the direction of their measurements that predicts body fat."""
     contents, _, _ = read_files("body_fat", fetch_folder("body_fat", resources))
     member = RESOURCES["body_fat"].members[0].file
     header = ("siri", *(name for name, _, _ in MEN))
     columns = read_columns(bzip2(contents[member], member), header, member)
     men = list(zip(*(columns[name] for name in header), strict=True))
     places, files, rows = ("north", "middle", "south"), {}, {}
-    for place, own in zip(places, split_rows(len(men), len(places)), strict=True):
-        files[place] = f"{place}.csv", written(header, [men[k] for k in own])
-        rows[place] = len(own)
+    for place, positions in zip(places, split_rows(len(men), len(places)), strict=True):
+        files[place] = f"{place}.csv", written(header, [men[k] for k in positions])
+        rows[place] = len(positions)
     settings = {
         "tables": [{"party": place, "file": file} for place, (file, _) in files.items()],
         "columns": [{"name": name, "bounds": bounds, "because": why} for name, bounds, why in MEN],
@@ -75,12 +75,12 @@ def tables(resources: Path) -> Dealt:
     rows = list(csv.reader(io.StringIO(contents[RESOURCES["breast_cancer"].members[0].file].decode())))[1:]
     names = TABLES["breast_cancer"].names
     ids, files, described = [f"p{1000 + k}" for k in range(len(rows))], {}, []
-    for place, held in NUCLEI.items():
-        numbers = [names.index(name) for name, _ in held] + [len(names)] * (place == "hospital")
-        header = ["patient", *(name for name, _ in held), *(["benign"] if place == "hospital" else [])]
-        own = [[one, *(row[k] for k in numbers)] for one, row in zip(ids, rows, strict=True)]
-        files[place] = f"{place}.csv", written(header, own)
-        columns = [{"name": name, "bounds": bounds, "because": "cell nuclei"} for name, bounds in held]
+    for place, nuclei in NUCLEI.items():
+        numbers = [names.index(name) for name, _ in nuclei] + [len(names)] * (place == "hospital")
+        header = ["patient", *(name for name, _ in nuclei), *(["benign"] if place == "hospital" else [])]
+        records = [[patient, *(row[k] for k in numbers)] for patient, row in zip(ids, rows, strict=True)]
+        files[place] = f"{place}.csv", written(header, records)
+        columns = [{"name": name, "bounds": bounds, "because": "cell nuclei"} for name, bounds in nuclei]
         described.append({"party": place, "file": f"{place}.csv", "columns": columns})
     settings = {"id": "patient", "family": "binomial", "records": "aligned", "tables": described}
     settings |= {"response": "benign", "response_party": "hospital"}
@@ -92,7 +92,7 @@ def tables(resources: Path) -> Dealt:
 def configuration(
     study: str, spec: dict[str, Any], method: dict[str, Any], settings: dict[str, Any], parties: int, epsilon: float
 ) -> dict[str, Any]:
-    """A configuration of one case and one method, of which all is run apart but the addresses."""
+    """Return the configuration of one case and one method for a distributed run, without the addresses."""
     grid = {"methods": [METHOD], "replicates": 1, "parties": [parties], "folds": 1, "epsilon": [epsilon]}
     case = {"source": "table", "settings": settings, "grid": grid}
     block = {"spec": spec, "methods": {METHOD: method}, "cases": {CASE: case}}
@@ -101,7 +101,7 @@ def configuration(
 
 
 def addresses(names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """A port of this machine for everybody."""
+    """Return a port of this machine for every party."""
     return {name: {"host": "localhost", "port": FIRST_PORT + k} for k, name in enumerate(names)}
 
 

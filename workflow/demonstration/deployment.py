@@ -59,8 +59,8 @@ def deal(case: Dealt, folder: Path) -> Deployment:
     for name, (file, content) in case.files.items():
         for place in (name, "whole"):
             (folder / place / file).write_bytes(content)
-    [found] = deployments_of(case.config, plans(case.config))
-    return found
+    [deployment] = deployments_of(case.config, plans(case.config))
+    return deployment
 
 
 def run(case: Deployment, folder: Path) -> tuple[dict[str, Process], float]:
@@ -81,13 +81,13 @@ def run(case: Deployment, folder: Path) -> tuple[dict[str, Process], float]:
                 text=True,
                 encoding="utf-8",
             )
-        told = {name: process.communicate(timeout=LONGEST) for name, process in processes.items()}
+        texts = {name: process.communicate(timeout=LONGEST) for name, process in processes.items()}
     finally:
         for process in processes.values():
             process.kill()
             process.wait()
     seconds = time.monotonic() - begun
-    return {name: Process(processes[name].returncode, *told[name]) for name in case.names}, seconds
+    return {name: Process(processes[name].returncode, *texts[name]) for name in case.names}, seconds
 
 
 def simulation(case: Deployment, folder: Path) -> tuple[Channel, dict[str, str]]:
@@ -96,8 +96,8 @@ def simulation(case: Deployment, folder: Path) -> tuple[Channel, dict[str, str]]
     with chdir(folder / "whole"):
         data = generate(case.plan, network.case, [0], "resources")[0]
     run = execution(case.plan, network.case, network.method, case.n_parties, network.fold, case.epsilon, data)
-    held = outcomes(case.plan.methods[network.method].protocol.fit, run)
-    return run.channel, {name: one.digest for name, one in held.items()}
+    results = outcomes(case.plan.methods[network.method].protocol.fit, run)
+    return run.channel, {name: outcome.digest for name, outcome in results.items()}
 
 
 def differences(
@@ -114,12 +114,12 @@ def differences(
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now."""
+    """Return ports of this machine that are free now."""
     sockets = [socket.socket() for _ in range(count)]
     try:
-        for one in sockets:
-            one.bind(("localhost", 0))
-        return [one.getsockname()[1] for one in sockets]
+        for endpoint in sockets:
+            endpoint.bind(("localhost", 0))
+        return [endpoint.getsockname()[1] for endpoint in sockets]
     finally:
-        for one in sockets:
-            one.close()
+        for endpoint in sockets:
+            endpoint.close()

@@ -1,4 +1,4 @@
-"""What a run says at its end."""
+"""The messages at the end of a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from place import Place
-from reasons import reasons, told
+from reasons import reasons, summarize
 from screen import write_screen
 
 from .surroundings import PLUGINS
@@ -38,5 +38,5 @@ def report(code: int, begun: float, since: float, folder: Path, place: Place, na
             file=sys.stderr,
         )
         # Last, where people look first.
-        if why := told(reasons(logs, since)):
+        if why := summarize(reasons(logs, since)):
             print(why, file=sys.stderr)

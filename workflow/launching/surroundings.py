@@ -1,4 +1,4 @@
-"""What a run finds around it: a place for caches, one thread a process, our plugins and our display."""
+"""The environment of a run: a place for caches, one thread per process, our plugins and our display."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BYTECODE = Path.cwd() / ".snakemake" / "bytecode"
 
 
 def account(folder: Path) -> dict[str, str]:
-    """What programs ask of their user's account: a place for caches, below .snakemake, a home and a name.
+    """Return what programs need of a user's account: a place for caches, below .snakemake, a home and a name.
 
     Snakemake, matplotlib and pip keep there what they need again; the user's choice wins.  Matplotlib would also read
     its user's settings, which change figures.
@@ -34,16 +34,16 @@ def account(folder: Path) -> dict[str, str]:
 
 
 def environment() -> dict[str, str]:
-    """One thread a process, our plugins on the path, and compiled modules that are kept between jobs."""
-    kept = dict(os.environ)
+    """One thread per process, our plugins on the path, and compiled modules that are kept between jobs."""
+    variables = dict(os.environ)
     # Container images often forbid bytecode beside the sources.  Without any, every job compiles all that it imports,
     # which costs more than its other start-up: then it has a folder of its own.
-    if kept.pop("PYTHONDONTWRITEBYTECODE", ""):
-        kept.setdefault("PYTHONPYCACHEPREFIX", str(BYTECODE))
-    paths = filter(None, [str(PLUGINS), kept.get("PYTHONPATH")])
-    return {**kept, **dict.fromkeys(THREADS, "1"), "PYTHONPATH": os.pathsep.join(paths)}
+    if variables.pop("PYTHONDONTWRITEBYTECODE", ""):
+        variables.setdefault("PYTHONPYCACHEPREFIX", str(BYTECODE))
+    paths = filter(None, [str(PLUGINS), variables.get("PYTHONPATH")])
+    return {**variables, **dict.fromkeys(THREADS, "1"), "PYTHONPATH": os.pathsep.join(paths)}
 
 
-def display(given: argparse.Namespace) -> list[str]:
+def display(arguments: argparse.Namespace) -> list[str]:
     """Jobs done, time left and errors in full, with or without a terminal; the user's choice wins."""
-    return [] if given.logger or given.quiet is not None or given.verbose else ["--logger", "partywise"]
+    return [] if arguments.logger or arguments.quiet is not None or arguments.verbose else ["--logger", "partywise"]

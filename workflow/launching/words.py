@@ -30,7 +30,7 @@ PART = {"--until", "-U", "--omit-from", "-O", "--allowed-rules", "--batch"}
 
 
 class Refused(RuntimeError):
-    """Nothing was started; says why, in one sentence."""
+    """Nothing was started; the message is the reason, in one sentence."""
 
 
 def asks_for_part(words: Sequence[str], place: Place) -> bool:
@@ -64,9 +64,9 @@ def repeated(paths: Sequence[Path]) -> Path | None:
     return next((path for number, path in enumerate(paths) if places[number] in places[:number]), None)
 
 
-def refuse_surprise(words: Sequence[str], given: argparse.Namespace, folder: Path, studies: Sequence[str]) -> None:
+def refuse_surprise(words: Sequence[str], arguments: argparse.Namespace, folder: Path, studies: Sequence[str]) -> None:
     """Raise :class:`Refused` where a call names no configuration, its folder has none, and it does not ask for ours."""
-    if given.configfile or given.config or (folder / DEFAULT).exists() or SHIPPED in words:
+    if arguments.configfile or arguments.config or (folder / DEFAULT).exists() or SHIPPED in words:
         return
     raise Refused(
         f"No configuration is named, and there is no {folder / DEFAULT}. {command()} {SHIPPED} runs the shipped one, "
@@ -75,15 +75,15 @@ def refuse_surprise(words: Sequence[str], given: argparse.Namespace, folder: Pat
     )
 
 
-def with_paths(words: Sequence[str], given: argparse.Namespace) -> list[str]:
+def with_paths(words: Sequence[str], arguments: argparse.Namespace) -> list[str]:
     """The words for Snakemake, in which configurations and a profile of the project are named by their paths."""
-    names = {name: str(shipped(name)) for name in (*given.configfile, given.workflow_profile) if name}
+    names = {name: str(shipped(name)) for name in (*arguments.configfile, arguments.workflow_profile) if name}
     words = [word for word in words if word != SHIPPED]
     pairs = (word.partition("=") if word.startswith("--") else ("", "", word) for word in words)
     return [f"{option}{sign}{names.get(name, name)}" for option, sign, name in pairs]
 
 
-def configuration(words: Sequence[str], given: argparse.Namespace, folder: Path) -> tuple[Place, list[str]]:
+def configuration(words: Sequence[str], arguments: argparse.Namespace, folder: Path) -> tuple[Place, list[str]]:
     """The place of the results of the configuration in force, and its studies in order, after a look at its text.
 
     Raises
@@ -94,38 +94,36 @@ def configuration(words: Sequence[str], given: argparse.Namespace, folder: Path)
         When a word may name a file that is not looked at.
     """
     for before, word in zip(["", *words], words, strict=False):
-        named = before.startswith("-") or word.startswith(("-", "results/")) or word in given.configfile
+        named = before.startswith("-") or word.startswith(("-", "results/")) or word in arguments.configfile
         if word.endswith((".yaml", ".yml", ".json")) and not named:
-            raise Refused(
-                f"{word} is a configuration, and no file that a run makes: say {command()} --configfile {word}."
-            )
+            raise Refused(f"{word} is a configuration and not an output of a run: use {command()} --configfile {word}.")
         if word.startswith("--configf") and word.partition("=")[0] not in CONFIGURATION:
-            raise Refused(f"{word} is short for a word that is checked: say --configfile.")
-    overrides = dict(word.split("=", 1) for word in given.config if "=" in word)
-    paths = [shipped(name) for name in given.configfile]
+            raise Refused(f"{word} is an abbreviation of an option that is checked: write --configfile.")
+    overrides = dict(word.split("=", 1) for word in arguments.config if "=" in word)
+    paths = [shipped(name) for name in arguments.configfile]
     if (again := repeated(paths)) is not None:
         raise Refused(f"--configfile names {again} twice: name it once.")
-    found = {path: read_configuration(path) for path in paths}
-    whole = [path for path, content in found.items() if "studies" in content]
+    contents = {path: read_configuration(path) for path in paths}
+    whole = [path for path, content in contents.items() if "studies" in content]
     if len(whole) > 1:
         raise Refused(
             f"--configfile names {' and '.join(map(str, whole))}, and each of them has studies, which would be mixed: "
             "run one after the other. A second file may only hold other keys, such as root_seed."
         )
-    if "studies" not in overrides and not any("studies" in content for content in found.values()):
+    if "studies" not in overrides and not any("studies" in content for content in contents.values()):
         path = default(folder)
-        found[path] = read_configuration(path)
-        if "studies" not in found[path]:
+        contents[path] = read_configuration(path)
+        if "studies" not in contents[path]:
             raise ConfigError(
-                f"{path} has no key studies, so it is no configuration of partywise: run in another folder, or name "
+                f"{path} has no key studies, so it is not a configuration of partywise: run in another folder, or name "
                 f"one as in {command()} --configfile smoke.yaml."
             )
     merged: dict[str, Any] = {}
     studies: list[str] = []
-    for content in found.values():
+    for content in contents.values():
         merged |= content
         if isinstance(block := content.get("studies"), dict):
             studies += block
     merged |= {key: overrides[key] for key in ("name",) if key in overrides}
-    files = [path for path, content in found.items() if "studies" in content]
+    files = [path for path, content in contents.items() if "studies" in content]
     return place(merged, files, folder), list(dict.fromkeys(studies))

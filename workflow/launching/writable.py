@@ -15,11 +15,11 @@ from .words import Refused
 
 def check_writable(folder: Path, place: Place, names: Sequence[str]) -> None:
     """Raise :class:`Refused` when a small file cannot be written where results go, or a folder below cannot be."""
-    top, own = folder / place.folder, folder / ".snakemake"
+    top, snakemake = folder / place.folder, folder / ".snakemake"
     below = [top / name for name in (*TAKEN, *names)]
-    wanted = [own, folder / RESULTS, top, *below]
-    if own.is_dir():
-        wanted += [path for path in own.iterdir() if path.is_dir()]
+    wanted = [snakemake, folder / RESULTS, top, *below]
+    if snakemake.is_dir():
+        wanted += [path for path in snakemake.iterdir() if path.is_dir()]
     wanted += [Path(path) for part in below for path, _, _ in os.walk(part)]
     for path in wanted:
         reason = "" if path.is_dir() else "it is not a folder"

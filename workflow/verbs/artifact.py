@@ -39,18 +39,21 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--resources", type=Path, help="where its data sets are (default resources)")
     parser.add_argument("--name", help="name of that configuration, where its folder has another one")
     parser.add_argument("--root", type=Path, default=Path(), help=argparse.SUPPRESS)
-    given = parser.parse_args(words)
-    if given.measure is not None:
-        name = given.name or given.measure.name
-        data = [(given.resources or given.root / "resources") / one for one in of_configuration(given.root, name)]
+    arguments = parser.parse_args(words)
+    if arguments.measure is not None:
+        name = arguments.name or arguments.measure.name
+        data = [
+            (arguments.resources or arguments.root / "resources") / dataset
+            for dataset in of_configuration(arguments.root, name)
+        ]
         if name == "default":
-            default_run.keep(given.root, given.measure)
-        if trouble := measure(given.root, given.measure, name, data):
+            default_run.keep(arguments.root, arguments.measure)
+        if trouble := measure(arguments.root, arguments.measure, name, data):
             print(trouble, file=sys.stderr)
             return 2
-    if given.write or given.measure is not None:
-        write(given.root)
-    return tick(given.root)
+    if arguments.write or arguments.measure is not None:
+        write(arguments.root)
+    return tick(arguments.root)
 
 
 def write(root: Path) -> None:

@@ -21,16 +21,16 @@ GUIDE = "README.md"
 
 
 def main(words: Sequence[str]) -> int:
-    """Name what goes, ask, and remove it; 0 when it is gone, 1 after a no, 2 when nobody can answer."""
+    """Name what goes, ask, and remove it; 0 when it is gone, 1 after a no, 2 if it cannot ask or may not remove."""
     parser = new_parser("clean")
     parser.add_argument("name", nargs="?", help="the results of one configuration only, such as default")
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    given = parser.parse_args(words)
+    arguments = parser.parse_args(words)
     try:
         claim = take(Path())
         try:
             refuse_foreign(Path(), claim.killed)
-            return clean(given.name, given.yes)
+            return clean(arguments.name, arguments.yes)
         finally:
             claim.restore()
     except Occupied as reason:
@@ -39,24 +39,24 @@ def main(words: Sequence[str]) -> int:
 
 
 def clean(name: str | None, yes: bool) -> int:
-    """The same in a folder that is held."""
+    """Name what goes, ask, and remove it, in a folder that is held; return the exit code."""
     top = Path(RESULTS)
     here = sorted(top.iterdir()) if top.is_dir() else []
-    found = [path for path in here if path.name != GUIDE and name in (None, path.name)]
-    if not found:
+    paths = [path for path in here if path.name != GUIDE and name in (None, path.name)]
+    if not paths:
         known = ", ".join(path.name for path in here if path.is_dir()) or "nothing"
         print("There are no results." if name is None else f"{RESULTS}/{name} is not there: {RESULTS} holds {known}.")
         return 0 if name is None else 2
-    for path in found:
+    for path in paths:
         print(f"{path}: {megabytes(path):.1f} MB{whose(path)}{accounts(path)}")
     if not yes:
         if not sys.stdin.isatty():
-            print("Nothing was removed: without a terminal say `--yes`.", file=sys.stderr)
+            print("Nothing was removed: without a terminal use `--yes`.", file=sys.stderr)
             return 2
         if input("Remove them? [y/N] ").strip().lower() not in ("y", "yes"):
             print("Nothing was removed.")
             return 1
-    for path in found:
+    for path in paths:
         remove(path)
     if not top.is_symlink() and not any(top.iterdir()):
         top.rmdir()
@@ -78,15 +78,15 @@ def megabytes(path: Path) -> float:
 
 
 def accounts(path: Path) -> str:
-    """What is lost besides, where parties that ran apart keep their accounts."""
+    """Return the warning that accounts of parties are lost as well; empty if the folder has none."""
     count = sum(1 for _ in path.rglob(ACCOUNT))
-    return f"; {count} accounts of parties, without which nobody knows what they have paid" if count else ""
+    return f"; {count} accounts of parties, without which no party knows what it has paid" if count else ""
 
 
 def whose(path: Path) -> str:
-    """Which configuration a folder belongs to."""
-    if held := read_record(path / RECORD):
-        return f", of {held.configuration}"
+    """Return the configuration that a folder belongs to, as the end of a sentence."""
+    if owner := read_record(path / RECORD):
+        return f", of {owner.configuration}"
     return ", from before 0.7" if (path / "cube.nc").exists() else ""
 
 

@@ -35,19 +35,19 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--records", action="store_true", help="with what shows single records of your own data")
     parser.add_argument("--agent", default="", help="who ran it, by name")
     parser.add_argument("--licence", default="MIT", help="of the crate, by its SPDX identifier (default MIT)")
-    given = parser.parse_args(words)
+    arguments = parser.parse_args(words)
     try:
-        folder = results_of(given.name)
+        folder = results_of(arguments.name)
         plans, file = plans_of(folder)
-        release = published(given.release) if given.release else {}
-        licence = f"https://spdx.org/licenses/{given.licence}"
-        made = crate_of(folder, plans, file, release, given.records, given.agent, licence)
-        into = given.into or folder / f"{folder.name}.crate.zip"
-        write(into, made)
+        release = published(arguments.release) if arguments.release else {}
+        licence = f"https://spdx.org/licenses/{arguments.licence}"
+        crate = crate_of(folder, plans, file, release, arguments.records, arguments.agent, licence)
+        into = arguments.into or folder / f"{folder.name}.crate.zip"
+        write(into, crate)
     except (Refused, ConfigError, AccountError, PartyError, OSError) as reason:
         print(f"crate: {reason}", file=sys.stderr)
         return 2
-    print(f"{into}: {len(made.items)} files, {len(made.jobs)} jobs; {METADATA} says what each is")
+    print(f"{into}: {len(crate.items)} files, {len(crate.jobs)} jobs; {METADATA} says what each is")
     return 0
 
 
@@ -55,7 +55,7 @@ def results_of(name: str | None) -> Path:
     """The folder of results that a word names, or that of the last run."""
     last = read(Path())
     if name is None and last is None:
-        raise Refused(f"there is no last run: run {command()} first, or name the results of one.")
+        raise Refused(f"this folder has no last run: run {command()} first, or name the results of one.")
     folder = Path(RESULTS) / (Path(name).name if name else last.name)
     if read_record(folder / RECORD) is None:
         raise Refused(f"{folder} holds no finished run: run {command()} with its configuration first.")
@@ -69,16 +69,16 @@ def plans_of(folder: Path) -> tuple[dict[str, Plan], Path | None]:
     if last is not None and last.name == folder.name:
         words = with_configuration([], Path())
     elif file == "--config":
-        raise Refused(f"{folder} has no file of a configuration: say {command()} with the same words again first.")
+        raise Refused(f"{folder} has no file of a configuration: run {command()} with the same words again first.")
     dry = [sys.executable, str(ROOT / "workflow" / "launch.py"), "-n", "--cores", "1", *words]
     done = subprocess.run(dry, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise Refused(f"nobody can tell whether {folder} is current: {done.stderr.strip()}")
+        raise Refused(f"it is unknown whether {folder} is current: {done.stderr.strip()}")
     if "Nothing to be done" not in done.stdout + done.stderr:
         again = " ".join([command(), *words])
-        raise Refused(f"{folder} is not what its configuration, code and data make now: say {again} first.")
-    given = options(words).configfile or [str(default(Path()))]
-    return in_force(words, Path()), shipped(given[0]) if len(given) == 1 else None
+        raise Refused(f"{folder} is not what its configuration, code and data make now: run {again} first.")
+    files = options(words).configfile or [str(default(Path()))]
+    return in_force(words, Path()), shipped(files[0]) if len(files) == 1 else None
 
 
 def published(folder: Path) -> dict[str, bytes]:
@@ -88,10 +88,12 @@ def published(folder: Path) -> dict[str, bytes]:
         from partywise.deployment.statement.files import read_folder
     except ModuleNotFoundError as error:
         raise Refused(f"--release needs {error.name}: pip install 'partywise[network]'.") from None
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as told:
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as output:
         code = check_release(folder, None, [])
     if code == 1:
-        raise Refused(f"--release {folder} is no folder that {command('check-release')} accepts: {told.getvalue()}")
+        raise Refused(
+            f"--release {folder} is not a folder that {command('check-release')} accepts: {output.getvalue()}"
+        )
     return read_folder(folder)
 
 
@@ -117,7 +119,7 @@ def write(into: Path, crate: Crate) -> None:
 
 
 def opened(source: Path | bytes) -> io.BufferedIOBase:
-    """What a file of the crate holds."""
+    """Open the content of a file of the crate."""
     return io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
 
 

@@ -29,47 +29,49 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("case", nargs="*", help=f"which of {', '.join(CASES)}; by default both")
     parser.add_argument("--resources", type=Path, default=Path("resources"), help="where data sets are, or are put")
     parser.add_argument("--folder", type=Path, default=FOLDER, help=f"where all is written (default {FOLDER})")
-    given = parser.parse_args(words)
-    if unknown := [name for name in given.case if name not in CASES]:
+    arguments = parser.parse_args(words)
+    if unknown := [name for name in arguments.case if name not in CASES]:
         print(f"case is {unknown[0]!r}: take {' or '.join(CASES)}.", file=sys.stderr)
         return 2
     try:
-        results = [shown(CASES[name](given.resources), given.folder / name) for name in given.case or CASES]
+        results = [
+            run_case(CASES[name](arguments.resources), arguments.folder / name) for name in arguments.case or CASES
+        ]
     except (DataMissing, PartyError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 2
     return 0 if all(results) else 1
 
 
-def shown(dealt: Dealt, folder: Path) -> bool:
-    """Run one case and print it; whether all parties ended as the simulation says."""
+def run_case(dealt: Dealt, folder: Path) -> bool:
+    """Run one case and print it; whether all parties ended as the simulation does."""
     case = deal(dealt, folder)
-    print(f"== {dealt.name}: {dealt.told}")
+    print(f"== {dealt.name}: {dealt.description}")
     print(f"{len(case.names)} processes with TLS, each in its folder {folder}/NAME: {', '.join(case.names)}")
     ended, seconds = run(case, folder)
-    for name, one in ended.items():
-        if one.code:
-            print(f"{name} ended with {one.code}: {one.err.strip()}")
-    if any(one.code for one in ended.values()):
+    for name, process in ended.items():
+        if process.code:
+            print(f"{name} ended with {process.code}: {process.err.strip()}")
+    if any(process.code for process in ended.values()):
         return False
     runs = {name: last_run(folder / name / "out") for name in case.names}
-    found = join_results(list(runs.values()))
-    print("\n".join([*crossed(found), *(paid(name, one.out) for name, one in ended.items())]))
-    print(f"{certified(found)}; from start to end {seconds:.1f} s")
-    print(f"accounts: what each party sent was paid, received and {found.heads}")
+    results = join_results(list(runs.values()))
+    print("\n".join([*crossed(results), *(paid(name, process.out) for name, process in ended.items())]))
+    print(f"{certified(results)}; from start to end {seconds:.1f} s")
+    print(f"accounts: what each party sent was paid, received and {results.heads}")
     channel, digests = simulation(case, folder)
     salts = {name: json.loads((run / "outcome.json").read_text(encoding="utf-8"))["salt"] for name, run in runs.items()}
-    other = list(differences(found, channel, digests, salts))
+    other = list(differences(results, channel, digests, salts))
     verdict = f"NOT equal: {', '.join(other)}" if other else "equal: transcript, ledger, and what each party holds"
     exact = f"ledger {channel.ledger.digest[:12]}, to the last bit, as on one kind of CPU"
     print(f"the simulation of all files: {verdict} ({exact})")
     return not other
 
 
-def crossed(found: JointResults) -> list[str]:
+def crossed(results: JointResults) -> list[str]:
     """Messages and bytes from whom to whom."""
     counts, sizes = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-    for message in found.channel.messages:
+    for message in results.channel.messages:
         counts[message.sender, message.receiver] += 1
         sizes[message.sender, message.receiver] += message.bytes
     return [f"{sender} -> {receiver}: {counts[sender, receiver]} messages, {size:,} bytes"
@@ -77,7 +79,7 @@ def crossed(found: JointResults) -> list[str]:
 
 
 def paid(name: str, out: str) -> str:
-    """What a party's last screen says that it paid."""
+    """Return the line of a party's last screen on what it paid."""
     return f"{name} " + next(line for line in out.splitlines() if line.startswith("paid:"))
 
 

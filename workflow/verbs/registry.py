@@ -22,44 +22,49 @@ CURATORS = ("Government", "Industry", "Nonprofit")
 STATISTICS = ("federated_survival",)
 
 
-def entry(told: Mapping[str, Any], curator: str) -> dict[str, Any]:
-    """What a statement says, in the registry's keys and words; texts that people alone know are open."""
-    unit, owners = told["unit"], list(told["accounts"])
-    shared = any(row["shares"] for row in told["releases"])
-    bare = ", ".join(told["unprotected_units"]) or "none"
+def entry(statement: Mapping[str, Any], curator: str) -> dict[str, Any]:
+    """Return a statement in the registry's keys and words; texts that only people know are left open."""
+    unit, owners = statement["unit"], list(statement["accounts"])
+    shared = any(row["shares"] for row in statement["releases"])
+    bare = ", ".join(statement["unprotected_units"]) or "none"
     evidence = {
         "evidence_source_type": "Authorized organizational attestation",
-        "misc": {"title": f"Signed folder of run {told['run']}", "howpublished": OPEN, "year": told["end_day"][:4]},
+        "misc": {
+            "title": f"Signed folder of run {statement['run']}",
+            "howpublished": OPEN,
+            "year": statement["end_day"][:4],
+        },
     }
     deployment = {
         "basic": {
             "name": OPEN,
             "data_curators": [{"data_curator_name": name, "data_curator_type": curator} for name in owners],
-            "description": f"{told['study']}, method {told['method']}",
+            "description": f"{statement['study']}, method {statement['method']}",
             "intended_use": OPEN,
-            "data_product_type": "Summary statistics" if told["study"] in STATISTICS else "Machine learning model",
+            "data_product_type": "Summary statistics" if statement["study"] in STATISTICS else "Machine learning model",
             "data_product_region": OPEN,
-            "publication_date": told["end_day"],
+            "publication_date": statement["end_day"],
         },
         "dp_variant": {
-            "variant_name": "Approximate DP" if told["delta"] else "Pure DP",
+            "variant_name": "Approximate DP" if statement["delta"] else "Pure DP",
             "data_domain": OPEN,
-            "unprotected_quantities": "; ".join([f"units without protection: {bare}", *told["not_protected"]]),
+            "unprotected_quantities": "; ".join([f"units without protection: {bare}", *statement["not_protected"]]),
         },
         "privacy_loss": {
             "privacy_unit": unit,
-            "privacy_unit_details": f"neighbours by {told['relation']}, against {told['colluders']} colluding parties",
-            "number_of_privacy_units": told["n_protected"],
-            "privacy_parameters": {"epsilon": float(told["epsilon"][unit]), "delta": told["delta"]},
-            "privacy_parameters_details": f"epsilon {upward(told['epsilon_public'])} against the publication alone, "
-            f"{upward(told['epsilon_any'])} against any other parties",
+            "privacy_unit_details": f"neighbours by {statement['relation']}, "
+            f"against {statement['colluders']} colluding parties",
+            "number_of_privacy_units": statement["n_protected"],
+            "privacy_parameters": {"epsilon": float(statement["epsilon"][unit]), "delta": statement["delta"]},
+            "privacy_parameters_details": f"epsilon {upward(statement['epsilon_public'])} against the publication "
+            f"alone, {upward(statement['epsilon_any'])} against any other parties",
         },
         "deployment_model": {
             "model_name": "Federated",
             "model_name_details": "every curator draws a share of the noise"
             if shared
             else "every curator draws its noise",
-            "trust_assumptions": _text(told["trust"]),
+            "trust_assumptions": _text(statement["trust"]),
             "actors": ", ".join(owners),
             "release_type": "One release",
             "data_source_type": "Static",
@@ -67,13 +72,15 @@ def entry(told: Mapping[str, Any], curator: str) -> dict[str, Any]:
         },
         "implementation": {
             "preprocessing_and_hyperparameter_tuning": OPEN,
-            "mechanisms": "; ".join(sorted({f"{row['mechanism']} ({row['sampler']})" for row in told["releases"]})),
+            "mechanisms": "; ".join(
+                sorted({f"{row['mechanism']} ({row['sampler']})" for row in statement["releases"]})
+            ),
             "composition": "exact composition of all releases, worst coalition",
-            "post_processing": told["estimator"]["function"],
+            "post_processing": statement["estimator"]["function"],
             "justification": OPEN,
-            "utility": _text(told["intervals"]),
-            "additional_information": f"run {told['run']}, configuration {told['configuration']}, code {told['code']}; "
-            f"checked with {command('check-release')}",
+            "utility": _text(statement["intervals"]),
+            "additional_information": f"run {statement['run']}, configuration {statement['configuration']}, "
+            f"code {statement['code']}; checked with {command('check-release')}",
         },
         "administrative": {
             "evidence_sources": {"release": evidence},
@@ -91,7 +98,7 @@ def _text(value: object) -> str:
 
 
 def left_open(value: object, path: tuple[str, ...] = ()) -> Iterator[str]:
-    """What only people know, by its place."""
+    """Yield the places of the texts that are left open."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from left_open(item, (*path, str(key)))
@@ -109,16 +116,19 @@ def main() -> int:
     parser.add_argument(
         "--curator-type", choices=CURATORS, required=True, help="who publishes, in the registry's words"
     )
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     try:
-        told = json.loads((given.folder / "statement.json").read_text(encoding="utf-8"))
-        made = entry(told, given.curator_type)
+        statement = json.loads((arguments.folder / "statement.json").read_text(encoding="utf-8"))
+        draft = entry(statement, arguments.curator_type)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        print(f"registry: {given.folder} is not a published folder ({type(error).__name__}: {error}).", file=sys.stderr)
+        print(
+            f"registry: {arguments.folder} is not a published folder ({type(error).__name__}: {error}).",
+            file=sys.stderr,
+        )
         return 2
     print(f"# Keys and words of the registry as in {SCHEMA.name}; they change often: compare them.")
-    print(yaml.safe_dump(made, sort_keys=False, width=110), end="")
-    print("To be filled in:", *left_open(made), sep="\n  ", file=sys.stderr)
+    print(yaml.safe_dump(draft, sort_keys=False, width=110), end="")
+    print("To be filled in:", *left_open(draft), sep="\n  ", file=sys.stderr)
     return 0
 
 

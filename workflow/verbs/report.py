@@ -65,25 +65,25 @@ def main(words: Sequence[str]) -> int:
 
 def with_configuration(words: Sequence[str], folder: Path) -> list[str]:
     """Words that name a configuration: those of the last run where the words themselves name none."""
-    given = options(words)
+    arguments = options(words)
     last = read(folder)
-    if given.configfile or given.config or last is None:
+    if arguments.configfile or arguments.config or last is None:
         return list(words)
     then = options(last.words)
-    found = ["--configfile", *then.configfile] if then.configfile else []
-    return [*found, *(["--config", *then.config] if then.config else []), *words]
+    named = ["--configfile", *then.configfile] if then.configfile else []
+    return [*named, *(["--config", *then.config] if then.config else []), *words]
 
 
 def in_force(words: Sequence[str], folder: Path) -> dict[str, Plan]:
     """The plans of the configuration that these words name, merged as Snakemake does it."""
-    given, config = options(words), dict[str, Any]()
-    files = [shipped(path) for path in given.configfile]
+    arguments, config = options(words), dict[str, Any]()
+    files = [shipped(path) for path in arguments.configfile]
     for path in files:
         update_config(config, read_file(path))
     try:
-        update_config(config, parse_config(given.config))
+        update_config(config, parse_config(arguments.config))
     except ValueError:
-        raise Refused(f"--config is {' '.join(given.config)}: write key=value, as in --config name=mine.") from None
+        raise Refused(f"--config is {' '.join(arguments.config)}: write key=value, as in --config name=mine.") from None
     if "studies" in config:
         return plans(config, files)
     path = default(folder)
@@ -94,9 +94,9 @@ def in_force(words: Sequence[str], folder: Path) -> dict[str, Plan]:
 
 def refuse_others(place: Place, plans: Mapping[str, Plan], folder: Path) -> None:
     """Raise :class:`Refused` where a cube was made by another configuration than the one in force."""
-    for study, made in plans.items():
+    for study, plan in plans.items():
         path = folder / place.folder / study / "cube.nc"
-        if path.exists() and made_by(path) != json.loads(config_json(made)):
+        if path.exists() and made_by(path) != json.loads(config_json(plan)):
             raise Refused(
                 f"{place.folder}/{study}/cube.nc is of another text of {place.configuration} than the one in force: "
                 f"run it (`{command()}` with the same words) and ask for the report then."

@@ -21,26 +21,26 @@ def main(words: Sequence[str]) -> int:
     parser = new_parser("summary")
     parser.add_argument("study", nargs="?", help="one of its studies; all of them by default")
     parser.add_argument("--folder", type=Path, help="results of another run, such as results/default")
-    given = parser.parse_args(words)
+    arguments = parser.parse_args(words)
     last = read(Path())
-    folder = given.folder or (Path(RESULTS) / last.name if last else None)
+    folder = arguments.folder or (Path(RESULTS) / last.name if last else None)
     if folder is None:
         print(
             f"There is no last run: run {command()} first, or name a folder with --folder results/NAME.",
             file=sys.stderr,
         )
         return 2
-    found = {path.parent.name: path for path in sorted(folder.glob(f"*/{TABLE}"))}
-    if not found:
+    tables = {path.parent.name: path for path in sorted(folder.glob(f"*/{TABLE}"))}
+    if not tables:
         print(
             f"{folder} holds no tables: the run has not finished a study yet, or it is another folder.", file=sys.stderr
         )
         return 2
-    if given.study is not None and given.study not in found:
-        known = ", ".join(found)
-        print(f"{folder} has no table of {given.study!r}: its studies are {known}.", file=sys.stderr)
+    if arguments.study is not None and arguments.study not in tables:
+        known = ", ".join(tables)
+        print(f"{folder} has no table of {arguments.study!r}: its studies are {known}.", file=sys.stderr)
         return 2
-    chosen = [found[given.study]] if given.study else list(found.values())
+    chosen = [tables[arguments.study]] if arguments.study else list(tables.values())
     print("\n".join(path.read_text(encoding="utf-8").rstrip("\n") + "\n" for path in chosen), end="")
     return 0
 

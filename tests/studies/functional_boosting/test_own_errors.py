@@ -90,7 +90,7 @@ def test_a_file_that_is_dated_ahead_of_the_clock_is_told_before_any_job(own):
     with pytest.raises(ConfigError) as told:
         check_files({"functional_boosting": own.plan()}, own.folder)
     begin = f"{P}[0].file is 'rain.csv', which is dated 3.0 minutes ahead of the clock: "
-    assert str(told.value).startswith(begin) and "say touch rain.csv" in str(told.value)
+    assert str(told.value).startswith(begin) and "run touch rain.csv" in str(told.value)
     os.utime(path)
     check_files({"functional_boosting": own.plan()}, own.folder)
 

@@ -54,7 +54,7 @@ class ExecutorSettings(plugin.ExecutorSettings):
 
 
 class Slurm:
-    """What this run knows of the cluster: whether it answers, and which jobs it named last."""
+    """State of the cluster as this run knows it: whether it answers, and which jobs it named last."""
 
     def __init__(self, patience: float = PATIENCE) -> None:
         self.patience = patience
@@ -102,7 +102,7 @@ def controller_answers() -> bool:
     try:
         asked = subprocess.run(["scontrol", "ping"], capture_output=True, text=True, timeout=60, check=False)
     except FileNotFoundError:
-        raise WorkflowError("There is no Slurm on this machine (scontrol is missing): use a login node.") from None
+        raise WorkflowError("Slurm is not installed on this machine (scontrol is missing): use a login node.") from None
     except subprocess.TimeoutExpired:
         return False
     return " is UP" in asked.stdout
@@ -137,10 +137,10 @@ class Executor(plugin.Executor):
     """The executor below, with patience."""
 
     def __init__(self, workflow: Any, logger: Any) -> None:
-        if (found := version("snakemake-executor-plugin-slurm")) not in KNOWN:
+        if (installed := version("snakemake-executor-plugin-slurm")) not in KNOWN:
             raise WorkflowError(
-                f"snakemake-executor-plugin-slurm is {found} and this project's executor knows {', '.join(KNOWN)}: "
-                "install that version (./run does), or say --executor slurm to go without patience."
+                f"snakemake-executor-plugin-slurm is {installed} and this project's executor knows {', '.join(KNOWN)}: "
+                "install that version (./run does), or use --executor slurm to run without patience."
             )
         self.slurm = Slurm(workflow.executor_settings.patience)
         self.reported: set[str] = set()

@@ -1,4 +1,4 @@
-"""Progress for people, as a logger of Snakemake: one line that tells jobs done, time left and study; errors in full.
+"""Progress for people, as a logger of Snakemake: one line with jobs done, time left and study; errors in full.
 
 On a terminal the line is rewritten in place; in a pipe there is one for every twentieth of the jobs.  The first figures
 of a study are announced when they are there.  Snakemake finds the plugin by its name when the folder above is on the
@@ -49,7 +49,7 @@ def _last_words(log: Path) -> str:
 
 
 def _notes(log: Path) -> list[str]:
-    """What a job noted about a person's data: whatever is left out, and of other notes one for each file."""
+    """Return the notes of a job on own data: all on records that are left out, and of the others one per file."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []
     notes = list(dict.fromkeys(line.removeprefix("WARNING ") for line in lines if line.startswith(NOTED)))
     others: dict[str, list[str]] = {}
@@ -71,21 +71,21 @@ def clock(seconds: float) -> str:
 
 
 class LogHandler(LogHandlerBase):
-    """One line for the progress of a run; whatever else is told stands above it and stays."""
+    """One line for the progress of a run; all other messages appear above it and stay."""
 
     def __post_init__(self) -> None:
         self.begun = time.monotonic()
         self.live = sys.stderr.isatty()
         self.width, self.part = 0, 0
         self.line, self.study = "", ""
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
         self.mistaken = False
         self.logs: dict[int, list[str]] = {}
         self.drawing: dict[int, tuple[str, str]] = {}
         self.drawn: set[str] = set()
 
     def emit(self, record: LogRecord) -> None:
-        """Show progress and whatever is a warning or an error; the full account is in .snakemake/log."""
+        """Show progress, warnings and errors; the full log is in .snakemake/log."""
         event = getattr(record, "event", None)
         if event == LogEvent.JOB_INFO:
             self._started(record)
@@ -106,9 +106,9 @@ class LogHandler(LogHandlerBase):
             self._once(record.getMessage())
 
     def _mistake(self, event: LogEvent | None, record: Any) -> bool:
-        """Tell a mistake in a person's data by its sentence alone, and nothing of the job that met it."""
+        """Report a mistake in own data by its sentence alone, without the job that met it."""
         if event == LogEvent.JOB_ERROR:
-            sentences = [told for path in record.log if (told := _last_words(Path(str(path))))]
+            sentences = [words for path in record.log if (words := _last_words(Path(str(path))))]
             self.mistaken |= bool(sentences)
             for sentence in sentences:
                 self._once(sentence)
@@ -126,7 +126,7 @@ class LogHandler(LogHandlerBase):
         self._show()
 
     def _finished(self, job: int) -> None:
-        """Tell once what a job noted about a person's data, and announce the first figure of a study."""
+        """Report the notes of a job on own data once, and announce the first figure of a study."""
         for path in self.logs.pop(job, []):
             for note in _notes(Path(path)):
                 self._once(note)
@@ -162,12 +162,12 @@ class LogHandler(LogHandlerBase):
             sys.stderr.flush()
 
     def _once(self, text: str) -> None:
-        if text not in self.told:
-            self.told.add(text)
+        if text not in self.reported:
+            self.reported.add(text)
             self._line(text)
 
     def _line(self, text: str) -> None:
-        """A line that stays; what was rewritten in place makes room for it and stands below again."""
+        """Write a line that stays; the line of progress is cleared for it and written again below."""
         start = f"\r{'':<{self.width}}\r" if self.width else ""
         self.width = 0
         sys.stderr.write(f"{start}{text.strip()}\n")
@@ -186,7 +186,7 @@ class LogHandler(LogHandlerBase):
 
     @property
     def has_filter(self) -> bool:
-        """What is quiet is decided here."""
+        """This handler decides which messages are left out."""
         return True
 
     @property
@@ -207,7 +207,7 @@ def _count(done: int) -> None:
 
 
 def finished(folder: Path, since: float) -> int | None:
-    """How many jobs a run of a folder has finished that began at ``since``; None where it did not tell."""
+    """Return the number of jobs that the run since ``since`` has finished in a folder; None if it wrote none."""
     try:
         path = folder / COUNT
         return int(path.read_text(encoding="utf-8")) if path.stat().st_mtime >= since else None

@@ -18,7 +18,7 @@ from .page import page
 
 @dataclass
 class ReportSettings(ReportSettingsBase):
-    """Where the page goes."""
+    """Settings of the report: the file of the page, and whether figures of single records of own data are in it."""
 
     path: Path | None = field(
         default=None,

@@ -1,4 +1,4 @@
-"""What a report shows, from the files that Snakemake hands over: figures with captions, sections of the tables."""
+"""Content of a report, from the files that Snakemake hands over: figures with captions, sections of the tables."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class Figure:
 
     @property
     def words(self) -> str:
-        """Its name as a reader says it."""
+        """Its name with spaces."""
         return self.name.replace("_", " ")
 
     @property
     def anchor(self) -> str:
-        """Where a link finds it."""
+        """Its id in the page, the target of links."""
         return f"{self.study}-{self.name}"
 
     @property
@@ -63,8 +63,8 @@ class Figure:
 
     def table(self) -> str:
         """The rows of a table with their filter, as HTML."""
-        found = ROWS.search(self.path.read_text(encoding="utf-8"))
-        return found.group(1) if found else ""
+        match = ROWS.search(self.path.read_text(encoding="utf-8"))
+        return match.group(1) if match else ""
 
     def source(self) -> str:
         """The drawing itself, in the address of an image."""
@@ -95,19 +95,19 @@ class Study:
 
     @property
     def words(self) -> str:
-        """Its name as a reader says it."""
+        """Its name with spaces."""
         return self.name.replace("_", " ")
 
     @property
     def tables(self) -> list[Part]:
-        """Its sections but for the overview."""
+        """Its sections except the overview."""
         return [part for key, part in self.parts.items() if key != "overview"]
 
     @property
     def overview(self) -> tuple[str, str]:
         """Head and cells of its row among all studies, as HTML."""
-        found = [pattern.search(self.parts["overview"].body) for pattern in (HEAD, ROW)]
-        return found[0].group(1) if found[0] else "", found[1].group(1) if found[1] else ""
+        matches = [pattern.search(self.parts["overview"].body) for pattern in (HEAD, ROW)]
+        return matches[0].group(1) if matches[0] else "", matches[1].group(1) if matches[1] else ""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Run:
 
     @property
     def figures(self) -> tuple[Figure, ...]:
-        """Of all studies."""
+        """Figures of all studies."""
         return tuple(figure for study in self.studies for figure in study.figures)
 
     @property
@@ -160,8 +160,8 @@ def run_of(records: Iterable[Any], files: Sequence[Path], about: str, own_record
 def study_of(path: Path, drawn: Sequence[Figure], withheld: Sequence[Path]) -> Study:
     """Take the page of tables of a study apart, and pick its figures."""
     name = path.parent.name
-    figures = tuple(one for one in drawn if one.study == name)
-    hidden = tuple(one.stem for one in withheld if one.parent.name == name)
+    figures = tuple(figure for figure in drawn if figure.study == name)
+    hidden = tuple(file.stem for file in withheld if file.parent.name == name)
     text = path.read_text(encoding="utf-8")
     parts = {key: Part(key, title, body) for key, title, body in SECTION.findall(text)}
     if "overview" not in parts:
@@ -172,14 +172,14 @@ def study_of(path: Path, drawn: Sequence[Figure], withheld: Sequence[Path]) -> S
 
 def relative(path: Path) -> str:
     """A path from here, or the name of a file that lies elsewhere."""
-    found = os.path.relpath(path)
-    return path.name if found.startswith("..") else found
+    text = os.path.relpath(path)
+    return path.name if text.startswith("..") else text
 
 
 def text_of(html: str) -> str:
-    """What HTML says, on one line."""
-    found: list[str] = []
+    """Return the text of HTML on one line."""
+    pieces: list[str] = []
     parser = HTMLParser()
-    parser.handle_data = found.append  # type: ignore[method-assign]
+    parser.handle_data = pieces.append  # type: ignore[method-assign]
     parser.feed(html)
-    return " ".join("".join(found).split())
+    return " ".join("".join(pieces).split())

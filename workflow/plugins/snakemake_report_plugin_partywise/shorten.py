@@ -1,4 +1,4 @@
-"""Tables that find no room on a page end after some rows, and say where all of them are."""
+"""Tables that are too long for a page end after some rows, with a sentence that names the file of all rows."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def shortened(body: str, key: str, room: int) -> str:
     """The first lines of a section, closed again, with a sentence on where the others are."""
     if len(body.encode()) <= room:
         return body
-    kept: list[str] = []
+    lines: list[str] = []
     for line in body.splitlines():
         room -= len(line.encode()) + 1
         if room < 0:
             break
-        kept.append(line)
-    head = "\n".join(kept)
+        lines.append(line)
+    head = "\n".join(lines)
     if head.count("<tbody>") > head.count("</tbody>"):
-        kept.append("</tbody></table></div>")
+        lines.append("</tbody></table></div>")
     if head.count("<pre>") > head.count("</pre>"):
-        kept.append("</pre>")
-    kept.append(f"<p>There is more than a page holds: all of it is in {FILES.get(key, CUBE)} of this study.</p>")
-    return "\n".join(kept)
+        lines.append("</pre>")
+    lines.append(f"<p>There is more than a page holds: all of it is in {FILES.get(key, CUBE)} of this study.</p>")
+    return "\n".join(lines)
