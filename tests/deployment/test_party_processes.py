@@ -302,7 +302,7 @@ def test_a_forged_folder_is_refused_in_one_sentence_and_decides_nothing(started,
 EDITS = {
     "the payments": (paid_less, "sends release 'slice means of north' with mu"),
     "the messages": (sent_less, "sends release 'slice means of north' with mu"),
-    "messages to be free": (sent_as_public, "tells other payments without a message than there are, ["),
+    "messages to be free": (sent_as_public, "lists other payments without a message than there are, ["),
     "both": (both_less, ""),
 }
 
@@ -319,7 +319,7 @@ def test_an_account_that_its_owner_wrote_anew_is_seen(mode, started, tmp_path, c
         extract.write_bytes(rewritten(run, edit, heads=mode == "the own head too"))
         code = main(["network", "ledger", str(account)])
         head = mode != "the own head too" and edit in (sent_as_public, both_less)
-        seen = "tells another digest of the row before" if head else words
+        seen = "has another digest of the row before" if head else words
         told = capsys.readouterr().err
         assert (code, seen in told, told == "") == (2 if seen else 0, True, not seen), told
         assert main(["network", "union", *folders]) == 1

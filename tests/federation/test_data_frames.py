@@ -65,7 +65,7 @@ def test_records_with_columns_in_another_order_are_refused(kind):
 
 @pytest.mark.parametrize("kind", FITS)
 def test_what_is_no_number_or_missing_is_named_with_its_column(kind):
-    with pytest.raises(ValueError, match=r"X holds values that are no numbers .*'yes'.*: encode them"):
+    with pytest.raises(ValueError, match=r"X contains values that are not numbers .*'yes'.*: encode them"):
         FITS[kind](X.assign(smoker=["yes", "no"] * 40))
     with pytest.raises(
         ValueError, match=r"not finite, such as nan at \[7, 1\], column 'dose': fill or drop incomplete"

@@ -71,7 +71,7 @@ class TranscriptRow(TypedDict):
 
 
 class Transcript(list[TranscriptRow]):
-    """A list of messages that says in short what it holds."""
+    """A list of messages with a short summary as its repr."""
 
     def __repr__(self) -> str:
         senders = len({row["sender"] for row in self})
@@ -98,12 +98,12 @@ class Channel:
         Whether what crosses is real (mode ``release``): a cipher whose scheme does not close is then a value in the
         clear of its makers, and counts with the bytes that cross. In an experiment it stands for one that closes.
     trusted : collection of str
-        Places of a real run that may be sent what is open to them: an assumed functionality that somebody runs.
+        Places of a real run that may be sent what is open to them: an assumed functionality that a party runs.
 
     Attributes
     ----------
     payer : Payer, optional
-        Who is asked before a value is sent in the clear; nobody by default.
+        Who is asked before a value is sent in the clear; none by default.
 
     Raises
     ------
@@ -180,7 +180,7 @@ class Channel:
         ValueError
             If a name is unknown or a party sends to itself.
         CertificationError
-            If a bare cipher goes to its key holder, a value to somebody outside its audience, a value is made of a
+            If a bare cipher goes to its key holder, a value to a place outside its audience, a value is made of a
             release that its sender never got, the ledger cannot account for it, or the payer does not let a
             value leave in the clear.
 
@@ -315,7 +315,7 @@ class Channel:
         Raises
         ------
         ValueError
-            If there is no such participant.
+            If the participant does not exist.
 
         Examples
         --------
@@ -444,7 +444,7 @@ class Channel:
             self.payer.charge(*clear)
 
     def _account_cipher(self, sender: str, receiver: str, name: str, cipher: Cipher) -> str:
-        """Rows of who is told closed what: one for each owner, shared by all messages of one kind."""
+        """Rows of closed disclosures: one for each owner, shared by all messages of one kind."""
         charges = cipher.charges(sender)
         entrusted = receiver in self.trusted.intersection(cipher.knows)
         if self.real and charges and not cipher.closes and not entrusted:
@@ -463,7 +463,7 @@ class Channel:
         return self._charged[kind]
 
     def _account_release(self, sender: str, receiver: str, name: str, release: Release, pays: bool) -> str:
-        """Rows of a release, and of data of others in it where somebody else may see it too."""
+        """Rows of a release, and of data of others in it where another place may see it too."""
         event = release.event
         if not event.public and receiver not in event.audience:
             raise CertificationError(

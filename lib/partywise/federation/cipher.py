@@ -31,7 +31,7 @@ RANDOM = (Public(None, because="random numbers, drawn without a look at the data
 
 @dataclass(frozen=True, eq=False)
 class Cipher:
-    """A value that only ``key_holder`` can open: free to everybody else, a disclosure to the key holder.
+    """A value that only ``key_holder`` can open: free to all others, a disclosure to the key holder.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Cipher:
     scheme : {"sealed", "additive shares", "share", "masked", "blinded", "paillier", "sized"}
         What can be done with it while it is closed: nothing, sums and multiples by public numbers, or what
         `partywise.federation.exchanges.homomorphic` does under a public key. "sized" holds its integers openly, for
-        experiments, and is metered as what it stands for. With one share of several, which says nothing alone, its
+        experiments, and is metered as what it stands for. With one share of several, uninformative alone, its
         holder computes (`partywise.federation.exchanges.sharing`), and so it does with points behind exponents of
         others ("blinded", `partywise.federation.exchanges.psi`). What is "masked" the key holder's mask closes.
     size : int, optional
@@ -60,7 +60,7 @@ class Cipher:
     ValueError
         If the scheme is unknown.
     TypeError
-        If ``made_of`` holds something that does not say what it cost.
+        If ``made_of`` holds something that does not state what it cost.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class Cipher:
         Parameters
         ----------
         sender : str
-            Whose data it is where the cipher does not say what it is made of.
+            Whose data it is where the cipher does not state what it is made of.
 
         Returns
         -------
@@ -187,7 +187,7 @@ class Cipher:
         Raises
         ------
         CertificationError
-            For anybody but the key holder.
+            For all but the key holder.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""The one way out to everybody: files are written of what exact and secret noise released, and of nothing else."""
+"""The only way to publish: files are written of what exact and secret noise released, and of nothing else."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def publish(value: AccountedValue, file: Path, unprotected: Collection[str] = ()
         Of bytes: a release that is exact, secure and certified, or a function of such and of public values.
     file : Path
     unprotected : collection of str
-        Units of which somebody has said, by name, that nothing protects them (a key of the block ``network``).
+        Units that the configuration names as protected by nothing (a key of the block ``network``).
 
     Raises
     ------
@@ -41,11 +41,11 @@ def publish(value: AccountedValue, file: Path, unprotected: Collection[str] = ()
 
 
 def require_publishable(value: object, name: str, unprotected: Collection[str] = ()) -> None:
-    """CertificationError unless everything that a value is made of may be seen by everybody."""
+    """CertificationError unless everything that a value is made of may be seen by all."""
     if not isinstance(value, AccountedValue):
         raise CertificationError(
-            f"{name} would hold a bare {type(value).__name__}, which does not say what it cost: publish releases, and "
-            "functions of them (derive)."
+            f"{name} would hold a bare {type(value).__name__}, which does not state what it cost: publish "
+            "releases, and functions of them (derive)."
         )
     if isinstance(value, Clear):
         open_units = [unit for unit in value.units if unit not in unprotected]

@@ -34,11 +34,11 @@ class Signer(Protocol):
 
 @dataclass(frozen=True)
 class Identity:
-    """Identity of a run; in one process nobody signs.
+    """Identity of a run; in one process no party signs.
 
     run : its id; in an experiment the address of its streams, which is the same in every process
     configuration : digest of what all parties share
-    fingerprints : SHA-256 of every party's certificate by its name, as the configuration says
+    fingerprints : SHA-256 of every party's certificate by its name, as in the configuration
     credential : of the party whose process it is, where parties have certificates
     """
 
@@ -48,14 +48,14 @@ class Identity:
     credential: Signer | None = None
 
     def sign(self, purpose: str, name: str, value: bytes) -> tuple[bytes, bytes]:
-        """Signature of what a party says in this run, and its certificate; both empty where there is none."""
+        """Signature of a party's statement in this run, and its certificate; both empty where there is none."""
         if self.credential is None:
             return b"", b""
         signed = self.credential.sign(self._statement(purpose, name, value))
         return bytes.fromhex(signed["signature"]), signed["certificate"].encode()
 
     def problem(self, purpose: str, name: str, value: bytes, signature: bytes, certificate: bytes) -> str:
-        """Why a party has not said something in this run, as the end of a sentence; empty if it has."""
+        """Why a statement is not of a party in this run, as the end of a sentence; empty if it has."""
         if self.credential is None:
             return ""
         head = {"signature": signature.hex(), "certificate": certificate.decode("ascii", "replace")}

@@ -81,7 +81,7 @@ def lost_squares(unclipped: np.ndarray, clipped: np.ndarray) -> float:
 def clip_shares(parties: Sequence["Party"]) -> dict[str, float]:
     """Share of the entries or records of all parties together beyond their bounds, by the argument that declares them.
 
-    For the process that holds these records, and for nobody else.
+    Only for the process that holds these records.
     """
     totals = ClipCounts()
     for party in parties:
@@ -93,8 +93,8 @@ def clip_shares(parties: Sequence["Party"]) -> dict[str, float]:
 def largest_clip_shares(parties: Sequence["Party"]) -> dict[str, float]:
     """Largest share of a party's own records, or of their squares, beyond their bounds, by the argument of these.
 
-    For the process that holds these records, and for nobody else. One party's column biases a fit, whatever share its
-    entries are of those of all parties.
+    Only for the process that holds these records. One party's column biases a fit, for any share of its
+    entries in those of all parties.
     """
     largest = dict[str, float]()
     for party in parties:

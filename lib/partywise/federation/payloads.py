@@ -1,4 +1,4 @@
-"""Kind, argument, size and visible value of a payload; and its received form, which nobody can write."""
+"""Kind, argument, size and visible value of a payload; and its received form, which is read-only."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -77,7 +77,7 @@ def in_the_clear(payload: Payload, sender: str) -> Payload:
 
 
 def read_only(value: object) -> Any:
-    """The received form of a value: a copy that nobody can write, so that neither side reaches the other's arrays."""
+    """The received form of a value: a read-only copy, so that neither side reaches the other's arrays."""
     if isinstance(value, np.ndarray):
         # On bytes, numpy refuses to set the write flag again.  The order of axes stays: sums depend on it.
         if value.flags.c_contiguous:

@@ -44,7 +44,7 @@ class MessageLink(Protocol):
         """Hand over what a place of this process sends."""
 
     def reserve(self, step: int, row: Event) -> None:
-        """Keep a row of the ledger that stands at a step: it is public, and every process is told."""
+        """Keep a row of the ledger that is at a step: it is public, and every process receives it."""
 
     def get(self, step: int, sender: str, receiver: str, name: str) -> Payload:
         """The payload that a place of this process receives at a step, from whom and under which name it must come."""
@@ -58,13 +58,13 @@ class Nobody:
     """Link of a process where no place lives: it follows a program without data, and values have places only."""
 
     def put(self, step: int, sender: str, receiver: str, name: str, payload: Payload) -> None:
-        """Nobody sends."""
+        """Send nothing."""
 
     def reserve(self, step: int, row: Event) -> None:
-        """Nobody keeps a ledger."""
+        """Keep no ledger."""
 
     def get(self, step: int, sender: str, receiver: str, name: str) -> Payload:
-        """Nobody receives."""
+        """Receive nothing."""
         raise PlaceError(f"{receiver!r} does not live in this process.")
 
 
@@ -157,7 +157,7 @@ class PlacedRun(Run):
     link : MessageLink, optional
         How messages leave and reach this process, where not all places live in it.
     whole : bool
-        Whether `assemble` is computed where all places live here; without it every place keeps what it can say.
+        Whether `assemble` is computed where all places live here; without it every place keeps its own result.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class PlacedRun(Run):
 
     @property
     def carries_contents(self) -> bool:
-        """Whether anybody sees contents, as in `Run`; between processes everybody sees what reaches it."""
+        """Whether any place sees contents, as in `Run`; between processes each place sees what reaches it."""
         return self._link is not None or self.channel.record
 
     def charge_to(self, payer: Payer) -> None:
@@ -214,7 +214,7 @@ class PlacedRun(Run):
         return per_place({name_of(place): self._held_at(place, function, values) for place in places})
 
     def everywhere(self, function: Callable[[*Values], object], *values: *Values) -> Any:
-        """Compute at all places, as in `Run`; PlaceError if somebody lacks a value."""
+        """Compute at all places, as in `Run`; PlaceError if a place lacks a value."""
         return self.among(self.names, function, *values)
 
     def among(self, places: Sequence[Place], function: Callable[[*Values], object], *values: *Values) -> Any:

@@ -1,6 +1,6 @@
 """Roles where columns lie at several parties, to whom values made of their blocks are charged, and for whom.
 
-A person may have several records, as many as a public bound says; they are protected together.
+A person may have several records, as many as a public bound allows; they are protected together.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def check_holders(parties: Sequence[Participant]) -> None:
 
 
 def others_than(run: Run, *places: Place) -> tuple[Place, ...]:
-    """Everybody on the channel but some: parties in order, then the places without data."""
+    """All places on the channel but some: parties in order, then the places without data."""
     left = {name_of(place) for place in places}
     holders = {party.name: party for party in run.parties}
     return tuple(holders.get(name, name) for name in run.names if name not in left)
@@ -64,7 +64,7 @@ def parts_with_labels(passive: Participant, holder: str) -> tuple[Clear, ...]:
 
 
 def unprotected_value(value: object, parts: Sequence[Clear]) -> Clear:
-    """A value in the clear, charged to everybody whose data it was computed from."""
+    """A value in the clear, charged to all parties whose data it was computed from."""
     units = tuple(dict.fromkeys(unit for part in parts for unit in part.units))
     return Clear(value, units=units, made_of=parts)
 

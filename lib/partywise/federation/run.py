@@ -1,4 +1,4 @@
-"""One execution of a protocol: every line of ``fit(run)`` says where it happens and what crosses.
+"""One execution of a protocol: every line of ``fit(run)`` states where it happens and what crosses.
 
 A protocol is one program for all parties, in the paper's order (a choreography). ``run.at`` computes at a place,
 ``run.send``, ``run.gather`` and ``run.broadcast`` move values, ``run.agreed`` gives what all have and is the only thing
@@ -152,7 +152,7 @@ class Run:
 
     @property
     def carries_contents(self) -> bool:
-        """Whether anybody sees the contents of messages: otherwise what cancels in the end can be left away."""
+        """Whether any place sees the contents of messages: otherwise what cancels in the end can be left away."""
         return self.channel.record
 
     @property
@@ -206,7 +206,7 @@ class Run:
         Raises
         ------
         PlaceError
-            If there is no such place, or it has no value of its own where one is used.
+            If the place does not exist, or it has no value of its own where one is used.
 
         Examples
         --------
@@ -305,7 +305,7 @@ class Run:
         Raises
         ------
         PlaceError
-            If there is no such place, or a value is another one at every place.
+            If a place does not exist, or a value is another one at every place.
 
         Examples
         --------
@@ -579,10 +579,10 @@ class Run:
         self.channel.ledger.append(row)
 
     def charge(self, holders: Sequence[Place], *events: Event) -> None:
-        """Say what noise will cost that another place draws on what these parties give away closed, before they do.
+        """Charge what noise will cost that another place draws on what these parties give away closed, before they do.
 
         Each of them pays all of it from its own account, where parties are processes of their own; who draws asks its
-        own as well. In one process whoever draws is asked once. Noise to which each of several parties adds a share is
+        own as well. In one process the drawer is asked once. Noise to which each of several parties adds a share is
         paid here, and at no draw.
 
         Parameters
@@ -595,7 +595,7 @@ class Run:
         Raises
         ------
         PlaceError
-            If there is no such place.
+            If a place does not exist.
         BudgetExceeded
             If the payer of the run has not so much left.
 
@@ -695,7 +695,7 @@ class Run:
 
 
 def address_of(rng_for: Callable[..., object]) -> str:
-    """Address that tells the draws of one run from those of others: in an experiment that of its streams."""
+    """Address that separates the draws of one run from those of others: in an experiment that of its streams."""
     if isinstance(rng_for, SecureStreams):
         return secrets.token_hex(16)
     return rng_for.address if isinstance(rng_for, Streams) else ""

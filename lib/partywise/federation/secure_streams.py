@@ -23,7 +23,7 @@ PUBLIC_DRAWS = ("batches", "drawn columns", "drawn rows", "mini-batches", "probe
 
 
 class SecureStreams:
-    """Generators by address as `Streams`, but for everything secret: keys, exponents, masks, shares and noise.
+    """Generators by address as `Streams`, except everything secret: keys, exponents, masks, shares and noise.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class SecureStreams:
     Notes
     -----
     All other addresses give a `SecureRandom`: two runs of one seed send other ciphertexts and other noise, and what
-    draws in floating point raises, since that is no noise to publish.
+    draws in floating point raises, since that noise is not safe to publish.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def addresses_of(rng: Randomness) -> Callable[..., Any]:
 
 
 def fresh_streams() -> SecureStreams:
-    """Return generators by address on fresh entropy of the operating system: nobody draws the same again."""
+    """Return generators by address on fresh entropy of the operating system: no draw can be repeated."""
     return SecureStreams(secrets.randbits(63))
 
 

@@ -232,7 +232,7 @@ TREE = "model/ensemble/trees/0"
     ("change", "words"),
     [
         (at("format", "partywise model 7"), "format is 'partywise model 7'"),
-        (at("format", 1), "no saved model"),
+        (at("format", 1), "not a saved model"),
         (at("more", 1), "more is unknown"),
         (lambda found: found.pop("ledger"), "ledger is missing"),
         (at("estimator", "Ledger"), "estimator is 'Ledger'"),

@@ -47,7 +47,7 @@ EDITS = {
     "messages": (sent_less, r"row 6 \(sent\) .* with mu 0\.2, which row 3 paid with 2\.0"),
     "a release as public": (
         sent_as_public,
-        r"row \d \(ended\) .* tells other payments without a message .*\[3, 4, 5\]",
+        r"row \d \(ended\) .* lists other payments without a message .*\[3, 4, 5\]",
     ),
 }
 
@@ -67,7 +67,7 @@ def test_an_edit_whose_digests_are_right_is_seen_by_every_reader(what, account, 
 def test_an_edit_of_payments_and_messages_is_seen_by_the_end_of_the_run_if_that_stays(account):
     rows = opened_account(account).rows
     account.write_bytes(rewritten(rows, both_less, heads=False))
-    with pytest.raises(AccountError, match=r"\(heads\) .* tells another digest of the row before than it has"):
+    with pytest.raises(AccountError, match=r"\(heads\) .* has another digest of the row before than that row"):
         opened_account(account)
     account.write_bytes(rewritten(rows, both_less))
     opened_account(account)  # nothing inside of the file is wrong: others are asked (test_apart_processes)

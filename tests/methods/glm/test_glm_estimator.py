@@ -460,6 +460,6 @@ def test_a_binomial_response_is_of_numbers():
     """The estimator is a regressor for every family, as docs/python.md states."""
     X = np.linspace(-1, 1, 40)[:, None] * [1.0, -0.5] + np.sin(np.arange(80)).reshape(40, 2)
     fit = pw.VerticalGLM("binomial", "reference", parties=2, random_state=1)
-    with pytest.raises(ValueError, match=r"y holds values that are no numbers .*: encode them"):
+    with pytest.raises(ValueError, match=r"y contains values that are not numbers .*: encode them"):
         fit.fit(X, np.where(X[:, 0] > 0, "yes", "no"))
     assert fit._kind == "regressor" and not hasattr(fit, "classes_")

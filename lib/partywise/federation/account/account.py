@@ -64,7 +64,7 @@ class Account:
     Notes
     -----
     It is a payer: the generators of a run that is charged to it (`Run.charge_to`), or those of
-    `partywise.privacy.mechanisms.random.charge_to`, carry it into every mechanism, in whatever thread. While it is
+    `partywise.privacy.mechanisms.random.charge_to`, carry it into every mechanism, in any thread. While it is
     open, no secret generator is made in this process, and nothing is released, without a payer. It pays in the
     process that opened it and in no other: a forked child has its own copy of the handle, and of the sum. The
     budget is summed by a `PrivacyFilter`, which holds where each release was chosen after all earlier ones, in this
@@ -99,7 +99,7 @@ class Account:
         return tuple(Scan(self.path))
 
     def rows_of_run(self) -> bytes:
-        """The rows of the last run that has begun here, as they stand at the end of the file: for who sees no other."""
+        """The rows of the last run that has begun here, at the end of the file: for a reader who sees no other."""
         with self.path.open("rb") as file:
             file.seek(self._place)
             return file.read()
@@ -108,13 +108,13 @@ class Account:
         """A run begins, named by its id and by the digest of what all parties share: what follows is of it.
 
         In the mode ``experiment`` every draw comes from seeds that others know: what is released costs infinity, and a
-        budget refuses it. With ``again`` a process may take the place of one that was killed in the last run: what it
-        does must be what the rows say, and what they say is not paid again.
+        budget refuses it. With ``again`` a process may take the place of one that was killed in the last run: it must
+        repeat what is in the rows, and this is not paid again.
         """
         if self.budget is not None and mode != RELEASE:
             raise BudgetExceeded(
                 f"mode {mode!r} under a budget: all parties know the seeds of its noise, so that nothing it releases "
-                "is protected; take mode release, or leave the budget away for data that are no secret."
+                "is protected; take mode release, or leave the budget away for data that are not secret."
             )
         goes_on = again and bool(run) and run == self._state.last
         if not goes_on and (not run or run in self._state.runs):
@@ -139,7 +139,7 @@ class Account:
 
     @property
     def repeats(self) -> bool:
-        """Whether the next row stands in the file already: another process of this party wrote it."""
+        """Whether the next row is in the file already: another process of this party wrote it."""
         return len(self._told) > len(self._waiting)
 
     def charge(self, *events: Event) -> None:
@@ -183,7 +183,7 @@ class Account:
         self._append(("sent", self._began("sent"), message))
 
     def require_receiver(self, receiver: str, kind: str) -> None:
-        """Whoever is about to be sent something may have it: here everybody may."""
+        """Check that the receiver of a message may have it: here all may."""
 
     def record_received(self, step: int, sender: str, name: str, payload: Mapping[str, object], digest: str) -> None:
         """A message has come, as in `record_sent`; it is on disk with the next row: nothing is paid or sent by it."""
@@ -199,7 +199,7 @@ class Account:
         self._append(("registered", "", {"digests": dict(digests)}))
 
     def record_publication(self, event: Event | None, nonce: bytes) -> None:
-        """Record what is about to be published of this run: free, seen by everybody; None where the party paid nothing.
+        """Record what is about to be published of this run: free, seen by all; None where the party paid nothing.
 
         The nonce opens what the publication holds of this account (`partywise.deployment.statement.files`).
         """
@@ -364,7 +364,7 @@ class Account:
         return self.budget != (None if last is None else Budget(**last))
 
     def _state_budget(self) -> None:
-        """The budget in force stands in the file."""
+        """Write the budget in force into the file."""
         if self._changes_budget():
             self._append(("budget", "", {"budget": None if self.budget is None else asdict(self.budget)}))
 

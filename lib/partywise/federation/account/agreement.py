@@ -1,4 +1,4 @@
-"""Whether the rows of one account agree with each other: what was sent was paid, and what was paid and kept is said.
+"""Whether the rows of one account agree with each other: what was sent was paid, and what was paid and kept is listed.
 
 Rows come in order, one after the other, so that a file of any length takes the memory of one run.
 """
@@ -85,10 +85,10 @@ class Agreement:
         elif row.kind == "heads":
             head = row.fields["heads"][self.party]
             if (head["rows"], head["digest"]) != (row.number, self._last):
-                raise self._disagrees(row, "tells another digest of the row before than it has")
+                raise self._disagrees(row, "has another digest of the row before than that row")
         elif row.kind == "ended" and row.fields["outcome"] and row.fields.get("kept", []) != self.uncarried_payments:
             raise self._disagrees(
-                row, f"tells other payments without a message than there are, {self.uncarried_payments}"
+                row, f"lists other payments without a message than there are, {self.uncarried_payments}"
             )
 
     def unpaid(self, message: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """Lines of an account: JSON, each with its number, the digest of the line before and its own.
 
-The digest covers the bytes of the line as they stand, so that no byte of the file can change unseen but those of the
-last line that never came to its end: a process died while it wrote, and what the line would have paid for was never
+The digest covers the bytes of the line as written, so that no byte of the file can change unseen, except those of an
+unfinished last line: a process died while it wrote, and what the line would have paid for was never
 drawn. Lines cut off at the end of the file are seen by nothing but a digest that was noted elsewhere.
 """
 
@@ -27,7 +27,7 @@ REMEDY = "put back a copy of the file as it was, since what it held was spent; a
 
 @dataclass(frozen=True)
 class Row:
-    """One line: its number from 0, what it tells (``paid``, ``sent``, ...), of which run, its fields, its digest."""
+    """One line: its number from 0, its kind (``paid``, ``sent``, ...), its run, its fields, its digest."""
 
     number: int
     kind: str
@@ -51,7 +51,7 @@ class Chain:
 
 
 class Scan:
-    """The rows of a file, one after the other; what is said of its end is known after the last.
+    """The rows of a file, one after the other; the attributes are final after the last.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Scan:
         self.count, self.digest, self.end, self.torn_bytes, self.open = 0, GENESIS, 0, 0, False
 
     def __iter__(self) -> Iterator[Row]:
-        """AccountError, naming the first row that was changed, is missing, stands twice or in another place."""
+        """AccountError, naming the first row that was changed, is missing, appears twice or is in another place."""
         with Path(self.path).open("rb") if self._data is None else io.BytesIO(self._data) as handle:
             for line in handle:
                 if line.endswith(b"\n"):
@@ -127,7 +127,7 @@ def _row(path: Path | str, line: bytes, number: int | None, previous: str | None
     number, previous = (entry["number"], entry["previous"]) if number is None else (number, previous)
     if entry["number"] != number:
         raise AccountError(
-            f"row {number} of {path} is missing, or stands elsewhere: row {entry['number']} is in its place; {REMEDY}."
+            f"row {number} of {path} is missing, or is elsewhere: row {entry['number']} is in its place; {REMEDY}."
         )
     if entry["previous"] != previous:
         raise AccountError(f"row {number} of {path} does not follow the one before: {REMEDY}.")
@@ -135,7 +135,7 @@ def _row(path: Path | str, line: bytes, number: int | None, previous: str | None
 
 
 def _parse_line(line: bytes) -> dict[str, Any] | None:
-    """Parse a line; None for one that no account wrote, whose digests somebody made anew."""
+    """Parse a line; None for one that no account wrote and whose digests were made anew."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):

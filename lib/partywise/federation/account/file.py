@@ -1,4 +1,4 @@
-"""An append-only file of one process: a row is on disk before anybody is told so."""
+"""An append-only file of one process: a row is on disk before the write returns."""
 
 from __future__ import annotations
 

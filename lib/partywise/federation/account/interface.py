@@ -53,14 +53,14 @@ class Account(Protocol):
         """A message that has come, as in `record_sent`."""
 
     def record_reservation(self, step: int, event: Event) -> None:
-        """A row of the ledger that stands at a step in the account of every party."""
+        """Record a row of the ledger that is at a step in the account of every party."""
 
     @property
     def head(self) -> tuple[int, str]:
         """Number of rows, and the digest of the last one."""
 
     def record_heads(self, heads: Mapping[str, Mapping[str, object]]) -> None:
-        """The heads of all parties when the program had ended, each as its party said it, signed where it can be.
+        """The heads of all parties when the program had ended, each as its party sent it, signed where it can be.
 
         Each with the id of the account that it is of.
         """

@@ -26,7 +26,7 @@ def opened_account(path: Path | str) -> Chain:
     """The rows of an account, read without a change; AccountError if the file is none, or rows changed or disagree."""
     chain = _open_chain(path)
     if not chain.rows or chain.rows[0].kind != "account":
-        raise AccountError(f"{path} is not an account: its first row does not say whose it is.")
+        raise AccountError(f"{path} is not an account: its first row does not name its party.")
     return _check_agreement(path, chain)
 
 
@@ -69,7 +69,7 @@ def require_owner(path: Path | str, head: Row, party: str) -> None:
 
 
 def mode_of(began: Row) -> str:
-    """Mode of a run, of its first row; a row of format 1, which does not say so, is one of an experiment."""
+    """Mode of a run, of its first row; a row of format 1, which does not have it, is one of an experiment."""
     return str(began.fields.get("mode", EXPERIMENT))
 
 
@@ -134,7 +134,7 @@ def messages_of(rows: Sequence[Row], run: str) -> list[SentMessage | ReceivedMes
 
 
 def _read(row: Row, read: Callable[[Mapping[str, object]], T]) -> T:
-    """Read a row; AccountError for one that no account wrote, whose digests somebody made anew."""
+    """Read a row; AccountError for one that no account wrote and whose digests were made anew."""
     try:
         return read(row.fields)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:

@@ -42,7 +42,7 @@ class ReceivedMessage:
 
 @dataclass(frozen=True)
 class ReservedRow:
-    """A row of the ledger that stands at a step, as every party wrote it down."""
+    """A row of the ledger that is at a step, as every party recorded it."""
 
     step: int
     event: Event

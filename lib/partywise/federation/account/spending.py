@@ -1,6 +1,6 @@
 """Budget of a party over all its runs, and what it has spent in which of them.
 
-One run is composed exactly, as its ledger is: its profiles stand in what all parties share before anything is drawn.
+One run is composed exactly, as its ledger is: its profiles are in what all parties share before anything is drawn.
 Runs are chosen after the outcomes of earlier ones were seen, and are added by rules that hold then too (`Spending`).
 """
 
@@ -41,7 +41,7 @@ class Budget:
     rule, numeric_reserve
         As in `partywise.privacy.ledger.budget.PrivacyFilter`.
     against : {"declared", "any"}
-        Of noise in shares: so many colluders as its releases say, or any others.
+        Of noise in shares: as many colluders as its releases state, or any others.
 
     Raises
     ------
@@ -169,7 +169,7 @@ class Spending:
             self.carry(run, event)
 
     def carry(self, run: str, event: Event) -> None:
-        """Count what was paid before, under whatever budget."""
+        """Count what was paid before, under any budget."""
         if self._paid is not None:
             self._add(run, self._paid.add(run, event))
 
@@ -264,7 +264,7 @@ def spent_of(
     party: str = "",
     against: str | Collection[str] = "declared",
 ) -> Mapping[str, UnitCost]:
-    """Cost of all payments of a party, for every unit that can be asked about, whoever may see the releases."""
+    """Cost of all payments of a party, for every unit that can be asked about, for all observers of the releases."""
     units = QUESTIONS if rows_per_user is not None else tuple(u for u in QUESTIONS if not u.startswith("user"))
     unspent = partial(PrivacyFilter, math.inf, 0.0, rows_per_user=rows_per_user, holder=party, against=against)
     return {unit: _unit_cost(unit, paid, delta, unspent) for unit in units}

@@ -25,7 +25,7 @@ STEP_LENGTHS = ("learning_rate", "learning_rates", "step", "eta")
 
 
 class Predictor(Estimator):
-    """An estimator of two labels or of numbers, as its options say; a subclass has its scores, on a link's scale."""
+    """An estimator of two labels or of numbers, by its options; a subclass has its scores, on a link's scale."""
 
     @property
     def _link(self) -> Link:
@@ -91,7 +91,7 @@ class Predictor(Estimator):
 
     @property
     def decision_function(self) -> Callable[[np.ndarray], np.ndarray]:
-        """Scores, log odds but for the shares of a forest, shape (n,): ``decision_function(X)``, likewise."""
+        """Scores, log odds except for the shares of a forest, shape (n,): ``decision_function(X)``, likewise."""
         self._require_labels("decision_function")
         return self._scores
 

@@ -103,8 +103,8 @@ class ClaimedEstimate(Protocol):
 class Method:
     """A protocol that an estimator may run.
 
-    options, fit : its dataclass and its program; extra : places without data, but for those of its options
-    holder : place that has the whole model in the end; empty where nobody has
+    options, fit : its dataclass and its program; extra : places without data, except those of its options
+    holder : place that has the whole model in the end; empty where none has
     published : whether it follows its source formula for formula, which clips without a word: the fit warns
     """
 
@@ -132,7 +132,7 @@ class Estimator(BaseEstimator):
         Who holds what, as of ``fit``, where a value of its own comes before this one.
     random_state : int, numpy.random.Generator, Streams or SecureStreams, optional
         As ``rng`` of ``fit``, where a value of its own comes before this one. An integer gives every fit the same
-        draws, but for fits that share a budget. None, here and in ``fit``, draws every fit from fresh entropy of the
+        draws, except for fits that share a budget. None, here and in ``fit``, draws every fit from fresh entropy of the
         operating system (`SecureStreams`), and ``privacy_`` states "seed: none"; noise in floating point, which has no
         such source, is refused.
     shared_budget : Budget, optional
@@ -252,7 +252,7 @@ class Estimator(BaseEstimator):
         return self.methods[self.protocol]
 
     def _own(self) -> list[str]:
-        """Parameters that are no options of the protocol."""
+        """Parameters that are not options of the protocol."""
         parameters = inspect.signature(type(self).__init__).parameters.values()
         return [
             parameter.name
@@ -493,7 +493,7 @@ class Estimator(BaseEstimator):
 
         The file is of the place that has the whole model when the protocol has ended (``held_by``): what predicts, with
         the settings, the ledger and what the fit cost, and no record. Where that place has data of its own, these are
-        in the file unprotected (key ``unprotected_units``): whoever else gets it has what the model tells of them.
+        in the file unprotected (key ``unprotected_units``): a reader of it has what the model reveals of them.
 
         Parameters
         ----------
@@ -522,7 +522,7 @@ class Estimator(BaseEstimator):
         save(self, Path(path))
 
     def _holder(self) -> str:
-        """The place that has the whole model; ModelError where nobody has."""
+        """The place that has the whole model; ModelError where none has."""
         if not self._method.holder:
             raise ModelError(
                 f"with protocol={self.protocol!r} no place has the whole {type(self).__name__}: {self._without_holder}."
@@ -563,7 +563,7 @@ class Estimator(BaseEstimator):
         """Division of the data among parties: as given to the fit, else to the estimator."""
         division = self.parties if parties is None else parties
         if division is None:
-            raise ValueError("parties is missing: say who holds what, in the estimator or in its fit.")
+            raise ValueError("parties is missing: give who holds what, in the estimator or in its fit.")
         return division
 
     def _clients(self, parties: Any, arrays: Mapping[str, np.ndarray], **constants: np.ndarray) -> list[Party]:
@@ -660,7 +660,7 @@ def summary_rows(columns: Mapping[str, np.ndarray], names: Sequence[str], width:
 
 
 def numbers(name: str, value: ArrayLike, ndim: int, like: str, *, missing: bool = False) -> np.ndarray:
-    """A finite float array of so many dimensions; an error that names it otherwise, TypeError for what is no number.
+    """A finite float array of so many dimensions; an error that names it otherwise, TypeError for what is not a number.
 
     missing : whether cells may be NaN
     """
@@ -673,7 +673,7 @@ def numbers(name: str, value: ArrayLike, ndim: int, like: str, *, missing: bool 
         array = np.ascontiguousarray(array, dtype=float)
     except (TypeError, ValueError) as error:
         raise type(error)(
-            f"{name} holds values that are no numbers ({error}): encode them, a factor as indicators."
+            f"{name} contains values that are not numbers ({error}): encode them, a factor as indicators."
         ) from None
     if ndim == 2 and array.ndim == 2 and not array.shape[1]:
         raise ValueError(f"{name} has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
@@ -693,7 +693,7 @@ def numbers(name: str, value: ArrayLike, ndim: int, like: str, *, missing: bool 
 
 
 def vector(name: str, value: ArrayLike, n: int) -> np.ndarray:
-    """One value a record, shape (n,), of whatever type; a column is taken for one with a warning."""
+    """One value per record, shape (n,), of any type; a column is taken for one with a warning."""
     if value is None:
         raise ValueError(f"the estimator requires {name} to be passed, but the target {name} is None.")
     array = np.asarray(value)
@@ -725,7 +725,7 @@ def labels_of(y: ArrayLike, n: int, *, both: bool = True, many: bool = False) ->
     """Labels (n,) as 0 and 1, and the two classes (2,): numbers 0 and 1, or any two labels, in order.
 
     Which labels there are counts as public. With ``many`` there may be more, 0 .. k-1. ValueError for more than two
-    without, or for one alone; without ``both`` only where it is neither 0 nor 1, since an error would tell of private
+    without, or for one alone; without ``both`` only where it is neither 0 nor 1, since an error would depend on private
     labels.
     """
     labels = vector("y", y, n)

@@ -46,7 +46,7 @@ class Budget:
     -----
     A fold has most of the records of any other, so the costs of fits add up, as those of releases that are chosen
     after earlier ones were seen (`PrivacyFilter`). Within a fit clients hold different persons, so that the dearest
-    client counts. A fit is charged for whatever it draws, whoever sees it. Each fit has noise of its own, also from one
+    client counts. A fit is charged for all draws, for any observer. Each fit has noise of its own, also from one
     seed: two fits with the same noise would show records by their difference.
 
     Examples

@@ -1,8 +1,8 @@
 """A fitted estimator as a JSON file, and back: what predicts, what it cost, and nothing that makes code run.
 
-The file has what one place holds when the protocol has ended: a fit of which nobody has the whole is refused. It holds
-no record, no message, no generator and no division of rows. Numbers stand there to their last bit, infinity and NaN as
-text. The digest at its end finds a file that was cut off or changed by accident; who wrote it, it does not say.
+The file has what one place holds when the protocol has ended: a fit of which no place has all is refused. It holds
+no record, no message, no generator and no division of rows. Numbers are exact to the last bit, infinity and NaN as
+text. The digest at its end finds a file that was cut off or changed by accident; it does not identify the writer.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _without_facts(estimate: object, name: str) -> object:
 
 
 def with_digest(content: Mapping[str, object]) -> bytes:
-    """The content of a file, with the digest of what stands before."""
+    """The content of a file, with the digest of what comes before."""
     return encode_json({**content, "digest": digest_of(encode_json(dict(content)))})
 
 
@@ -149,7 +149,7 @@ def _plain_array(array: np.ndarray) -> dict[str, object]:
     if kind not in KINDS or (array.dtype.itemsize > 8 and kind not in "UO"):
         raise TypeError(f"an array of {array.dtype}")
     if kind == "O" and not all(isinstance(entry, str) for entry in array.ravel().tolist()):
-        raise TypeError("an array of objects that are no text")
+        raise TypeError("an array of objects that are not text")
     order: Literal["F", "C"] = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
     header: dict[str, object] = {"dtype": array.dtype.name if kind not in "UO" else kind, "shape": list(array.shape)}
     return header | {"order": order, "values": [plain(entry) for entry in array.ravel(order).tolist()]}
@@ -169,7 +169,7 @@ def read(path: Path, form: str = FORMAT, keys: Collection[str] = ALL_KEYS) -> di
     except FileProblem as error:
         raise ModelError(f"{error}: save the model again.") from None
     if not isinstance(content, dict) or not isinstance(content.get("format"), str):
-        raise ModelError(f"{path} is no saved model: name a file that save wrote.")
+        raise ModelError(f"{path} is not a saved model: name a file that save wrote.")
     if content["format"] != form:
         raise ModelError(
             f"{path}: format is {content['format'][:40]!r}, of partywise {str(content.get('partywise'))[:20]}, where "

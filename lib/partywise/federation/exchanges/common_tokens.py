@@ -1,12 +1,12 @@
 """Exchange: which entries several lists have in common, found by one place that gets a token of each entry.
 
-A token is 32 bytes that are equal where the entries are; what it tells about an entry is the matter of who makes it.
+A token is 32 bytes that are equal where the entries are; its maker decides what it reveals of an entry.
 The place answers every owner with the positions of the common entries in its own list, in one order for all, and
-everybody else with their number.
+all others with their number.
 
 Message                              from, to                         payload
 positions of common entries (n,)     matcher, every owner             Clear(row), 4 n bytes
-number of common entries             matcher, everybody else          Clear(row), 8 bytes each
+number of common entries             matcher, all others              Clear(row), 8 bytes each
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def positions_of(positions: Sequence[np.ndarray], place: int, parts: Sequence[Cl
 
 
 def number_of(positions: Sequence[np.ndarray], parts: Sequence[Clear]) -> Clear:
-    """Payload for everybody else: the number of common entries."""
+    """Payload for all others: the number of common entries."""
     return Clear(len(positions[0]), units=("row",), made_of=parts, audience="*")
 
 

@@ -87,7 +87,7 @@ def local_combination(
 
 
 def local_opened(holder: Party, share: np.ndarray, parts: Sequence[Clear]) -> Clear:
-    """A share that completes a sum in the clear: charged to everybody whose data it was computed from."""
+    """A share that completes a sum in the clear: charged to all parties whose data it was computed from."""
     units = tuple(dict.fromkeys(unit for part in parts for unit in part.units))
     return Clear(share, units=units, made_of=tuple(parts))
 

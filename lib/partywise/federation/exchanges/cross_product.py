@@ -74,7 +74,7 @@ def private(
 
 
 def send_masked(run: Run, dealt: Dealing, value: SharedValue, name: str, audience: Sequence[Party]) -> MaskedValue:
-    """The difference of a value and a fresh mask, for everybody who multiplies with it."""
+    """The difference of a value and a fresh mask, for all parties that multiply with it."""
     dealt.use_name(name)
     holders, shape, ring = value.holders, value.shape, value.ring
     everybody = dealt.in_order(holders, audience)

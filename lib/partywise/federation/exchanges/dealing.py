@@ -97,7 +97,7 @@ def dealer_seeds(names: Sequence[str], fold: Sequence[str | int], rng_for: Rng) 
 
 
 def dealer_seed(seeds: Mapping[str, Seed], name: str) -> Cipher:
-    """The seed of one party, which says nothing of the data."""
+    """The seed of one party, which is independent of the data."""
     return Cipher(seeds[name][0], key_holder=NOBODY, scheme=SCHEME, made_of=RANDOM)
 
 

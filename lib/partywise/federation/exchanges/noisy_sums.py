@@ -1,8 +1,8 @@
-"""Exchange: sums over the records of all clients, released with noise that all share, each adds, or nobody holds.
+"""Exchange: sums over the records of all clients, released with noise that all share, each adds, or no party holds.
 
 noise     who is trusted                       messages
-shared    nobody, except some colluders        `noisy_sum`
-local     nobody                               each client's own release, to the receiver
+shared    none, except some colluders          `noisy_sum`
+local     none                                 each client's own release, to the receiver
 central   an assumed secure aggregation        integers in shares, `secure_sum`
 """
 
@@ -76,7 +76,7 @@ def released_sum(
 ) -> ReleasedSum:
     """Return the noisy sum of the statistics of all clients, at the receiver.
 
-    total : the sum as everybody knows it: its shape, steps and bound; largest : bounds every entry, in steps
+    total : the sum as all parties know it: its shape, steps and bound; largest : bounds every entry, in steps
     """
     receiver = sums.receiver
     if sums.keys is not None:

@@ -2,7 +2,7 @@
 
 A vector u crossed once behind a mask a (`cross_product.send_masked`), so that every holder knows e = u - a. The dealer,
 who knows a and **does not collude**, deals shares of a^2 .. a^d, and p(u) = p(a + e) = sum_j b_j(e) a^j, where b_j is
-the Taylor coefficient of p at e, public to the holders: one round whatever the degree, where d - 1 products by triples
+the Taylor coefficient of p at e, public to the holders: one round for every degree, where d - 1 products by triples
 take as many and 4 n numbers each. Nothing is truncated: p(u) has d times the bits of u and those of the coefficients.
 
 Message                      from, to                       payload, ring elements (4 m bytes)

@@ -1,19 +1,19 @@
-"""Exchange: sums of columns of several parties and of their products, opened with noise that nobody knows all of.
+"""Exchange: sums of columns of several parties and of their products, opened with noise that no party knows completely.
 
 Of two parties the key holder closes its columns record by record, and the other multiplies and masks them
 (`homomorphic.column_products`): both have words modulo 2^64 that add to the products. Each of them adds noise of the
 full variance to its own words, so that no coalition without it has less; a product of two parties' columns has twice
-the variance, a sum of one party's own columns once. Nobody else takes part but the opener, a place without data, which
+the variance, a sum of one party's own columns once. The only other place is the opener, a place without data, which
 adds up words and sees the noisy sums. **Assumed**: Paillier's scheme, of the key holder's columns; those of the other
-party are hidden from the key holder up to 2^-120 a product and 2^-128 a ciphertext, whatever it can compute.
+party are hidden from the key holder up to 2^-120 per product and 2^-128 per ciphertext, with any computing power.
 
 Message             from, to                          payload, bytes (w: of a ciphertext; blocks: of columns in slots)
 public key, once    key holder, the others            Public           3 w / 2 and 8
 closed columns      key holder, the others            Cipher, its own key                     n blocks w, by chunk
 masked products     the others, key holder            Cipher, the sender's masks as well      p blocks w, by chunk
-noisy words         every party, opener               Cipher, nobody's key                    8 each of its sums
+noisy words         every party, opener               Cipher, key: none                       8 each of its sums
 
-What the sums cost stands in the ledger, paid by every party, before anything leaves but closed columns that are to be
+What the sums cost is in the ledger, paid by every party, before anything leaves but closed columns that are to be
 multiplied more than once, whether or not it is opened then.
 """
 

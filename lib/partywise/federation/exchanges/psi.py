@@ -8,16 +8,16 @@ order; the last one hands it to the matcher. There points (a_1 ... a_K) H agree 
 Message                                from, to                              payload, bytes
 blinded list of party k                party k, k+1, ..., to the last        Cipher, key: no single party; 32 n_k each
 fully blinded list of party k          its last party, matcher               Clear(row) of party k; 32 n_k
-positions and number of the common     matcher, everybody                    `common_tokens`
+positions and number of the common     matcher, all places                   `common_tokens`
 
 K messages a list, K multiplications and one hash a record. A party sees every list under another product of exponents
 and none of its own again, so that it can compare no two of them: it learns their lengths, and which of its own records
 are common to all. (With its own list fully blinded, the last party of another would learn which records the two of them
 share, also where a third one lacks them.) The matcher sees which entries of the shuffled lists agree, two by two and in
-all; it has no exponent, so that no guessed identifier can be tried. Nobody learns where a record lies at another party.
+all; it has no exponent, so that no guessed identifier can be tried. No party learns where a record lies at another.
 
-All are semi-honest. A matcher that colludes with party k tells it which of its records each single other party has, and
-nothing of records that it lacks. Whoever takes part may try guesses by putting them into its own list. Received entries
+All are semi-honest. A matcher that colludes with party k can reveal to it which of its records each single other party
+has, and nothing of records that it lacks. A party may try guesses by putting them into its own list. Received entries
 are checked: canonical, on the curve, of the prime order.
 """
 
@@ -74,7 +74,7 @@ def multiply_points(points: np.ndarray, exponent: bytes, owner: str) -> np.ndarr
     except RuntimeError:
         raise ValueError(
             f"list of {owner!r} holds an entry that is not a point of the subgroup of prime order of edwards25519: "
-            "stop, whoever sent it does not follow the protocol."
+            "stop, its sender does not follow the protocol."
         ) from None
     return np.frombuffer(multiples, dtype=np.uint8).reshape(-1, TOKEN_BYTES)
 
@@ -135,14 +135,14 @@ def psi(run: Run, texts: PerPlace[Sequence[str]], matcher: str) -> tuple[PerPlac
     Returns
     -------
     rows : Own
-        (n,) int64, at every party positions in its own list, in one order that tells nothing (of the blinded points).
+        (n,) int64, at every party positions in its own list, in one order that reveals nothing (of the blinded points).
     n : int
         Known to all.
 
     Raises
     ------
     ValueError
-        If nothing is common, or somebody sends what is not a point.
+        If nothing is common, or a party sends what is not a point.
     ImportError
         Without PyNaCl.
     """

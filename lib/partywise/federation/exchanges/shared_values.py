@@ -1,4 +1,4 @@
-"""Values in shares and behind masks: who holds them, and what everybody knows of them (`cross_product`)."""
+"""Values in shares and behind masks: who holds them, and what all parties know of them (`cross_product`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .residues import Ring
 class Arithmetic:
     """Sums of shared values and their multiples by public numbers: ``one + 2 * other - 0.5``.
 
-    Nothing is computed or sent before `LinearCombination.evaluate` says with how many bits. A product of two shared
+    Nothing is computed or sent before `LinearCombination.evaluate` gives the number of bits. A product of two shared
     values takes a message and has a name (`cross_product.product`), so that ``*`` takes public numbers alone.
     """
 
@@ -60,7 +60,7 @@ class SharedValue(Arithmetic):
     holders : in the order of the parties; shares : residues (m, *shape) at each
     shape : of the value, public; bits : after the point
     ring : of the shares
-    uniform_holders : names of the holders whose shares are uniform but for their sum; of other values no share may be
+    uniform_holders : names of the holders whose shares are uniform except their sum; of other values no share may be
         opened
     """
 
@@ -147,7 +147,7 @@ def scalar_products(left: tuple[int, ...], right: tuple[int, ...], entries: bool
 
 
 def require_hidden(value: SharedValue, name: str) -> None:
-    """ValueError if the shares of a value would tell more than their sum."""
+    """ValueError if the shares of a value would reveal more than their sum."""
     names = frozenset(party.name for party in value.holders)
     if len(names) > 1 and value.uniform_holders != names:
         raise ValueError(f"value {name!r} is a sum of what parties have: its shares would be opened with it.")

@@ -1,11 +1,11 @@
 """Exchange: additive shares over Z_2^64 (`words`), their sums at each place, their products by triples of a dealer.
 
-A value is the sum of one word at each holder, modulo 2^64; any words but all of them are uniform, whatever the value
-is.  Sums and public multiples need no message.  A product x y takes a triple of shares of random a, b and c = a b
+A value is the sum of one word at each holder, modulo 2^64; any words but all of them are uniform, for every
+value.  Sums and public multiples need no message.  A product x y takes a triple of shares of random a, b and c = a b
 (Beaver): the differences d = x - a and e = y - b are opened to all holders, and x y = d e + d b + e a + c.
 
 Assumed: the dealer, a place without data, draws the triples as stated, and **does not collude**: with a triple and
-the opened differences it would know the factors.  It is told how many triples are wanted and sees nothing else.
+the opened differences it would know the factors.  It sees how many triples are wanted and nothing else.
 All holders are semi-honest; all but one of them may collude.
 """
 
@@ -62,7 +62,7 @@ def share_of(shares: Sequence[np.ndarray], place: int) -> np.ndarray:
 def share_cipher(
     shares: Sequence[np.ndarray], place: int, holders: tuple[str, ...] = (), made_of: Sequence[AccountedValue] = RANDOM
 ) -> Cipher:
-    """One of several shares, for its holder: uniform, whatever it is a share of; ``holders`` have all of them."""
+    """One of several shares, for its holder: uniform, for every shared value; ``holders`` have all of them."""
     return Cipher(shares[place], key_holder=NOBODY, scheme=SCHEME, made_of=made_of, holders=holders)
 
 
@@ -99,7 +99,7 @@ def local_differences(holder: Party, x: np.ndarray, y: np.ndarray, triple: np.nd
 
 
 def local_sealed(holder: Party, words: np.ndarray) -> Cipher:
-    """A share of what all holders open together: a factor behind a mask that nobody else has."""
+    """A share of what all holders open together: a factor behind a mask that no other place has."""
     return Cipher(words, key_holder=NOBODY, scheme=SCHEME)
 
 

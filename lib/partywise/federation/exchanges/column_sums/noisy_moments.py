@@ -1,8 +1,8 @@
 """Exchange: sums of columns of several parties and of their products, opened with noise and never without.
 
 The noise lies in the dealer's shares: it knows the noise and sees no data, and **does not collude**: the ledger
-is infinite against it. The opener, a place without data, adds up uniform shares and sees the noisy sums; so does
-whoever it sends them to. All but one of the parties, and the opener, may collude: they learn what is released.
+is infinite against it. The opener, a place without data, adds up uniform shares and sees the noisy sums; so do
+the receivers of these sums. All but one of the parties, and the opener, may collude: they learn what is released.
 
 Columns X_k are integers (whole steps of a public grid). With masks A_k that party and dealer draw from one seed, and
 D_k = X_k - A_k, parties j < k have X_j'X_k = A_j'A_k + A_j'D_k + D_j'X_k: the second term is known to j, the third to
@@ -12,11 +12,11 @@ the noise, the other share of which goes to the opener.
 Message                        from, to              payload, ring elements (4 m bytes)
 seed                           dealer, every party   Cipher, 32 bytes
 X_k - A_k                      k, all others         Cipher, key: dealer: n p_k each
-share of A_j'A_k with noise    dealer, k > j         Cipher, nobody's key: sums of products of columns of j and k
-share of the noise             dealer, opener        Cipher, nobody's key: sums of one party's own columns
-shares of all its sums         every party, opener   Cipher, nobody's key: all sums of its own columns
+share of A_j'A_k with noise    dealer, k > j         Cipher, key: none; sums of products of columns of j and k
+share of the noise             dealer, opener        Cipher, key: none; sums of one party's own columns
+shares of all its sums         every party, opener   Cipher, key: none; all sums of its own columns
 
-What all draws cost stands in the ledger, paid by every party, before anything leaves, whether or not it is opened then.
+What all draws cost is in the ledger, paid by every party, before anything leaves, whether or not it is opened then.
 
 Every sum is one of a symmetric matrix; a sum of a product counts once for each of its two holders. Nothing that is not
 asked for leaves a party, not even in shares.
@@ -151,7 +151,7 @@ def noisy_moments(
     """Noisy sums over the records of every chunk, a tuple of `Release` at the opener, one for every part of each chunk.
 
     ``columns`` (n, p_k) of every party are whole numbers of at most 2^15 steps, records of a chunk one after the other.
-    `DEALER` colludes with nobody; the opener is a place without data.
+    `DEALER` does not collude; the opener is a place without data.
     """
     parties, n = run.parties, chunks[-1].rows.stop
     sums = [noisy_sum for chunk in chunks for noisy_sum in chunk.sums]

@@ -15,7 +15,7 @@ from .layout import SumLayout
 
 @dataclass(frozen=True)
 class NoisySum:
-    """One release: the sums of one part of a layout over a chunk, as everybody knows them (integers are not read)."""
+    """One release: the sums of one part of a layout over a chunk, as all parties know them (integers are not read)."""
 
     name: str
     total: Whole

@@ -55,9 +55,9 @@ def concatenate(public: PublicKey, ciphers: Sequence[Cipher]) -> Cipher:
 
 
 def ciphertext_bytes(cipher: Cipher) -> np.ndarray:
-    """(m, width) uint8, ciphertexts as everybody on their way sees them: what attacks read."""
+    """(m, width) uint8, ciphertexts as all places on their way see them: what attacks read."""
     if cipher.scheme != "paillier":
-        raise ValueError(f"a cipher of scheme {cipher.scheme!r} is a stand-in, whose bytes say nothing of ciphertexts.")
+        raise ValueError(f"a cipher of scheme {cipher.scheme!r} is a substitute, whose bytes differ from ciphertexts.")
     return cipher.content
 
 

@@ -83,7 +83,7 @@ def masked_products(
     Returns what goes back to the key holder, for every column of ``holder`` the ciphertexts of all blocks, and the
     words (p, q) of ``holder``: the masks with their signs changed, modulo 2^64. Ciphertexts are re-randomised with full
     exponents: the key holder knows the randomness of what it closed, so that without it the randomness of a product
-    would tell the columns, whatever noise is added later.
+    would reveal the columns, despite any noise that is added later.
     """
     _require_columns(columns)
     (n, q), slots = columns.shape, SlotSizes(len(columns), public.bits)

@@ -1,4 +1,4 @@
-"""Exchange: one place draws a Paillier key, everybody who computes on what it closes gets the public half."""
+"""Exchange: one place draws a Paillier key, all parties that compute on what it closes get the public half."""
 
 from __future__ import annotations
 

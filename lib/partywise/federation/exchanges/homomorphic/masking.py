@@ -1,7 +1,7 @@
 """Exchange: sums of encrypted numbers, opened by a key holder who learns nothing from them.
 
-Whoever wants a sum adds a uniform mask under encryption, so much longer than the sum that what the key holder opens
-has the distribution of a uniform number, up to 2^-120 in total variation, whatever the sum is. It returns what it
+Who asks for a sum adds a uniform mask under encryption, so much longer than the sum that what the key holder opens
+has the distribution of a uniform number, up to 2^-120 in total variation, for every sum. It returns what it
 opened, and the mask is taken off where it was drawn. Closed so, a `Cipher` is closed twice: its key holder is who knows
 the mask.
 """

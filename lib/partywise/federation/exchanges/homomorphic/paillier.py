@@ -51,7 +51,7 @@ def decrypt(private: PrivateKey, cipher: Cipher) -> list[int]:
 
 
 def reveal(public: PublicKey, cipher: Cipher, keys: Sequence[PrivateKey]) -> list[int]:
-    """The signed integers of a cipher, for whoever checks a simulation and has all keys that were made in it."""
+    """The signed integers of a cipher, for the evaluator of a simulation, who has all keys that were made in it."""
     matching = (key for key in keys if (key.public.bits, key.public.modulus) == (public.bits, public.modulus))
     return decrypt(next(matching), cipher)
 
@@ -102,9 +102,9 @@ def add_plain(public: PublicKey, cipher: Cipher, integers: object) -> Cipher:
 
 
 def times(public: PublicKey, cipher: Cipher, integers: object) -> Cipher:
-    """Multiples of a cipher by open integers, one a row or one for all; not re-randomised.
+    """Multiples of a cipher by open integers, one per row or one for all; not re-randomised.
 
-    The multiple by 0 is the constant 1, and that by 1 what it was: whoever sees it knows the factor.
+    The multiple by 0 is the constant 1, and that by 1 what it was: an observer knows the factor.
     """
     square = public.square
     return _each(
@@ -138,7 +138,7 @@ def pack(public: PublicKey, cipher: Cipher, per: int, shift_bits: int) -> Cipher
 def rerandomise(public: PublicKey, cipher: Cipher, rng: RandomSource, *, full: bool = False) -> Cipher:
     """Return the integers in ciphertexts that nothing connects with those they came from.
 
-    With ``full`` exponents not even the key holder finds a connection, whatever it can compute (up to 2^-128).
+    With ``full`` exponents not even the key holder finds a connection, with any computing power (up to 2^-128).
     """
     values = values_of(public, cipher)
     if public.kind == "sized":

@@ -72,7 +72,7 @@ class PublicKey:
         n, s = number_of(modulus.tobytes()), number_of(base.tobytes())
         if not n & 1 or n.bit_length() != 8 * len(modulus) or not 1 < s < n * n or gmpy2.gcd(s, n) != 1:
             raise CertificationError(
-                f"a public key of Paillier says it has {8 * len(modulus)} bits, and its modulus is even or shorter, or "
+                f"a public key of Paillier claims {8 * len(modulus)} bits, and its modulus is even or shorter, or "
                 "its base 0, 1, too large or not coprime to it: what is closed with it would be open; end the run."
             )
         return cls(8 * len(modulus), int(exponent_bits), n, s)
@@ -88,7 +88,7 @@ class PublicKey:
         return FixedBase(self.base, self.square)
 
     def masks(self, start: Sequence[int], rng: RandomSource, *, full: bool = False) -> list[int]:
-        """Every number times the base to a random exponent of its own, of full length where it says so."""
+        """Every number times the base to a random exponent of its own, of full length if it is set."""
         bits = self.bits + SURPLUS if full else self.exponent_bits
         return self.powers.times(start, random_bytes(rng, len(start), bits // 8))
 

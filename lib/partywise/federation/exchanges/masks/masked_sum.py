@@ -1,7 +1,7 @@
 """Exchange: the sum of what several parties have, opened at one place, under masks that cancel.
 
 Every two senders agree on a secret key (`pair_keys`), from which one adds what the other subtracts: a single message is
-uniform, their sum is exact. There is no dealer, and no key crosses. Semi-honest senders, of whom all but two may
+uniform, their sum is exact. No dealer is needed, and no key crosses. Semi-honest senders, of whom all but two may
 collude with the receiver; of a single sender the sum is what it has, and with one honest sender alone so is what is
 left.
 
@@ -39,7 +39,7 @@ def masked_sum(
 
     ``address`` is that of the masks: it must not repeat in a run. ``bits`` after the point are public, `bits_for` a
     bound of every sum of some of the values; OverflowError at a sender whose values are larger than words hold.
-    ``parts`` say whose data the values were computed from.
+    ``parts`` name whose data the values were computed from.
     """
     arguments = values, bits, keys.order, keys.keys, keys.use_name(address), parts
     sent = run.gather(keys.senders, keys.receiver, name, local_masked, *arguments)

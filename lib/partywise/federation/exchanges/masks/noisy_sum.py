@@ -1,15 +1,15 @@
 """Exchange: the sum of the statistics of several parties, opened once with noise of which each adds a share.
 
-Nobody knows all of the noise: with K senders and t colluders every share has 1 / (K - t) of the variance that its mu
+No party knows all of the noise: with K senders and t colluders every share has 1 / (K - t) of the variance that its mu
 asks for (`partywise.privacy.mechanisms.noise_shares`). Words cross under masks of pairs (`pair_keys`), so that the
 receiver sees their sum and nothing else: any words but those of all are uniform. It holds no data and no noise.
 
 Message           from, to                     payload, bytes
 keys, once        sender, receiver and back    `pair_keys`
-words, by name    sender, receiver             Cipher, scheme "masked", nobody's key: 8 each, or 16
+words, by name    sender, receiver             Cipher, scheme "masked", key: none; 8 each, or 16
 
-What the sum costs stands in the ledger, paid by every sender, before a word leaves: whether or not it is opened then. A
-party that is missing ends the run, since there is no opening of some words only; a new run has new keys, new noise and
+What the sum costs is in the ledger, paid by every sender, before a word leaves: whether or not it is opened then. A
+party that is missing ends the run, since some words alone cannot be opened; a new run has new keys, new noise and
 a new payment.
 """
 
@@ -50,7 +50,7 @@ def noisy_sum(
 ) -> Release:
     """The `Release` of a sum, at the receiver of the keys.
 
-    ``statistics`` are those of the senders; ``total`` is their sum as everybody knows it: bounds, steps and shape.
+    ``statistics`` are those of the senders; ``total`` is their sum as all parties know it: bounds, steps and shape.
     ``mu`` holds against so many ``colluders`` (at most all but one) and the receiver; ``largest`` bounds every entry of
     the sum, in steps. ``name`` serves once in a run.
     """

@@ -1,6 +1,6 @@
 """Exchange: a secret key for every two of several parties, agreed through one place, and masks that cancel.
 
-Keys are agreed by Diffie-Hellman on Curve25519 (X25519, RFC 7748): whoever sees all public keys finds none of others.
+Keys are agreed by Diffie-Hellman on Curve25519 (X25519, RFC 7748): the public keys reveal no key of a pair.
 Where parties have certificates, each signs its public key for this very run, and takes no key that is not signed by
 its owner: the place in the middle cannot put in one of its own. Of two parties the earlier one adds the mask that the
 other subtracts, so that the masks of all cancel and any words but those of all are uniform. Semi-honest senders.
@@ -10,7 +10,7 @@ public key, with signature and certificate    every sender, receiver      Public
 public keys                                   receiver, every sender      Public, 2048 each
 
 In experiments the key of a pair comes from an addressed stream that both know, and stands for one that was agreed.
-Where nobody can see the contents of messages, masks are left away: they cancel.
+Where no place can see the contents of messages, masks are left away: they cancel.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ BECAUSE = "public key of a random secret key, which is drawn without a look at t
 class PairKeys:
     """State of an agreement, as the program knows it: public, the same in the process of every place.
 
-    senders : in the order that says which of two adds a mask; receiver : through whom they agree, who gets their sums
-    keys : at each sender, by the names of the others; none where nobody can see the contents of messages
+    senders : in the order by which one of two adds a mask; receiver : through whom they agree, who gets their sums
+    keys : at each sender, by the names of the others; none where no place can see the contents of messages
     names : what was masked with them already: a second mask of one name would show the difference of two values
     """
 
@@ -100,7 +100,7 @@ def local_public_key(party: Party, secret: bytes, identity: Identity) -> Public:
     content = key + b"".join(len(part).to_bytes(2, "big") + part for part in signed)
     if len(content) > ROW_BYTES:
         raise PartyError(
-            f"the certificate of {party.name!r} has {len(signed[1])} bytes, too many beside its key: take one of a "
+            f"the certificate of {party.name!r} has {len(signed[1])} bytes, too many next to its key: take one of a "
             "P-256 or Ed25519 key, without a long chain."
         )
     row[: len(content)] = content
@@ -130,7 +130,7 @@ def local_agreed_keys(
     private_key, keys = private.from_private_bytes(secret), dict[str, bytes]()
     place, sent_keys = order.index(party.name), [_read_row(row, name) for row, name in zip(every, order, strict=True)]
     if sent_keys[place][0] != private_key.public_key().public_bytes_raw():
-        raise PartyError(f"the public key of {party.name!r} came back as another one: somebody changed it.")
+        raise PartyError(f"the public key of {party.name!r} came back as another one: it was changed on the way.")
     for k, (name, (key, signature, certificate)) in enumerate(zip(order, sent_keys, strict=True)):
         if k == place:
             continue
@@ -140,8 +140,8 @@ def local_agreed_keys(
             point = private_key.exchange(public.from_public_bytes(key))
         except ValueError:
             raise PartyError(
-                f"the public key of {name!r} is a point of low order of Curve25519: whoever sent it does not follow "
-                "the protocol."
+                f"the public key of {name!r} is a point of low order of Curve25519: its sender does not follow the "
+                "protocol."
             ) from None
         pair = (place, k) if place < k else (k, place)
         names, keyed = [order[j] for j in pair], [sent_keys[j][0] for j in pair]
