@@ -397,7 +397,7 @@ def test_a_damaged_archive_is_told_in_one_sentence():
         with pytest.raises(DataMissing, match=r"^t\.zip holds no t\.csv: delete the file and run again to fetch it\.$"):
             carriers.zip_member(broken, "t.csv", "t.zip")
     for broken in (wrapped[:-5], b"plain"):
-        with pytest.raises(DataMissing, match=r"^t\.bz2 is no bzip2 file: delete it and run again to fetch it\.$"):
+        with pytest.raises(DataMissing, match=r"^t\.bz2 is not a bzip2 file: delete it and run again to fetch it\.$"):
             carriers.bzip2(broken, "t.bz2")
 
 

@@ -89,9 +89,9 @@ MISTAKES: list[tuple[str, Change, str]] = [
     (CLIENTS, key(rows={"north": 80, "sud": 60}), "network.rows has 'sud': allowed here: north, south."),
     (CLIENTS, key(rows={"north": 80, "south": 0}), "network.rows.south is 0: it must be at least 1."),
     (CLIENTS, key(rows={"north": 80, "south": "x"}), "network.rows.south is 'x': it must be a whole number."),
-    (GLM, setting(match="common"), "studies.vertical_glm.cases.own.settings.match is 'common': where parties run apa"),
+    (GLM, setting(match="common"), "studies.vertical_glm.cases.own.settings.match is 'common': in a distributed run"),
     (GLM, both(setting(user="p", rows_per_user=2)), "cases.own.settings.user is 'p': records of one entry are held"),
-    (LABELS, setting(missing="drop"), "cases.own.settings.missing is 'drop': where parties run apart, none knows"),
+    (LABELS, setting(missing="drop"), "cases.own.settings.missing is 'drop': in a distributed run, no party knows"),
     (
         LABELS,
         both(setting(file="a.csv", tables=[], response_party=None)),
@@ -99,9 +99,9 @@ MISTAKES: list[tuple[str, Change, str]] = [
     ),
     (TREES, lambda case: case.method.update(select_by="test_loss"), "methods.m.select_by is 'test_loss'"),
     (TREES, key(same_platform="x"), "network.same_platform is 'x': it must be true or false."),
-    (CURVES, setting(missing="drop"), "settings.missing is 'drop': where parties run apart, none knows"),
+    (CURVES, setting(missing="drop"), "settings.missing is 'drop': in a distributed run, no party knows"),
     (CURVES, setting(fold_block="week"), "settings.fold_block is 'week': records of one entry are held out together"),
-    (CURVES, setting(split="round_robin"), "settings.split is 'round_robin': where parties run apart, each holds"),
+    (CURVES, setting(split="round_robin"), "settings.split is 'round_robin': in a distributed run, each party holds"),
 ]  # fmt: skip
 
 

@@ -210,7 +210,7 @@ def test_what_methods_cost_is_added_over_jobs(tmp_path):
         assert cost.peak_megabytes == max(part[key].peak_megabytes for part in parts) > 10
 
 
-@pytest.mark.filterwarnings("ignore:.* stands at a total delta:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* is at a total delta:UserWarning")
 @pytest.mark.parametrize("turned", [False, pytest.param(True, marks=pytest.mark.statistical)])
 @pytest.mark.parametrize("name", available())
 def test_methods_of_a_job_share_what_they_draw_and_no_result(name, turned, tmp_path):

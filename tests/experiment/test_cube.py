@@ -172,9 +172,9 @@ def test_parts_are_full_blocks(plan, tmp_path):
     data = generate(plan, "one", range(2), tmp_path)
     cells = run(plan, "one", "noisy", 1, range(2), range(2), data)
     other = run(plan, "one", "noisy", 2, range(2), range(2), data)
-    with pytest.raises(CubeError, match=r"11 cells are no full block of \(2, 2, 3\) replicates, folds and epsilons"):
+    with pytest.raises(CubeError, match=r"11 cells are not a full block of \(2, 2, 3\) replicates, folds and epsilons"):
         write_block(tmp_path / "c.npz", cells[1:])
-    with pytest.raises(CubeError, match=r"11 cells are no full block of \(2, 2, 3\) replicates, folds and epsilons"):
+    with pytest.raises(CubeError, match=r"11 cells are not a full block of \(2, 2, 3\) replicates, folds and epsilons"):
         write_block(tmp_path / "c.npz", [*cells, *other[1:]])
     assert not (tmp_path / "c.npz").exists()
     write_block(tmp_path / "c.npz", cells[::-1])

@@ -64,7 +64,7 @@ def test_no_setting_or_option_bears_an_old_name_and_each_new_one_is_there():
 def test_a_key_of_a_block_that_is_gone_says_where_it_stands(old, new):
     outer, inner = old.split(".")
     kind = make_dataclass("Kind", [(outer, str, "refuse")])
-    with pytest.raises(ConfigError, match=rf"^block\.{outer}\.{inner} is called {new} now and stands one block up"):
+    with pytest.raises(ConfigError, match=rf"^block\.{outer}\.{inner} is called {new} now and belongs one block up"):
         build(kind, {outer: {inner: 1}}, "block")
 
 

@@ -134,7 +134,10 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
         swept(sweep={"n": [500], "size": [{"n": 4, "row": 4}]}),
         f"{AT}.g.sweep.size sweeps n, which {AT}.g.sweep.n sweeps too: keep one.",
     ),
-    (swept(sweep={"n": [500, 500]}), f"{AT}.g makes the case 'g_500' twice: its name must tell its swept settings"),
+    (
+        swept(sweep={"n": [500, 500]}),
+        f"{AT}.g makes the case 'g_500' twice: its name must distinguish its swept settings",
+    ),
     (swept(sweep={"n": [500, 900]}, name="g_{model}"), f"{AT}.g makes the case 'g_i' twice"),
     (swept(sweep={"n": [500]}, name="other"), f"{AT}.other makes the case 'other', which {AT}.g makes too: give one"),
     (
@@ -146,7 +149,7 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
         f"{AT}.g.name makes the name '500': a name has a-z, 0-9 and _, a letter fi",
     ),
     (swept(sweep={"n": [500]}, name="g_{m}"), f"{AT}.g.name is 'g_{{m}}': {{m}} is unknown: allowed here: model, n."),
-    (swept(sweep={"n": [500]}, name="g_{n"), f"{AT}.g.name is 'g_{{n': braces stand around the name of a setting"),
+    (swept(sweep={"n": [500]}, name="g_{n"), f"{AT}.g.name is 'g_{{n': braces go around the name of a setting"),
     (swept(sweep={"n": [500]}, name=3), f"{AT}.g.name is 3: it must be text (put quotes around it)."),
     (swept(name="h"), f"{AT}.g.name is 'h': a case without sweep has the name of its key."),
     (swept(title=""), f"{AT}.g.title is '': give text."),

@@ -109,8 +109,11 @@ def test_what_certifies_no_record_certifies_no_person(made, study, method):
     [
         ({"rows_per_user": None}, "user is 'person' and rows_per_user is None: give both"),
         ({"user": None}, "user is None and rows_per_user is 3: give both"),
-        ({"user": None, "rows_per_user": None}, "spec.unit is 'user': case own does not say how many records a person"),
-        ({"user": "id"}, "user is 'id', the id: an id stands once, so that every person has one row"),
+        (
+            {"user": None, "rows_per_user": None},
+            "spec.unit is 'user': case own does not state how many records a person",
+        ),
+        ({"user": "id"}, "user is 'id', the id: an id appears once, so every person has one row"),
         ({"user": "late"}, "user is 'late', which is the response or a column already"),
         ({"user": "b"}, "user is 'b', which is the response or a column already"),
         ({"rows_per_user": 0}, "rows_per_user is 0: it must be at least 1"),

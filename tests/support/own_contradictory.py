@@ -43,11 +43,11 @@ CONTRADICTORY: dict[str, tuple[Change, str]] = {
     "max_gap": (setting(max_gap=0.0), f"{S}.max_gap is 0.0: it must be a positive finite number."),
     "max_gap under missing": (
         setting(missing={"max_gap": 4}),
-        f"{S}.missing.max_gap is called max_gap now and stands one block up: move it.",
+        f"{S}.missing.max_gap is called max_gap now and belongs one block up: move it.",
     ),
     "drop under missing": (
         setting(missing={"drop": False}),
-        f"{S}.missing.drop is called missing: drop now and stands one block up: move it.",
+        f"{S}.missing.drop is called missing: drop now and belongs one block up: move it.",
     ),
     "marks": (setting(marks=[-999]), f"{S}.marks[0] is -999: it must be text (put quotes around it)."),
     "quoted scale": (first(scale="2"), f"{P}[0].scale is '2': it must be a number (write it without quotes)."),

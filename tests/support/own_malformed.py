@@ -63,7 +63,7 @@ MALFORMED: dict[str, tuple[Change, str]] = {
     ),
     "zero bytes": (
         raw("level.csv", b"day,week\x00\n"),
-        "level.csv holds zero bytes and is no CSV text: save it as CSV",
+        "level.csv contains zero bytes and is not CSV text: save it as CSV",
     ),
     "a spreadsheet": (
         raw("level.csv", b"PK\x03\x04\xff\xfe\x80 xl/workbook.xml"),

@@ -74,7 +74,7 @@ FILES: list[Mistake] = [
     ("R", raw("shop.csv", b"X\n\x00\x00"), "shop.csv is a file of R (.rds): in R write it with write.csv"),
     ("UTF-16", raw("shop.csv", "id,a,c\nc1,1,x\n".encode("utf-16")), "is UTF-16 text, as Windows writes it: set enc"),
     ("latin-1", raw("shop.csv", "id,a,c\nc1,1,é\n".encode("latin-1")), "is not utf-8 text (byte 0xe9 in row 2)"),
-    ("semicolons", text(shop="id;a;c\nc1;1;x\n"), "set delimiter to ';', which stands between its names"),
+    ("semicolons", text(shop="id;a;c\nc1;1;x\n"), "set delimiter to ';', which separates its names"),
     ("header twice", cell(0, 2, "a"), "shop.csv has several columns called 'a': give each its own name"),
     (
         "a mark beyond the bounds",
@@ -153,8 +153,8 @@ ENTRIES: list[Mistake] = [
         text(shop="Customers\n\nid,a,c\nc1,1,x\n"),
         "the first row must name the columns; set lines_above",
     ),
-    ("blanks between", text(shop="id a c\nc1 1 x\n"), "set delimiter to ' ', which stands between its names"),
-    ("rows in quotes", text(shop='"id,a,c"\n"c1,1,x"\n'), "whole rows stand in quotes: write quotes around single"),
+    ("blanks between", text(shop="id a c\nc1 1 x\n"), "set delimiter to ' ', which separates its names"),
+    ("rows in quotes", text(shop='"id,a,c"\n"c1,1,x"\n'), "whole rows are in quotes: write quotes around single"),
     ("empty id", cell(3, 0, ""), "shop"),
     ("ids in other form", lambda own: [row.__setitem__(0, row[0].upper()) for row in own.shop[1:]], "no id is in all"),
     (
@@ -189,7 +189,7 @@ KEYS: list[Mistake] = [
         setting(response_party="lab"),
         "response_party is 'lab': the tables are of shop",
     ),
-    ("a label in a block", shop(label="c"), "tables[0].label is called response now and stands one block up: move it"),
+    ("a label in a block", shop(label="c"), "tables[0].label is called response now and belongs one block up: move it"),
     ("label predicts itself", bank(columns=[{"name": "late", "bounds": [0, 1]}]), "it cannot predict itself"),
     ("party twice", shop(party="bank"), "tables has the party 'bank' twice: give each its own name"),
     ("column twice", shop(columns=[{"name": "b", "bounds": [0, 1]}]), "tables has the column 'b' twice"),

@@ -90,7 +90,10 @@ BOTH: dict[str, tuple[Change, str]] = {
         cell(3, "age", "-9999"),
         "data.csv: age is -9999 in row 4, which often stands for a missing value, beyond its bounds [",
     ),
-    "constant column": (every("kind", "x"), "data.csv: kind is 'x' in all 120 rows: it tells nothing; take it out, or"),
+    "constant column": (
+        every("kind", "x"),
+        "data.csv: kind is 'x' in all 120 rows: it has no information; take it out, or",
+    ),
     "too few records": (
         many(setting(min_records=500)),
         "120 records are left where min_records is 500: bring more records, or lower min_records.",
@@ -125,7 +128,7 @@ BOTH: dict[str, tuple[Change, str]] = {
     "half a row": (setting(rows_per_user=2.5), C + "rows_per_user is 2.5: it must be a whole number or null."),
     "unit of persons without persons": (
         without("user", "rows_per_user"),
-        "studies.{study}.spec.unit is '{unit}': case own does not say how many r",
+        "studies.{study}.spec.unit is '{unit}': case own does not state how many r",
     ),
     "rule that is none": (
         setting(missing="ignore"),
@@ -167,7 +170,7 @@ LABELS: dict[str, tuple[Change, str]] = {
     "a third class": (cell(3, "late", "2"), "data.csv: late is '2' in row 4: labels are 0 and 1; correct it, or name "),
     "positive in other letters": (
         many(every("late", "no"), cell(3, "late", "yes"), setting(positive="Yes")),
-        "data.csv: late has no entry 'Yes', which positive names: its entries are no, yes; write it as it stands",
+        "data.csv: late has no entry 'Yes', which positive names: its entries are no, yes; write it as in the file",
     ),
     "a typing error in a label": (
         many(every("late", "no"), cell(3, "late", "yes"), cell(4, "late", "noo"), setting(positive="yes")),
@@ -198,7 +201,7 @@ LABELS: dict[str, tuple[Change, str]] = {
     ),
     "role of an earlier version": (
         two(tables=[TWO[0], TWO[1] | {"holds": "labels"}]),
-        C + "tables[1].holds is called response_party now and stands one block up: move it.",
+        C + "tables[1].holds is called response_party now and belongs one block up: move it.",
     ),
     "one party twice": (
         two(tables=[TWO[0], TWO[1] | {"party": "shop"}]),

@@ -75,7 +75,7 @@ def download(resource: Resource, scratch: Path, folder: Path) -> Path:
 
 
 def _form(resource: Resource) -> list[str]:
-    """Words by which pip chooses this very file, whatever machine it runs on."""
+    """Arguments with which pip chooses exactly this file, on every machine."""
     if not resource.archive.endswith(".whl"):
         return ["--no-binary", resource.package]
     python, abi, platforms = resource.archive.removesuffix(".whl").split("-")[-3:]
@@ -146,7 +146,7 @@ def bzip2(content: bytes, file: str) -> bytes:
         with bz2.BZ2File(io.BytesIO(content)) as stream:
             unpacked = stream.read(LARGEST + 1)
     except (OSError, ValueError, EOFError):
-        raise DataMissing(f"{file} is no bzip2 file: delete it and run again to fetch it.") from None
+        raise DataMissing(f"{file} is not a bzip2 file: delete it and run again to fetch it.") from None
     _check(unpacked, file)
     return unpacked
 

@@ -1,7 +1,7 @@
 """Which public data are used and where they are: package, version, member and SHA-256 of each, pinned in a file.
 
-What is public of the tables and curves in it stands beside the pin: `partywise.data.descriptions` and
-`partywise.data.curves.descriptions` read that, and studies what no other study has.
+The public facts of tables and curves are next to the pin: `partywise.data.descriptions` and
+`partywise.data.curves.descriptions` read them; a study reads those that only it needs.
 """
 
 from __future__ import annotations

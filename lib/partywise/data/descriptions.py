@@ -1,7 +1,7 @@
 """The shipped tables: who holds which columns, and what is public of them before any record is seen.
 
-Every fact stands in ``catalogue.toml`` beside the pin of the table's file, with where it comes from.  Private fits
-scale columns by constants that come from what a column means; the tables lay open while they were chosen.  Any study
+Every fact is in ``catalogue.toml`` next to the pin of the table's file, with its source.  Private fits scale columns
+by constants that follow from a column's meaning; the tables were visible while they were chosen.  Any study
 whose split fits can name a table.  Standard library only.
 """
 

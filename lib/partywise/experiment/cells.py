@@ -70,11 +70,11 @@ class Coords(TypedDict):
 
 @dataclass(frozen=True)
 class Cell:
-    """One fit: where it stands in the cube, its numbers, and what it released and sent.
+    """One fit: its place in the cube, its numbers, and what it released and sent.
 
     coords : case, method, replicate, parties, fold, epsilon
     scalars : name -> float, int, bool, str or None, with ``status``
-    example_fits : name -> (dims, array); empty but for replicate 0 and fold 0
+    example_fits : name -> (dims, array); empty except for replicate 0 and fold 0
     ledger : its releases in order, None where the plan keeps only the totals; names : everyone on its channel
     wire : rows of its transcript, for replicate 0 and fold 0 only
     owner_report : of own data, what the owner takes home, for replicate 0 only
@@ -108,7 +108,7 @@ def compute(plan: Plan, share: PlainShare, data_of: Callable[[str, int], Replica
 
 
 def noise_of(plan: Plan, case: str, replicate: int, *fold: str | int) -> Streams:
-    """Noise depends on the replicate, never on method, parties or epsilon, unless the names say so.
+    """Noise depends on the replicate, never on method, parties or epsilon, unless they are among the names.
 
     It depends on the ``fold`` as well where folds share no release: one draw on two statistics, and their difference
     would be free of noise.
@@ -117,7 +117,7 @@ def noise_of(plan: Plan, case: str, replicate: int, *fold: str | int) -> Streams
 
 
 def of_fold(releases: Iterable[Event], fold: int, trained: Iterable[int] = ()) -> tuple[Event, ...]:
-    """Releases of a fit by names of its own: those of all folds stand in one ledger. Values in the clear stay.
+    """Releases of a fit by names of its own: those of all folds are in one ledger. Values in the clear stay.
 
     trained : folds that alone the noisy releases have read, where the protocol states so
     """
@@ -353,7 +353,7 @@ def delta_scalars(scalars: Mapping[str, Scalar]) -> dict[str, Scalar]:
     }
     for name, value in delta_at_least_1_over_n.items():
         warnings.warn(
-            f"{name} stands at a total delta of {value:.3g}, which is not below 1/n = {least:.3g}: publishing a random "
+            f"{name} is at a total delta of {value:.3g}, which is not below 1/n = {least:.3g}: publishing a random "
             "record meets it; lower delta.",
             UserWarning,
             stacklevel=2,

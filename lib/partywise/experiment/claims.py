@@ -76,7 +76,7 @@ class Claim(Source):
     remedy : what corrects it
     published, correction : the mechanism as the document has it, and as it should be (None: no mechanism corrects it)
     unit : what changes between neighbours in the claim
-    states : ``epsilon`` (the slot of the grid), ``free`` (said to cost nothing) or ``none`` (nothing is said)
+    states : ``epsilon`` (the slot of the grid), ``free`` (claimed to cost nothing) or ``none`` (nothing is claimed)
     correction_states : the same of the corrected mechanism
     control : whether the published mechanism keeps its claim
     """
@@ -101,7 +101,7 @@ class Claim(Source):
         return tuple(form.expose for form in (self.published, self.correction) if form is not None)
 
     def form(self, variant: str) -> Mechanism:
-        """The mechanism as ``published`` or as ``corrected``; ValueError where there is no corrected form."""
+        """The mechanism as ``published`` or as ``corrected``; ValueError where it has no corrected form."""
         form = {"published": self.published, "corrected": self.correction}[variant]
         if form is None:
             raise ValueError(
@@ -110,7 +110,7 @@ class Claim(Source):
         return form
 
     def epsilon(self, variant: str, epsilon: float) -> float:
-        """Epsilon that is claimed where the grid has ``epsilon``: 0 for what is said to be free, nan for silence."""
+        """Epsilon that is claimed where the grid has ``epsilon``: 0 for what is claimed free, nan without a claim."""
         stated = STATES[self.states if variant == "published" else self.correction_states]
         return epsilon if stated is None else stated
 

@@ -75,7 +75,7 @@ def generate(plan: Plan, case: str, replicates: Iterable[int], resources: Path |
 
 
 class NamedErrors:
-    """Any error inside becomes one that says where; the reason stays its cause. What is wrong with data says so."""
+    """Errors inside become errors that name the place; the reason stays the cause. Errors of data are named as such."""
 
     def __init__(self, what: str, **where: object) -> None:
         self.what, self.where = what, ", ".join(f"{key} {value}" for key, value in where.items())

@@ -48,7 +48,7 @@ def log_to(path: Path | str) -> logging.Logger:
 
 
 def _last_words(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """A mistake in a person's data is one sentence, the last line of the log; of a bug a traceback tells."""
+    """The last line of the log, which states a mistake in a person's data in one sentence; a bug leaves a traceback."""
     if isinstance(error, DataMissing):
         logging.getLogger("partywise").error("%s", " ".join(str(error).split()))
     else:
@@ -86,7 +86,7 @@ class Timings:
 
     @contextmanager
     def measure(self, case: str, method: str) -> Iterator[JobCost]:
-        """Count what happens inside for a method; whoever computes sets the number of cells."""
+        """Count what happens inside for a method; the code that computes sets the number of cells."""
         with suppress(OSError):
             RESET.write_text("5")
         cost, begun = JobCost(), process_time()
@@ -115,7 +115,7 @@ class Timings:
 
 
 def peak_megabytes() -> float:
-    """Largest memory of this process in MB: since the last new peak where the system can tell, else since its start."""
+    """Largest memory of this process in MB: since the last new peak if the system reports it, else since its start."""
     with suppress(OSError):
         for line in STATUS.read_text(encoding="ascii").splitlines():
             if line.startswith("VmHWM:"):

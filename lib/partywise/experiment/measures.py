@@ -82,7 +82,7 @@ class Quantity:
 class Measure:
     """A quantity as one study reports it.
 
-    summary : whether it stands in the printed summary, in the order of the fields
+    summary : whether it is in the printed summary, in the order of the fields
     headline : its place, from 1, among the variables of the screen at the end of a run; 0 where it has none
     certified : whether it is the certified epsilon of a fit, of a study whose claims have units of their own
     dims : of an array of the example fits
@@ -96,9 +96,7 @@ class Measure:
 
     def __post_init__(self) -> None:
         if (self.summary or self.headline or self.certified) and not self.quantity.heading:
-            raise ValueError(
-                f"heading is '': what stands in a summary needs one, give it to {self.quantity.meaning!r}."
-            )
+            raise ValueError(f"heading is '': what is in a summary needs one, give it to {self.quantity.meaning!r}.")
 
 
 def measure(
@@ -111,7 +109,7 @@ def measure(
     headline: int = 0,
     certified: bool = False,
 ) -> Any:
-    """Declare a measure: a field of a dataclass of `Measures`; one that stands in a summary needs a heading.
+    """Declare a measure: a field of a dataclass of `Measures`; one that is in a summary needs a heading.
 
     ``what`` is its meaning, or a `Quantity` that several studies share, which then has unit, heading and direction.
     """

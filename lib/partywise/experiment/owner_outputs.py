@@ -101,7 +101,7 @@ def feature_name(row: Mapping[str, object]) -> str:
 def estimate_rows(model: Mapping[str, object], path: tuple[str, ...] = (), note: str = "") -> Iterator[EstimateRow]:
     """The numbers of a model that are estimated, by names; those that are undefined are left out.
 
-    note : why the numbers have no intervals, where the model around them says so
+    note : why the numbers have no intervals, where the model around them gives the reason
     """
     note = str(model.get(NO_INTERVALS, note))
     if "column" in model and "coefficient" not in model:
@@ -127,7 +127,7 @@ def estimate_rows(model: Mapping[str, object], path: tuple[str, ...] = (), note:
 
 
 def _numbers(value: object, count: int) -> list[float | None]:
-    """Return ``count`` numbers; None for each if there is no value."""
+    """Return ``count`` numbers; None for each without a value."""
     return [None] * count if value is None else np.ravel(np.asarray(value, dtype=float)).tolist()
 
 

@@ -193,7 +193,7 @@ class Plan:
         for case in self.cases if self.spec.unit == "user" else ():
             if self.rows_per_user(case) is None:
                 raise ConfigError(
-                    f"studies.{self.study.name}.spec.unit is 'user': case {case} does not say how many records a "
+                    f"studies.{self.study.name}.spec.unit is 'user': case {case} does not state how many records a "
                     "person has; give user and rows_per_user among its settings (source table), or another unit."
                 )
 
@@ -289,7 +289,7 @@ def _without_title(entry: Mapping[str, object]) -> dict[str, object]:
 
 
 def _study(name: str, address: str, where: str) -> tuple[str, Study]:
-    """Address and study of a block; a study from elsewhere bears the name under which the block stands."""
+    """Address and study of a block; a study from elsewhere has the name of the block."""
     if not address:
         address = address_of(name)
         return address, Lazy(address).target

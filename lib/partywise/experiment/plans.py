@@ -1,7 +1,7 @@
-"""The one way of a configuration: files -> blocks in full -> checked plans.
+"""Read configurations: files -> blocks in full -> checked plans.
 
-A study may stand in a file of its own: its value is the name of that file, or a block whose key ``file`` names it and
-whose other keys have the last word.  Names of files begin in the folder of the file that names them.
+A study may have a file of its own: its value is the name of that file, or a block whose key ``file`` names it and whose
+other keys override it.  Names of files begin in the folder of the file that names them.
 """
 
 from __future__ import annotations

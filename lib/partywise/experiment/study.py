@@ -9,7 +9,7 @@ cases.py       one function for each source, of its name; own_cases.py and owner
 metrics.py     metrics, example_fits
 figures/       one function or declaration (Lines, Bars, Panels) for each figure, of its name
 trials.py      TRIALS
-protocols/     beside the options of a method, ``fit`` in a file of its name
+protocols/     next to the options of a method, ``fit`` in a file of its name
 
 A study in a single file, outside any package, has all of these in that file.  What lies elsewhere is named by a `Lazy`.
 """
@@ -88,7 +88,7 @@ CERTIFIED = "epsilon_certified"
 class Figure(Lazy):
     """One figure of a study: `Lines`, `Bars`, `Panels`, or a function (cube) -> matplotlib Figure or `Table`.
 
-    address : file in ``figures/`` in which it stands under its name, empty for a file ``figures.py``; or a whole
+    address : file in ``figures/`` that has it under its name, empty for a file ``figures.py``; or a whole
         address ``package.module:name``
     output : ``image`` (SVG, PDF, PNG) or ``table`` (HTML, CSV)
     records : whether it shows single records; reports of own data leave such figures out unless they are asked for
@@ -140,7 +140,7 @@ class Source:
     generate : (settings, spec, rng_for, resources: Path) -> data, one replicate; by convention ``draw_<source>`` of
         ``cases.py``.  ``rng_for(*names)`` depends on the replicate,
         ``rng_for(*names, shared=True)`` is the same for all replicates.
-    complete : where a file of the data would hold too much (clients that are streamed) or what nobody may copy (own
+    complete : where a file of the data would hold too much (clients that are streamed) or what no file may copy (own
         records): ``generate`` draws a mapping instead, what the data are made of, and every fit makes the data of it,
         (settings, mapping) -> data
     resources : data sets that the rule ``fetch`` puts into the folder ``resources``; settings may name more of them, by
@@ -149,10 +149,10 @@ class Source:
         a `partywise.experiment.owner_outputs.OwnerReport`
     model : of own data, its numbers by names, of the whole estimate or of what one party has of it: (estimate,
         MethodSpec) to a mapping, the `OwnerReport.model`
-    predictions : of own data that one party predicts where parties run apart: (estimate, its block, Fold,
+    predictions : of own data that one party predicts in a distributed run: (estimate, its block, Fold,
         MethodSpec) to (n,) predictions of its records, nan where there is none
     measures, examples : of own data, what of ``metrics`` and ``example_fits`` follows from the estimate, or one party's
-        part of it, and public facts alone: (estimate, train mask, MethodSpec); where parties run apart, nobody has the
+        part of it, and public facts alone: (estimate, train mask, MethodSpec); in a distributed run, no party has the
         records of all
     draft : of own data, settings for files that are described: (surveys of the files, the columns that a person
         named, `FirstRun`) to a `partywise.data.own.drafts.parts.Draft`; NotSuited where they do not suit
@@ -191,10 +191,10 @@ class Source:
     ) -> Self:
         """Data of the user's own files, which the study reads in ``own_cases.py`` and reports in ``owner_outputs.py``.
 
-        layout : how records lie at parties, the module of ``partywise.data.own.remote`` that stands in for others
+        layout : how records lie at parties, the module of ``partywise.data.own.remote`` that stands for others
             and that of ``partywise.data.own.drafts``
         first : what a draft for files runs first
-        predicts : whether a party predicts its own records where parties run apart
+        predicts : whether a party predicts its own records in a distributed run
         examples : file with `estimate_examples`, where a fit shows anything without records
         """
         package = settings.__module__.rpartition(".")[0]
@@ -226,10 +226,10 @@ class Source:
 class Protocol:
     """A method before its options are chosen.
 
-    options : dataclass of the keys beside ``protocol``; its ``uses_epsilon`` says whether the grid's epsilon is a
+    options : dataclass of the keys next to ``protocol``; its ``uses_epsilon`` is whether the grid's epsilon is a
         target (otherwise the method has one slot, inf)
     fit : (Run) -> estimate with ``epsilon_claimed``; its ``spec`` is a `MethodSpec`.  By convention it is in the folder
-        ``protocols`` beside the module of the options; of a protocol that stands for itself, in that module
+        ``protocols`` next to the module of the options; of a protocol that stands for itself, in that module
     extra : names on the channel of those who take part without data, such as an aggregator; options may have more
         ``places``
     study : whose data it takes, for a protocol from outside the package, which `check-method` tries on them
@@ -285,7 +285,7 @@ class Study:
     Parameters
     ----------
     module : str
-        ``__name__`` of the file that makes it: its parts are looked for beside that file.
+        ``__name__`` of the file that makes it: its parts are looked for next to that file.
     name, title, references : str
         By default the name of its folder; title and source document of its cubes.
     spec : type
@@ -321,8 +321,8 @@ class Study:
     trials : Lazy, optional
         Small cases on which any method of the study can be tried (name -> `partywise.experiment.trial.Trial`).
     folds_share : bool
-        Whether folds draw from the same streams and may re-use a release: addresses and names of releases then tell
-        fits apart where each draws anew. By default every fold has streams and releases of its own.
+        Whether folds draw from the same streams and may re-use a release: addresses and names of releases then
+        distinguish fits where each draws anew. By default every fold has streams and releases of its own.
     """
 
     module: str = field(kw_only=False)
@@ -357,7 +357,7 @@ class Study:
             raise ValueError(f"measures is {self.measures.__name__}: it must be a dataclass of Measures.")
         places = Counter(measure.headline for measure in measures_of(self.measures).values() if measure.headline)
         if shared := [place for place, count in places.items() if count > 1]:
-            raise ValueError(f"headline={shared[0]} stands at {places[shared[0]]} measures: give each its own place.")
+            raise ValueError(f"headline={shared[0]} is given to {places[shared[0]]} measures: give each its own place.")
         package = self.module.rpartition(".")[0]
         has_trials = bool(package) and find_spec(f"{package}.trials") is not None
         beside: dict[str, Lazy | None] = {

@@ -182,7 +182,7 @@ def try_method(
     protocol = load_object(address, Protocol, "method").alone()
     name = study or protocol.study
     if name is None:
-        raise ConfigError(f"method is {address!r}: it names no study; say --study, one of {', '.join(available())}.")
+        raise ConfigError(f"method is {address!r}: it names no study; add --study, one of {', '.join(available())}.")
     for label, trial in trials(name).items():
         yield outcome(label, trial, name, {"protocol": address} | dict(options or {}))
 

@@ -103,7 +103,7 @@ def epsilon_against_error(
     case : str, optional
         By default the only one in which a method has an epsilon.
     claim : callable, optional
-        (cube, method) -> what the legend says of its claims.
+        (cube, method) -> text of the legend on its claims.
     ax : Axes, optional
         Where to draw; its title and legend are then yours. By default a figure of its own.
 
@@ -117,14 +117,14 @@ def epsilon_against_error(
     TypeError
         If something else than a data set is given, such as its path.
     KeyError
-        If there is no such variable or case; the message has those that there are.
+        If the variable or case does not exist; the message lists those that do.
     CubeError
         If no method of the case has a finite epsilon above 0, or several cases have one and none is named.
 
     Notes
     -----
     Lines are means over replicates (folds first) at the fewest parties of a method, bands are one standard error. A
-    method whose claim is another number stands at its claim too, hollow, joined to the certificate of the same fit: no
+    method whose claim is another number is at its claim too, hollow, joined to the certificate of the same fit: no
     guarantee. A thin dotted line is the method of its colour without noise; other horizontal lines are methods without
     an epsilon. Where nothing is certified there is the claim alone.
 

@@ -87,12 +87,12 @@ def privacy_curve(
         What is drawn: the coalition of a ledger that is worst at delta 1e-5, ``privacy_`` or another total,
         ``pw.cost(...)``, or an estimator after its fit. Several by name share the axes.
     kind : {"epsilon", "roc"}
-        Certified epsilon over delta from 1e-12 to .1; or the largest true-positive rate of any attack over its
+        Certified epsilon over delta from 1e-12 to 0.1; or the largest true-positive rate of any attack over its
         false-positive rate (at most 1), above the dotted line of guessing.
     unit : str, optional
         Of ledgers: what changes between neighbours. By default the unit of their rows, where all have one.
     parties : sequence of str, optional
-        Of ledgers: everybody, of whom coalitions are formed. By default all that its rows name.
+        Of ledgers: all parties, of which coalitions are formed. By default all that its rows name.
     marks : mapping, optional
         By name: how a line is drawn, in matplotlib's words.
     ax : Axes, optional
@@ -114,8 +114,8 @@ def privacy_curve(
     Notes
     -----
     A filled mark is the epsilon at the delta that a total or a fit states. A hollow one is what the method of an
-    estimator claims there, where that is another number: no guarantee. Where nothing is proved there is no line of
-    epsilons, and the bound of attacks is 1.
+    estimator claims there, where that is another number: no guarantee. Where nothing is proved, a line of
+    epsilons is missing, and the bound of attacks is 1.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def _proof_of(total: Total) -> tuple[Composition, ...]:
 
 
 def _names(ledger: Ledger) -> list[str]:
-    """Everybody whom the rows of a ledger name."""
+    """All parties that the rows of a ledger name."""
     named = {
         name for row in ledger.rows for name in (*row.held_by, *row.audience, *row.knows, *row.key_holders) if name
     }

@@ -72,7 +72,7 @@ def coefficients(
     Parameters
     ----------
     of : fitted estimator, result with ``params`` and ``conf_int``, CoefficientRows, or mapping of str to these
-        Several by name stand side by side at each coefficient.
+        Several by name are side by side at each coefficient.
     level : float
         Of the intervals, in (0, 1).
     intercept : bool

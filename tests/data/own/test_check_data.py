@@ -115,7 +115,7 @@ def test_all_faults_of_a_file_are_told_at_once():
         "f.csv: a is 'oops' in row 3, and a number elsewhere: correct it, or list it under marks (the draft does).",
         "f.csv: city has the levels 'Nord' and 'nord': write them alike if they are one.",
         "f.csv: when can be read as '%d/%m/%Y' and as '%m/%d/%Y': the draft takes the first; look whether the day",
-        "f.csv: b is 'x' wherever it is known: it tells nothing; the draft leaves it out. Alike in 1 more (b 2).",
+        "f.csv: b is 'x' wherever it is known: it has no information; the draft leaves it out. Alike in 1 more (b 2).",
     ):
         assert sentence in found, found
 

@@ -74,9 +74,7 @@ def test_one_file_with_a_column_of_clients(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(case, "write", lambda folder: folder / "whole")
         equal_to_the_simulation(case, tmp_path, monkeypatch)
-    with pytest.raises(
-        DataMissing, match=r"all.csv: site is 'south' in row 82, and this is the file of 'north': where"
-    ):
+    with pytest.raises(DataMissing, match=r"all.csv: site is 'south' in row 82, and this is the file of 'north': in a"):
         parts((case.deployment(),), "salt", "north", tmp_path / "whole")
 
 
@@ -137,9 +135,9 @@ def add(rows: list[list[str]]) -> None:
 
 
 WRONG: list[tuple[str, str, str, Callable[[list[list[str]]], object], str]] = [
-    (GLM, "bank", "bank.csv", swap, "bank.csv: id 'c103' stands behind 'c104': where parties run apart, the ids of ev"),
-    (LABELS, "bank", "orders.csv", swap, "orders.csv: id 'v103' stands behind 'v104': where parties run apart"),
-    (CURVES, "upstream", "gauge.csv", swap, "gauge.csv: day 'd103' stands behind 'd104': where parties run apart"),
+    (GLM, "bank", "bank.csv", swap, "bank.csv: id 'c103' follows 'c104': in a distributed run, the ids of ev"),
+    (LABELS, "bank", "orders.csv", swap, "orders.csv: id 'v103' follows 'v104': in a distributed run"),
+    (CURVES, "upstream", "gauge.csv", swap, "gauge.csv: day 'd103' follows 'd104': in a distributed run"),
     (GLM, "shop", "shop.csv", add, "shop.csv has 61 records that count, and rows of 'shop' is 60 in the configuration"),
     (CURVES, "upstream", "gauge.csv", add, "gauge.csv has 25 records that count, and rows of 'upstream' is 24"),
     (CLIENTS, "north", "north.csv", add, "north.csv has 81 records that count, and rows of 'north' is 80"),

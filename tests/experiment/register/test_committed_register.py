@@ -155,7 +155,7 @@ def silent(compute: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
 
     def quiet(*given: float) -> np.ndarray:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "epsilon_claimed stands at a total delta")
+            warnings.filterwarnings("ignore", "epsilon_claimed is at a total delta")
             return compute(*given)
 
     return quiet

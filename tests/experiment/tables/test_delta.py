@@ -48,7 +48,7 @@ def test_a_finite_epsilon_at_one_over_n_is_flagged_and_warned_of(cell, flag):
 
 def test_the_sum_that_the_source_claims_counts_and_not_one_release():
     cell = {"delta": 4e-3, "delta_claimed": 0.012, "n_protected": 100, "epsilon_claimed": 3.0}
-    with pytest.warns(UserWarning, match="epsilon_claimed stands at a total delta of 0.012"):
+    with pytest.warns(UserWarning, match="epsilon_claimed is at a total delta of 0.012"):
         found = delta_scalars(cell | {"epsilon_certified": math.inf})
     assert found == {"delta_claimed": 0.012, "delta_exceeds_1_over_n": True}
     with warnings.catch_warnings():

@@ -49,7 +49,7 @@ def test_the_audit_tells_epsilon_at_the_unit_of_the_claim():
 
 
 def test_a_summary_without_a_heading_is_refused():
-    with pytest.raises(ValueError, match="heading is '': what stands in a summary needs one, give it to 'a loss'"):
+    with pytest.raises(ValueError, match="heading is '': what is in a summary needs one, give it to 'a loss'"):
         measure("a loss", summary=True)
 
 

@@ -209,7 +209,7 @@ def test_the_summary_marks_them_too_and_says_what_that_means(made):
 def test_two_measures_at_one_place_of_the_headline_are_refused(made):
     own = [(name, Any, measure(name, heading=name, headline=1)) for name in ("height", "width")]
     measures = make_dataclass("Own", own, bases=(Measures,), frozen=True, kw_only=True)
-    with pytest.raises(ValueError, match="headline=1 stands at 2 measures: give each its own place"):
+    with pytest.raises(ValueError, match="headline=1 is given to 2 measures: give each its own place"):
         replace(made[0].study, measures=measures)
 
 

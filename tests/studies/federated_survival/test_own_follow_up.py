@@ -112,7 +112,7 @@ def test_two_commands_draft_what_is_answered_and_run(folder, capsys):
         assert cell.scalars["status"] == "ok" and cell.owner_report is not None
     # A table of something else is none of it.
     assert main(["check-data", str(ROOT / "config/example_data/clinics.csv"), "--study", STUDY]) == 1
-    assert "Not for federated_survival: it needs a column of numbers that says how long" in capsys.readouterr().out
+    assert "Not for federated_survival: it needs a column of numbers: how long each record" in capsys.readouterr().out
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ def calls(clients: int, method: str, **settings) -> int:
     return pstats.Stats(profile).total_calls
 
 
-@pytest.mark.filterwarnings("ignore:epsilon_.* stands at a total delta")
+@pytest.mark.filterwarnings("ignore:epsilon_.* is at a total delta")
 @pytest.mark.parametrize(
     ("method", "settings"), [("certified", {}), ("whitened", {}), ("published", {}), ("certified", SCREENED)]
 )
@@ -44,7 +44,7 @@ def test_four_times_the_clients_take_four_times_the_calls(method, settings):
     assert 3 < many / few < 4.2
 
 
-@pytest.mark.filterwarnings("ignore:epsilon_.* stands at a total delta")
+@pytest.mark.filterwarnings("ignore:epsilon_.* is at a total delta")
 def test_a_further_client_takes_at_most_25_kilobytes():
     def peak(clients: int) -> int:
         made = one_cell(clients, "certified")
@@ -71,7 +71,7 @@ def test_all_clients_together_keep_a_bounded_number_of_entries():
     assert all(count * room <= clients.TOGETHER for count, room in kept.items())
 
 
-@pytest.mark.filterwarnings("ignore:epsilon_.* stands at a total delta")
+@pytest.mark.filterwarnings("ignore:epsilon_.* is at a total delta")
 def test_records_that_are_drawn_again_are_the_same(monkeypatch):
     from partywise.studies.sliced_inverse_regression.simulation import clients
 

@@ -139,7 +139,7 @@ def test_labels_are_classes_where_the_criterion_says_so():
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ({"one": first(label="a")}, r"tables\[0\].label is called response now and stands one block up: move it"),
+        ({"one": first(label="a")}, r"tables\[0\].label is called response now and belongs one block up: move it"),
         ({"response_party": "lab"}, "response_party is 'lab': the tables are of shop, bank"),
         ({"two": second(columns=[{"name": "late"}])}, "response is 'late', which 'bank' has among its columns"),
         ({"two": second(party="shop")}, "tables has the party 'shop' twice"),

@@ -50,7 +50,7 @@ class CurveHolder:
 
 @dataclass(frozen=True, kw_only=True)
 class CurveDescription:
-    """Day curves, and who holds them beside the party of the response.
+    """Day curves, and which parties hold them in addition to the party of the response.
 
     resource : data set of the catalogue; record : what a record of the privacy unit is
     responses : what may be predicted, the usual one first; label, domain, tick : of its axis, in hours

@@ -28,7 +28,7 @@ MOST_WHOLE = 2**53
 
 
 class UnreadableColumn(Exception):
-    """A column that is no column of text, numbers or times; says why and what to do."""
+    """A column whose type is not text, numbers or times; the text states why and what to do."""
 
 
 @dataclass(frozen=True)

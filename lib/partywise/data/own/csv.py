@@ -1,4 +1,4 @@
-"""A person's file as columns of text, and text as numbers; whatever is wrong is told with its file and row."""
+"""A person's file as columns of text, and text as numbers; errors name the file and the row."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ELSEWHERE = "(elsewhere, "
 class TextTable:
     """The rows of a file: ``rows[i]`` is line ``lines[i]`` of the file, ``form`` how their entries are written.
 
-    refusals : columns that cannot be read as text, each with the end of a sentence that says why
+    refusals : columns that cannot be read as text, each with the end of a sentence that gives the reason
     """
 
     file: str
@@ -66,11 +66,11 @@ class TextTable:
         return parts if len(parts) > 1 and all(part in self.header for part in parts) else []
 
     def _no_name(self, name: str) -> str:
-        """Why the header may lack a name: R and pandas leave out that of the first column, or there is no header."""
+        """Why the header may lack a name: R and pandas leave out that of the first column, or a header is missing."""
         if len(self.header) == 1 and name in self.header[0].split():
-            return "; set delimiter to ' ', which stands between its names"
+            return "; set delimiter to ' ', which separates its names"
         if len(self.header) == 1 and name in self.header[0].split(self.form.delimiter):
-            return "; whole rows stand in quotes: write quotes around single entries only"
+            return "; whole rows are in quotes: write quotes around single entries only"
         if any(is_number(text) for text in self.header):
             return "; these look like entries: the first row must name the columns"
         if self.header[0]:
@@ -191,7 +191,7 @@ def _decode(content: bytes, file: str, encoding: str) -> str:
             "its encoding, such as latin-1 or utf-16."
         ) from None
     if "\0" in text:
-        raise DataMissing(f"{file} holds zero bytes and is no CSV text: save it as CSV in UTF-8.")
+        raise DataMissing(f"{file} contains zero bytes and is not CSV text: save it as CSV in UTF-8.")
     return text
 
 
@@ -216,7 +216,7 @@ def _check_delimiter(header: tuple[str, ...], file: str, delimiter: str) -> None
         if found:
             raise DataMissing(
                 f"{file} has the one column {header[0]!r} when it is split at {delimiter!r}: set delimiter to "
-                f"{found[0]!r}, which stands between its names."
+                f"{found[0]!r}, which separates its names."
             )
 
 
@@ -240,8 +240,8 @@ def numbers(
 ) -> np.ndarray:
     """Text to float (T,); marks of missing values become NaN, and without them no value may be missing.
 
-    DataMissing for the first entry that is not a finite number: ``what`` names file and column, ``place(i)`` says where
-    it stands, ``markable`` whether it may stand for a missing value.
+    DataMissing for the first entry that is not a finite number: ``what`` names file and column, ``place(i)`` its
+    place, ``markable`` is whether it may stand for a missing value.
     """
     missing = set(marks)
     named = np.array([text in missing for text in texts], dtype=bool)

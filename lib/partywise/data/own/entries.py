@@ -1,4 +1,4 @@
-"""Entries of a file as numbers; what others look like that somebody meant as one, and what to do."""
+"""Entries of a file as numbers; what entries that were meant as a number look like, and what to do."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def split_stamp(text: str, form: TextForm) -> datetime | None:
 def on_one_clock(stamps: Sequence[datetime | None], form: TextForm, what: str) -> list[datetime | None]:
     """Time stamps as the clock of one zone shows them, without naming it.
 
-    DataMissing where zones differ, or some name none, and ``time_zone`` says nothing: the clocks of two zones tell the
-    same time at different moments.
+    DataMissing if zones differ, or some stamps name none, and ``time_zone`` is not set: the clocks of two zones show
+    the same time at different moments.
     """
     known = [stamp for stamp in stamps if stamp is not None]
     zoned = [stamp for stamp in known if stamp.tzinfo is not None]

@@ -1,4 +1,4 @@
-"""Files that are no CSV text, told by their first bytes: what they are, and what to do."""
+"""Files that are not CSV text, recognised by their first bytes: what they are, and what to do."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def foreign(content: bytes, file: str, encoding: str) -> str:
 
 
 def _archive_format(content: bytes, suffix: str) -> str:
-    """A spreadsheet of today is an archive that tells in its first entries what it is."""
+    """The format of an archive, by its first entries: current spreadsheets are archives."""
     if b"opendocument.spreadsheet" in content[:512] or suffix == ".ods":
         return f"an OpenDocument spreadsheet (.ods): {SHEET}"
     if b"[Content_Types].xml" in content[:4096] or b"xl/" in content[:4096] or suffix in (".xlsx", ".xlsm"):

@@ -35,7 +35,7 @@ def is_typed(file: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class TextKeys:
-    """The keys that say how the entries of a file are written."""
+    """The keys for how the entries of a file are written."""
 
     delimiter: str = ","
     encoding: str = "utf-8"
@@ -131,7 +131,7 @@ class FileBlock:
     party : who holds it; file : path from the folder in which the run starts
     id : name of the column of ids, where it is not that of the case
     delimiter, encoding, decimal, thousands, time_format, id_as_text, time_zone, lines_above, lines_below, header_rows,
-        equal_names, percent, below : how its text is written, where it is not as the case says
+        equal_names, percent, below : how its text is written, if not as in the case
     """
 
     party: str
@@ -179,16 +179,16 @@ def _form_of(*blocks: FileBlock | OwnFiles | None) -> TextForm:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnFiles(TextKeys):
-    """What the settings of every source of own files may say of them.
+    """Keys that every source of own files may have.
 
-    id : name of the column of ids, the same in every file unless the file's block says otherwise
+    id : name of the column of ids, the same in every file unless the file's block has another
     id_as_text : format of ids that are whole numbers, such as ``06d``: 100 and 000100 are one then; without it ids are
         compared as text
     missing : what a record without a value that is read means, ``refuse`` (an error) or ``drop``
     marks : entries that stand for a missing value, besides empty ones, NA, NaN, nan and null
     min_records : fewest records that must be left
-    delimiter, encoding : of the text of all files whose block says nothing else
-    decimal, thousands : marks inside numbers, ``.`` or ``,``, and what stands between thousands
+    delimiter, encoding : of the text of all files whose block has no other
+    decimal, thousands : marks inside numbers, ``.`` or ``,``, and the mark between thousands
     time_format : of time stamps, such as ``%d.%m.%Y %H:%M`` or ``iso``: of a column of times of curves it makes the
         record and the time in it, of a column of a table a number (years, such as 2024.5; without a date hours); of
         several forms with ``|`` between them
@@ -209,7 +209,7 @@ class OwnFiles(TextKeys):
     def check_files(self, blocks: Iterable[FileBlock] = (), file: str | None = None) -> None:
         """Raise a named error for keys of text that no file has, or that contradict those of a file's block.
 
-        blocks : of the files; file : of all records, where there are no blocks
+        blocks : of the files; file : of all records, if blocks are absent
         """
         blocks = tuple(blocks)
         if self.id is not None:
@@ -240,8 +240,8 @@ class ColumnBlock:
 
     name : of the column in the file; with ``*`` that of several which follow, for what they have in common
     levels : of a category, whose entries are numbered in this order; each level is a bin of its own
-    edges : public cuts; bounds : public range; because : where both come from; unit : of numbers, beside the name in
-        figures
+    edges : public cuts; bounds : public range; because : where both come from; unit : of numbers, next to the
+        name in figures
     time_format : of its time stamps, where it is not that of the file
     """
 
@@ -268,7 +268,7 @@ class ColumnBlock:
         if len(set(self.levels)) < max(2, len(self.levels)):
             raise ValueError(f"levels is {list(self.levels)}: give at least two and none twice.")
         if self.time_format:
-            raise ValueError(f"time_format is {self.time_format!r}: levels are no times; leave it out.")
+            raise ValueError(f"time_format is {self.time_format!r}: levels are not times; leave it out.")
         for key in ("edges", "bounds"):
             if getattr(self, key) is not None:
                 raise ValueError(f"{key} is {list(getattr(self, key))}: levels are bins by themselves; leave it out.")
@@ -333,19 +333,19 @@ def check_persons(user: str | None, rows_per_user: int | None) -> None:
 
 
 def check_apart(match: str) -> None:
-    """Raise a named error for parties that cannot run apart, since none knows the records of all.
+    """Raise a named error for a key that a distributed run cannot have, since no party knows the records of all.
 
     Files of several parties may have one name: each is at another machine.
     """
     if match != "refuse":
         raise ValueError(
-            f"match is {match!r}: where parties run apart, none sees the ids of another; bring the same records in all "
-            "files and leave it out."
+            f"match is {match!r}: in a distributed run, no party sees the ids of another; bring the same records in "
+            "all files and leave it out."
         )
 
 
 def check_party_names(key: str, names: tuple[str, ...], reserved: tuple[str, ...]) -> None:
-    """Raise a named error for names of parties that stand twice, or that a protocol uses itself."""
+    """Raise a named error for names of parties that appear twice, or that a protocol uses itself."""
     for name in names:
         check_name(key, name)
         if name in reserved:
@@ -355,5 +355,5 @@ def check_party_names(key: str, names: tuple[str, ...], reserved: tuple[str, ...
 
 
 def twice(names: tuple[str, ...] | list[str]) -> str | None:
-    """The first name that stands twice; None if there is none."""
+    """The first name that appears twice; None if there is none."""
     return next((name for place, name in enumerate(names) if name in names[:place]), None)

@@ -25,7 +25,7 @@ def class_labels(table: TextTable, name: str, positive: str | float | None) -> n
         if not y.any():
             raise DataMissing(
                 f"{table.file}: {name} has no entry {positive!r}, which positive names: its entries are "
-                f"{', '.join(entries[:5])}{', ...' if len(entries) > 5 else ''}; write it as it stands there."
+                f"{', '.join(entries[:5])}{', ...' if len(entries) > 5 else ''}; write it as in the file."
             )
         others = [text for text in entries if not _is(text, positive)]
         if len(others) > 1:
@@ -55,7 +55,7 @@ def _number(text: str) -> float | None:
 
 
 def entries_of_classes(positive: str | float | None) -> tuple[object, object]:
-    """An entry of each class, of a file that nobody has."""
+    """An entry of each class, for a file without data."""
     if positive is None:
         return 0, 1
     return (f"not {positive}" if isinstance(positive, str) else positive + 1), positive

@@ -26,7 +26,7 @@ class Measurements:
     name : curve and file, for messages
     ids : distinct ids in the order of the file; record : (T,) number of each measurement's id
     time, value : (T,) float; a missing value is NaN
-    place : where measurement i stands in the file
+    place : where measurement i is in the file
     domain : start and end of the curve
     """
 

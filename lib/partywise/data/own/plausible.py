@@ -1,6 +1,6 @@
 """What is wrong with values that can be read: a constant, another unit, a mark of a missing value, other labels.
 
-What is told of values stays with who owns the file: the log and the screen of the process that reads it.
+Reports of values stay with the owner of the file: in the log and on the screen of the process that reads it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def check_varies(values: np.ndarray, table: TextTable, name: str) -> None:
     """DataMissing for a column with one value in all rows."""
     if np.all(values == values[0]):
         raise DataMissing(
-            f"{table.file}: {name} is {table.column(name)[0]!r} in all {len(values)} rows: it tells nothing; take it "
-            "out, or check that its column is the right one."
+            f"{table.file}: {name} is {table.column(name)[0]!r} in all {len(values)} rows: it has no information; take "
+            "it out, or check that its column is the right one."
         )
 
 

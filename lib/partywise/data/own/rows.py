@@ -38,11 +38,11 @@ class Rows:
 
 @dataclass(frozen=True)
 class FileRecords:
-    """What one file tells of its complete records.
+    """Content of one file: its complete records.
 
     ids, lines : what each is called, and its row of the file; all_ids : also those of incomplete rows
     X : (n, p_k) float64, columns of the data
-    labels : of the file with the response, ``y`` and what stands beside it, each (n,) float64
+    labels : of the file with the response, ``y`` and the columns next to it, each (n,) float64
     persons : who is behind each record, by its id, where one may have several
     """
 
@@ -57,10 +57,10 @@ class FileRecords:
 
 @dataclass(frozen=True)
 class OwnRows:
-    """What all files tell of some records; an entry that no file has is NaN.
+    """Content of all files for some records; an entry that no file has is NaN.
 
     ids : (N,) str; person : (N,) int, who is behind each, None if each is one
-    X : (N, d) float64, columns of the files in order; labels : ``y`` and what stands beside it, each (N,) float64
+    X : (N, d) float64, columns of the files in order; labels : ``y`` and the columns next to it, each (N,) float64
     files : places of the records of each file, in its order
     """
 
@@ -143,7 +143,7 @@ def match_records(settings: OwnTables, files: Sequence[FileRecords]) -> OwnRows:
 
 
 def merge_records(ids: Sequence[str], files: Sequence[FileRecords], persons: Mapping[str, str]) -> OwnRows:
-    """What the files tell of the records with these ids."""
+    """Merge the content of the files for the records with these ids."""
     place, start = {name: i for i, name in enumerate(ids)}, 0
     X, labels = np.full((len(ids), sum(one.X.shape[1] for one in files)), np.nan), dict[str, np.ndarray]()
     places = list[np.ndarray]()
@@ -166,7 +166,7 @@ def common(lists: Sequence[Sequence[str]]) -> set[str]:
 
 
 def check_count(settings: OwnTables, found: int, hint: str = "") -> None:
-    """DataMissing if too few records are in all files; the hint says what else would bring more."""
+    """DataMissing if too few records are in all files; the hint names what would bring more."""
     LOG.info("records in all files: %d", found)
     if found < settings.min_records:
         raise DataMissing(

@@ -28,7 +28,7 @@ class TableFile(FileBlock):
 
     @property
     def label_columns(self) -> dict[str, str]:
-        """Columns that stand beside the response, by what they are."""
+        """Columns next to the response, by their role."""
         return {}
 
 
@@ -99,7 +99,7 @@ class OwnTables(OwnFiles, ColumnSettings):
         check_name("user", self.user)
         active = self.tables[self.response_holder]
         if self.user == (active.id or self.id):
-            raise ValueError(f"user is {self.user!r}, the id: an id stands once, so that every person has one row.")
+            raise ValueError(f"user is {self.user!r}, the id: an id appears once, so every person has one row.")
         if self.user == self.response or self.user in [column.name for column in active.columns]:
             raise ValueError(f"user is {self.user!r}, which is the response or a column already: give another one.")
 
@@ -166,7 +166,7 @@ class OwnTables(OwnFiles, ColumnSettings):
         return {f"tables[{k}].file": one.file for k, one in enumerate(self.tables)}
 
     def by_party(self, n_parties: int) -> dict[str, tuple[str, ...]]:
-        """Keys of the files of every party, where they run apart; ValueError where these cannot be told apart."""
+        """Keys of the files of every party, in a distributed run; ValueError if they cannot be distinguished."""
         check_apart(self.match)
         return {one.party: (f"tables[{k}].file",) for k, one in enumerate(self.tables)}
 

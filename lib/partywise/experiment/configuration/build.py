@@ -48,7 +48,7 @@ def build(cls: type[T], mapping: object, where: str) -> T:
         for path, inside in inner_blocks.items():
             for inner in inside if isinstance(inside, Mapping) else ():
                 if new := RENAMED.get(f"{outer}.{inner}"):
-                    raise ConfigError(f"{path}.{inner} is called {new} now and stands one block up: move it.")
+                    raise ConfigError(f"{path}.{inner} is called {new} now and belongs one block up: move it.")
     for name, entry in known.items():
         if name not in block and entry.default is MISSING and entry.default_factory is MISSING:
             raise ConfigError(f"{_path(where, name)} is missing: give {describe(hints[name])}.")
@@ -125,7 +125,7 @@ def other_word(value: object, allowed: Collection[object]) -> str:
 
 
 def describe(hint: Any) -> str:
-    """A type as a person would say it."""
+    """A type in words."""
     origin, args = get_origin(hint), get_args(hint)
     if origin is Literal:
         return f"one of {', '.join(map(str, args))}"
@@ -150,7 +150,7 @@ def convert(value: object, hint: Any, where: str) -> Any:
 
 
 def _advice(value: object, hint: Any) -> str:
-    """Return a hint on what was probably meant and how YAML reads it; empty if there is no guess."""
+    """Return a hint on what was probably meant and how YAML reads it; empty without a guess."""
     wanted = describe(hint)
     if isinstance(value, str) and "number" in wanted and "list" not in wanted:
         if QUOTED_NUMBER.fullmatch(value):

@@ -23,7 +23,7 @@ class CaseEntry:
 
     name : of the case; group : key under ``cases``, shared by the cases of a sweep; where : path, for messages
     block : ``source``, ``settings`` and ``grid``; title : as given, with fields in braces, or empty
-    words : what stands in braces besides settings
+    words : values that braces may name in addition to settings
     """
 
     name: str
@@ -55,7 +55,7 @@ def written_out(study: StudyBlock, where: str) -> Iterator[CaseEntry]:
         for entry in _entries(group, as_block(written, at), study, at):
             if entry.name in taken:
                 raise ConfigError(
-                    f"{at} makes the case {entry.name!r} twice: its name must tell its swept settings apart."
+                    f"{at} makes the case {entry.name!r} twice: its name must distinguish its swept settings."
                     if taken[entry.name] == group
                     else f"{at} makes the case {entry.name!r}, which {where}.{taken[entry.name]} makes too: "
                     "give one of them another name."
@@ -180,5 +180,5 @@ def fill(pattern: str, values: Mapping[str, object], where: str) -> str:
 
     filled = FIELD.sub(value, pattern)
     if {"{", "}"} & set(FIELD.sub("", pattern)):
-        raise ConfigError(f"{where} is {pattern!r}: braces stand around the name of a setting, as in {{n}}.")
+        raise ConfigError(f"{where} is {pattern!r}: braces go around the name of a setting, as in {{n}}.")
     return filled

@@ -76,7 +76,7 @@ def _text(path: Path) -> str:
 
 
 def nearest_file(path: Path) -> Path | None:
-    """The file beside one that is not there whose name without its ending is most alike; None where none is."""
+    """The file next to a missing one whose name without its ending is most alike; None where none is."""
     stems = {file.stem: file for file in path.parent.iterdir()} if path.parent.is_dir() else {}
     near = difflib.get_close_matches(path.stem, stems, 1)
     return stems[near[0]] if near else None
@@ -205,7 +205,7 @@ def _children(node: yaml.Node) -> Iterator[yaml.Node]:
 
 
 def _check_node(node: yaml.Node, path: Path) -> None:
-    """Raise when a node has a tag of its own, a number that is misread, or keys that are no names or given twice."""
+    """Raise when a node has a tag of its own, a number that is misread, or keys that are not names or given twice."""
     where = f"{path}{_line(node.start_mark)}"
     if node.tag not in PLAIN:
         tag = node.tag.replace("tag:yaml.org,2002:", "!!")

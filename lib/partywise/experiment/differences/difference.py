@@ -35,7 +35,7 @@ class DifferenceEntry:
     kind : one of ``KINDS``; where : labels of the slot, empty for a key of the configuration
     variable : its name, or the dotted path of a key; first, second : in the two cubes
     difference, error, replicates : of means, see `Shift`
-    fits : number of fits behind it, in the slots that are told by fits
+    fits : number of fits behind it, in the slots that are counted by fits
     """
 
     kind: str
@@ -75,7 +75,7 @@ class Difference:
 
     @property
     def equal(self) -> bool:
-        """Whether nothing differs that is told here; hashes of code and lock do not count."""
+        """Whether nothing differs that is listed here; hashes of code and lock do not count."""
         return not self.entries
 
 

@@ -21,7 +21,7 @@ class Key:
 def differing_keys(first: str, second: str) -> Iterator[Key]:
     """Keys that differ between the ``config_json`` of two cubes, in the order in which they were written.
 
-    What only one of them has, such as a case, is one key, however much stands below it.
+    What only one of them has, such as a case, is one key, however much is below it.
     """
     old, new = _as_written(first), _as_written(second)
     yield from _differing(old, new, "")
@@ -33,7 +33,7 @@ def root_seed(text: str) -> object:
 
 
 def _as_written(text: str) -> dict[str, object]:
-    """The tree of keys as it stands in a configuration file."""
+    """The tree of keys as a configuration file has it."""
     config = dict(json.loads(text))
     study, seed = config.pop("study", ""), config.pop("root_seed", None)
     return {"root_seed": seed, "studies": {study: config}}

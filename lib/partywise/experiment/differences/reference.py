@@ -1,6 +1,6 @@
 """Reference results: the cubes of a run without examples and digests, in one archive that is unpacked and compared.
 
-The archive of a run is the same bytes wherever it is packed: names, times and owners of its files are no part of it.
+The archive of a run is the same bytes wherever it is packed: it has no names, times and owners of its files.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ A slot is a case, a method, a number of parties and an epsilon; what is averaged
 
 The test.  A replicate draws its data and its noise at addresses of the root seed, the study, the case and its own
 number, so two cubes of one root seed share their random numbers.  Then the differences of the replicates that both hold
-are one sample: its mean stands against its own standard error (a paired test, in which what the draws have in common
-cancels).  With different root seeds nothing is shared: the difference of the two means stands against the root of the
+are one sample: its mean is compared with its own standard error (a paired test, in which what the draws have in common
+cancels).  With different root seeds nothing is shared: the difference of the two means is compared with the root of the
 sum of their squared standard errors (two samples, each with all of its replicates).  Differences below ``ROUNDING`` of
 the larger value are rounding, which ``compare`` finds.
 """

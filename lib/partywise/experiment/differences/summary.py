@@ -112,7 +112,7 @@ def _clear(entry: DifferenceEntry) -> float:
 
 
 def _table(entries: Sequence[DifferenceEntry]) -> list[str]:
-    """Entries of a kind, one on a line: where it is to the left, what differs beside it."""
+    """Entries of a kind, one on a line: where it is to the left, what differs next to it."""
     if not entries:
         return []
     frame = DataFrame(map(_numbers, entries), MultiIndex.from_tuples(map(_place, entries))).fillna("")
@@ -141,7 +141,7 @@ def _numbers(entry: DifferenceEntry) -> list[str]:
 
 
 def _values(old: Label, new: Label) -> tuple[str, str]:
-    """Two values in as many digits as tell them apart."""
+    """Two values in as many digits as distinguish them."""
     if isinstance(old, str) or isinstance(new, str):
         return _short(str(old), 50), _short(str(new), 50)
     for digits in (4, 6, 9, 17):

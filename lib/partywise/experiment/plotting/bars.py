@@ -37,7 +37,7 @@ class Bars(PanelLayout):
     of : str
         A measure by which it is divided.
     words : callable
-        (cube, case, method, value) -> what is said above the bar, behind the title of the method.
+        (cube, case, method, value) -> text above the bar, after the title of the method.
     """
 
     x: str | Axis

@@ -164,11 +164,11 @@ def case_title(cube: xr.Dataset, case: str) -> str:
 
 @dataclass(frozen=True)
 class PanelLayout:
-    """Cases of a declared figure and how its panels stand.
+    """Cases of a declared figure and the places of its panels.
 
     title : what the figure shows, above all panels
-    caption : of reports: sentences in place of the title, before what is said of every such figure
-    none : what is said where a configuration has nothing to show
+    caption : of reports: sentences in place of the title, before those of every such figure
+    none : text where a configuration has nothing to show
     fewest : methods without which a case is not shown
     needs : a variable without which a case is not shown
     select : (cube, cases that have what is shown) -> those that are drawn
@@ -194,7 +194,7 @@ class PanelLayout:
 
     @property
     def letters(self) -> int:
-        """Letters of a label beside a panel."""
+        """Letters of a label next to a panel."""
         return int(LETTERS_PER_INCH * self.size[1])
 
     def candidates(self, cube: xr.Dataset, names: Iterable[str]) -> list[str]:
@@ -204,7 +204,7 @@ class PanelLayout:
         return [case for case in map(str, cube["case"].values) if case in known]
 
     def nothing(self) -> Figure:
-        """A figure that says what is missing."""
+        """A figure that names what is missing."""
         return empty(self.none or f"{self.title}: no case of this kind in this configuration.")
 
     def grid(
@@ -212,8 +212,8 @@ class PanelLayout:
     ) -> Figure:
         """A figure of one panel for each case, or of a row of them for each measure and each group of methods.
 
-        ``draw`` is given the axes, the case and the row, and returns notes, which stand below the title once each;
-        ``height`` of a panel in inches is by default that of ``size``.  Of one case the rows stand side by side, and
+        ``draw`` is given the axes, the case and the row, and returns notes, which appear below the title once each;
+        ``height`` of a panel in inches is by default that of ``size``.  Of one case the rows are side by side, and
         those of many cases go on below.
         """
         count = rows * groups
@@ -266,7 +266,7 @@ class Panels(PanelLayout):
     height : callable, optional
         (cube, case) -> inches that a panel needs; by default those of ``size``.
     means : bool
-        Whether panels show means over replicates with bands, which the title then says.
+        Whether panels show means over replicates with bands, which the title then states.
     """
 
     measures: str | Iterable[str]

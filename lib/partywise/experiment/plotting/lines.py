@@ -45,7 +45,7 @@ DIMS = {"epsilon": "", "parties": "number of parties"}
 
 
 def no_words(cube: xr.Dataset, case: str, method: str) -> str:
-    """The legend says the title of a method and no more."""
+    """The legend has the title of a method and no more."""
     return ""
 
 
@@ -95,14 +95,14 @@ class Lines(PanelLayout):
         with 0 a case whose methods have no target is shown too.
     spread : str
         ``bands`` or ``bars`` of one standard error, or bars over the ``middle`` of the replicates; with bars methods
-        stand side by side at each place.
+        are side by side at each place.
     overlap : bool
         Marks of lines that may lie on each other are nested.
     logx : bool
         A logarithmic axis of x, which epsilon always has.
     start : int
         Points of a path that are left out, at its start.
-    beside : Bars, optional
+    `beside` : Bars, optional
         A further panel, at the right, of all cases.
     """
 
@@ -204,7 +204,7 @@ class Lines(PanelLayout):
         return summarise(np.array(places)[order], np.stack(columns, axis=1)[:, order], self.spread == "middle")
 
     def _panel(self, ax: Axes, cube: xr.Dataset, cases: Sequence[str], axis: Axis, group: int) -> Iterator[str]:
-        """One measure of a case and a group of its methods; what is to be said of it."""
+        """Draw one measure of a case and a group of its methods, and return notes on it."""
         curves = list(self._curves(cube, cases, axis, group))
         methods = list(dict.fromkeys(curve.method for curve in curves))
         for curve in curves:
@@ -280,7 +280,7 @@ def _party_counts(cube: xr.Dataset, cases: Sequence[str]) -> list[int]:
 
 
 def _horizontal(ax: Axes, value: float, style: Look, label: str, log: bool) -> None:
-    """A value without an epsilon; one that a logarithmic axis cannot hold lies at its lower end, and says so."""
+    """A value without an epsilon; one that a logarithmic axis cannot hold lies at its lower end, with a note."""
     look_of: Marks = {"color": style.color, "linestyle": style.rule, "linewidth": 1.2}
     if log and value < ROUNDING:
         below = compact(0.0 if abs(value) < ROUNDING else value, 2)

@@ -18,7 +18,7 @@ def replicates(cube: xr.Dataset, cases: Sequence[str]) -> tuple[int, int]:
 
 
 def over(cube: xr.Dataset, cases: Sequence[str]) -> str:
-    """Words such as "mean over 2 to 10 replicates"; "one replicate" is no mean."""
+    """Words such as "mean over 2 to 10 replicates"; "one replicate" is not a mean."""
     least, most = replicates(cube, cases)
     if most == 1:
         return "one replicate"

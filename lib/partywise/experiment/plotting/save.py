@@ -51,7 +51,7 @@ def draw_figure(address: str, cube: Path | str, **files: Path | str) -> None:
 
 
 def settle_layout(figure: Figure) -> None:
-    """Find the places of all parts once, in inches; drawing the figure, for whatever file, moves nothing any more.
+    """Find the places of all parts once, in inches; drawing the figure, for any file, moves nothing afterwards.
 
     The first pass leaves labels of panels with square cells outside the canvas.
     """

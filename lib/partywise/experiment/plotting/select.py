@@ -17,8 +17,8 @@ from ..results.labels import dim_of
 def having(cube: xr.Dataset, dim: str, **wanted: Scalar) -> list[str]:
     """Labels along ``case`` or ``method`` that have all these values, in the order of the cube.
 
-    A setting or option that the cube does not tell (nobody gives it, and all have the same) is nobody's: ask for
-    what differs from the default.
+    A setting or option that the cube does not have (no case or method gives it, and all have the same) is in none of
+    them: ask for what differs from the default.
     """
     labels = cube[dim_of(dim)].values
     mask = np.ones(len(labels), bool)
@@ -50,7 +50,7 @@ def title(cube: xr.Dataset, dim: str, label: str) -> str:
 
 
 def plan_behind(cube: xr.Dataset) -> Plan:
-    """The plan that made a cube: settings and options in force, those that are no number and no word included."""
+    """The plan that made a cube: settings and options in force, also those that are neither a number nor a word."""
     return _plan(cube.attrs["config_json"])
 
 

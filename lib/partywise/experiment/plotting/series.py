@@ -22,7 +22,7 @@ MIDDLE, MANY = (0.05, 0.95), 20
 class Series:
     """x, mean and standard error (nan with one replicate), arrays of one length; ends of bars (2, x), by default it.
 
-    missing_share : share of the replicates without a value there, which the mean leaves out; None where it is no mean
+    missing_share : share of the replicates without a value there, which the mean leaves out; None for other values
     """
 
     x: np.ndarray
@@ -59,7 +59,7 @@ def cases_of(cube: xr.Dataset, variable: str) -> list[str]:
 
 
 def replicate_means(cube: xr.Dataset, variable: str, case: str, method: str, along: str) -> xr.DataArray:
-    """(replicate, along): means over folds and whatever else is defined; folds of a replicate are dependent."""
+    """(replicate, along): means over folds and all else that is defined; folds of a replicate are dependent."""
     means = _replicate_means(cube, variable, case, method, along)
     return xr.DataArray(means, {dim: cube[dim].values for dim in ("replicate", along)}, ("replicate", along))
 
@@ -121,7 +121,7 @@ def draw(ax: Axes, line: Series, style: Look, **options: Unpack[Marks]) -> None:
 
 
 def draw_bars(ax: Axes, line: Series, style: Look, shift: float = 1.0, **options: Unpack[Marks]) -> None:
-    """A line with a bar of one standard error at each point, moved by a factor so that bars of lines stand apart."""
+    """A line with a bar of one standard error at each point, moved by a factor so that bars of lines do not overlap."""
     settings = style.marks | options
     ax.plot(line.x * shift, line.mean, **settings)
     low, high = (line.mean - line.se, line.mean + line.se) if line.ends is None else line.ends

@@ -1,4 +1,4 @@
-"""Looks of methods in figures where most claim no epsilon, which black and grey alone would not tell apart."""
+"""Looks of methods in figures where most claim no epsilon, which black and grey alone would not distinguish."""
 
 from __future__ import annotations
 

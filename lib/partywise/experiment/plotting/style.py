@@ -142,7 +142,7 @@ def panels(
 
 @contextmanager
 def one_panel(ax: Axes | None, width: float, height: float, title: str) -> Iterator[Axes]:
-    """The axes that somebody gave; or those of a figure in the common style, which gets legend and title in the end.
+    """The axes of the caller; or those of a figure in the common style, which gets legend and title in the end.
 
     ``height`` is in inches and without the legend. What is set for the style holds while it is drawn: a notebook keeps
     its own.
@@ -270,7 +270,7 @@ EMPTY = "empty"
 
 
 def empty(reason: str) -> Figure:
-    """A figure that says why there is nothing to show in this configuration."""
+    """A figure that states why there is nothing to show in this configuration."""
     figure, (ax,) = panels(1, 1, 6, 1.2)
     ax.set_axis_off()
     ax.text(0.5, 0.5, reason, ha="center", va="center", wrap=True, transform=ax.transAxes)

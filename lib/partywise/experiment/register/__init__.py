@@ -1,1 +1,1 @@
-"""The claims register: every printed number of the source documents beside ours, with a status by one rule."""
+"""The claims register: every printed number of the source documents next to ours, with a status by one rule."""

@@ -70,8 +70,8 @@ class Entry:
     """One printed number or sentence.
 
     kind : ``value``; a bound, or ``between`` two; ``epsilon`` that is claimed, and audited; ``claimed_at_most`` and
-        ``claimed_at_least``, a bound that is a claim of privacy, and computed; ``hidden``, a share that nobody should
-        find; ``none``, which nothing can be compared with
+        ``claimed_at_least``, a bound that is a claim of privacy, and computed; ``hidden``, a share that must not be
+        found; ``none``, which nothing can be compared with
     printed : as it is printed; two bounds for ``between``; empty for ``none``
     spread, spread_of : standard deviation over that many replicates, as printed; empty where there is none
     words : values that the entry was made with
@@ -93,9 +93,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why entries differ or cannot be reproduced; those whose id fits a pattern and whose words are as ``when`` says.
+    """Why entries differ or cannot be reproduced; those whose id fits a pattern and whose words are as in ``when``.
 
-    alternative : keys of ``reproduction`` under which the reason says that the entry agrees: the register looks
+    alternative : keys of ``reproduction`` under which the entry agrees by this reason: the register looks
     status : the one that it explains; None for any
     """
 
@@ -115,7 +115,7 @@ class Reason:
 class PrintedSource:
     """All of a file; ``notable`` are ids of entries that a reader should see first, ``note`` what to know of all.
 
-    ``fit_note`` says in a clause what was fitted to the printed numbers.
+    ``fit_note`` is a clause on what was fitted to the printed numbers.
     """
 
     path: Path

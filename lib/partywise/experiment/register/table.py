@@ -18,7 +18,7 @@ NAME = "claims.csv"
 
 @dataclass(frozen=True)
 class RegisterRow:
-    """A line of the register; its fields are texts as they stand in ``claims.csv``, but for one flag.
+    """A line of the register; its fields are texts as in ``claims.csv``, except one flag.
 
     spread : of the source, as printed
     resolution : smallest difference that the comparison would have called one, as a share of the printed number

@@ -1,4 +1,4 @@
-"""The verb ``claims``: read the cubes that entries name, write the register, say what is missing."""
+"""The verb ``claims``: read the cubes that entries name, write the register, list what is missing."""
 
 from __future__ import annotations
 

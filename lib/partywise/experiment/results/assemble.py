@@ -1,4 +1,4 @@
-"""The labels of a cube and the fits that it shows: what stands beside the numbers of its cells."""
+"""The labels of a cube and the fits that it shows, next to the numbers of its cells."""
 
 from __future__ import annotations
 

@@ -227,7 +227,7 @@ class CubeColumns:
         return self.described[name][1]
 
     def display_values(self, name: str, at: slice) -> list[Scalar]:
-        """Values of some cells as the cube tells them: numbers, words, and ``""`` where there is none."""
+        """Values of some cells as the cube has them: numbers, words, and ``""`` where there is none."""
         if name == "status":
             return [STATUS[code] for code in self.status[at].tolist()]
         if name in self._digests:

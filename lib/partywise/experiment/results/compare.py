@@ -1,6 +1,6 @@
 """Two cubes, cell by cell and to the last bit: what moved, and what only one of them holds.
 
-Cells are matched by their labels and words by what they say, so that neither the order of labels nor the numbering of
+Cells are matched by their labels and words by their text, so that neither the order of labels nor the numbering of
 flags counts.  A regression report: the acceptance of every change that must not move a number.
 """
 
@@ -99,7 +99,7 @@ def cube_pairs(first: Path, second: Path) -> Iterator[tuple[str, Path | None, Pa
 def compare_cubes(first: xr.Dataset, second: xr.Dataset) -> CubeReport:
     """Compare two cubes over the cells and variables that both hold.
 
-    Attributes are left out, but for units: they tell of the revision and of the configuration.
+    Attributes are left out, except units: they depend on the revision and on the configuration.
     """
     first, second = (_with_labels(_with_new_names(cube)) for cube in (first, second))
     missing = [

@@ -201,7 +201,7 @@ def open_recorded_cube(path: Path | str) -> Cube:
 
 
 def _no_cube(path: Path) -> str:
-    """Why a path is no file of a cube and what to name instead, as the end of a sentence; empty where it may be one."""
+    """Why a path is not a cube's file and what to name instead, as the end of a sentence; empty where it may be one."""
     if path.is_dir():
         cubes = [str(cube) for cube in sorted(path.glob("cube.nc")) + sorted(path.glob("*/cube.nc"))]
         return f"is a folder: name a cube, {' or '.join(cubes[:3]) or 'such as results/default/vertical_glm/cube.nc'}"
@@ -223,7 +223,7 @@ def _open(path: Path | str, load: bool) -> xr.Dataset:
 def _trial(path: Path | str) -> str:
     """Why a file cannot be read, empty where it can: all of it is read by a process of its own.
 
-    In a damaged file the reading library may go round in circles or crash, which no exception tells.
+    In a damaged file the reading library may loop forever or crash, without an exception.
     """
     listening, telling = os.pipe()
     with warnings.catch_warnings():
@@ -246,7 +246,7 @@ def _trial(path: Path | str) -> str:
 
 
 def _read_all(path: Path | str, telling: int) -> NoReturn:
-    """Read every value in parts that fit into memory, tell what is wrong, and end this process."""
+    """Read every value in parts that fit into memory, report what is wrong, and end this process."""
     message = b""
     try:
         with open(os.devnull, "wb") as nowhere:

@@ -20,7 +20,7 @@ DEFAULT = {"config": "default"}
 def checked_name(name: object) -> str:
     """The key ``name`` of a configuration; ConfigError when it is not a name."""
     if name is None:
-        raise ConfigError("name is missing: studies that stand in no file need one, as in --config name=mine.")
+        raise ConfigError("name is missing: studies without a file need one, as in --config name=mine.")
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise ConfigError(
             f"name is {name!r}: the folder of the results takes at most 60 of a-z, 0-9 and _, a letter first."

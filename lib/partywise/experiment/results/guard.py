@@ -58,7 +58,7 @@ class Cube(xr.Dataset):
         Raises
         ------
         KeyError
-            If ``method`` is no way of xarray to look up labels, or nothing is looked up by it: a method of the cube is
+            If ``method`` is not a lookup of xarray, or nothing is looked up by it: a method of the cube is
             ``method_label``. If a label is not there; the message has the nearest.
         """
         _check(self, {**(indexers or {}), **labels}, method)

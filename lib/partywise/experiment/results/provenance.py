@@ -72,10 +72,10 @@ def git_commit(root: Path) -> str:
 
 
 def _git(root: Path, *arguments: str) -> str | None:
-    """Output of a git command about this very folder, None where it is no repository of its own.
+    """Output of a git command about this very folder, None where it is not a repository of its own.
 
     A repository that another user owns is read as well: git refuses it since its settings can name programs, and who
-    gets here has run the programs of this folder already.  Where git cannot answer, a warning says why.
+    gets here has run the programs of this folder already.  Where git cannot answer, a warning gives the reason.
     """
     if not (root / ".git").exists():
         return None

@@ -1,6 +1,6 @@
 """The provenance record of a job: a fingerprint of all its inputs, and digests of the files that it wrote.
 
-A record lies beside the results and travels with them, so that whoever unpacks them can tell what is current from
+A record lies next to the results and travels with them, so that a reader who unpacks them knows what is current and
 what is not.  It is written by a job that used what its run was planned with, and by no other.  Of own data it holds
 digests of private files: it stays with their owner, and a crate has it without them (`crate.content`).
 """
@@ -51,7 +51,7 @@ def read_record(path: Path | str) -> ProvenanceRecord | None:
 def write_record(
     path: Path | str, fingerprint: str, outputs: Iterable[Path | str], runs_apart: Iterable[str] = ()
 ) -> None:
-    """Write the record of a job that ends, with the digests of ``outputs``, and which runs apart it took."""
+    """Write the record of a job that ends, with the digests of ``outputs``, and which distributed runs it took."""
     digests = {Path(name).name: sha256(name) for name in outputs}
     with replacing(path) as temporary:
         content: dict[str, object] = {"fingerprint": fingerprint, "outputs": digests}

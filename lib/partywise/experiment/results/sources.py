@@ -1,7 +1,7 @@
 """Loader of the modules of a job from the bytes of their sources, each with its SHA-256.
 
 Python takes bytecode for current by the time and the size of its source alone, and a source can be edited after a run
-was planned.  A script imports this module first; whatever the library is then loaded from is known.
+was planned.  A script imports this module first; all sources from which the library is then loaded are known.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Finder:
 def load_by_content(sources: Mapping[str, str]) -> None:
     """Load the modules that ``sources`` names by the content of their sources from now on, this one included.
 
-    Modules are many objects and no garbage: nobody looks for any until `jobs.log_to`, when all of them are there.
+    Modules are many objects and no garbage: collection is off until `jobs.log_to`, when all of them are there.
     """
     gc.disable()
     sys.meta_path.insert(0, Finder(list(sources)))

@@ -1,4 +1,4 @@
-"""The table of one row per fit, and what the columns of all tables beside a cube mean: one row for each column."""
+"""The table of one row per fit, and what the columns of all tables next to a cube mean: one row for each column."""
 
 from __future__ import annotations
 

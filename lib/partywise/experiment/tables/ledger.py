@@ -1,4 +1,4 @@
-"""The ledger of all releases beside a cube, and what the folds of each replicate cost together."""
+"""The ledger of all releases next to a cube, and what the folds of each replicate cost together."""
 
 from __future__ import annotations
 

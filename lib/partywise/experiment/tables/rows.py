@@ -111,7 +111,7 @@ def quote(value: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def _inert_text(value: str) -> str:
-    """Most texts of a ledger stand in many rows."""
+    """Cached, since most texts of a ledger appear in many rows."""
     value = value if value.isprintable() else " ".join(value.split())
     return f"'{value}" if value.startswith(FORMULA) and not _is_number(value) else value
 

@@ -148,7 +148,7 @@ def _flag_counts(plan: Plan, columns: CubeColumns, variable: str) -> str:
 
 
 def _group(plan: Plan, group: Sequence[Slot], measured: Sequence[str], width: int) -> _Row | None:
-    """The best certified fit of the first of some cases at the usual target, beside the same protocol without noise."""
+    """The best certified fit of the first of some cases at the usual target, and the same protocol without noise."""
     for variable in measured:
         having = [slot for slot in group if slot.averages[variable][2]]
         if not having:
@@ -180,7 +180,7 @@ def _noise_free(plan: Plan, having: Sequence[Slot], beside: Slot, variable: str)
 
 
 def _same_but_noise(plan: Plan, noise_free: Slot, noisy: Slot) -> bool:
-    """Whether two methods run one protocol with one set of options, but for those that set the noise."""
+    """Whether two methods run one protocol with one set of options, except those that set the noise."""
     first, second = (plan.methods[slot.labels["method"]] for slot in (noise_free, noisy))
     if (first.protocol_name, type(first.options)) != (second.protocol_name, type(second.options)):
         return False

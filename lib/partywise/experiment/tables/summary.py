@@ -193,7 +193,7 @@ def heading(plan: Plan, name: str) -> Heading:
 def shown_variables(plan: Plan) -> tuple[str, ...]:
     """Variables of the printed summary and of the page, in order: those of the study, then its guarantees and bytes.
 
-    A study whose claims have units of their own has one certified epsilon, theirs; what else the ledger says is for
+    A study whose claims have units of their own has one certified epsilon, theirs; all else in the ledger is for
     another unit and stays in the cube.
     """
     if plan.study.certified != CELL:

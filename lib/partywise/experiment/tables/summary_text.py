@@ -28,9 +28,9 @@ APPROXIMATE = "approximate"
 
 
 def summary_text(plan: Plan, columns: CubeColumns, left_out: Sequence[str] = ()) -> str:
-    """The table of a study; what stands behind +- is a standard error over replicates.
+    """The table of a study; the number after +- is a standard error over replicates.
 
-    Columns that find no room stand in a further table below.  Rows are grouped by case.  ``left_out`` are sentences on
+    Columns that do not fit are in a further table below.  Rows are grouped by case.  ``left_out`` are sentences on
     records of own data that are not used: they follow the title.
     """
     run_costs_more = delta_at_least_1_over_n = False

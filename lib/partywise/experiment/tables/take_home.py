@@ -84,7 +84,7 @@ class Homes:
         return [(key, home) for key, home in self._in_order() if home.columns]
 
     def _fits_in_file(self) -> list[tuple[FitKey, OwnerReport]]:
-        """The fits whose rows all stand in predictions.csv."""
+        """The fits whose rows are all in predictions.csv."""
         rows, fits = 0, []
         for key, home in self._predicting():
             rows += len(home.ids) * (1 if home.times is None else len(home.times))

@@ -92,10 +92,10 @@ class GradientPaths:
 
     Notes
     -----
-    Given its path, step k tells the worlds apart like a Gaussian pair of mu_k = |grad - grad'| / s.  Adaptive releases
+    Given its path, step k separates the worlds like a Gaussian pair of mu_k = |grad - grad'| / s.  Adaptive releases
     whose squares add up to at least mu^2 on every path are no more private than one of mu.  Of so many drawn paths the
-    least is taken: with 95 % confidence a path below it has probability q at most, q = 1 - .05^(1 / paths), and topping
-    such paths up changes the law by q at most, by which delta is raised.
+    least is taken: with 95 % confidence a path below it has probability q at most, q = 1 - 0.05^(1 / paths), and
+    topping such paths up changes the law by q at most, by which delta is raised.
     """
 
     first: SortedRecords
@@ -143,7 +143,7 @@ def _gradient(world: World) -> np.ndarray:
 
 
 def seeded_gradient(task: Task[PropensitySettings]) -> Exposure:
-    """The gradient with noise from the seed that every party has: whoever has it subtracts the noise."""
+    """The gradient with noise from the seed that every party has: any of them can subtract the noise."""
 
     def message(world: World) -> np.ndarray:
         exact = _gradient(world)

@@ -148,7 +148,7 @@ def _stopped_share(estimate: SurvivalEstimate, data: SurvivalData) -> float | No
 
 
 def _records_read(clients: int, data: SurvivalData, options: object) -> float | None:
-    """Share of records that somebody reads for certain; None where no attack is made."""
+    """Share of records that an observer reads for certain; None where no attack is made."""
     if isinstance(options, NoisyOptions):
         return 0.0
     parts = _client_records(clients, data)

@@ -16,7 +16,7 @@ from .settings import SurvivalCaseSettings
 class OwnSurvivalSettings(OwnClients, SurvivalCaseSettings):
     """Own records of several clients: how long each was followed, and whether that ended in the event.
 
-    time : column of the follow-up, from its start on; event : column that says how it ended
+    time : column of the follow-up, from its start on; event : column of how it ended
     events, censoring : public entries of that column, those of the event and all others
     horizon : public end of follow-up tau, in the unit of the times; because : where it comes from
     columns : covariates; none for curves alone

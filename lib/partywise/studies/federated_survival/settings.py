@@ -38,7 +38,7 @@ class SurvivalCaseSettings(CheckedFields):
         return sqrt(max(self.n_covariates, 1)) if self.radius is None else self.radius
 
     def of_all(self, clients: int) -> Self:
-        """Return the settings of releases about all clients' records: delta is that of the study, whoever releases."""
+        """Return the settings of releases about all clients' records, at the study's delta, for every releaser."""
         return self
 
     @property

@@ -61,7 +61,7 @@ class ClientFile:
 
     rows : how many records there are; only : which rows of the file they are
     times, events : columns; of several the first event that came decides, and the last time where none did
-    event_levels : entries of an event column that are events; user : column that says whose record it is
+    event_levels : entries of an event column that are events; user : column of the record's person
     """
 
     file: str

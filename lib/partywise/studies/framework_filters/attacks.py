@@ -1,4 +1,4 @@
-"""Attacks that end in data, with planted keys only: what somebody who sees one message makes of it."""
+"""Attacks that end in data, with planted keys only: what an observer of one message makes of it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Identification:
 
 @dataclass(frozen=True)
 class UnknownPatient:
-    """One patient of a hospital that somebody looks for who knows all others, and the coefficients of the round.
+    """One patient of a hospital, whom an attacker who knows all others looks for, and the coefficients of the round.
 
     rows : (n, D), labels (n,): records of the hospital; place : of the unknown one
     others : (m, D), labels (m,): candidates, among them the truth

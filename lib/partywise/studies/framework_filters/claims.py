@@ -107,7 +107,7 @@ class ClaimLine:
     """Parameters with which the page judges a claim.
 
     settings : of the claim, those that are not its defaults
-    epsilon : what the layer says then, of all rounds or, where the claim states none, of one; None: nothing
+    epsilon : what the layer claims then, of all rounds or, where the claim states none, of one; None: nothing
     options : by which a method of the experiment is known that is attacked as this line
     """
 

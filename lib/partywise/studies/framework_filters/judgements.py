@@ -22,7 +22,7 @@ DRAWS, CONFIDENCE = 1000, 1 - 1e-9
 
 
 class Judgement(NamedTuple):
-    """Epsilons of a line: what is said (nan: nothing), what holds, and that by zero-out (nan: not known).
+    """Epsilons of a line: what is claimed (nan: nothing), what holds, and that by zero-out (nan: not known).
 
     lower : lower bound, of the pair that is known to be the worst, or by an attack
     """

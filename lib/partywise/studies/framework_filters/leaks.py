@@ -67,7 +67,7 @@ def even_update(settings: Rows, spec: object, rng_for: Rng, resources: Path) -> 
 
 
 def leaving_update(settings: Rows, spec: object, rng_for: Rng, resources: Path) -> AuditData:
-    """The first update, of length C, ordinarily of C / 2, becomes 0, as where nobody sent it."""
+    """The first update, of length C, ordinarily of C / 2, becomes 0, as if no client sent it."""
     data = opposite_update(settings, spec, rng_for, resources)
     data.x[2, 0] /= 2
     data.x[1::2, 0] = 0
@@ -98,7 +98,7 @@ def _first(world: World) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ComputedPair:
-    """A pair whose epsilon is known without a draw; of one that nobody attacks it is None."""
+    """A pair whose epsilon is known without a draw; of one that is not attacked it is None."""
 
     epsilon: float | None
     exact: bool = True
@@ -143,7 +143,7 @@ def _several(
     noise: float,
     **booked: Unpack[Terms],
 ) -> Exposure:
-    """Rounds that each release the first update times a scale: their sum over the root of T tells all that they do."""
+    """Rounds that each release the first update times a scale: their sum over the root of T is sufficient."""
     scale *= float(np.sqrt(task.settings.rounds))
 
     def statistic(world: World) -> Bounded:
@@ -153,7 +153,7 @@ def _several(
 
 
 def _local_sd(task: Task[LayerSettings]) -> float:
-    """Noise of the classic formula for S, in which the clip does not stand."""
+    """Noise of the classic formula for S, which lacks the clip."""
     return local_sd(task.settings.sensitivity * CLIP, task.epsilon, task.delta)
 
 
@@ -213,7 +213,7 @@ def cohort_sum(task: Task[LayerSettings]) -> Exposure:
 
 
 def adaptive_clip(task: Task[LayerSettings]) -> Exposure:
-    """A mean with noise for the clip of the next round, beside the noisy count that sets it: all others are clipped."""
+    """A mean with noise for the clip of the next round, and the noisy count that sets it: all others are clipped."""
     release = unproved_release(_first(task.worst[0]), task.owner, "user", "adaptive_clip", task.noise())
 
     def pair_of(data: World, neighbour: World) -> ComputedPair:

@@ -1,4 +1,4 @@
-"""All scalars of one cell: how good the model is, what the ledger says of its layer, and what attacks get."""
+"""All scalars of one cell: how good the model is, what the ledger certifies of its layer, and what attacks get."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def metrics(estimate: FilterEstimate, data: FilterData, train: np.ndarray, spec:
 
 
 def ledger_measures(ledger: Ledger, names: tuple[str, ...], spec: FilterSpec) -> FilterMeasures:
-    """Return what holds against those from whom the layer protects: all but a server that adds noise, or anybody."""
+    """Return what holds against those from whom the layer protects: all but a server that adds noise, or all."""
     options, delta = spec.options, spec.study.delta
     if isinstance(options, StatisticsOptions):
         return FilterMeasures(certified_held=math.inf)
@@ -99,7 +99,7 @@ def _quality(estimate: FilterEstimate, data: FilterData, test: np.ndarray) -> Fi
 
 
 def is_attacked(data: FilterData, options: object) -> bool:
-    """Whether clients are natural, and what one sends reaches somebody from whom it should be protected."""
+    """Whether clients are natural, and what one sends reaches an observer from whom it should be protected."""
     return bool(len(data.holder)) and not (isinstance(options, FedavgOptions) and options.central)
 
 

@@ -1,4 +1,4 @@
-"""Privacy layers that federated-learning frameworks ship: what they say, what holds, and what an attack gets.
+"""Privacy layers that federated-learning frameworks ship: what they claim, what holds, and what an attack gets.
 
 Sources: Flower, NVFlare, Fed-BioMed, FLIP and pfl, in the versions that docs/framework_filters.md names.  Data, split,
 metrics and figures are named here and live with their numerics; the pipeline imports what a job needs.

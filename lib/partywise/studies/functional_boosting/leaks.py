@@ -169,7 +169,7 @@ def residuals(task: Task[CurveClaim]) -> Exposure:
 
 
 def response(task: Task[CurveClaim]) -> Exposure:
-    """A released response, from which anybody may compute residuals."""
+    """A released response, from which any observer may compute residuals."""
     settings, noise = task.settings, 2 * task.settings.radius * task.analytic
     radius = public_settings(settings, "radius")
     bounded = clipped_coefficients(task.worst[0].x, None, radius, unit="label", depends_on=("label",))

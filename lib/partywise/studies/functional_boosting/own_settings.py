@@ -28,7 +28,7 @@ class CurveTableSettings(OwnFiles, CurveSettings):
         sine of k periods over the domain keeps 1 / (1 + w (2 pi k)^4) of its height
     match : what ids that some files lack mean, ``refuse`` (an error) or ``common`` (the ids of all files are used)
     max_gap : longest time between two measured values, or between the domain's end and the nearest one, that smoothing
-        may bridge; without it every missing value counts as ``missing`` says
+        may bridge; without it every missing value counts as in ``missing``
     min_points : fewest measured values of a curve
     min_blocks : with ``fold_block``, fewest groups of records that folds can count on
     fold_block : column of the response's file; records with the same entry are held out together
@@ -88,14 +88,14 @@ class CurveTableSettings(OwnFiles, CurveSettings):
         return {f"{key}.file": curve.file for key, curve in self.curves.items()}
 
     def by_party(self, n_parties: int) -> dict[str, tuple[str, ...]]:
-        """Keys of the files of every party, where they run apart; ValueError where these cannot be told apart.
+        """Keys of the files of every party, in a distributed run; ValueError if they cannot be distinguished.
 
-        On the channel, whoever holds the response is called ``active``.
+        On the channel, the holder of the response is called ``active``.
         """
         if self.split != "natural":
             raise ValueError(
-                f"split is {self.split!r}: where parties run apart, each holds the curves of its own files; leave it "
-                "out."
+                f"split is {self.split!r}: in a distributed run, each party holds the curves of its own files; leave "
+                "it out."
             )
         names = {"response": RESERVED[0]} | {
             f"predictors[{j}]": predictor.party for j, predictor in enumerate(self.predictors)
@@ -103,7 +103,7 @@ class CurveTableSettings(OwnFiles, CurveSettings):
         check_apart(self.match)
         if self.missing != "refuse":
             raise ValueError(
-                f"missing is {self.missing!r}: where parties run apart, none knows which records another drops; leave "
+                f"missing is {self.missing!r}: in a distributed run, no party knows which records another drops; leave "
                 "them out of all files, and missing too."
             )
         parties = dict.fromkeys(names.values())

@@ -50,7 +50,7 @@ class SimulatedCurveSettings(SimulationSettings):
     """The generator with a split of its predictors.
 
     split : ``round_robin``, ``contiguous`` or ``explicit`` (with ``groups``, a partition of 0..p-1)
-    radius : public clipping radius; by default the 95 % point of the norm of a white curve, sqrt(chi2_Q^{-1}(.95))
+    radius : public clipping radius; by default the 95 % point of the norm of a white curve, sqrt(chi2_Q^{-1}(0.95))
     fold_rule : ``balanced`` (fold of record i = floor(i K / N)) or ``published`` (floor(N / K) each, rest never tested)
     n_test : fresh records only for testing (then the grid has 1 fold and all n records train)
     references : data sets for the reference models of the membership attack (0: no attack)

@@ -39,7 +39,7 @@ def label_sum_corrected(task: Task[SumSettings]) -> Exposure:
 
 
 def _label_sum_exposure(task: Task[SumSettings], multiplier: float) -> Exposure:
-    """The guarantee is about one label; the features are public to whoever measures the labels."""
+    """The guarantee is about one label; the features are public to the observer who measures the labels."""
     noise = _sum(task.worst[0]).certificate.value * multiplier
     return gaussian_exposure(task, _sum, noise, {"noise_sd": noise}, epsilon_claimed=task.epsilon, trust_model="label")
 

@@ -1,6 +1,6 @@
 """Held-out quality of a fit, excess risk, and the evaluator's what-if releases; undefined values are None, never zero.
 
-The evaluator stands outside the federation and knows the labels.  Nothing that it draws is sent, so nothing that it
+The evaluator is outside the federation and knows the labels.  Nothing that it draws is sent, so nothing that it
 draws is charged: the ledger holds the one release behind the estimate.
 """
 
@@ -139,7 +139,7 @@ def example_fits(
 
     calibration_predicted, calibration_observed : (bin,), means in ten bins of equal counts of the test rows
     path_steps : (path_step,); path_passes, path_norm, path_log_loss, path_objective, path_gap : (path_step,), NaN
-        where there is no path
+        without a path
     """
     X, y = data.testing
     predicted, observed = curve(predict(X, estimate.theta, estimate.link), y)

@@ -54,7 +54,7 @@ def draw(
     else:
         train = training_persons(read.persons, settings.test_share, rng_for("split"))
     if train.all():
-        raise DataMissing(f"test_share is {settings.test_share}: it leaves nobody to test on; bring more records.")
+        raise DataMissing(f"test_share is {settings.test_share}: it leaves no records to test on; bring more records.")
     return {"train": train, "key": draw_key(rng_for)}
 
 

@@ -63,16 +63,16 @@ class OwnLabelSettings(OwnRecords, LabelCaseSettings):
         return (self.roles[0].party, self.roles[1].party) if self.tables else ("trainer", "measurer")
 
     def by_party(self, n_parties: int) -> dict[str, tuple[str, ...]]:
-        """Keys of the files of both, where they run apart; ValueError where these cannot be told apart."""
+        """Keys of the files of both, in a distributed run; ValueError if they cannot be distinguished."""
         if self.file is not None:
             raise ValueError(
-                f"file is {self.file!r}, which holds features and labels: where parties run apart, each reads its own "
-                "file alone; give tables, one with the features and one with the labels."
+                f"file is {self.file!r}, which holds features and labels: in a distributed run, each party reads "
+                "its own file alone; give tables, one with the features and one with the labels."
             )
         check_apart(self.match)
         if self.missing != "refuse":
             raise ValueError(
-                f"missing is {self.missing!r}: where parties run apart, none knows which rows the other drops; leave "
+                f"missing is {self.missing!r}: in a distributed run, no party knows which rows the other drops; leave "
                 "them out of both files, and missing too."
             )
         keys = {table.party: (f"tables[{k}].file",) for k, table in enumerate(self.tables)}

@@ -53,7 +53,7 @@ def noise_measures(
 
 
 def share_unbounded(data: LabelData, plan: ReleasePlan, count: int) -> LabelPrivateMeasures:
-    """Share of what-if releases without a minimiser where no ridge is used, and of those where no test can tell.
+    """Share of what-if releases without a minimiser where no ridge is used, and of those where no test decides.
 
     With many rows only the coordinate test is made: the share is then a lower bound.
     """

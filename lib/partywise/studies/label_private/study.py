@@ -52,7 +52,7 @@ def check(plan: Plan) -> None:
         where = f"studies.label_private.cases.{name}.grid"
         if plan.spec.unit == "user_label" and plan.rows_per_user(name) is None:
             raise ConfigError(
-                f"studies.label_private.spec.unit is 'user_label': case {name} does not say how many rows a person "
+                f"studies.label_private.spec.unit is 'user_label': case {name} does not state how many rows a person "
                 "has; give user and rows_per_user in its settings (source table), or take another unit."
             )
         if case.parties != (2,):

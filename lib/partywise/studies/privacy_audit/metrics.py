@@ -1,4 +1,4 @@
-"""Scalars of an audited cell: what was found, what the ledger says of the claim, and the words of the claim."""
+"""Scalars of an audited cell: what was found, what the ledger certifies of the claim, and the words of the claim."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Protocol: the owners send what a source lets them send, or its repair; the experimenter attacks it.
 
 What is sent is booked by the ledger.  The experimenter sits with the first owner and knows all four data sets: it draws
-the same distribution many times to certify how much it tells apart; nobody else sees these draws, so they cost nothing.
+the same distribution many times to certify how much it reveals; no other party sees these draws, so they cost nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The audit study: what the source documents claim about privacy, what holds, and what corrects it.
 
 Documents: seeds 000 to 004.  A case is one claim of one document, whose ``claims.py`` has it; a method is the published
-or the corrected form of its mechanism, the epsilon of the grid what the document claims.  The ledger says what is
-certified, attacks say what is refuted.  This study collects claims from all folders and knows none by name.
+or the corrected form of its mechanism, the epsilon of the grid what the document claims.  The ledger has what is
+certified, attacks what is refuted.  This study collects claims from all folders and knows none by name.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class BoxSettings(RecordSettings):
 
 @dataclass(frozen=True)
 class BodyFatSettings(BoxSettings):
-    """Example 1 on its own data: whitened by the mean and covariance of all men, which nobody paid for."""
+    """Example 1 on its own data: whitened by the mean and covariance of all men, whose cost is not in the ledger."""
 
     whitening: ClassVar[tuple[str, ...]] = ("mean and covariance of the data",)
 
@@ -59,7 +59,7 @@ class SliceSettings(BoxSettings):
     """H slices with public cuts of the response.
 
     edges : ``classes``, between the whole numbers 0..H-1, or ``equal``, equally spaced over ``lowest``..``highest``;
-    whatever lies outside is in the first or the last slice
+    all values outside are in the first or the last slice
     """
 
     n_slices: Annotated[int, Range(2)] = 8

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def metrics(
     estimate: SlicingEstimate, data: SlicingData, train: np.ndarray, spec: MethodSpec[object, SlicingConstants, object]
 ) -> SlicingMeasures:
-    """Scalars of one fit; a basis that is not finite has no loss, and the cell says ``diverged``."""
+    """Scalars of one fit; a basis that is not finite has no loss, and the status of the cell is ``diverged``."""
     basis, beta = estimate.basis, data.beta
     protected = data.n_protected(spec.study.unit, estimate.clients, _shares_noise(spec))
     measures = estimate_measures(estimate, train, spec) | source_numbers(estimate, spec)

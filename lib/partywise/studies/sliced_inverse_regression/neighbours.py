@@ -68,7 +68,7 @@ def longest_record(settings: ScaleSettings, spec: object, rng_for: Rng, resource
 
 
 def on_the_threshold(settings: ScreeningSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
-    """The mean of feature 0 in the first slice stands on the threshold; one record lifts it over."""
+    """The mean of feature 0 in the first slice is on the threshold; one record lifts it over."""
     x, y = _ordinary(settings, rng_for)
     n, size = settings.n, settings.n // settings.n_slices
     x[:2, :size, 0] = settings.threshold * n / (n - size)

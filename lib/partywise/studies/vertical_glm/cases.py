@@ -113,7 +113,7 @@ def draw_dataset(settings: GlmDatasetSettings, spec: object, rng_for: Rng, resou
 
 
 class Arrival(TypedDict, total=False):
-    """Fields of the data that say how records arrive."""
+    """Fields of the data on how records arrive."""
 
     identifiers: np.ndarray
     draws: np.ndarray

@@ -64,7 +64,7 @@ class GlmData:
     draws : (N, 1 + p) uniform, by which persons are missing and records are shuffled for any number of parties
     overlap : share of the persons whom all parties have
     files : of own tables that arrive unaligned, the persons of each party in its order
-    scheme, population : format and number of the identifiers that there might be, where somebody could list them
+    scheme, population : format and number of the identifiers that there might be, where an attacker could list them
     ids : (N,) str, names of the records, of own tables
     """
 

@@ -61,7 +61,7 @@ def estimate_examples(
 
 
 def _coefficients(estimate: GlmEstimate, data: GlmData, persons: np.ndarray, spec: GlmMethodSpec) -> GlmExamples:
-    """Coefficients and standard errors beside those of the pooled fit; NaN where there are none."""
+    """Coefficients and standard errors next to those of the pooled fit; NaN where there are none."""
     exact = exact_fit(data, persons, ridge_of(spec.options))
     undefined = np.full(len(estimate.coefficients), np.nan)
     examples = _own_coefficients(estimate) | GlmExamples(pooled_coefficients=undefined, pooled_errors=undefined)

@@ -58,7 +58,7 @@ def estimate_measures(
 
 
 def fit_measures(estimate: GlmEstimate | PcaEstimate) -> GlmMeasures:
-    """Size and course of a fit, as it says itself."""
+    """Size and course of a fit, as it reports them."""
     if not isinstance(estimate, GlmEstimate):
         return GlmMeasures(n_features=len(estimate.matrix))
     diverged = estimate.status == "ok" and not np.all(np.isfinite(estimate.coefficients))

@@ -31,7 +31,7 @@ class GlmFile(TableFile):
     def __post_init__(self) -> None:
         super().__post_init__()
         if any(mark in self.party for mark in MARKS):
-            raise ValueError(f"party is {self.party!r}: leave out ': ' and ' + ', which stand between names.")
+            raise ValueError(f"party is {self.party!r}: leave out ': ' and ' + ', which separate names.")
 
     @property
     def label_columns(self) -> dict[str, str]:
@@ -45,7 +45,7 @@ class GlmTableSettings(GlmCaseSettings, OwnTables):
     """Own data: a file of each party, whose rows carry ids.
 
     records : ``unaligned``, the protocol finds the records that all parties have; or ``aligned``, which the files are
-        before it starts, as ``match`` says
+        before it starts, as in ``match``
     identifiers : how ids are written, where the protocol aligns
     response_bounds : public range of the response, for private methods; that of labels 0 and 1 is known
     eta_start : linear predictor at which private iterations start, by default at the middle of that range

@@ -96,7 +96,7 @@ class GlmGeneratedSettings(PartialOverlap):
 
     @property
     def lacking_constants(self) -> str:
-        """Uneven columns have no meaning that would tell their scale."""
+        """Uneven columns have no meaning that determines their scale."""
         return "" if self.scales == "unit" else "scales 'uneven' stands for columns whose scale nobody declared"
 
 

@@ -1,6 +1,6 @@
 """Held-out quality of a fit, its distance to the exact one and to pooled steps, and what the key holder saw.
 
-The evaluator stands outside the federation and knows all columns and labels; undefined values are None, never zero.
+The evaluator is outside the federation and knows all columns and labels; undefined values are None, never zero.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def prediction_measures(estimate: LinearEstimate, data: LinearData, test: np.nda
 
 
 def base_loss(p: float, y: np.ndarray) -> float:
-    """Logarithmic loss on labels (n,) of one probability for everybody, the share of ones among the training rows."""
+    """Logarithmic loss on labels (n,) of one probability for all records, the share of ones among the training rows."""
     share = float(np.mean(y))
     with np.errstate(divide="ignore"):
         parts = [(share, np.log(p)), (1 - share, np.log1p(-p))]

@@ -47,7 +47,7 @@ class DomainSettings(ClaimSettings):
 
 @dataclass(frozen=True)
 class KeySettings(ClaimSettings):
-    """Messages of n rows under a key that may be short: nobody opens them."""
+    """Messages of n rows under a key that may be short: no party opens them."""
 
     key_size: KeySize = 512
 

@@ -61,7 +61,7 @@ def ledger(
 ) -> TreeMeasures:
     """Return the epsilon of the worst coalition for one label; the study's unit is the features.
 
-    Where the evaluator chose the trees by the loss on held-out rows, their number tells of the labels and columns of
+    Where the evaluator chose the trees by the loss on held-out rows, their number depends on the labels and columns of
     these rows, without noise: a row for every party.
     """
     if isinstance(spec.options, TreeOptions) and spec.options.select_by != "none":
@@ -109,7 +109,7 @@ def quality(scores: np.ndarray, y: np.ndarray, options: TreeOptions, criterion: 
 def worse_than_mean(
     scores: np.ndarray, y: np.ndarray, training: np.ndarray, options: TreeOptions, criterion: Criterion
 ) -> bool | None:
-    """Whether the loss exceeds that of the mean of the training responses for everybody; None without test rows."""
+    """Whether the loss exceeds that of the mean of the training responses for all records; None without test rows."""
     if not len(y):
         return None
     mean = float(training.mean())

@@ -14,7 +14,7 @@ class TreeGeneratedSettings(RowSettings):
     """A score of uniform columns and columns of ten whole numbers, informative in both halves of the columns.
 
     n : rows, training and test together; d : columns
-    signal : standard deviation of the score, which is the log odds of a label 1, or stands beside noise of variance 1
+    signal : standard deviation of the score, which is the log odds of a label 1, or is added to noise of variance 1
     """
 
     n: Annotated[int, Range(4)] = 2000

@@ -14,13 +14,13 @@ RESERVED = ("active", "analyst", "dealer")
 
 @dataclass(frozen=True, kw_only=True)
 class CurveFile(FileBlock):
-    """Where one curve of every record stands, and the public constants that bring it to a common scale.
+    """The place of one curve of every record, and the public constants that bring it to a common scale.
 
     format : ``long`` (a row a measurement: id, time, value), ``wide`` (a row a record: id, then the values of
         ``columns``) or ``netcdf`` (a variable over the dimensions id and time, which have coordinates)
     time, value : names of columns (long) or of the dimension and the variable (netcdf)
     columns : names or patterns such as ``h*`` (wide), in the order of the header
-    period : ``hour``, ``day``, ``week``, ``month`` or ``year``, of which a time stamp (``time_format``) tells the time:
+    period : ``hour``, ``day``, ``week``, ``month`` or ``year``, within which a time stamp (``time_format``) is a time:
         in minutes of an hour, hours of a day, else days; where ``id`` and ``time`` are one column, it names the record
     times : of the columns (wide): ``middles`` of equal parts of the domain, the number in their ``names``, or a list
     domain : start and end of the curve in the unit of time of this file, where it is not that of the case
@@ -62,7 +62,7 @@ class CurveFile(FileBlock):
                     f"{name} is {getattr(self, name)!r}: format {self.format!r} does not read it; leave it out."
                 )
         if self.period != "day" and self.format != "long":
-            raise ValueError(f"period is {self.period!r}: time stamps stand in files of format 'long'; leave it out.")
+            raise ValueError(f"period is {self.period!r}: only files of format 'long' have time stamps; leave it out.")
         if self.times != "middles" and self.format != "wide":
             raise ValueError(f"times is {self.times!r}: it belongs to format 'wide', not {self.format!r}.")
 
@@ -74,7 +74,7 @@ class CurveFile(FileBlock):
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseFile(CurveFile):
-    """The curve to be predicted; ``party`` says who holds it, and no predictor may be theirs."""
+    """The curve to be predicted; ``party`` is its holder and may not hold a predictor."""
 
     party: str = RESERVED[0]
 

@@ -74,7 +74,7 @@ def clients_of(tables: Sequence[TableSurvey], roles: Roles, wanted: Sequence[str
 
 
 def _party_keys(column: ColumnSurvey, names: Sequence[str], roles: Roles) -> dict[str, object]:
-    """The column of clients and its entries: questions where neither a person nor its name says so."""
+    """The column of clients and its entries: questions unless a person or its name identifies it."""
     parties = Remark(list(names), "its entries, which are public")
     if roles.party:
         return {"party": column.name, "parties": parties}

@@ -46,7 +46,7 @@ def draft(tables: Sequence[TableSurvey], roles: Roles, needs: Needs) -> Draft:
         question = "bounds" if not needs.edges else None if k == holder else "edges"
         columns = column_blocks(one, (shared.ids[k], response.name), question)
         if not columns:
-            raise NotSuited(f"{one.file} has no column of numbers or levels beside the ids and the response")
+            raise NotSuited(f"{one.file} has no column of numbers or levels apart from the ids and the response")
         blocks.append({**block, **file_keys(one), "columns": columns})
     settings: dict[str, object] = {"id": shared.ids[0], **shared.keys, **gap_keys(tables)}
     settings |= {"response": response_key(response, named), "response_party": names[holder]}
@@ -64,7 +64,7 @@ def _part(table: TableSurvey, roles: Roles, me: str, needs: Needs) -> Draft:
     question = "bounds" if not needs.edges else None if response else "edges"
     columns = column_blocks(table, (ids.name, response.name if response else ""), question)
     if not columns:
-        raise NotSuited(f"{table.file} has no column of numbers or levels beside the ids and the response")
+        raise NotSuited(f"{table.file} has no column of numbers or levels apart from the ids and the response")
     entry = {"party": me, "file": table.file, **file_keys(table), "columns": columns}
     settings: dict[str, object] = {"id": Remark(ids.name, "a party that calls it otherwise has an id in its entry")}
     settings |= gap_keys((table,)) | response_part(response, roles, me)

@@ -47,7 +47,7 @@ def draft(tables: Sequence[TableSurvey], roles: Roles, needs: Needs) -> Draft:
         raise NotSuited(f"no curve is called {response!r}")
     if len(curves) < (2 if roles.me is None else 1):
         raise NotSuited(
-            "it needs two curves: numbers beside time stamps, or beside ids and times, or numbered columns beside ids"
+            "it needs two curves: numbers with time stamps, numbers with ids and times, or numbered columns with ids"
         )
     first = curves.pop(named[0] if named else 0)
     block, predictors = (

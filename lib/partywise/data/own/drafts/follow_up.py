@@ -35,7 +35,7 @@ def draft(tables: Sequence[TableSurvey], roles: Roles, needs: Needs) -> Draft:
 
 
 def _role(columns: Sequence[ColumnSurvey], named: str | None, what: str, word: str) -> object:
-    """The value of a key: the named column, the only one whose name says so, or a question where several do."""
+    """The value of a key: the named column, the only one with such a name, or a question if several have one."""
     if named is not None:
         return named
     names = list(dict.fromkeys(one.name for one in columns))
@@ -48,9 +48,7 @@ def _times(tables: Sequence[TableSurvey], named: str | None) -> list[ColumnSurve
     numbers = [one for table in tables for one in table.columns if one.kind == "numbers" and not one.likely_id]
     found = [one for one in numbers if (TIMES.fullmatch(one.name) if named is None else one.name == named)]
     if not found:
-        raise NotSuited(
-            "it needs a column of numbers that says how long a record was followed (name it with --response)"
-        )
+        raise NotSuited("it needs a column of numbers: how long each record was followed (name it with --response)")
     return found
 
 
@@ -58,9 +56,7 @@ def _events(tables: Sequence[TableSurvey], named: str | None) -> list[ColumnSurv
     columns = [one for table in tables for one in table.columns if _ends(one.name, named)]
     found = [one for one in columns if one.two_entries or one.kind == "levels"]
     if not found:
-        raise NotSuited(
-            "it needs a column, such as event or status, that says how follow-up ended (name it with --event)"
-        )
+        raise NotSuited("it needs a column, such as event or status: how follow-up ended (name it with --event)")
     return found
 
 

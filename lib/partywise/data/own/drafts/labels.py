@@ -1,4 +1,4 @@
-"""A draft for a table with private labels, alone or beside the table of the features."""
+"""A draft for a table with private labels, alone or next to the table of the features."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def draft(tables: Sequence[TableSurvey], roles: Roles, needs: Needs) -> Draft:
         settings["columns"] = column_blocks(held, named)
         settings |= persons
     if not settings["columns"]:
-        raise NotSuited("no column of numbers or levels stands beside the labels")
+        raise NotSuited("no column of numbers or levels is in the file next to the labels")
     return Draft(settings, 2)
 
 

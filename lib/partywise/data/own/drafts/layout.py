@@ -49,7 +49,7 @@ def encoding_of(content: bytes) -> str:
 
 
 def delimiter_of(text: str) -> str:
-    """What stands between the names: in the first row that is not a comment and is not much shorter than most."""
+    """The mark between the names, in the first row that is not a comment and is not much shorter than most."""
     marks = ";\t|,"
 
     def fields_of(row: str) -> dict[str, int]:

@@ -50,7 +50,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Remark:
-    """A value with a comment, which may tell of the data."""
+    """A value with a comment, which may depend on the data."""
 
     value: object
     comment: str
@@ -111,7 +111,7 @@ class Needs(Protocol):
 
 
 class NotSuited(ValueError):
-    """The files do not suit a study; says what it needs."""
+    """The files do not suit a study; the text names what it needs."""
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ def family_of(column: ColumnSurvey) -> str:
 
 
 def levels_key(column: ColumnSurvey) -> Ask:
-    """The value of ``levels``: what stands in a file is not what everybody knows, and is told to its owner alone."""
+    """The value of ``levels``: a question, since the entries of a file are not public; only its owner sees them."""
     return Ask(LEVELS, f"; the file has {_scalar(list(column.levels))}")
 
 
@@ -257,7 +257,7 @@ def response_of(
 
 
 def response_key(column: ColumnSurvey, named: str | None) -> object:
-    """The value of ``response``: a question where neither a person nor its name says so."""
+    """The value of ``response``: a question unless a person or its name identifies it."""
     if named:
         return column.name
     if RESPONSES.fullmatch(column.name):
@@ -290,7 +290,7 @@ def positive_key(column: ColumnSurvey) -> dict[str, object]:
 
 
 def id_of(table: TableSurvey, roles: Roles) -> str | None:
-    """The column that says which record a row is, named or by its name; None where rows are called by their number."""
+    """The column that identifies the record of a row, as named or by its name; None if row numbers do."""
     named = roles.column(table, "id")
     return named.name if named else next((one.name for one in table.columns if one.likely_id), None)
 
@@ -384,7 +384,7 @@ def _scalar(value: object) -> str:
 
 
 def period_of(stamps: Sequence[datetime]) -> str:
-    """The shortest period in which a time stamp tells the time of a curve, with four measurements at least in most."""
+    """The shortest period that can be the domain of a curve: most periods have at least four measurements."""
     if any(stamp.time() != time() for stamp in stamps):
         return "day"
     years = [stamp.year for stamp in sorted(stamps)]

@@ -1,6 +1,6 @@
-"""What stands in a table, told without fitting: how it is written, what its columns are, and all that is wrong with it.
+"""A report of a table without fitting: how it is written, what its columns are, and all that is wrong with it.
 
-Everything here is for the eyes of who owns the file. Nothing of it is a public constant: bounds are never drafted.
+Everything here is for the owner of the file only. Nothing of it is a public constant: bounds are never drafted.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ColumnSurvey:
     """A column of a table.
 
     name, kind : of it; entries : text of every row; missing : how often each entry that stands for none does
-    levels : how often every entry of a category stands; time_format : of time stamps
+    levels : how often every entry of a category occurs; time_format : of time stamps
     limits : how often each entry under or above a limit of detection does; percents : number of percentages
     zones : number of time stamps that name a time zone, where these do not agree
     faults : sentences, by what is wrong
@@ -79,12 +79,12 @@ class ColumnSurvey:
 
     @property
     def is_id(self) -> bool:
-        """Whether it may say which record a row is."""
+        """Whether it may identify the record of a row."""
         return self.unique and (self.kind == "text" or all(text.isdecimal() for text in self.entries))
 
     @property
     def likely_id(self) -> bool:
-        """Whether it may say which record a row is, and its name says so or it is text."""
+        """Whether it may identify the record of a row, and has such a name or is text."""
         return self.is_id and (self.kind == "text" or IDS.fullmatch(self.name) is not None)
 
     @property
@@ -109,7 +109,7 @@ class TableSurvey:
 
     @property
     def marks(self) -> list[str]:
-        """Entries that stand for a missing value, and that nobody knows without being told."""
+        """Entries that stand for a missing value and are not among the usual ones, so that settings must list them."""
         return [text for text in dict.fromkeys(m for one in self.columns for m in one.missing) if text not in MARKS]
 
     @cached_property
@@ -135,7 +135,7 @@ def canonical(text: str) -> str:
 
 
 def survey(content: bytes, file: str) -> TableSurvey:
-    """What stands in a file."""
+    """Survey a file."""
     if is_typed(file):
         return _typed_survey(content, file)
     encoding = encoding_of(content)
@@ -143,7 +143,7 @@ def survey(content: bytes, file: str) -> TableSurvey:
         return TableSurvey(file, TextForm(), (), 0, (f"{file} is {what}.",))
     text = content.decode(encoding, errors="replace").removeprefix("\ufeff")
     if "\0" in text or not text.strip():
-        why = "holds zero bytes and is no CSV text: save it as CSV in UTF-8" if text.strip() else "is empty"
+        why = "contains zero bytes and is not CSV text: save it as CSV in UTF-8" if text.strip() else "is empty"
         return TableSurvey(file, TextForm(), (), 0, (f"{file} {why}.",))
     delimiter = delimiter_of(text)
     found = layout(text, delimiter, file)
@@ -154,7 +154,7 @@ def survey(content: bytes, file: str) -> TableSurvey:
 
 
 def _typed_survey(content: bytes, file: str) -> TableSurvey:
-    """What stands in a Parquet or Arrow file; DataMissing where it cannot be read."""
+    """Survey a Parquet or Arrow file; DataMissing if it cannot be read."""
     typed, faults = read_columns(content, file, TextForm()), list[str]()
     rows = max(map(len, typed.texts), default=0)
     faults += [f"{file}: {name} {why}, or leave the column out." for name, why in typed.refusals.items()]
@@ -196,7 +196,7 @@ def _by_kind(columns: Sequence[ColumnSurvey]) -> Iterator[str]:
 
 
 def _notes(columns: Mapping[str, Sequence[str]], lines: Sequence[int], faults: list[str], file: str) -> set[str]:
-    """Texts that stand alone in a row of several columns, such as a source beneath a table, and in no other row."""
+    """Texts that are alone in a row of several columns, such as a source beneath a table, and in no other row."""
     found = set[str]()
     for line, *row in zip(lines, *columns.values(), strict=True):
         entries = [text for text in row if text]
@@ -210,7 +210,7 @@ def _notes(columns: Mapping[str, Sequence[str]], lines: Sequence[int], faults: l
 
 
 def number_form(columns: Mapping[str, Sequence[str]], faults: list[str], file: str) -> tuple[str, str]:
-    """Decimal mark and what stands between thousands, by the columns whose entries are mostly numbers."""
+    """Decimal mark and thousands separator, by the columns whose entries are mostly numbers."""
     forms = [TextForm(), TextForm(decimal=","), *(TextForm(decimal=",", thousands=mark) for mark in ". '")]
     forms += [TextForm(thousands=mark) for mark in ", '"]
     forms = [replace(form, percent="number", below="half") for form in forms]
@@ -285,7 +285,7 @@ def _column(
         )
     if kind == "constant" and known:
         faults["constant"] = (
-            f"{file}: {name} is {known[0]!r} wherever it is known: it tells nothing; the draft leaves it out."
+            f"{file}: {name} is {known[0]!r} wherever it is known: it has no information; the draft leaves it out."
         )
     if kind in ("text", "numbers") and 0.9 * len(known) < len(set(known)) < len(known) and not _decimals(known):
         twice = [text for text, count in Counter(known).items() if count > 1]
@@ -317,7 +317,7 @@ def _zone_count(known: Sequence[str], time_format: str) -> int:
 
 
 def _look_faults(name: str, known: Sequence[str], lines_of: Callable[..., str], file: str) -> dict[str, str]:
-    """What most entries of a column of text look like, if somebody meant them as numbers."""
+    """What most entries of a column of text look like, if they were meant as numbers."""
     for look, what, remedy in LOOKS:
         alike = [text for text in known if look.match(text)]
         if len(alike) >= 0.8 * len(known):
@@ -332,7 +332,7 @@ def _decimals(texts: Sequence[str]) -> bool:
 
 
 def _number_marks(texts: Sequence[str], values: np.ndarray) -> Counter[str]:
-    """Numbers such as -9999 that stand far from all others."""
+    """Numbers such as -9999 that are far from all others."""
     found = Counter[str]()
     for mark in NUMBER_MARKS:
         others = values[~np.isin(values, NUMBER_MARKS)]

@@ -22,18 +22,18 @@ def bounded(table: TextTable, settings: OwnRecords) -> TextTable:
 
 
 def one_client_each(persons: Sequence[Sequence[str]], places: Sequence[str], user: str) -> None:
-    """DataMissing if a person has rows at two clients: these would then compose, and not stand side by side."""
+    """DataMissing if a person has rows at two clients: their guarantees would compose, not hold side by side."""
     home = dict[str, str]()
     for own, place in zip(persons, places, strict=True):
         for person in dict.fromkeys(own):
             if person in home:
                 raise DataMissing(
                     f"{user} {person!r} has rows at {home[person]} and at {place}: what is certified for a person "
-                    "needs all their rows at one client; move them to one, or tell namesakes apart."
+                    "needs all their rows at one client; move them to one, or give namesakes different names."
                 )
             home[person] = place
 
 
 def training_persons(person: Sequence[str], test_share: float, rng: np.random.Generator) -> np.ndarray:
-    """(n,) bool: the rows of a random share of the persons train; nobody is on both sides."""
+    """(n,) bool: the rows of a random share of the persons train; no person is on both sides."""
     return np.asarray(training_rows(len(set(person)), test_share, rng)[number_persons(person)])

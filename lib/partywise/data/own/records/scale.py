@@ -17,9 +17,8 @@ from ..plausible import check_bounds
 def features(tables: Sequence[TextTable], columns: Sequence[ColumnBlock], low: float, *, clip: bool) -> np.ndarray:
     """Columns (N, d) of all tables: bounds become [low, 1], a category indicators ``low`` or 1 of all levels but one.
 
-    ``clip`` says whether values outside their bounds are clipped here, or where a protocol does it. DataMissing for an
-    entry that is not a finite number or no level, and a column of which most values lie outside its bounds or all are
-    the same.
+    ``clip`` is whether values outside their bounds are clipped here, instead of in a protocol. DataMissing for an entry
+    that is not a finite number or not a level, and for a column with most values outside its bounds or all the same.
     """
     parts = []
     for column in columns:
@@ -28,7 +27,7 @@ def features(tables: Sequence[TextTable], columns: Sequence[ColumnBlock], low: f
         if np.all(whole == whole[0]):
             raise DataMissing(
                 f"{tables[0].file}: {column.name} is {tables[0].column(column.name)[0]!r} in all {len(whole)} rows: it "
-                "tells nothing; take it out, or check that its column is the right one."
+                "has no information; take it out, or check that its column is the right one."
             )
         if column.bounds is not None:
             least, most = column.bounds

@@ -102,7 +102,7 @@ class OwnClients(OwnRecords):
 
     @property
     def response_entries(self) -> Mapping[str, Sequence[object]]:
-        """Entries that columns that are explained may have, from public settings, for stand-ins of other clients."""
+        """Entries that columns that are explained may have, from public settings, for placeholders of other clients."""
         raise NotImplementedError
 
     def check_clients(self) -> None:
@@ -131,7 +131,7 @@ class OwnClients(OwnRecords):
         return tuple(one.party for one in self.tables) or self.parties
 
     def by_party(self, n_parties: int) -> dict[str, tuple[str, ...]]:
-        """Keys of the files of the clients that take part, where they run apart; of one file each has its own rows."""
+        """Keys of the files of the clients that take part, in a distributed run; of one file, each has its own rows."""
         keys = [f"tables[{k}].file" for k in range(len(self.tables))] or ["file"] * len(self.parties)
         return {name: (key,) for name, key in list(zip(self.party_names, keys, strict=True))[:n_parties]}
 

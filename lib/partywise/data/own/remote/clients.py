@@ -1,4 +1,4 @@
-"""Records of clients, a file each: how many the others have is public, and stands in the configuration of the run."""
+"""Records of clients, a file each: how many the others have is public and is in the configuration of the run."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def _check_own_rows(settings: Any, table: TextTable, me: str) -> None:
     for text, line in zip(texts, table.lines, strict=True):
         if text != me:
             raise DataMissing(
-                f"{settings.file}: {settings.party} is {text!r} in row {line}, and this is the file of {me!r}: where "
-                "parties run apart, each has its own rows only; leave the others out."
+                f"{settings.file}: {settings.party} is {text!r} in row {line}, and this is the file of {me!r}: in a "
+                "distributed run, each party has its own rows only; leave the others out."
             )
 
 
 def _text(settings: Any, name: str, n: int) -> bytes:
-    """A file of so many records that is as the settings say."""
+    """A file of so many records that follows the settings."""
     columns: dict[str, Sequence[str]] = {}
     for key in ("id", "user"):
         if (column := getattr(settings, key)) is not None:

@@ -74,17 +74,17 @@ def new_records(
 
 
 def shared_column(table: TextTable, name: str, key: str) -> list[str]:
-    """A column that says which records belong together: every party's file must have it."""
+    """A column that identifies the records that belong together: every party's file must have it."""
     if name not in table.header:
         raise DataMissing(
-            f"{table.file} has no column {name!r} ({key}): it decides which records are held out together, so where "
-            "parties run apart every file needs it; add it, or leave the key out."
+            f"{table.file} has no column {name!r} ({key}): it decides which records are held out together, so in a "
+            "distributed run every file needs it; add it, or leave the key out."
         )
     return table.column(name)
 
 
 def _text(one: TableFile, settings: OwnTables, ids: Sequence[str], users: Sequence[str] | None) -> bytes:
-    """A file with these ids that is as the settings say."""
+    """A file with these ids that follows the settings."""
     n = len(ids)
     columns: dict[str, Sequence[str]] = {one.id or settings.id: ids}
     columns |= {column.name: column_of(column, n) for column in one.columns}

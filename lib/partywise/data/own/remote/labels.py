@@ -47,7 +47,7 @@ def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) 
 
 
 def _text(settings: Any, one: FileBlock, ids: Sequence[str], users: Sequence[str] | None) -> bytes:
-    """A file with these ids that is as the settings say."""
+    """A file with these ids that follows the settings."""
     columns: dict[str, Sequence[str]] = {settings.id_of(one): ids}
     if one.party == settings.response_party:
         columns[settings.response] = labels_of(True, settings.positive, len(ids))

@@ -1,7 +1,7 @@
-"""The data of one party that runs apart: its own files from the disk, and something in the place of all others.
+"""The data of one party in a distributed run: its own files from the disk, and placeholders for all others.
 
-What stands there is made of the public settings alone. It lets the same code make the same public facts, names and
-folds as where all files lie in one place; no line of a program reads it, and the party's run does not get it.
+Placeholders are made from the public settings alone. With them, the same code makes the same public facts, names and
+folds as if all files were in one place; no line of a program reads them, and the party's run does not get them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..labels import entries_of_classes
 class PartyFiles:
     """What a party makes its data from.
 
-    settings : as the configuration has them, but for the form of files that lie elsewhere
+    settings : as the configuration has them, except the form of files that are elsewhere
     contents : of every file that these settings name
     common : what all parties must have alike, ids in order, and the group or person of each; empty where rows are split
     """
@@ -52,7 +52,7 @@ def own_content(file: str, folder: Path) -> bytes:
 
 
 def check_count(n: int, me: str, file: str, rows: Mapping[str, int]) -> None:
-    """DataMissing if the own file has another number of records than the configuration of the run says."""
+    """DataMissing if the own file has another number of records than the configuration of the run gives."""
     if rows.get(me, n) != n:
         raise DataMissing(
             f"{file} has {n} records that count, and rows of {me!r} is {rows[me]} in the configuration that all share: "
@@ -61,7 +61,7 @@ def check_count(n: int, me: str, file: str, rows: Mapping[str, int]) -> None:
 
 
 def placeholder_ids(rows: Mapping[str, int], least: int) -> list[str]:
-    """Ids of the records for a place without data: as many as are said to be, else as few as count."""
+    """Ids of the records for a place without data: as many as the configuration gives, else as few as count."""
     return [str(k) for k in range(max(rows.values(), default=least))]
 
 
@@ -75,12 +75,12 @@ def text_of(columns: Mapping[str, Sequence[str]]) -> bytes:
 
 
 def ascending(ids: Sequence[str], file: str, column: str) -> None:
-    """DataMissing for ids that do not ascend, as whole numbers where all are: their order would tell of the data."""
+    """DataMissing for ids that do not ascend, as whole numbers where all are: their order would depend on the data."""
     keys, whole = order_keys(ids), all(text.isdecimal() for text in ids)
     for place in range(1, len(keys)):
         if keys[place] <= keys[place - 1]:
             raise DataMissing(
-                f"{file}: {column} {ids[place]!r} stands behind {ids[place - 1]!r}: where parties run apart, the ids "
+                f"{file}: {column} {ids[place]!r} follows {ids[place - 1]!r}: in a distributed run, the ids "
                 f"of every file ascend, as {'whole numbers' if whole else 'text'}, so that all have one order; sort it."
             )
 

@@ -1,4 +1,4 @@
-"""Survival curves of one fit with their bands, beside the pooled Kaplan-Meier curve."""
+"""Survival curves of one fit with their bands, next to the pooled Kaplan-Meier curve."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def survival_curves(cube: xr.Dataset) -> Figure:
     """Released survival with its 95 % band for all times together, first replicate, at the target nearest to 1.
 
     A row for each case (those without covariates, where there are any), a column for each method with a band,
-    which holds at all times. Black steps: the pooled Kaplan-Meier curve, which nobody sees;
+    which holds at all times. Black steps: the pooled Kaplan-Meier curve, which no party sees;
     dashed: other methods, where their curve is another one.
     """
     plan = plan_behind(cube)

@@ -1,4 +1,4 @@
-"""Log hazard ratios with intervals that count the noise of privacy, beside the pooled ones."""
+"""Log hazard ratios with intervals that count the noise of privacy, next to the pooled ones."""
 
 from __future__ import annotations
 

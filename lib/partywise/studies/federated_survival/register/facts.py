@@ -39,7 +39,7 @@ GUARD = 3
 
 
 def accuracy(epsilon: float, delta: float) -> float:
-    """Share of treatments that the model tells, mean over tables: 3 clients of 100, one noise at all of them.
+    """Share of treatments that the model predicts, mean over tables: 3 clients of 100, one noise at all of them.
 
     epsilon : 0 stands for no noise
     """
@@ -96,7 +96,7 @@ def _printed(fit: CoxFit, quantity: str) -> np.ndarray:
 
 
 def share_epsilon(epsilon: float) -> float:
-    """Epsilon that the classic formula holds at delta .001 for a share of records at risk, whatever n is."""
+    """Epsilon that the classic formula holds at delta 0.001 for a share of records at risk, for every n."""
     return float(gaussian_epsilon(1 / share_sd(1, epsilon, 1e-3), 1e-3))
 
 
@@ -159,7 +159,7 @@ def default_seed() -> float:
 
 
 def differenced_share() -> float:
-    """Share of appended persons whose noised time and status two tables of one secret seed tell."""
+    """Share of appended persons whose noised time and status follow from two tables of one secret seed."""
     drawn = Weibull(coefficients=()).draw(240, stream(ROOT_SEED, "differencing"))
     times, events, secret = np.ceil(drawn.times * 500), drawn.events, 987654321
     right = 0

@@ -22,7 +22,7 @@ SEED_BITS = 32
 def one_record(cube: xr.Dataset) -> Figure:
     """Share of unknown patients that are named by who knows all other records of the hospital and the coefficients.
 
-    First replicate; among all patients of the table, so that chance is .0014. A row for each layer, of several targets
+    First replicate; among all patients of the table, so that chance is 0.0014. A row for each layer, of several targets
     at the largest, a column for each hospital: in the first round, and at coefficients trained without a layer.
     """
     if "identified_shares" not in cube:

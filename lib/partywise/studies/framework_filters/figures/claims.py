@@ -40,10 +40,10 @@ KEYS = (
 
 
 def claimed_and_held(cube: xr.Dataset) -> Figure:
-    """Epsilon that each layer says (ring) and that holds in exact arithmetic for the worst pair by replacement (dot).
+    """Epsilon that each layer claims (ring) and that holds in exact arithmetic for the worst pair by replacement (dot).
 
-    One line a layer with its parameters; a tick stands where epsilon would be if an update became zero instead. At the
-    left: nothing is said; at the right: nothing finite holds. "Identified" is the share of unknown patients that an
+    One line per layer with its parameters; a tick is where epsilon would be if an update became zero instead. At the
+    left: nothing is claimed; at the right: nothing finite holds. "Identified" is the share of unknown patients that an
     attack names under the layer, in the first round and at trained coefficients, over all hospitals; of several targets
     at the largest. Diamonds: methods with the certified filter, at their least target. Right panel: bits of secrecy of
     the mask of a pair of clients, and the range that was searched for a planted seed. First replicate.
@@ -85,7 +85,7 @@ def claimed_and_held(cube: xr.Dataset) -> Figure:
 
 
 def _place(epsilon: float) -> float:
-    """Place of an epsilon on the axis: nothing said at the left, infinity at the right."""
+    """Place of an epsilon on the axis: nothing claimed at the left, infinity at the right."""
     if np.isnan(epsilon):
         return NOTHING
     return INFINITE if np.isinf(epsilon) else float(np.clip(np.log10(epsilon), LEAST, MOST))
@@ -140,7 +140,7 @@ def _shares(cube: xr.Dataset, case: str, methods: list[str]) -> str:
 
 
 def _bits(ax: Axes, cube: xr.Dataset, case: str, method: str) -> None:
-    """Bits of the mask: said, at most held, and of the range that was searched."""
+    """Bits of the mask: claimed, at most held, and of the range that was searched."""
     values = [float(cube[name].sel(case=case, method_label=method).max()) for _, name in KEYS]
     values[2] = float(np.log2(values[2]))
     for place, (value, color) in enumerate(zip(values, (GREY, RED, ORANGE), strict=True)):

@@ -27,8 +27,8 @@ def accuracy_by_epsilon(cube: xr.Dataset) -> Figure:
     """Accuracy against the epsilon that holds for the whole run, for a client or, where a layer protects records, a
     record; bars are one standard error over {replicates}.
 
-    A thin line leads from the epsilon that a layer says, for a round or for all of them. Methods without a finite
-    epsilon stand at the right. Lines across: no privacy, and the more frequent label for everybody.
+    A thin line leads from the epsilon that a layer claims, for a round or for all of them. Methods without a finite
+    epsilon are at the right. Lines across: no privacy, and the more frequent label for all records.
     """
     cases = cases_of(cube, "accuracy")
     if not cases:

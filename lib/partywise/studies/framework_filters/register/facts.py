@@ -29,7 +29,7 @@ JOBS, DRAWS, WEIGHT_COUNT = 1000, 100_000, 20_000
 def epsilon_held(
     claim: str, epsilon: float, delta: float = DELTA, relation: str = "replace_one", **settings: Scalar
 ) -> float:
-    """Epsilon that holds of a claim of the audit where this one is said, by replacement or by ``zero_out``."""
+    """Epsilon that holds for a claim of the audit where this one is claimed, by replacement or by ``zero_out``."""
     (layer_claim,) = (entry for entry in CLAIMS if entry.name == claim)
     judgement = judge(layer_claim, ClaimLine(settings, epsilon), delta)
     return judgement.zero_out if relation == "zero_out" else judgement.epsilon

@@ -66,7 +66,7 @@ def _busiest(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
 
 
 def _by_learner(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
-    """Methods on released curves by learner, and those as published, each beside the baselines without the truth."""
+    """Methods on released curves by learner, and those as published, each next to the baselines without the truth."""
     case_methods, truths = methods_of(cube, case), having(cube, "method", protocol="baseline", kind="oracle")
     groups = {LEARNERS[kind]: methods for kind, methods in learners(cube, case).items()}
     groups["as published (no finite certificate)"] = [

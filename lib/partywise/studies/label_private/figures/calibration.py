@@ -17,7 +17,7 @@ def calibration_curves(cube: xr.Dataset) -> Figure:
     """Predicted against observed shares of positive labels: as published, as planned, without privacy.
 
     Test rows of the first replicate in bins of equal counts, no means over replicates; a row for each data set, a
-    column for each target. On the dotted diagonal predictions are what they say; below it they are too high.
+    column for each target. On the dotted diagonal predictions are calibrated; below it they are too high.
     """
     published, chosen = having(cube, "method", sigma="classic", ridge="none"), having(cube, "method", noise="auto")
     compared = {

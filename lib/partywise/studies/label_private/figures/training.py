@@ -62,8 +62,8 @@ def unbounded_shares(cube: xr.Dataset) -> Figure:
     Left: against the target epsilon, a line for each data set. Right: against the training rows of generated data, a
     line for each target; each panel has its own legend. Points are means over {replicates} of the share of their
     draws. The test is exact for few rows. Above that it proves of some draws that they have no minimiser and decides
-    nothing of the others: a vertical bar reaches from the proved share to 1, and no point stands at its lower end.
-    Lines stand side by side at each place. 0: every draw has a minimiser, 1: none has.
+    nothing of the others: a vertical bar reaches from the proved share to 1, and its lower end has no point.
+    Lines are side by side at each place. 0: every draw has a minimiser, 1: none has.
     """
     if "share_unbounded" not in cube:
         return empty("No method with bounded_draws in this configuration.")

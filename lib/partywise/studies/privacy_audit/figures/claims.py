@@ -33,7 +33,7 @@ ROOM = 1 - (COLUMNS[-1] + 6) / (72 * WIDTH)
 class MechanismRow:
     """One mechanism: numbers are nan where the cube holds none.
 
-    delta : of the claim, and of all bounds beside it
+    delta : of the claim, and of all bounds next to it
     recovered_shares : shares of the secret entries that an attack finds, of the mechanism and of its repair
     """
 
@@ -62,11 +62,11 @@ class MechanismRow:
 def claims(cube: xr.Dataset) -> Figure:
     """Claimed, certified and audited epsilon of every mechanism as published, and certified after its repair.
 
-    One line a mechanism, for the unit and at the delta of its claim, which stands beside it. Ring: the claim; dot:
-    what the ledger certifies; bar: what an attack proves at least, by formula or, where releases are sampled, at the
-    confidence in the legend; diamond: certified when corrected. The dotted lines part what is said to be free
-    and what has no finite bound from the axis. Red: an attack refutes the claim; orange: nothing proves it, or nothing
-    is said; blue: it holds; grey: a control. Numbers are means over {replicates}; "recovered" is the share of the
+    One line per mechanism, for the unit and at the delta of its claim, which is next to it. Ring: the claim; dot: what
+    the ledger certifies; bar: what an attack proves at least, by formula or, where releases are sampled, at the
+    confidence in the legend; diamond: certified when corrected. The dotted lines part what is claimed to be free and
+    what has no finite bound from the axis. Red: an attack refutes the claim; orange: nothing proves it, or nothing is
+    claimed; blue: it holds; grey: a control. Numbers are means over {replicates}; "recovered" is the share of the
     secrets that an attack reads, before and when corrected.
     """
     lines = published_lines(cube)
@@ -207,7 +207,7 @@ def _label(here: xr.Dataset, cell: dict[str, str | float], slots: list[tuple[int
 
 
 def position(value: float) -> float:
-    """Place of an epsilon on the axis: its logarithm, or one of the two columns beside it."""
+    """Place of an epsilon on the axis: its logarithm, or one of the two columns next to it."""
     if np.isinf(value):
         return INFINITE
     return FREE if value <= 0 else float(np.clip(np.log10(value), LOW, HIGH))

@@ -36,7 +36,7 @@ def methods_by_calibration(cube: xr.Dataset, case: str) -> tuple[list[str], list
 
 
 def published_methods(cube: xr.Dataset, case: str) -> list[str]:
-    """The published method whose claim is shown beside methods that keep theirs: algorithm 2, if the case has it."""
+    """The published method whose claim is shown next to methods that keep theirs: algorithm 2, if the case has it."""
     others = having(cube, "method", mechanism="iid") + having(cube, "method", estimator="lda")
     methods = methods_of(cube, case)
     return [m for m in having(cube, "method", protocol="published") if m in methods and m not in others][:1]
@@ -55,7 +55,7 @@ def price(cube: xr.Dataset, case: str, method: str, name: str) -> float:
 
 
 def _budgets(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
-    """Methods at their own claims; certified ones at one total, beside the published one that keeps no such claim."""
+    """Methods at their own claims; certified ones at one total, next to the published one that keeps no such claim."""
     (by_claim, equal), total = methods_by_calibration(cube, case), having(cube, "method", calibrate="claims")
     certified = [price(cube, case, method, "epsilon_certified") for method in equal if method in total]
     words = f"certified methods at ε = {upward(certified[0])}" if certified else "without privacy"
@@ -69,13 +69,13 @@ def _claim(cube: xr.Dataset, case: str, method: str) -> str:
 
 
 def _of_one_client(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
-    """Simulated cases with one number of clients that are no rows of tables."""
+    """Simulated cases with one number of clients that are not rows of tables."""
     settings = simulated_settings(cube)
     return [c for c in cases if c in settings and settings[c].row is None and party_counts(cube, c) == 1]
 
 
 def _of_many_clients(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
-    """Simulated cases with several numbers of clients that are no rows of tables, by model and size."""
+    """Simulated cases with several numbers of clients that are not rows of tables, by model and size."""
     settings = simulated_settings(cube)
     chosen = [c for c in cases if c in settings and settings[c].row is None and party_counts(cube, c) > 1]
     return sorted(chosen, key=lambda case: (settings[case].model, settings[case].n))

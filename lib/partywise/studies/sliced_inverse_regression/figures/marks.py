@@ -1,4 +1,4 @@
-"""Our losses beside the ones that the source prints: difference, standard error and verdict of every cell.
+"""Our losses next to the ones that the source prints: difference, standard error and verdict of every cell.
 
 From `FEWEST` replicates on the standard error is that of our replicates.  Below, their standard deviation is a guess;
 the source's bracket, which has the size of a standard deviation, stands for it: were our replicates draws of the
@@ -36,7 +36,7 @@ class TableMark:
     """One cell of a table.
 
     mean, se, replicates : ours; paper, bracket : as printed, NaN where the source prints nothing
-    epsilon_claimed, epsilon_certified : total; delta_at_least_1_over_n : whether they stand at a total delta >= 1/n
+    epsilon_claimed, epsilon_certified : total; delta_at_least_1_over_n : whether they are at a total delta >= 1/n
     """
 
     case: str

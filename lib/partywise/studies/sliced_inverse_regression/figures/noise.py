@@ -38,7 +38,7 @@ def noise_levels(cube: xr.Dataset) -> Figure:
     standard deviation of an entry at epsilon 1 for this release. Right: the epsilon of that noise if its covariance
     were fixed and the slices public, by the exact Gaussian level at the same delta; below the grey line a formula adds
     more noise than its claim needs. Algorithm 2 adds its floor to a covariance made of the data, so that its own
-    epsilon is infinite whatever the right panel says. The certified method spends delta on all its releases together,
+    epsilon is infinite despite the right panel. The certified method spends delta on all its releases together,
     so that each has a share of it. R: bound of a column, p: columns, M: slice means.
     """
     cases = _cases(cube)

@@ -1,4 +1,4 @@
-"""Figures of a person's own clients: how well slices are told apart by epsilon, and the records in the subspace."""
+"""Figures of a person's own clients: how well slices are separated by epsilon, and the records in the subspace."""
 
 from __future__ import annotations
 

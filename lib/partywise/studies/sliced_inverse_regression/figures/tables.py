@@ -12,22 +12,22 @@ from .notes import remarks
 
 
 def table_1(cube: xr.Dataset) -> TypesetTable:
-    """Table 1 of the source (ten columns, epsilon 1 per release): means over {replicates} beside the printed ones."""
+    """Table 1 of the source (ten columns, epsilon 1 per release): means over {replicates} next to the printed ones."""
     return table(cube, 1, 1.0, high=False)
 
 
 def table_2(cube: xr.Dataset) -> TypesetTable:
-    """Table 2 of the source (ten columns, epsilon 2 per release): means over {replicates} beside the printed ones."""
+    """Table 2 of the source (ten columns, epsilon 2 per release): means over {replicates} next to the printed ones."""
     return table(cube, 2, 2.0, high=False)
 
 
 def table_3(cube: xr.Dataset) -> TypesetTable:
-    """Table 3 of the source (many columns, epsilon 1 per release): means over {replicates} beside the printed ones."""
+    """Table 3 of the source (many columns, epsilon 1 per release): means over {replicates} next to the printed ones."""
     return table(cube, 3, 1.0, high=True)
 
 
 def table_4(cube: xr.Dataset) -> TypesetTable:
-    """Table 4 of the source (many columns, epsilon 2 per release): means over {replicates} beside the printed ones."""
+    """Table 4 of the source (many columns, epsilon 2 per release): means over {replicates} next to the printed ones."""
     return table(cube, 4, 2.0, high=True)
 
 
@@ -57,5 +57,5 @@ def _row(cube: xr.Dataset, entry: TableMark, label: str) -> dict[str, object]:
 
 
 def _table_value(value: float) -> float | str:
-    """Four decimals, one more than the source prints; blank where there is no number."""
+    """Four decimals, one more than the source prints; blank without a number."""
     return round(value, 4) if np.isfinite(value) else ""

@@ -14,7 +14,7 @@ from ....data.reading import read_columns, to_numbers
 
 
 def delta_share(n: int, releases: int) -> float:
-    """n times the delta of several releases at n^(-1.1) each: from 1 on it says nothing."""
+    """n times the delta of several releases at n^(-1.1) each: from 1 on it is no longer informative."""
     return float(releases * n * float(n) ** -1.1)
 
 

@@ -1,4 +1,4 @@
-"""Exact draws of columns that say nothing about the response, without drawing all their records.
+"""Exact draws of columns without information on the response, without drawing all their records.
 
 Given the labels, screening sees a null column only through its slice means. They are drawn directly: p H numbers
 instead of n p. A column that is selected is completed to n records with exactly these slice means.

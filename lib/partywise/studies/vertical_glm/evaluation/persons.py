@@ -45,7 +45,7 @@ OWNER, OTHER = Party("owner", "active", {}), Party("other", "passive", {})
 def found_by_dictionary(data: GlmData, n_parties: int, mode: Mode) -> float:
     """Share of the identifiers of the first party that a matcher finds who can list the scheme and has no key.
 
-    The list is made anew by the functions of the exchange, under a key or exponents of its own. What anybody can
+    The list is made anew by the functions of the exchange, under a key or exponents of its own. What any observer can
     compute of a listed identifier is compared with it: its digest, and of lists of points its point.
     """
     key = n_parties, mode
@@ -74,17 +74,17 @@ def received_identifiers(names: Sequence[str], mode: Mode) -> np.ndarray:
 
 
 def secret(*address: str | int) -> SecureRandom:
-    """Keys that nobody has: whatever they are, the share that is found is the same."""
+    """Keys that no party has: the share that is found is the same for all keys."""
     return SecureRandom()
 
 
 def digest(name: str) -> bytes:
-    """Return the digest of an identifier, which anybody can compute."""
+    """Return the digest of an identifier, which any observer can compute."""
     return sha256(name.encode()).digest()
 
 
 def point(name: str) -> bytes:
-    """Return the point of an identifier on the curve, which anybody can compute."""
+    """Return the point of an identifier on the curve, which any observer can compute."""
     return bytes(points_of([name])[0].tobytes())
 
 

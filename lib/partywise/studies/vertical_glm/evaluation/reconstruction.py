@@ -26,9 +26,9 @@ MESSAGES = 30
 def reconstruction_shares(
     estimate: GlmEstimate | PcaEstimate, data: GlmData, persons: np.ndarray, spec: GlmMethodSpec
 ) -> GlmMeasures:
-    """Largest share of a party's column space that somebody saw, and of the rows that it gives back.
+    """Largest share of a party's column space that another party saw, and of the rows that it gives back.
 
-    The attacker knows as many rows as the party has columns, and one more, which differ enough to tell all columns.
+    The attacker knows as many rows as the party has columns, and one more, which are enough to determine all columns.
     """
     space, rows = 0.0, 0.0
     for sent, X in views(estimate, data, persons, spec):

@@ -27,7 +27,7 @@ def has_names(cube: xr.Dataset, case: str) -> bool:
 
 
 def borders_of(cube: xr.Dataset, case: str, parties: int) -> list[int]:
-    """Numbers of columns after which another party's begin, where each party's stand together."""
+    """Numbers of columns after which another party's begin, where each party's are together."""
     groups = plan_behind(cube).cases[case].settings.groups(parties)
     if any(list(group) != list(range(group[0], group[0] + len(group))) for group in groups if group):
         return []

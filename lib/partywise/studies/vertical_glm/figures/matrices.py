@@ -1,4 +1,4 @@
-"""Figure of vertical correlation: what is published, certified and private, beside the truth."""
+"""Figure of vertical correlation: what is published, certified and private, next to the truth."""
 
 from __future__ import annotations
 

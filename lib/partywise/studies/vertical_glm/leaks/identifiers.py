@@ -20,7 +20,7 @@ from ..claims import ExchangeSettings
 
 
 def replaced_identifier(settings: ExchangeSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
-    """Distinct identifiers, numbers that are kept as labels, of which one is another; there are no features."""
+    """Distinct identifiers, numbers that are kept as labels, of which one is another; features are absent."""
     drawn = rng_for("identifiers").permutation(settings.population)[: settings.n + 1].astype(float)
     y = np.repeat(drawn[None], 4, axis=0)
     y[1::2, 0] = drawn[-1]

@@ -24,7 +24,7 @@ EXACT = 1e-9
 
 
 def replaced_row(settings: ExchangeSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
-    """One row of the feature block is another; there are no labels."""
+    """One row of the feature block is another; labels are absent."""
     rng, n, p = rng_for("records"), settings.n, settings.p
     x = np.repeat(rng.standard_normal((1, n, p)) @ np.diag(np.linspace(1, 2, p))[None], 4, axis=0)
     # Two long rows at right angles: their outer products differ most.

@@ -34,7 +34,7 @@ def _rerouting(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
 
 
 def _bins(cube: xr.Dataset, case: str, method: str) -> str:
-    """The number of bins, where the title of the method does not say it."""
+    """The number of bins, where the title of the method does not state it."""
     bins = coordinate_of(cube, "method", method, "n_bins")
     in_title = not bins or f"{bins:g}" in title(cube, "method", method)
     return "" if in_title else f", {bins:g} bins"

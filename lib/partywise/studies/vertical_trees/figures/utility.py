@@ -34,7 +34,7 @@ def _comparison_cases(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
 
 
 def _panel(ax: Axes, cube: xr.Dataset, case: str) -> list[str]:
-    """Losses of a case at what is certified; what is to be said of them."""
+    """Draw losses of a case at what is certified, and return notes on them."""
     loss = loss_of(cube, case) or "log_loss"
     epsilon_against_error(cube, loss, case=case, claim=_claim, ax=ax)
     ax.set(xlabel="ε of a record's features", ylabel=label_of(cube, loss, LOSSES[loss]))

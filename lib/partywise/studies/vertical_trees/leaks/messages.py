@@ -45,7 +45,7 @@ def abstract_encrypt(values: np.ndarray) -> np.ndarray:
 
 
 def mask(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """One-time masks over Z_2^64: the sum with a uniform number says nothing to whoever lacks it."""
+    """One-time masks over Z_2^64: the sum with a uniform number has no information without it."""
     whole = to_fixed_point(values).view(np.uint64)
     return whole + rng.integers(0, 2**64, whole.shape, dtype=np.uint64)
 
@@ -76,7 +76,7 @@ def row_gradients_corrected(task: Task[ClaimSettings]) -> Exposure:
 
 
 def split_indicators_published(task: Task[ClaimSettings]) -> Exposure:
-    """Label scattering: the owner of a split says of every row whether it goes left, encrypted gradients or not."""
+    """Label scattering: the owner of a split sends for every row whether it goes left, encrypted gradients or not."""
     return clear_exposure(task, lambda world: np.packbits(np.asarray(_sides(world).value) == 0), "features")
 
 

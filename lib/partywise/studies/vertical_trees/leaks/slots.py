@@ -1,6 +1,6 @@
-"""Noisy histograms under audit: gradients that stand open beside the hessians of pairs, and the masks that hide them.
+"""Noisy histograms under audit: gradients in the clear next to the hessians of pairs, and the masks that hide them.
 
-Everything is the protocol's own but for the gradients, which are given, and for the cipher, whose stand-in computes the
+Everything is the protocol's own except the gradients, which are given, and the cipher, whose substitute computes the
 same integers.  The attacker is the key holder: it reads all slots of what it decrypts.
 """
 
@@ -114,7 +114,7 @@ def _exposure(task: Task[SlotSettings], masked: bool) -> Exposure:
 
 
 def _plan(task: Task[SlotSettings]) -> HistogramPlan:
-    """The public plan of one owner of features beside whoever has the gradients."""
+    """The public plan of one owner of features next to the party with the gradients."""
     settings = task.settings
     cuts = Public(np.arange(1, settings.n_bins) / settings.n_bins, because="equal parts of [0, 1], a setting")
     columns = tuple(TreeColumn(f"x{j}", cuts) for j in range(settings.n_features))
