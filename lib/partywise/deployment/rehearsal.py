@@ -53,7 +53,6 @@ PATIENT = 60.0
 UNCLOSED = "identity"
 # Noise that is chosen when the data are seen.
 BY_DATA = "auto"
-# Bits of a modulus of Paillier, at least, of ciphers that leave a machine for real.
 # Places that no noise protects anybody from, and why.
 KNOWING = {AGGREGATOR: "sees every record", DEALER: "knows the noise"}
 

@@ -59,7 +59,7 @@ def with_records(
 
 
 @dataclass(frozen=True)
-class LinearModelPart:
+class ModelPart:
     """Part of a model that a party keeps.
 
     coefficients : (p_k,) of its columns; intercept : of the active party
@@ -93,24 +93,24 @@ def refusal(options: object) -> str:
 
 def part_of(
     value: object, party: Participant, spec: ProtocolSpec[object, object, object, GlmFacts]
-) -> LinearModelPart | None:
+) -> ModelPart | None:
     """The part that a party has of what a fit returned there; None where it has none that scores."""
     estimate = estimate_at(value, party.name)
     if not isinstance(estimate, GlmEstimate) or estimate.status != "ok":
         return None
     coefficients = estimate.coefficients[1 + np.asarray(party.columns, dtype=int)]
     intercept = float(estimate.coefficients[0]) if party.role == "active" else None
-    return LinearModelPart(coefficients, intercept) if np.all(np.isfinite([*coefficients, intercept or 0.0])) else None
+    return ModelPart(coefficients, intercept) if np.all(np.isfinite([*coefficients, intercept or 0.0])) else None
 
 
-def made_up_part(party: Participant, public: GlmFacts) -> LinearModelPart:
+def made_up_part(party: Participant, public: GlmFacts) -> ModelPart:
     """A part whose coefficients are 0."""
-    return LinearModelPart(np.zeros(len(party.columns)), 0.0 if party.role == "active" else None)
+    return ModelPart(np.zeros(len(party.columns)), 0.0 if party.role == "active" else None)
 
 
 def local_own_predictor(party: Party) -> np.ndarray:
     """(n,) what the columns of a party add to the linear predictor."""
-    part: LinearModelPart = party.block["part"].item()
+    part: ModelPart = party.block["part"].item()
     return np.asarray(party.block["X"] @ part.coefficients)
 
 
@@ -121,7 +121,7 @@ def local_predictor(passive: Party) -> Clear:
 
 def local_scores(active: Party, others: tuple[np.ndarray, ...], family: str) -> LinearScores:
     """Linear predictors of all columns, and the means of the responses."""
-    part: LinearModelPart = active.block["part"].item()
+    part: ModelPart = active.block["part"].item()
     total = local_own_predictor(active) + part.intercept
     for predictor in others:
         total = total + predictor

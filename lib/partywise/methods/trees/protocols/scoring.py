@@ -28,7 +28,7 @@ PART = "part"
 
 
 @dataclass(frozen=True)
-class TreeModelPart:
+class ModelPart:
     """Part of a model that one party keeps.
 
     ensemble : at the active party, with the thresholds that it knows
@@ -75,12 +75,12 @@ def refusal(options: TreeOptions) -> str:
     return "has inference: none; state how records are routed, 'he', 'ss' or 'plain'" if inference == "none" else ""
 
 
-def part_of(value: object, party: Participant, spec: TreeSpec[TreeOptions]) -> TreeModelPart | None:
+def part_of(value: object, party: Participant, spec: TreeSpec[TreeOptions]) -> ModelPart | None:
     """The part that a party has of what a fit returned there; None where it has none that scores."""
     place, columns = party.name, party.columns
     estimate = estimate_at(value, place)
     if isinstance(estimate, TreeEstimate):
-        return TreeModelPart(estimate.ensemble)
+        return ModelPart(estimate.ensemble)
     # A fit on ranks reports the thresholds of their owners behind the estimate; those of tables are declared.
     for item in value.values[1:2] if isinstance(value, Report) else ():
         located = item.values.get(place) if isinstance(item, PlaceValues) else None
@@ -90,18 +90,18 @@ def part_of(value: object, party: Participant, spec: TreeSpec[TreeOptions]) -> T
             and len(thresholds) == len(columns)
             and all(isinstance(cuts, np.ndarray) for cuts in thresholds)
         ):
-            return TreeModelPart(thresholds=thresholds)
+            return ModelPart(thresholds=thresholds)
     edges = [spec.public.columns[column].edges for column in columns]
     if not hasattr(spec.options, "stumps") or None in edges:
         return None
-    return TreeModelPart(thresholds=tuple(np.asarray(cuts.value, dtype=float) for cuts in edges if cuts is not None))
+    return ModelPart(thresholds=tuple(np.asarray(cuts.value, dtype=float) for cuts in edges if cuts is not None))
 
 
-def made_up_part(party: Participant, public: TreeFacts) -> TreeModelPart:
+def made_up_part(party: Participant, public: TreeFacts) -> ModelPart:
     """Empty part: no tree, and a cut of each column."""
     if party.role == "active":
-        return TreeModelPart(Ensemble((), 0.0, 1.0))
-    return TreeModelPart(thresholds=tuple(np.zeros(1) for _ in party.columns))
+        return ModelPart(Ensemble((), 0.0, 1.0))
+    return ModelPart(thresholds=tuple(np.zeros(1) for _ in party.columns))
 
 
 def local_ensemble(active: Party) -> Ensemble:
@@ -115,9 +115,9 @@ def local_thresholds(passive: Party) -> tuple[np.ndarray, ...]:
     return local_part(passive).thresholds
 
 
-def local_part(party: Party) -> TreeModelPart:
+def local_part(party: Party) -> ModelPart:
     part: object = party.block[PART].item()
-    assert isinstance(part, TreeModelPart)
+    assert isinstance(part, ModelPart)
     return part
 
 
