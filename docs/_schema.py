@@ -15,7 +15,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from partywise.core.checks import Range, field_types
-from partywise.deployment.settings import Address, Network
+from partywise.deployment.settings import Listener, NetworkSettings
 from partywise.deployment.site.settings import Site
 from partywise.experiment.configuration.grammar import NAME, CaseBlock, Configuration, Grid, StudyBlock
 from partywise.experiment.study import Study, available, load
@@ -55,9 +55,9 @@ def configuration() -> Schema:
     }
     definitions: Schema = {}
     top = block(Configuration, definitions)
-    network = block(Network, definitions)
+    network = block(NetworkSettings, definitions)
     # Nothing after the name where NVFlare connects the parties.
-    address = {"anyOf": [block(Address, definitions), {"type": "null"}]}
+    address = {"anyOf": [block(Listener, definitions), {"type": "null"}]}
     network["properties"]["parties"] |= {"additionalProperties": address}
     top["properties"]["network"] |= network
     top["properties"]["studies"] |= {"properties": blocks, "additionalProperties": {"type": ["string", "object"]}}

@@ -22,7 +22,7 @@ from partywise.deployment.outcomes.joint_results import JointResults
 from partywise.deployment.running import PartyRunError
 from partywise.deployment.screen import files_of
 from partywise.deployment.settings import digest
-from partywise.deployment.start import Start
+from partywise.deployment.start import PartyStart
 from partywise.deployment.verbs import certified
 from partywise.deployment.wire.authority import make
 from partywise.deployment.wire.credential import Credential
@@ -113,9 +113,9 @@ def test_certificates_are_made_once(case, capsys):
 def test_files_go_to_the_results_of_the_configuration(case, monkeypatch, capsys, name, folder):
     config = case.config | ({} if name is None else {"name": name})
     Path("mine.yaml").write_text(yaml.safe_dump(config))
-    starts: list[Start] = []
+    starts: list[PartyStart] = []
 
-    def stop(start: Start) -> None:
+    def stop(start: PartyStart) -> None:
         starts.append(start)
         raise PartyRunError("stopped here.")
 
@@ -172,7 +172,7 @@ def test_the_account_lies_with_the_data_whatever_the_configuration_is_called(tmp
     deployment = SimpleNamespace(holders=("north", "south"))
     for name in ("study", "copy"):
         into = tmp_path / "results" / name
-        start = Start((deployment,), "c" * 64, "north", tmp_path / "data", tmp_path, into)
+        start = PartyStart((deployment,), "c" * 64, "north", tmp_path / "data", tmp_path, into)
         assert start.ledger == tmp_path / "data" / FILE
         assert replace(start, me="server").ledger == into / FILE
         assert replace(start, account=tmp_path).ledger == tmp_path / FILE

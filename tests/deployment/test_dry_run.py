@@ -13,7 +13,7 @@ from deployment_cases import Apart
 from partywise.__main__ import main
 from partywise.deployment import verbs
 from partywise.federation.account.account import Account
-from partywise.federation.account.spending import Budget
+from partywise.federation.account.spending import AccountBudget
 from partywise.privacy.ledger.event import Event
 from site_files import site_of, write_site
 
@@ -55,7 +55,9 @@ def test_what_is_left_of_budget_and_caps_and_whether_the_run_fits(tmp_path, monk
     case = Apart(TREES)
     case.network |= {"mode": "release", "budget": {"epsilon": 5.0, "delta": 1e-5, "unit": "features"}}
     write_site(tmp_path / "shop", site_of(case, "shop", epsilon=[{"unit": "features", "epsilon": 3.0, "delta": 1e-5}]))
-    with Account(tmp_path / "shop" / "ledger.jsonl", party="shop", budget=Budget(5.0, 1e-5, "features")) as account:
+    with Account(
+        tmp_path / "shop" / "ledger.jsonl", party="shop", budget=AccountBudget(5.0, 1e-5, "features")
+    ) as account:
         account.began("a", "c" * 64)
         owns = frozenset({"features"})
         account.charge(Event("r", "shop", "randomized_response", "features", owns, epsilon=2.0, certificate="exact"))
@@ -90,7 +92,9 @@ def test_what_is_refused_changes_no_budget_of_the_account(tmp_path, monkeypatch,
     """Randomised response at epsilon 2 does not fit into 1: the account still has the budget of 5 that was stated."""
     case = Apart(TREES)
     case.network |= {"mode": "release", "budget": {"epsilon": 1.0, "delta": 1e-5, "unit": "features"}, "patience": 1.0}
-    with Account(tmp_path / "shop" / "ledger.jsonl", party="shop", budget=Budget(5.0, 1e-5, "features")) as account:
+    with Account(
+        tmp_path / "shop" / "ledger.jsonl", party="shop", budget=AccountBudget(5.0, 1e-5, "features")
+    ) as account:
         account.began("a", "c" * 64)
         account.record_end("done")
     assert dry_run(case, "shop", tmp_path, monkeypatch) == 1

@@ -15,7 +15,7 @@ from partywise.__main__ import main
 from partywise.core.documents import TIME
 from partywise.core.errors import ConfigError
 from partywise.deployment.nvflare.job import SITE, lateness
-from partywise.deployment.settings import Network
+from partywise.deployment.settings import NetworkSettings
 from partywise.deployment.start import connect
 from partywise.deployment.wire.tls import check_names, host_name, site_name
 from pipeline import ROOT
@@ -76,7 +76,7 @@ def test_what_keeps_a_job_from_being_made_is_one_sentence(case, capsys):
 
 
 def test_parties_that_connect_to_each_other_need_addresses(case):
-    network = Network(study="a", case="b", method="c", mode="experiment", parties={"north": None})
+    network = NetworkSettings(study="a", case="b", method="c", mode="experiment", parties={"north": None})
     with pytest.raises(ConfigError, match=r"network\.parties\.north has no host and port: add them, or let NVFlare"):
         connect(network, "north", Path())
 

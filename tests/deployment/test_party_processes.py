@@ -37,7 +37,7 @@ from partywise.experiment.data import generate
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import Row, line_of
 from partywise.federation.account.reading import event_of, opened_account, opened_extract, runs_of
-from partywise.federation.account.spending import Budget
+from partywise.federation.account.spending import AccountBudget
 from partywise.privacy.ledger.event import Event
 
 GLM, TREES, CLIENTS = "vertical_glm", "vertical_trees", "sliced_inverse_regression"
@@ -212,7 +212,7 @@ def test_an_experiment_certifies_infinity_wherever_it_is_told(started, tmp_path)
         for file in ("run.json", "outcome.json"):
             assert json.loads((last_run(tmp_path / "out" / name) / file).read_text())["mode"] == "experiment"
     assert main(["network", "ledger", str(tmp_path / "shop")]) == 0
-    with Account(tmp_path / "shop", party="shop", budget=Budget(50.0, 1e-5, "features")) as account:
+    with Account(tmp_path / "shop", party="shop", budget=AccountBudget(50.0, 1e-5, "features")) as account:
         assert account.costs_by_unit()["features"].epsilon == math.inf and account.left == 0
         with pytest.raises(BudgetExceeded, match="mode 'experiment' under a budget: all parties know the seeds"):
             account.began("another", "c", "experiment")

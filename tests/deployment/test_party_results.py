@@ -25,7 +25,7 @@ from partywise.core.verdicts import OF_RECORDS
 from partywise.deployment.outcomes.kept_runs import cell_of_run
 from partywise.deployment.outcomes.result import HeldEstimate, held_estimate, holders_in_words
 from partywise.deployment.outcomes.run_files import last_run, read_record, write_outcome
-from partywise.deployment.part import Part
+from partywise.deployment.part import LocalRun
 from partywise.deployment.screen import _number_line
 from partywise.deployment.session.outcome import Outcome, outcomes
 from partywise.experiment.cells import Cell, execution, run
@@ -412,7 +412,7 @@ def test_a_verdict_that_is_exact_of_records_is_in_no_cell_of_a_distributed_run(s
     fitted = execution(plan, network.case, network.method, deployment.n_parties, 0, deployment.epsilon, data)
     estimate = GlmEstimate(np.zeros(5), status=status)
     value = LocatedValue(frozenset(["analyst"]), {"analyst": estimate})
-    result = held_estimate(deployment, value, "analyst", fitted.spec, Part(fitted, {}))
+    result = held_estimate(deployment, value, "analyst", fitted.spec, LocalRun(fitted, {}))
     expected = "ok" if status in OF_RECORDS else status
     assert result.cell is not None, result.no_cell
     assert (result.status, result.cell.scalars["status"]) == (expected, expected)

@@ -34,7 +34,7 @@ from partywise.deployment.running import dry_run
 from partywise.deployment.session import link
 from partywise.deployment.session.session import library_digest
 from partywise.deployment.settings import digest
-from partywise.deployment.start import Start
+from partywise.deployment.start import PartyStart
 from partywise.deployment.statement import files
 from partywise.deployment.statement.statement import text_of
 from partywise.deployment.wire.authority import certificate, make, new_authority
@@ -649,7 +649,7 @@ def test_a_budget_of_the_label_holder_refuses_to_publish_tables_before_anything_
     case = published_tables(["label", "features"])
     case.network["budget"] = {"epsilon": 50.0, "delta": 1e-5, "unit": "row", "numeric_reserve": 1e-8}
     case.write(tmp_path)
-    start = Start(case.deployments(), "c" * 64, "bank", tmp_path / "bank", tmp_path, tmp_path / "out")
+    start = PartyStart(case.deployments(), "c" * 64, "bank", tmp_path / "bank", tmp_path, tmp_path / "out")
     found = {}
     for name in ("bank", "shop"):
         [line] = dry_run(replace(start, me=name, data=tmp_path / name)).left

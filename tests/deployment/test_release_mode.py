@@ -21,7 +21,7 @@ from partywise.deployment.rehearsal import floating_point, rehearse
 from partywise.deployment.running import FitReport, RunReport
 from partywise.deployment.screen import screen
 from partywise.deployment.session.link import form_of
-from partywise.deployment.start import Start, rehearse_all
+from partywise.deployment.start import PartyStart, rehearse_all
 from partywise.experiment.cells import execution
 from partywise.experiment.data import generate
 from partywise.experiment.study import EXACT, NO_NOISE, available, load
@@ -171,7 +171,7 @@ def test_a_release_without_noise_says_that_nothing_may_be_published(noise, lines
     case = Apart("vertical_trees")
     deployment = case.deployment()
     deployment = replace(deployment, network=replace(deployment.network, mode="release"))
-    start = Start((deployment,), "c" * 64, case.names[0], tmp_path, tmp_path, tmp_path)
+    start = PartyStart((deployment,), "c" * 64, case.names[0], tmp_path, tmp_path, tmp_path)
     monkeypatch.setattr(screens, "plan_draws", lambda one: noise)
     told = screen(start, RunReport((FitReport(start, *HELD, (), ()),), {}, {}, None, ""))
     assert sum("nothing here may be published" in line for line in told) == lines
@@ -179,7 +179,7 @@ def test_a_release_without_noise_says_that_nothing_may_be_published(noise, lines
 
 def test_the_screen_says_what_coalitions_can_learn(tmp_path):
     deployment = Apart("vertical_trees").deployment()
-    start = Start((deployment,), "c" * 64, deployment.names[0], tmp_path, tmp_path, tmp_path)
+    start = PartyStart((deployment,), "c" * 64, deployment.names[0], tmp_path, tmp_path, tmp_path)
     against = {"outsiders": 1.5768, "any other single party": 2.0, "hill and river together": 3.0186}
     fit = FitReport(start, *HELD, (), ())
     told = screen(start, RunReport((fit,), {}, {}, None, "", "1/2 of it", against))
@@ -233,7 +233,7 @@ def test_what_would_protect_next_to_nothing_is_refused():
 
 def test_the_screen_says_who_is_trusted(tmp_path):
     deployment = newton(trusted={"aggregator": "Statistics Office"}).deployment()
-    start = Start((deployment,), "c" * 64, deployment.names[0], tmp_path, tmp_path, tmp_path)
+    start = PartyStart((deployment,), "c" * 64, deployment.names[0], tmp_path, tmp_path, tmp_path)
     report = RunReport((FitReport(start, *HELD, (), ()),), {}, {}, None, "")
     told = screen(start, report)
     named = replace(deployment, network=replace(deployment.network, trusted={"analyst": "Bureau"}))
@@ -259,6 +259,6 @@ def test_what_costs_too_much_or_trusts_nobody_by_name_is_refused_before_data_are
     monkeypatch.setattr(stage, "parts", lambda *given: pytest.fail("opened data"))
     named = {"trusted": {"aggregator": "Statistics Office"}}
     for given, words in (({}, "say who runs it"), (named | {"largest_epsilon": 1.5}, "network.largest_epsilon")):
-        start = Start(newton(**given).deployments(), "c" * 64, "shop", tmp_path, tmp_path, tmp_path)
+        start = PartyStart(newton(**given).deployments(), "c" * 64, "shop", tmp_path, tmp_path, tmp_path)
         with pytest.raises(running.PartyRunError, match=words):
             running.run(start)

@@ -20,11 +20,11 @@ from deployment_processes import Parties
 from partywise.__main__ import main
 from partywise.core.documents import TIME
 from partywise.core.errors import ConfigError, PolicyError
-from partywise.deployment.part import Part, parts, whole
+from partywise.deployment.part import LocalRun, parts, whole
 from partywise.deployment.publication.release_folder import NOBODY
 from partywise.deployment.settings import deployments_of
 from partywise.deployment.site.policy import SiteAccount, SitePolicy, cap_spendings, policy_of
-from partywise.deployment.start import Start, prepare
+from partywise.deployment.start import PartyStart, prepare
 from partywise.deployment.verbs import connect_directly
 from partywise.experiment.plans import plans, read_configuration
 from partywise.federation.account import account as account_module
@@ -40,7 +40,7 @@ SITE = Path("config/example_data/network/site.yaml")
 CLIENTS, GLM, LABELS, TREES = "sliced_inverse_regression", "vertical_glm", "label_private", "vertical_trees"
 
 
-def read(case: Apart, me: str, folder: Path, **changed: Any) -> Part:
+def read(case: Apart, me: str, folder: Path, **changed: Any) -> LocalRun:
     """A party's part of its case under a site, as `running` makes and checks it."""
     case.write(folder)
     found = policy(folder / me, site_of(case, me, **changed))
@@ -497,7 +497,7 @@ def test_sums_without_noise_ask_for_cells_without_a_site(study, protocol, places
     for count, refused in ((1, True), (2, True), (3, False)):
         case = exact_case(study, protocol, places, count)
         case.write(tmp_path)
-        start = Start((case.deployment(),), "c" * 64, "shop", tmp_path / "shop", tmp_path, tmp_path)
+        start = PartyStart((case.deployment(),), "c" * 64, "shop", tmp_path / "shop", tmp_path, tmp_path)
         words = rf"party 'shop': column '.*z.*' has one value in all records but {count}.*need 3.*min_cell"
         with pytest.raises(PolicyError, match=words) if refused else nullcontext():
             prepare(start)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from every_protocol import generated, planned
-from partywise.deployment.wire.frames import Address, encode_frame
+from partywise.deployment.wire.frames import FrameAddress, encode_frame
 from partywise.experiment.trial import execution
 from partywise.federation.codec import pack_parts
 from partywise.federation.run import simulate
@@ -44,7 +44,7 @@ def frames_digest(study: str, case: str, method: str) -> tuple[int, str]:
     simulate(plan.methods[method].protocol.fit, run)
     total = hashlib.sha256()
     for step, (payload, message) in enumerate(run.channel._records()):
-        address = Address("run", step, message.sender, message.receiver, message.name)
+        address = FrameAddress("run", step, message.sender, message.receiver, message.name)
         frame = encode_frame(address, payload, message.event)
         size = int.from_bytes(frame[:4], "big")
         header = json.loads(frame[4 : 4 + size])

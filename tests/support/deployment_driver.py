@@ -20,7 +20,7 @@ CONFIGURATION = "c" * 64
 
 @dataclass
 class Notes:
-    """An account in memory: what `partywise.federation.account.interface.Account` asks for, and nothing is refused."""
+    """An account in memory, as `partywise.federation.account.interface.PartyAccount` asks; nothing is refused."""
 
     me: str
     rows: list[SentMessage | ReceivedMessage | ReservedRow] = field(default_factory=list)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from partywise.core.errors import Unreachable
-from partywise.deployment.wire.frames import Address, decode_frame, encode_frame
+from partywise.deployment.wire.frames import FrameAddress, decode_frame, encode_frame
 from partywise.deployment.wire.journal import Journal
 from partywise.deployment.wire.network import Network
 from partywise.federation.cipher import Cipher
@@ -35,7 +35,7 @@ def columns(entries: int) -> Cipher:
 
 def send(end: Network, receiver: str, step: int, value: Cipher) -> None:
     """Put a frame, as soon as the other is there."""
-    address = Address("r" * 64, step, end.me, receiver, "columns")
+    address = FrameAddress("r" * 64, step, end.me, receiver, "columns")
     while True:
         try:
             return end.put(receiver, address.tag, encode_frame(address, value, ""))
@@ -45,7 +45,7 @@ def send(end: Network, receiver: str, step: int, value: Cipher) -> None:
 
 def take(end: Network, sender: str, step: int) -> Cipher:
     """The value of a frame, which stays in the hands of whoever takes it."""
-    address, frame = Address("r" * 64, step, sender, end.me, "columns"), None
+    address, frame = FrameAddress("r" * 64, step, sender, end.me, "columns"), None
     while frame is None:
         frame = end.get(sender, address.tag, 1.0)
     value, _ = decode_frame(frame, address, (sender, end.me))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from partywise.deployment.wire.frames import PREFIX, Address, decode_frame, encode_frame
+from partywise.deployment.wire.frames import PREFIX, FrameAddress, decode_frame, encode_frame
 
 
 class Meddling:
@@ -46,7 +46,7 @@ def altered(
     def meddle(receiver: str, tag: str, data: bytes) -> Iterator[tuple[str, bytes]]:
         if tag.startswith("message/"):
             given = json.loads(data[PREFIX : PREFIX + int.from_bytes(data[:PREFIX], "big")])
-            address = Address(**{name: given[name] for name in ("run", "step", "sender", "receiver", "name")})
+            address = FrameAddress(**{name: given[name] for name in ("run", "step", "sender", "receiver", "name")})
             payload, header = decode_frame(data, address, names)
             if header.name == what:
                 data = encode_frame(address, replace(payload, value=change(payload.value)), header.event)

@@ -12,9 +12,9 @@ import yaml
 from partywise.__main__ import main
 from partywise.core.errors import BudgetExceeded
 from partywise.deployment.part import whole
-from partywise.deployment.settings import Deployment, Network, deployments_of
+from partywise.deployment.settings import Deployment, NetworkSettings, deployments_of
 from partywise.experiment.plans import plans, read_configuration
-from partywise.federation.account.spending import Budget, Spending, spent_of
+from partywise.federation.account.spending import AccountBudget, Spending, spent_of
 from partywise.federation.run import simulate
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.ledger.event import Event
@@ -60,7 +60,7 @@ def test_the_fits_of_the_page_are_a_session_of_its_configuration():
 
 def test_the_table_has_every_key_of_the_block():
     named = re.findall(r"`(\w+)`", " ".join(first_cells("The shared configuration")))
-    assert sorted(set(named) - {"network"}) == sorted(field.name for field in fields(Network))
+    assert sorted(set(named) - {"network"}) == sorted(field.name for field in fields(NetworkSettings))
 
 
 def test_every_sentence_that_is_told_stands_in_the_code():
@@ -119,7 +119,7 @@ def test_the_screens_of_the_page_are_what_its_examples_cost():
     assert f"sent to bank: {len(sent)} message, {sum(sent):,} bytes" in PAGE
     told = ", ".join(f"{unit} {costs[unit].epsilon:.6g}" for unit in ("row", "features"))
     assert f"paid: {told} (epsilon at delta {delta:g}, by unit)" in PAGE
-    spending = Spending(Budget(budget.epsilon, budget.delta, budget.unit), paid)
+    spending = Spending(AccountBudget(budget.epsilon, budget.delta, budget.unit), paid)
     number = f"{spent_of(paid, budget.delta)['features'].epsilon:.6g} of {budget.epsilon:g}"
     assert f"budget: epsilon {number} (unit features, delta 1e-05, composed exactly; left for another run: " in PAGE
     assert f"{spending.room})" in PAGE

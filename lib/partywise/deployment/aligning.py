@@ -25,7 +25,7 @@ from .running import offer_end, open_account, start_words
 from .session.outcome import Outcome
 from .session.party import Program, run_party
 from .settings import KEY, Deployment
-from .start import Start
+from .start import PartyStart
 from .wire.journal import Journal
 
 NAME = "align"
@@ -51,7 +51,7 @@ def check_places(deployment: Deployment) -> None:
         )
 
 
-def align(start: Start) -> list[str]:
+def align(start: PartyStart) -> list[str]:
     """Align the records, and return lines for the party's screen."""
     if offer_end(start) is not None:
         return [f"{start.me}: this alignment has ended, nothing was sent; --again begins a new one."]
@@ -108,7 +108,7 @@ def align(start: Start) -> list[str]:
     ]
 
 
-def _check_target(start: Start, file: str) -> None:
+def _check_target(start: PartyStart, file: str) -> None:
     """Raise ConfigError if the new file would replace the party's own one."""
     target = start.into / Path(file).name
     if target.resolve() == (start.data / file).resolve():

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from ..core.errors import BudgetExceeded, PolicyError
 from ..federation.account.chain import Row
 from ..federation.account.reading import charged_event, opened_account, paid_events, require_owner
-from ..federation.account.spending import Budget, Spending, costs_in_words, spent_of
+from ..federation.account.spending import AccountBudget, Spending, costs_in_words, spent_of
 from ..federation.channel import Message
 from ..federation.gate import open_rows
 from ..privacy.ledger.event import Event
 from .rehearsal import PATIENT, clips_ahead, foresee
 from .settings import Deployment
 from .site.policy import cap_spendings
-from .start import Preparation, Start, prepare
+from .start import PartyStart, Preparation, prepare
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,9 @@ class Foresight:
     refused: bool = False
 
 
-def foresee_all(start: Start, ready: Preparation, seconds: float) -> list[tuple[Sequence[Message], tuple[Event, ...]]]:
+def foresee_all(
+    start: PartyStart, ready: Preparation, seconds: float
+) -> list[tuple[Sequence[Message], tuple[Event, ...]]]:
     """Foresee what every fit would send and this party would pay; fits that differ in fold alone are alike."""
     seen = dict[tuple[str, float | None], tuple[Sequence[Message], tuple[Event, ...]]]()
     for deployment, charges in zip(start.deployments, ready.charges, strict=True):
@@ -51,7 +53,7 @@ def foresee_all(start: Start, ready: Preparation, seconds: float) -> list[tuple[
     return [seen[deployment.network.method, deployment.network.epsilon] for deployment in start.deployments]
 
 
-def foresight(start: Start) -> Foresight:
+def foresight(start: PartyStart) -> Foresight:
     """Foresee the fits of a party without meeting anybody, paying or writing."""
     ready = prepare(start)
     seen = foresee_all(start, ready, PATIENT)
@@ -65,7 +67,7 @@ def foresight(start: Start) -> Foresight:
     return Foresight(ready.estimates, tuple(messages), events, left, clips, refused)
 
 
-def account_rows(start: Start) -> tuple[Row, ...]:
+def account_rows(start: PartyStart) -> tuple[Row, ...]:
     """Read the rows of a party's account as it is; AccountError if it is another party's."""
     if not start.ledger.exists():
         return ()
@@ -75,7 +77,7 @@ def account_rows(start: Start) -> tuple[Row, ...]:
 
 
 def rooms(
-    start: Start, rows: Sequence[Row], events: Sequence[Sequence[Event]]
+    start: PartyStart, rows: Sequence[Row], events: Sequence[Sequence[Event]]
 ) -> Iterator[tuple[str, type[Exception] | None, str]]:
     """Yield what is left of each limit and whether all fits fit, in words, with error and remedy if they do not."""
     budget, what = stated_budget(start.deployment), "this run" if len(events) == 1 else f"these {len(events)} fits"
@@ -99,7 +101,7 @@ def rooms(
         yield line, None if whole else error, _remedy(name, spending.budget, reserve)
 
 
-def _remedy(name: str, budget: Budget | None, reserve: float) -> str:
+def _remedy(name: str, budget: AccountBudget | None, reserve: float) -> str:
     """Suggest what to do if a limit has no room: masks of ciphertexts need a reserve, not a larger epsilon."""
     if budget is not None and budget.numeric_reserve < reserve < budget.delta:
         return (
@@ -109,7 +111,7 @@ def _remedy(name: str, budget: Budget | None, reserve: float) -> str:
     return "use more noise, run fewer fits, or state a larger budget"
 
 
-def require_room(start: Start, rows: Sequence[Row], events: Sequence[Sequence[Event]]) -> None:
+def require_room(start: PartyStart, rows: Sequence[Row], events: Sequence[Sequence[Event]]) -> None:
     """State what several fits would cost; BudgetExceeded or PolicyError if what is left has no room for all."""
     if len(start.deployments) > 1:
         cost = f"to pay: {cost_in_words(start, events)}" if events else "made-up records do not show what they cost"
@@ -125,7 +127,7 @@ def require_room(start: Start, rows: Sequence[Row], events: Sequence[Sequence[Ev
             raise error(f"{line}; {remedy}.")
 
 
-def cost_in_words(start: Start, events: Sequence[Sequence[Event]]) -> str:
+def cost_in_words(start: PartyStart, events: Sequence[Sequence[Event]]) -> str:
     """Describe what a party would pay for fits, by unit; ``events`` by fit."""
     delta, group = start.delta, start.deployment.plan.rows_per_user(start.deployment.network.case)
     paid = [(f"fit {k}", event) for k, fit_events in enumerate(events) for event in fit_events]
@@ -136,19 +138,19 @@ def say(sentence: str) -> None:
     print(sentence, file=sys.stderr, flush=True)
 
 
-def check_receivers(start: Start, messages: Sequence[Message]) -> None:
+def check_receivers(start: PartyStart, messages: Sequence[Message]) -> None:
     """Raise PolicyError for a message of this party whose receiver may not have it."""
     for message in messages:
         if start.policy is not None and message.sender == start.me:
             start.policy.check_receiver(message.receiver, message.kind)
 
 
-def stated_budget(deployment: Deployment) -> Budget | None:
+def stated_budget(deployment: Deployment) -> AccountBudget | None:
     stated = deployment.network.budget
     if stated is None:
         return None
     group = deployment.plan.rows_per_user(deployment.network.case) if stated.unit.startswith("user") else None
-    return Budget(
+    return AccountBudget(
         stated.epsilon,
         stated.delta,
         stated.unit,

@@ -58,7 +58,7 @@ def summary(path: Path, chain: Chain, delta: float | None, digest: str | None, a
     """Yield lines about one account."""
     from ..federation.account.account import DELTA
     from ..federation.account.reading import paid_events, party_of, runs_of
-    from ..federation.account.spending import Budget, Spending, spent_of
+    from ..federation.account.spending import AccountBudget, Spending, spent_of
     from ..privacy.rounding import upward
 
     rows = chain.rows
@@ -68,7 +68,7 @@ def summary(path: Path, chain: Chain, delta: float | None, digest: str | None, a
             "account; put back a copy of the file."
         )
     stated = next((row.fields["budget"] for row in reversed(rows) if row.kind == "budget"), None)
-    budget, paid = None if stated is None else Budget(**stated), paid_events(rows)
+    budget, paid = None if stated is None else AccountBudget(**stated), paid_events(rows)
     at = delta if delta is not None else DELTA if budget is None else budget.delta
     count = f"{len(rows)} rows of {len(runs_of(rows))} runs"
     yield f"{party_of(rows)}: {count}, chain whole, rows agree, digest {chain.digest} ({path})"

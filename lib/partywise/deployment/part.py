@@ -25,7 +25,7 @@ RECORDS = "list of records"
 
 
 @dataclass(frozen=True)
-class Part:
+class LocalRun:
     """Run with one block here, and the digests that the other parties must have alike.
 
     ids : names of its records, where they are those of all parties
@@ -43,7 +43,7 @@ def parts(
     folder: Path,
     resources: Path = Path("resources"),
     model: Path | None = None,
-) -> list[Part]:
+) -> list[LocalRun]:
     """Return the runs of a data holder or a place without data, from its files in ``folder``, which are read once.
 
     ``deployments`` are fits of one block; ``configuration`` is the digest of the shared one, the salt of that of the
@@ -52,7 +52,7 @@ def parts(
     if deployments[0].network.score is not None:
         return [_scored_part(deployments[0], configuration, me, folder, model or folder / MODEL)]
     runs, agreed, ids = wholes(deployments, me, folder, resources)
-    facts, own_parts = {RECORDS: _digest(configuration, (*agreed, ids))} if agreed else {}, list[Part]()
+    facts, own_parts = {RECORDS: _digest(configuration, (*agreed, ids))} if agreed else {}, list[LocalRun]()
     for run in runs:
         own_run = Run(
             [p if p.name == me else Party(p.name, p.role, {}, p.columns) for p in run.parties],
@@ -64,24 +64,24 @@ def parts(
             real=run.channel.real,
             trusted=run.channel.trusted,
         )
-        own_parts.append(Part(own_run, facts, ids))
+        own_parts.append(LocalRun(own_run, facts, ids))
     return own_parts
 
 
-def _scored_part(deployment: Deployment, configuration: str, me: str, folder: Path, model: Path) -> Part:
+def _scored_part(deployment: Deployment, configuration: str, me: str, folder: Path, model: Path) -> LocalRun:
     """Return the run that scores new records, from a party's file of them and its part of the model."""
     run, _, _ = whole(deployment, "", folder)
     party, files = next((holder for holder in run.parties if holder.name == me), None), deployment.network.score
     assert files is not None
     if party is None:
         with_own_part(deployment, run, me, np.empty(0), None)
-        return Part(run, {})
+        return LocalRun(run, {})
     part, fitted = read_part(deployment, party, model)
     case = deployment.plan.cases[deployment.network.case]
     assert case.source.new_records is not None
     ids, X = case.source.new_records(case.settings, me, files[me], folder, deployment.rows)
     with_own_part(deployment, run, me, X, part)
-    return Part(run, {RECORDS: _digest(configuration, (ids,)), "model that scores": fitted}, ids)
+    return LocalRun(run, {RECORDS: _digest(configuration, (ids,)), "model that scores": fitted}, ids)
 
 
 def whole(

@@ -27,7 +27,7 @@ from ..federation.account.account import EXTRACT, Account
 from ..federation.account.chain import read_chain
 from ..federation.account.reading import messages_of, paid_events
 from ..federation.account.rows import SentMessage
-from ..federation.account.spending import Budget, UnitCost, coalitions_in_words, shares_in_words, spent_of
+from ..federation.account.spending import AccountBudget, UnitCost, coalitions_in_words, shares_in_words, spent_of
 from ..federation.channel import Message
 from ..federation.parties import clip_shares
 from ..federation.secure_streams import floating_point
@@ -53,7 +53,7 @@ from .outcomes.run_files import (
     write_record,
     write_rows,
 )
-from .part import Part
+from .part import LocalRun
 from .publication.publishing import Publication
 from .rehearsal import ENOUGH
 from .scoring import keep_part
@@ -63,7 +63,7 @@ from .session.party import Program, run_party
 from .session.session import library_digest
 from .session.watch import LOG
 from .site.policy import SiteAccount
-from .start import Start, prepare, publisher
+from .start import PartyStart, prepare, publisher
 from .wire.journal import Journal
 
 # What tells its user all there is to tell in its own sentence.
@@ -91,7 +91,7 @@ class FitReport:
     clips : shares of its own records beyond public bounds, for its screen alone
     """
 
-    start: Start
+    start: PartyStart
     run: str
     digest: str
     platforms: str
@@ -135,14 +135,14 @@ class RunReport:
     fits: tuple[FitReport, ...]
     costs: dict[str, UnitCost]
     spending: dict[str, UnitCost]
-    budget: Budget | None
+    budget: AccountBudget | None
     room: str
     shares: str = ""
     against: Mapping[str, float] = field(default_factory=dict)
     folders: tuple[Path, ...] = ()
 
 
-def run(start: Start) -> RunReport | EndReport:
+def run(start: PartyStart) -> RunReport | EndReport:
     """Run one party's part, and write what is left into its folder; where it has failed all other parties end too.
 
     Where the run has ended before, peers that are late get its last frames, and nothing is paid.
@@ -152,12 +152,12 @@ def run(start: Start) -> RunReport | EndReport:
     return end_in_a_sentence(start, _run)
 
 
-def dry_run(start: Start) -> Foresight:
+def dry_run(start: PartyStart) -> Foresight:
     """Foresee what `run` would do, as far as it goes without others: nothing is paid or written."""
     return end_in_a_sentence(start, foresight)
 
 
-def end_in_a_sentence(start: Start, action: Callable[[Start], T]) -> T:
+def end_in_a_sentence(start: PartyStart, action: Callable[[PartyStart], T]) -> T:
     """Run an action of a party and raise its errors in one sentence: PolicyError and PartyRunError as of `run`."""
     try:
         with _stopped_by_signals(start.me):
@@ -181,7 +181,7 @@ def end_in_a_sentence(start: Start, action: Callable[[Start], T]) -> T:
         ) from error
 
 
-def offer_end(start: Start) -> EndReport | None:
+def offer_end(start: PartyStart) -> EndReport | None:
     """Offer the last frames of the run that has ended to late peers; None if there is none, or one is to go on."""
     last = None if start.again else ended_run(start)
     if last is None:
@@ -198,12 +198,12 @@ def offer_end(start: Start) -> EndReport | None:
     return EndReport(runs[-1], _folders(start, runs), tuple(late))
 
 
-def _folders(start: Start, runs: Sequence[str]) -> tuple[Path, ...]:
+def _folders(start: PartyStart, runs: Sequence[str]) -> tuple[Path, ...]:
     """Return the folders of the runs of all fits."""
     return tuple(run_folder(fit.into, run) for fit, run in zip(start.fits, runs, strict=True))
 
 
-def ended_run(start: Start) -> LastFrames | None:
+def ended_run(start: PartyStart) -> LastFrames | None:
     """Return the run of this configuration that has ended, with nothing begun since; None if there is none."""
     last = LastFrames.read(start.last_frames, start.configuration)
     if last is None or len(last.runs) != len(start.fits):
@@ -214,7 +214,7 @@ def ended_run(start: Start) -> LastFrames | None:
         return None if goes_on and journal.choice("session") != last.session else last
 
 
-def _run(start: Start) -> RunReport | EndReport:
+def _run(start: PartyStart) -> RunReport | EndReport:
     if (before := offer_end(start)) is not None:
         return before
     network, policy = start.deployment.network, start.policy
@@ -261,8 +261,8 @@ def _run(start: Start) -> RunReport | EndReport:
 
 
 def _program(
-    start: Start,
-    part: Part,
+    start: PartyStart,
+    part: LocalRun,
     forms: Mapping[tuple[str, str], str] | None,
     charges: Mapping[str, tuple[str, ...]],
     account: Account,
@@ -311,12 +311,12 @@ def _program(
     )
 
 
-def start_words(start: Start) -> str:
+def start_words(start: PartyStart) -> str:
     """Words that identify what a run is started with, as its journal has them."""
     return f"{start.configuration} {library_digest()} {start.me}"
 
 
-def open_account(start: Start) -> Account:
+def open_account(start: PartyStart) -> Account:
     """Open the account of a party, under the policy of its site if it has one."""
     budget = stated_budget(start.deployment)
     if start.policy is None:
@@ -335,7 +335,7 @@ def _folder(into: Path) -> Path:
     return into
 
 
-def _write_files(start: Start, account: Account, outcome: Outcome) -> tuple[SentMessage, ...]:
+def _write_files(start: PartyStart, account: Account, outcome: Outcome) -> tuple[SentMessage, ...]:
     """Write the files of a fit next to those of its outcome; return the messages that the party sent."""
     deployment, network = start.deployment, start.deployment.network
     extract, folder = account.rows_of_run(), run_folder(start.into, outcome.run)
@@ -365,7 +365,7 @@ def _write_files(start: Start, account: Account, outcome: Outcome) -> tuple[Sent
     return tuple(row for row in messages if isinstance(row, SentMessage))
 
 
-def _report(start: Start, account: Account, reports: Sequence[FitReport]) -> RunReport:
+def _report(start: PartyStart, account: Account, reports: Sequence[FitReport]) -> RunReport:
     """Report all fits when the last one has ended, for the screen."""
     plan, delta = start.deployment.plan, start.delta
     # Those that had ended in a process before this one as well.

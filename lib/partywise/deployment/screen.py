@@ -25,7 +25,7 @@ from .outcomes.run_files import (
 from .rehearsal import knowledge_of
 from .running import EndReport, RunReport, ended_run
 from .scoring import MODEL
-from .start import Start, plan_draws
+from .start import PartyStart, plan_draws
 from .statement.files import ESTIMATE
 
 # Lines of the screen; so many receivers have one each.
@@ -40,7 +40,7 @@ FILES = (TRANSCRIPT, OUTCOME, ESTIMATE, PREDICTIONS, CELL, MODEL, EXTRACT, RECOR
 UNPROTECTED = "this method draws no noise: nothing here may be published"
 
 
-def screen(start: Start, report: RunReport) -> list[str]:
+def screen(start: PartyStart, report: RunReport) -> list[str]:
     """Return the lines of the screen: at most `MOST`, and one for each of several fits."""
     network, deployment = start.deployment.network, start.deployment
     registered = ""
@@ -77,7 +77,7 @@ def files_of(folder: Path) -> list[str]:
     return [name for name in FILES if (folder / name).exists()]
 
 
-def end_screen(start: Start, report: EndReport) -> list[str]:
+def end_screen(start: PartyStart, report: EndReport) -> list[str]:
     """Return lines about a run that had ended before this start."""
     lines = [
         f"{start.me}: run {report.run[:12]} of this configuration has ended: nothing was paid or replaced; "
@@ -91,7 +91,7 @@ def end_screen(start: Start, report: EndReport) -> list[str]:
     return [*lines, f"files in {_enumerate([str(folder) for folder in report.folders])}"]
 
 
-def _what(start: Start) -> str:
+def _what(start: PartyStart) -> str:
     """Describe which fits of which case are run."""
     network = start.deployment.network
     if len(start.deployments) > 1:
@@ -100,7 +100,7 @@ def _what(start: Start) -> str:
     return f"{network.study}, {network.case}, {network.method}{target}, fold {network.fold}"
 
 
-def _fit_lines(start: Start, report: RunReport) -> list[str]:
+def _fit_lines(start: PartyStart, report: RunReport) -> list[str]:
     """Return one line for each of several fits, with its folder."""
     ended = {fit.folder: fit for fit in report.fits}
     lines = []
@@ -112,7 +112,7 @@ def _fit_lines(start: Start, report: RunReport) -> list[str]:
     return lines
 
 
-def foresight(start: Start, seen: Foresight) -> list[str]:
+def foresight(start: PartyStart, seen: Foresight) -> list[str]:
     """Return the lines of a dry run: who takes part, what would be sent and paid, and what is left."""
     deployment, network = start.deployment, start.deployment.network
     ways = dict[tuple[str, str], list[Message]]()
@@ -165,7 +165,7 @@ def _number_line(row: Mapping[str, str], width: int) -> str:
     return f"{row['name']:{width}}  {texts['estimate']:>12}{noise:22}{ends}".rstrip()
 
 
-def _message_lines(start: Start, report: RunReport) -> list[str]:
+def _message_lines(start: PartyStart, report: RunReport) -> list[str]:
     """Return lines with messages and bytes by receiver."""
     totals: dict[str, tuple[int, int]] = {}
     for message in (message for fit in report.fits for message in fit.messages):
@@ -195,7 +195,7 @@ def _clip_lines(clips: Iterable[Mapping[str, float]]) -> list[str]:
     return [f"WARNING, on this screen alone: of your own, {verdict.reason}."] if verdict.reason else []
 
 
-def _cost_lines(start: Start, report: RunReport) -> list[str]:
+def _cost_lines(start: PartyStart, report: RunReport) -> list[str]:
     """Return what the run cost each unit, and what is left of the budget."""
     delta = start.delta
     joined = [f"{upward(epsilon)} against {words}" for words, epsilon in report.against.items()]

@@ -29,7 +29,7 @@ Target = Annotated[float, Range(0, ends="(]", finite=False)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Address:
+class Listener:
     """Address of a party. host : name or number of its machine; port : of the one connection that all others make"""
 
     host: str
@@ -42,7 +42,7 @@ class Address:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Budget:
+class PartyBudget:
     """Budget of every party for its own data, over all runs of its ledger together, per ``unit``.
 
     numeric_reserve : part of delta for what profiles do not cover, such as masks of ciphertexts
@@ -62,7 +62,7 @@ class Budget:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fit:
+class NamedFit:
     """One of several fits. method, epsilon, fold : of replicate 0; epsilon where the method has a target"""
 
     method: str
@@ -74,7 +74,7 @@ class Fit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Network:
+class NetworkSettings:
     """Keys of the block.
 
     study, case, method, epsilon, fold : the fit that is run, of replicate 0; epsilon where the method has a target
@@ -91,7 +91,7 @@ class Network:
     largest_epsilon : in mode ``release`` a method that certifies more than this for its unit is refused
     trusted : who runs a place that sees records (``aggregator``) or knows the noise (``dealer``), by the place; in mode
         ``release`` such a place must be named, and what all pay is infinite against it
-    budget : see `Budget`, of mode ``release``; without it nothing is refused
+    budget : see `PartyBudget`, of mode ``release``; without it nothing is refused
     parties : host and port of every data holder and every place without data, each once; nothing after the name where
         NVFlare connects them
     certificates : SHA-256 of the certificate of each of them, as ``network certificates`` prints it: keys that parties
@@ -108,7 +108,7 @@ class Network:
     method: str = ""
     epsilon: Target | None = None
     fold: Natural = 0
-    fits: Literal["grid"] | tuple[Fit, ...] | None = None
+    fits: Literal["grid"] | tuple[NamedFit, ...] | None = None
     mode: Literal["experiment", "release"]
     rows: Count | dict[str, object] | None = None
     patience: Annotated[float, Range(1, 86400)] = 60.0
@@ -117,7 +117,7 @@ class Network:
     same_platform: bool = False
     largest_epsilon: Positive = 20.0
     trusted: dict[str, str] = field(default_factory=dict)
-    budget: Budget | None = None
+    budget: PartyBudget | None = None
     parties: dict[str, object]
     certificates: dict[str, str] | None = None
     publisher: str | None = None
@@ -153,12 +153,12 @@ class Deployment:
     addresses : of those that listen; rows : records of the holders, as far as they are public
     """
 
-    network: Network
+    network: NetworkSettings
     plan: Plan
     n_parties: int
     holders: tuple[str, ...]
     places: tuple[str, ...]
-    addresses: Mapping[str, Address]
+    addresses: Mapping[str, Listener]
     rows: Mapping[str, int]
 
     @property
@@ -217,12 +217,12 @@ def deployments_of(config: Mapping[str, object], plans: Mapping[str, Plan]) -> t
     """Return the fits of a configuration's block in their order, checked against its plans; none without a block."""
     if KEY not in config:
         return ()
-    network = build(Network, config[KEY], KEY)
+    network = build(NetworkSettings, config[KEY], KEY)
     plan = _lookup("study", network.study, plans)
     case = _lookup("case", network.case, plan.cases)
     fits = tuple(_grid(plan, case)) if network.fits == "grid" else network.fits
     if fits is None or isinstance(fits, str):
-        fits, places = (Fit(method=network.method, epsilon=network.epsilon, fold=network.fold),), [KEY]
+        fits, places = (NamedFit(method=network.method, epsilon=network.epsilon, fold=network.fold),), [KEY]
     else:
         places = [f"{KEY}.fits[{k}]" for k in range(len(fits))]
     deployments = dict[str, Deployment]()
@@ -244,15 +244,15 @@ def deployments_of(config: Mapping[str, object], plans: Mapping[str, Plan]) -> t
     return tuple(deployments.values())
 
 
-def _grid(plan: Plan, case: CasePlan) -> Iterator[Fit]:
+def _grid(plan: Plan, case: CasePlan) -> Iterator[NamedFit]:
     """Yield the fits of a case for one number of parties, in the order of `partywise.experiment.cells.compute`."""
     for method in plan.methods:
         for fold in range(case.folds if method in case.methods else 0):
             for slot in plan.epsilons(case.name, method):
-                yield Fit(method=method, epsilon=slot if plan.methods[method].uses_epsilon else None, fold=fold)
+                yield NamedFit(method=method, epsilon=slot if plan.methods[method].uses_epsilon else None, fold=fold)
 
 
-def _deployment(network: Network, plan: Plan, where: str) -> Deployment:
+def _deployment(network: NetworkSettings, plan: Plan, where: str) -> Deployment:
     """Build one fit, checked against its plan; ``where`` is its key in the configuration."""
     method = plan.methods[network.method]
     _check_cell(network, plan, where)
@@ -280,7 +280,7 @@ def scoring_address(fit: str) -> str | None:
     return f"{module}:fit" if find_spec(module) is not None else None
 
 
-def _scoring_plan(network: Network, plan: Plan, holders: tuple[str, ...]) -> Plan:
+def _scoring_plan(network: NetworkSettings, plan: Plan, holders: tuple[str, ...]) -> Plan:
     """Return the plan of a run that scores, with the program for that; ConfigError if the method cannot."""
     assert network.score is not None
     method, where = plan.methods[network.method], f"{KEY}.score"
@@ -321,10 +321,10 @@ def _scoring_plan(network: Network, plan: Plan, holders: tuple[str, ...]) -> Pla
     return replace(plan, methods={**plan.methods, method.label: replace(method, protocol=protocol)})
 
 
-def addresses_of(network: Network) -> dict[str, Address]:
+def addresses_of(network: NetworkSettings) -> dict[str, Listener]:
     """Return the addresses of all parties, in the order of names; none if NVFlare connects them."""
     blocks = {name: block for name, block in sorted(network.parties.items()) if block is not None}
-    return {name: build(Address, block, f"{KEY}.parties.{name}") for name, block in blocks.items()}
+    return {name: build(Listener, block, f"{KEY}.parties.{name}") for name, block in blocks.items()}
 
 
 def listen_address(text: str, where: str, port: int) -> tuple[str, int]:
@@ -341,7 +341,7 @@ def _lookup(key: str, name: str, allowed: Mapping[str, T], where: str = KEY) -> 
     return allowed[name]
 
 
-def _check_cell(network: Network, plan: Plan, where: str) -> None:
+def _check_cell(network: NetworkSettings, plan: Plan, where: str) -> None:
     """Raise for a fold or an epsilon that is not in the grid of the case, and a unit without a bound on persons."""
     case, slots = plan.cases[network.case], plan.epsilons(network.case, network.method)
     if network.fold >= case.folds:
@@ -362,7 +362,7 @@ def _check_cell(network: Network, plan: Plan, where: str) -> None:
         )
 
 
-def _check_evaluator(network: Network, options: object) -> None:
+def _check_evaluator(network: NetworkSettings, options: object) -> None:
     """Raise ConfigError for an option that an evaluator with the data of all parties reads: apart there is none."""
     for key, without in getattr(options, "read_by_evaluator", {}).items():
         if (value := getattr(options, key)) != without:
@@ -373,7 +373,7 @@ def _check_evaluator(network: Network, options: object) -> None:
             )
 
 
-def _check_trusted(network: Network, places: tuple[str, ...]) -> None:
+def _check_trusted(network: NetworkSettings, places: tuple[str, ...]) -> None:
     """Raise ConfigError for a name that is not a place of the method, or a place without the name of who runs it."""
     for place, name in network.trusted.items():
         if place not in places:
@@ -385,7 +385,7 @@ def _check_trusted(network: Network, places: tuple[str, ...]) -> None:
             raise ConfigError(f"{KEY}.trusted.{place} is {name!r}: give the name of who runs it, as people know it.")
 
 
-def _holders(network: Network, plan: Plan, extra: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+def _holders(network: NetworkSettings, plan: Plan, extra: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
     """Return how the grid counts the parties, and the data holders: as many as it has and ``parties`` names."""
     case, where = plan.cases[network.case], f"studies.{network.study}.cases.{network.case}"
     if case.source.apart is None:
@@ -413,7 +413,7 @@ def _holders(network: Network, plan: Plan, extra: tuple[str, ...]) -> tuple[int,
     return case.parties[ways.index(holders)], holders
 
 
-def _check_certificates(network: Network, names: tuple[str, ...]) -> None:
+def _check_certificates(network: NetworkSettings, names: tuple[str, ...]) -> None:
     """Raise ConfigError for an invalid fingerprint, or one of an unknown party."""
     for name, fingerprint in (network.certificates or {}).items():
         if name not in names:
@@ -426,7 +426,7 @@ def _check_certificates(network: Network, names: tuple[str, ...]) -> None:
 
 
 def _check_pins(
-    network: Network, addresses: Mapping[str, Address], holders: Sequence[str], names: Sequence[str]
+    network: NetworkSettings, addresses: Mapping[str, Listener], holders: Sequence[str], names: Sequence[str]
 ) -> None:
     """Raise ConfigError for a certificate that is not named where its authority alone would vouch for it.
 
@@ -444,7 +444,7 @@ def _check_pins(
             )
 
 
-def _check_shares(network: Network, options: object, holders: tuple[str, ...]) -> None:
+def _check_shares(network: NetworkSettings, options: object, holders: tuple[str, ...]) -> None:
     """Raise ConfigError unless shared noise has what it needs in mode release: certificates and a colluder."""
     for name in holders:
         if len(holders) > 1 and name not in (network.certificates or {}):
@@ -459,7 +459,7 @@ def _check_shares(network: Network, options: object, holders: tuple[str, ...]) -
         )
 
 
-def _check_addresses(network: Network, addresses: Mapping[str, Address]) -> None:
+def _check_addresses(network: NetworkSettings, addresses: Mapping[str, Listener]) -> None:
     """Raise ConfigError for a name that no certificate or folder can have, and for a port that two parties share."""
     from .wire.tls import check_names
 
@@ -467,7 +467,7 @@ def _check_addresses(network: Network, addresses: Mapping[str, Address]) -> None
         check_names(tuple(sorted(network.parties)))
     except ValueError as error:
         raise ConfigError(f"{KEY}.parties has a {error}") from None
-    taken: dict[Address, str] = {}
+    taken: dict[Listener, str] = {}
     for name, address in addresses.items():
         if taken.setdefault(address, name) != name:
             raise ConfigError(
@@ -476,7 +476,7 @@ def _check_addresses(network: Network, addresses: Mapping[str, Address]) -> None
             )
 
 
-def _rows(network: Network, plan: Plan, holders: tuple[str, ...], places: tuple[str, ...]) -> dict[str, int]:
+def _rows(network: NetworkSettings, plan: Plan, holders: tuple[str, ...], places: tuple[str, ...]) -> dict[str, int]:
     """Return the records of every data holder, if the block states them."""
     settings = plan.cases[network.case].settings
     by_name = getattr(settings, "rows_differ", False)

@@ -12,11 +12,11 @@ from ..core.errors import ConfigError
 from ..experiment.configuration.build import choices
 from ..federation.account.account import FILE
 from ..privacy.ledger.event import Event
-from .part import Part, parts
+from .part import LocalRun, parts
 from .publication.publishing import check_signer, registrations_of
 from .publication.release_folder import publisher_of
 from .rehearsal import check_cost, estimate_ahead, published_charges, rehearse
-from .settings import KEY, Deployment, Network, addresses_of
+from .settings import KEY, Deployment, NetworkSettings, addresses_of
 from .site.policy import SitePolicy, check_exact_sums
 from .site.settings import MIN_CELL
 from .wire.interface import Transport
@@ -24,7 +24,7 @@ from .wire.journal import Journal
 
 
 def connect(
-    network: Network,
+    network: NetworkSettings,
     me: str,
     certificates: Path,
     journal: Journal | None = None,
@@ -49,11 +49,11 @@ def connect(
     )
 
 
-Connect = Callable[[Network, str, Path, Journal | None], Transport]
+Connect = Callable[[NetworkSettings, str, Path, Journal | None], Transport]
 
 
 @dataclass(frozen=True)
-class Start:
+class PartyStart:
     """State of a party at its start: fits, folders and settings.
 
     deployments : the fits of the configuration that all share, in their order
@@ -85,7 +85,7 @@ class Start:
         return self.deployments[0]
 
     @property
-    def fits(self) -> tuple[Start, ...]:
+    def fits(self) -> tuple[PartyStart, ...]:
         """Start of each fit alone; each of several has a folder of its own in that of all."""
         if len(self.deployments) == 1:
             return (self,)
@@ -131,7 +131,7 @@ class Preparation:
     charges : by fit, the units that publishing its result leaves unprotected, by owner
     """
 
-    parts: list[Part]
+    parts: list[LocalRun]
     forms: list[dict[tuple[str, str], str] | None]
     registrations: dict[str, bytes]
     start_time: str
@@ -144,7 +144,7 @@ class Preparation:
         return len(self.parts[0].run.fold.of)
 
 
-def prepare(start: Start) -> Preparation:
+def prepare(start: PartyStart) -> Preparation:
     """Prepare a party before it connects; refuse every fit that the site, or the mode, does not allow."""
     deployment, policy, me = start.deployment, start.policy, start.me
     if me not in deployment.names:

@@ -210,7 +210,7 @@ def _align(args: argparse.Namespace) -> int:
     from .session.party import own_error, refusal
     from .settings import digest
     from .site.policy import policy_of
-    from .start import Start
+    from .start import PartyStart
 
     config = read_configuration(args.config)
     deployment, *_ = deployments_in_file(config, plans(config), args.config)
@@ -223,7 +223,7 @@ def _align(args: argparse.Namespace) -> int:
     data = args.data or Path() if policy is None else policy.folder
     # Its own digest: who aligns meets nobody who fits.
     shared, folders = digest({NAME: dict(config)}), (data, args.certificates, into, into / "account" / FILE)
-    start = Start((deployment,), shared, args.me, *folders, b"", policy, connect, again=args.again)
+    start = PartyStart((deployment,), shared, args.me, *folders, b"", policy, connect, again=args.again)
     with log_lines(args.verbose):
         try:
             if policy is not None:
@@ -301,7 +301,7 @@ def _party(config: Mapping[str, object], args: argparse.Namespace, policy: SiteP
     from .screen import SEEDED, end_screen, foresight, screen
     from .session.party import own_error
     from .settings import digest
-    from .start import Start
+    from .start import PartyStart
     from .wire.credential import expiry_warning
 
     deployments = deployments_in_file(config, plans(config), args.config)
@@ -309,7 +309,7 @@ def _party(config: Mapping[str, object], args: argparse.Namespace, policy: SiteP
     into = args.into or Path(RESULTS) / result_name(config, args.config) / "parties" / args.me
     folders = data, args.certificates, into, args.account
     shared = deployments, digest(config), args.me
-    start = Start(*shared, *folders, encode_json(dict(config)), policy, connect, args.model, args.again)
+    start = PartyStart(*shared, *folders, encode_json(dict(config)), policy, connect, args.model, args.again)
     network = start.deployment.network
     if network.mode == "experiment":
         print(f"WARNING: {SEEDED}.", file=sys.stderr)
@@ -353,10 +353,10 @@ def tell_others(config: Mapping[str, object], args: argparse.Namespace, sentence
     from ..experiment.configuration.build import build
     from .session.session import tell_end
     from .session.watch import abort_notice
-    from .settings import KEY, Network
+    from .settings import KEY, NetworkSettings
 
     with suppress(ImportError, OSError, ValueError, PartyError, KeyboardInterrupt):
-        network = build(Network, config.get(KEY), KEY)
+        network = build(NetworkSettings, config.get(KEY), KEY)
         with closing(connect(network, args.me, args.certificates, None)) as transport:
             tell_end(transport, transport.peers, abort_notice(sentence, over=False), network.patience)
 

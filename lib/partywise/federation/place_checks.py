@@ -96,7 +96,7 @@ class LocatedValue:
 
 
 @dataclass(frozen=True)
-class Report:
+class PlaceReport:
     """Result of `Run.assemble` in one process, which has some of the places only."""
 
     function: Callable[..., object]
@@ -106,7 +106,7 @@ class Report:
 
 def together(results: Sequence[Any]) -> Any:
     """The estimate, from what ``fit`` returned in the process of every place."""
-    if all(isinstance(result, Report) for result in results):
+    if all(isinstance(result, PlaceReport) for result in results):
         columns = zip(*(result.values for result in results), strict=True)
         return results[0].function(*[_anyone(_merge(column)) for column in columns])
     return _anyone(_merge(results))
@@ -280,10 +280,10 @@ class PlacedRun(Run):
         self.announced += events
 
     def assemble(self, function: Callable[..., object], *values: object, parts: object = None) -> Any:
-        """Assemble, as in `Run`, where all places live here; else return the `Report` of this process."""
+        """Assemble, as in `Run`, where all places live here; else return the `PlaceReport` of this process."""
         if self._whole:
             return function(*[_anyone(value) for value in values])
-        return Report(function, values, parts)
+        return PlaceReport(function, values, parts)
 
     def _payloads_received(self, receiver: str, name: str) -> Sequence[object]:
         return [value for _, value in self._heard.get((receiver, name), ())]
@@ -427,4 +427,4 @@ def estimate_at(value: object, place: str) -> object | None:
 
 def whole_and_parts(value: object) -> tuple[object, object]:
     """First value of what was assembled, and the parts (`partywise.federation.run.Run.assemble`)."""
-    return ((*value.values, None)[0], value.parts) if isinstance(value, Report) else (value, None)
+    return ((*value.values, None)[0], value.parts) if isinstance(value, PlaceReport) else (value, None)

@@ -15,14 +15,14 @@ from partywise.core.errors import DataMissing
 from partywise.data.own.csv import PLACEHOLDERS
 from partywise.data.own.grammar import ColumnBlock
 from partywise.data.own.remote.placeholders import column_of
-from partywise.deployment.part import Part, parts
+from partywise.deployment.part import LocalRun, parts
 from partywise.experiment.cells import execution
 from partywise.experiment.data import generate
 
 GLM, CLIENTS, LABELS, CURVES = "vertical_glm", "sliced_inverse_regression", "label_private", "functional_boosting"
 
 
-def own(case: Apart, me: str, folder: Path) -> Part:
+def own(case: Apart, me: str, folder: Path) -> LocalRun:
     return parts((case.deployment(),), "salt", me, folder / me)[0]
 
 

@@ -13,7 +13,7 @@ from memory_transport import connected
 from partywise.core.errors import PartyError, RefusalError
 from partywise.deployment.session.link import SessionLink, form_of, inner_releases
 from partywise.deployment.session.session import Session
-from partywise.deployment.wire.frames import Address, encode_frame
+from partywise.deployment.wire.frames import FrameAddress, encode_frame
 from partywise.federation.account.rows import SentMessage
 from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.ledger.event import Event, clear_event
@@ -39,7 +39,7 @@ def link():
 
 
 def put(end, payload, row, step=0, name="x"):
-    address = Address(Session(end, "c" * 64).run(0).id, step, "p1", "server", name)
+    address = FrameAddress(Session(end, "c" * 64).run(0).id, step, "p1", "server", name)
     end.put("server", address.tag, encode_frame(address, payload, row))
 
 

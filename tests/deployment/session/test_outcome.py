@@ -12,7 +12,7 @@ from partywise.deployment.session.outcome import Outcome, estimate_of, outcomes,
 from partywise.federation.cipher import Cipher
 from partywise.federation.codec import encode
 from partywise.federation.parties import Party
-from partywise.federation.place_checks import LocatedValue, Report
+from partywise.federation.place_checks import LocatedValue, PlaceReport
 from partywise.federation.run import per_place, simulate
 from toy_rounds import program, run
 
@@ -35,7 +35,7 @@ VALUES = [
     Cipher(b"x", "a"), Cipher(b"x", "b"),
     Party("a", "client", {}), held(a=1), held(a=2), LocatedValue(frozenset("a"), {"a": 1}),
     per_place({"a": held(a=1)}), per_place({"b": held(a=1)}),
-    Report(len, (1,)), Report(len, (1, 1)), Report(plain, (1,)),
+    PlaceReport(len, (1,)), PlaceReport(len, (1, 1)), PlaceReport(plain, (1,)),
 ]  # fmt: skip
 
 
@@ -46,8 +46,8 @@ def test_different_values_have_different_digests():
 
 
 def test_what_others_hold_is_no_part_of_it():
-    mine = Report(len, (held(a=1), per_place({"a": held(a=np.ones(2)), "b": held()})))
-    whole = Report(len, (held(a=1, b=2), per_place({"a": held(a=np.ones(2)), "b": held(b=np.zeros(3))})))
+    mine = PlaceReport(len, (held(a=1), per_place({"a": held(a=np.ones(2)), "b": held()})))
+    whole = PlaceReport(len, (held(a=1, b=2), per_place({"a": held(a=np.ones(2)), "b": held(b=np.zeros(3))})))
     assert Outcome("a", mine).digest == Outcome("a", whole).digest != Outcome("b", whole).digest
     assert b"zeros" not in encode(Outcome("a", whole).plain_values)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fixed import fixed
 from partywise.core.errors import RefusalError
 from partywise.core.randomness import stream
-from partywise.deployment.wire.frames import Address, decode_frame, encode_frame
+from partywise.deployment.wire.frames import FrameAddress, decode_frame, encode_frame
 from partywise.federation.cipher import Cipher
 from partywise.federation.codec import encode, pack, payload_of, row_of
 from partywise.federation.payloads import argument_of
@@ -26,7 +26,7 @@ from partywise.privacy.mechanisms.release import Release, derive
 from partywise.privacy.statistics.records import clipped_coefficients
 
 NAMES = ("p1", "p2", "server")
-ADDRESS = Address("f" * 64, 17, "p1", "server", "sums")
+ADDRESS = FrameAddress("f" * 64, 17, "p1", "server", "sums")
 
 
 def release() -> Release:

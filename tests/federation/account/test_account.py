@@ -26,7 +26,7 @@ from partywise.core.errors import AccountError, BudgetExceeded, CertificationErr
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import Row, read_chain
 from partywise.federation.account.reading import opened_extract, paid_events
-from partywise.federation.account.spending import Budget, spent_of
+from partywise.federation.account.spending import AccountBudget, spent_of
 from partywise.federation.channel import Channel
 from partywise.federation.parties import Party
 from partywise.privacy.accounted_values import Clear
@@ -38,10 +38,10 @@ from partywise.privacy.mechanisms.random import SecureRandom
 from partywise.privacy.mechanisms.release import OBSERVER, Release
 
 FORK = multiprocessing.get_context("fork")
-ONE = Budget(1.0, 1e-6, "row")
+ONE = AccountBudget(1.0, 1e-6, "row")
 
 
-def opened(folder: Path, budget: Budget | None = None, run: str = "") -> Account:
+def opened(folder: Path, budget: AccountBudget | None = None, run: str = "") -> Account:
     account = Account(folder / FILE, party="clinic", budget=budget)
     if run:
         account.began(run, "one configuration")
@@ -188,7 +188,7 @@ def test_new_folders_and_the_name_of_the_file_are_on_disk(tmp_path, monkeypatch)
     assert {str(path.parent), str(path)} <= set(synced), "who made it may have been killed before"
 
 
-def spend(folder: Path, mus: list[float], restarts: set[int], budget: Budget) -> list[bool]:
+def spend(folder: Path, mus: list[float], restarts: set[int], budget: AccountBudget) -> list[bool]:
     """Which releases are let through, with the process begun anew before some of them."""
     folder.mkdir()
     accepted, account = [], opened(folder, budget, "run 0")
@@ -209,7 +209,7 @@ def spend(folder: Path, mus: list[float], restarts: set[int], budget: Budget) ->
 @given(
     st.lists(st.floats(0.0, 0.3), min_size=1, max_size=8),
     st.sets(st.integers(0, 7)),
-    st.sampled_from([ONE, Budget(0.3, 1e-6, "row"), Budget(0.5, 1e-6, "user", rows_per_user=2)]),
+    st.sampled_from([ONE, AccountBudget(0.3, 1e-6, "row"), AccountBudget(0.5, 1e-6, "user", rows_per_user=2)]),
 )
 def test_a_budget_over_restarts_is_that_of_one_run(tmp_path_factory, mus, restarts, budget):
     folder = tmp_path_factory.mktemp("accounts")
@@ -276,7 +276,7 @@ def test_a_budget_that_changes_is_told_and_forgets_nothing(tmp_path):
         (note,) = account.notes
         assert "was none and is epsilon = 1" in note and "0.02 in run free" in note
         assert account.left == pytest.approx(float(gdp_mu(1.0, 1e-6)) ** 2 - 0.02, rel=1e-9)
-    smaller = Budget(0.1, 1e-6, "row")
+    smaller = AccountBudget(0.1, 1e-6, "row")
     with opened(tmp_path, smaller, "after") as account:
         assert account.left == 0
         with pytest.raises(BudgetExceeded, match="run free"):
@@ -288,7 +288,7 @@ def test_a_budget_that_changes_is_told_and_forgets_nothing(tmp_path):
 
 def test_values_in_the_clear_are_paid_without_a_budget_and_refused_with_one(tmp_path):
     parties = [Party("clinic", "active", {}), Party("lab", "passive", {}, (0,))]
-    for budget, count in ((None, 1), (Budget(50.0, 1e-6, "features"), 0)):
+    for budget, count in ((None, 1), (AccountBudget(50.0, 1e-6, "features"), 0)):
         folder = tmp_path / str(count)
         folder.mkdir()
         with opened(folder, budget, "a") as account:

@@ -22,7 +22,7 @@ from partywise.experiment.trial import execution
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import read_chain
 from partywise.federation.account.reading import messages_of, opened_account, paid_events, runs_of
-from partywise.federation.account.spending import Budget
+from partywise.federation.account.spending import AccountBudget
 from partywise.federation.place_checks import PlacedRun
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
@@ -35,7 +35,7 @@ METHODS = ("private_newton", "private_moments_dealer", "private_moments", "priva
 
 
 def apart(
-    method: str, folder: Path, budgets: dict[str, Budget] | None = None, where: tuple[str, str] = (STUDY, CASE)
+    method: str, folder: Path, budgets: dict[str, AccountBudget] | None = None, where: tuple[str, str] = (STUDY, CASE)
 ) -> dict[str, Outcome | BaseException]:
     """Every place in a thread, with its account in the folder."""
     runs = {name: fresh(method, where) for name in fresh(method, where).names}
@@ -90,7 +90,7 @@ def test_the_union_of_accounts_is_the_simulation_and_every_party_pays_the_whole_
 def test_a_party_whose_budget_is_too_small_gives_nothing_away_and_nothing_is_released(tmp_path, method):
     plain = fresh(method)
     poor = plain.parties[-1].name
-    found = apart(method, tmp_path, {poor: Budget(0.1, 1e-6, "row")})
+    found = apart(method, tmp_path, {poor: AccountBudget(0.1, 1e-6, "row")})
     assert isinstance(found[poor], BudgetExceeded)
     assert all(isinstance(outcome, PartyError) for name, outcome in found.items() if name != poor), found
     assert not paid_events(rows(tmp_path, poor))
@@ -107,13 +107,13 @@ def test_a_party_whose_budget_is_too_small_gives_nothing_away_and_nothing_is_rel
 def test_masks_of_ciphertexts_need_a_reserve_in_a_budget(tmp_path):
     """What a profile does not cover is a probability of its own: no budget pays for it unasked."""
     fit = "vertical_trees", "generated", "certified_tables"
-    found = apart(fit[2], tmp_path / "without", {"passive 1": Budget(5.0, 1e-5, "features")}, fit[:2])
+    found = apart(fit[2], tmp_path / "without", {"passive 1": AccountBudget(5.0, 1e-5, "features")}, fit[:2])
     refusal = found["passive 1"]
     assert isinstance(refusal, BudgetExceeded)
     stated = re.search(r"larger budget with numeric_reserve = (\S+) or more\.", str(refusal))
     assert stated, refusal
     # The remedy of the sentence is enough.
-    budget = Budget(5.0, 1e-5, "features", numeric_reserve=float(stated[1]))
+    budget = AccountBudget(5.0, 1e-5, "features", numeric_reserve=float(stated[1]))
     found = apart(fit[2], tmp_path / "with", {"passive 1": budget}, fit[:2])
     assert all(isinstance(outcome, Outcome) for outcome in found.values()), found
     (paid,) = [event for _, event in paid_events(rows(tmp_path / "with", "passive 1")) if event.mechanism != "none"]
@@ -152,7 +152,7 @@ def test_a_budget_for_two_runs_lets_two_through_and_no_third(tmp_path):
     names = tuple(first)
     parties = [party.name for party in fresh(method).parties]
     cost = mu(tmp_path / "free", parties[0])
-    enough = Budget(float(gaussian_epsilon(1.001 * math.sqrt(2) * cost, 1e-6)), 1e-6, "row")
+    enough = AccountBudget(float(gaussian_epsilon(1.001 * math.sqrt(2) * cost, 1e-6)), 1e-6, "row")
     for number in range(3):
         found = apart(method, tmp_path, dict.fromkeys(parties, enough))
         done = [isinstance(outcome, Outcome) for outcome in found.values()]

@@ -12,12 +12,12 @@ from accounts import event
 from partywise.__main__ import main
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import read_chain
-from partywise.federation.account.spending import Budget
+from partywise.federation.account.spending import AccountBudget
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from partywise.privacy.ledger.event import SEVERAL, clear_event
 from partywise.privacy.rounding import upward
 
-BUDGET = Budget(2.0, 1e-5, "row")
+BUDGET = AccountBudget(2.0, 1e-5, "row")
 
 
 @pytest.fixture

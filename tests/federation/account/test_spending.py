@@ -12,14 +12,20 @@ import pytest
 from accounts import event
 from partywise.core.errors import BudgetExceeded
 from partywise.federation.account.account import FILE, Account
-from partywise.federation.account.spending import Budget, Spending, coalitions_in_words, shares_in_words, spent_of
+from partywise.federation.account.spending import (
+    AccountBudget,
+    Spending,
+    coalitions_in_words,
+    shares_in_words,
+    spent_of,
+)
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from partywise.privacy.ledger.budget import PrivacyFilter
 from partywise.privacy.ledger.event import SEVERAL, Event
 from partywise.privacy.ledger.ledger import Ledger
 
 DELTA = 1e-5
-TEN = Budget(10.0, DELTA, "row")
+TEN = AccountBudget(10.0, DELTA, "row")
 
 
 def response(name: str, epsilon: float, **terms: Any) -> Event:
@@ -128,16 +134,18 @@ def test_the_worst_coalition_over_runs_is_not_the_worst_of_each():
     one = spent_of(THREE, DELTA, party="north")["row"]
     assert one.epsilon == pytest.approx(1.658, abs=5e-4)
     assert spent_of(THREE, DELTA, party="north", against="any")["row"].epsilon > 1.834
-    spending = Spending(Budget(1.66, DELTA, "row"), party="north")
+    spending = Spending(AccountBudget(1.66, DELTA, "row"), party="north")
     for run, paid in THREE:
         spending.require(run, [paid])
     with pytest.raises(BudgetExceeded):
         spending.require("fourth", [share("more", ("north", "hill"))])
     assert spending.amount_spent == pytest.approx(one.amount, rel=1e-12)
     with pytest.raises(BudgetExceeded):
-        Spending(Budget(1.66, DELTA, "row", against="any"), THREE[:2], party="north").require("third", [THREE[2][1]])
+        Spending(AccountBudget(1.66, DELTA, "row", against="any"), THREE[:2], party="north").require(
+            "third", [THREE[2][1]]
+        )
     with pytest.raises(ValueError, match="against='all'"):
-        Budget(1.0, DELTA, "row", against="all")
+        AccountBudget(1.0, DELTA, "row", against="all")
 
 
 def test_who_knows_the_noise_is_counted_against_any_and_by_name():

@@ -37,7 +37,7 @@ from ...experiment.plans import read_configuration, read_file
 from ...experiment.results.folder import result_name
 from ...federation.identity import Identity
 from ..session.party import refusal
-from ..settings import KEY, Network, digest
+from ..settings import KEY, NetworkSettings, digest
 from ..site.policy import NAME as POLICY
 from ..verbs import party, tell_others
 from ..wire.credential import Credential
@@ -112,13 +112,13 @@ class PartyExecutor(Executor):  # type: ignore[misc]
         job, root = fl_ctx.get_job_id(), Path(workspace.get_root_dir())
         file = Path(workspace.get_app_config_dir(job)) / self._configuration
         config = read_configuration(file)
-        sites = {site_name(name): name for name in build(Network, config.get(KEY), KEY).parties}
+        sites = {site_name(name): name for name in build(NetworkSettings, config.get(KEY), KEY).parties}
         if (site := fl_ctx.get_identity_name()) not in sites:
             raise ConfigError(f"this site is {site!r}: the configuration has the sites {', '.join(sites)}.")
         me, settings = sites[site], _settings(Path(workspace.get_site_config_dir()) / SETTINGS)
         carrier = JobCarrier(fl_ctx.get_engine(), {name: site for site, name in sites.items()}, ended)
 
-        def connect(network: Network, me: str, certificates: Path, journal: Journal | None) -> Transport:
+        def connect(network: NetworkSettings, me: str, certificates: Path, journal: Journal | None) -> Transport:
             credential = Credential(certificates, me, journal, {name: site for site, name in sites.items()})
             identity = Identity(job, digest(config), network.certificates or {}, credential)
             peers = [name for name in sites.values() if name != me]

@@ -14,7 +14,7 @@ from ...experiment.cells import Cell, example_arrays, is_example, measure_values
 from ...experiment.owner_outputs import OwnerReport, estimate_rows
 from ...federation.estimators.estimate_rows import EstimateRow, rows_of, table_of
 from ...federation.place_checks import estimate_at
-from ..part import Part
+from ..part import LocalRun
 from ..session.outcome import Outcome, estimate_places, plain
 from ..settings import Deployment
 
@@ -52,7 +52,7 @@ def held_estimate(
     value: object,
     place: str,
     spec: MethodSpec[object, object, object],
-    part: Part | None = None,
+    part: LocalRun | None = None,
 ) -> HeldEstimate:
     """Return what a place has of the estimate, from the value of ``fit``; never an error, since all is paid.
 
@@ -103,7 +103,7 @@ def _report(model: Mapping[str, object], predictions: Sequence[tuple[str, int, f
     return OwnerReport(np.array(ids, dtype=str), np.array(held_out, dtype=bool), columns, model)
 
 
-def _cell(deployment: Deployment, estimate: object, report: OwnerReport | None, part: Part) -> Cell:
+def _cell(deployment: Deployment, estimate: object, report: OwnerReport | None, part: LocalRun) -> Cell:
     """Return the cell of a fit, as far as it follows from what a place has of the estimate."""
     plan, network = deployment.plan, deployment.network
     source, coords = plan.cases[network.case].source, deployment.coords
@@ -118,7 +118,9 @@ def _cell(deployment: Deployment, estimate: object, report: OwnerReport | None, 
     return Cell(coords, numbers, examples, None, deployment.names, [], report)
 
 
-def _own_predictions(source: Source, estimate: object, place: str, part: Part) -> tuple[tuple[str, int, float], ...]:
+def _own_predictions(
+    source: Source, estimate: object, place: str, part: LocalRun
+) -> tuple[tuple[str, int, float], ...]:
     """Predict the records of a place from what it has of the estimate and of them."""
     party = next((party for party in part.run.parties if party.name == place), None)
     if source.predictions is None or party is None or not part.ids:

@@ -15,14 +15,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 
 from ...core.errors import RefusalError
-from ...federation.account.interface import Account
+from ...federation.account.interface import PartyAccount
 from ...federation.channel import Channel, Message
 from ...federation.cipher import Cipher
 from ...federation.codec import row_of
 from ...federation.payloads import KINDS, Payload, content_of, measure, strip_value, visible
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.release import Release
-from ..wire.frames import Address, decode_frame, encode_frame
+from ..wire.frames import FrameAddress, decode_frame, encode_frame
 from .session import SessionRun
 from .watch import LOG
 
@@ -38,7 +38,7 @@ class SessionLink:
     run : SessionRun
     names : sequence of str
         Everyone on the channel, in the order of the run.
-    account : Account
+    account : PartyAccount
         Every message is written there before it leaves.
     real, trusted
         As of `partywise.federation.channel.Channel`.
@@ -50,7 +50,7 @@ class SessionLink:
         self,
         run: SessionRun,
         names: Sequence[str],
-        account: Account,
+        account: PartyAccount,
         *,
         real: bool = False,
         trusted: Collection[str] = (),
@@ -76,7 +76,7 @@ class SessionLink:
         known = len(self.channel.ledger)
         row = self.channel.enter(sender, receiver, name, payload, shape, size)
         self._pay(known)
-        address = Address(self._run.id, step, sender, receiver, name)
+        address = FrameAddress(self._run.id, step, sender, receiver, name)
         frame = encode_frame(address, payload, row.event)
         digest = self._run.digest(sender, receiver, frame)
         self._account.record_sent(step, receiver, name, row_of(payload), shape, size, digest)
@@ -85,7 +85,7 @@ class SessionLink:
 
     def get(self, step: int, sender: str, receiver: str, name: str) -> Payload:
         """Return the payload of a message, checked in all that this party knows; RefusalError says what is wrong."""
-        address = Address(self._run.id, step, sender, receiver, name)
+        address = FrameAddress(self._run.id, step, sender, receiver, name)
         frame = self._run.get(sender, address.tag)
         LOG.debug("message %d from %s: %s, %d bytes", step, sender, name, len(frame))
         payload, header = decode_frame(frame, address, self.channel.names)
@@ -119,7 +119,7 @@ class SessionLink:
         self.channel.ledger.append(row)
         self._account.record_reservation(step, row)
 
-    def _enter(self, address: Address, payload: Payload, shape: tuple[int, ...], size: int) -> Message:
+    def _enter(self, address: FrameAddress, payload: Payload, shape: tuple[int, ...], size: int) -> Message:
         """Enter a received message, after the rows that are inside of it, and return its row."""
         for release in inner_releases(payload):
             self.channel.ledger.append(release.event)

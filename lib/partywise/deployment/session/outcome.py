@@ -14,7 +14,7 @@ from ...federation.cipher import Cipher
 from ...federation.codec import encode
 from ...federation.identity import join_parts
 from ...federation.parties import Party
-from ...federation.place_checks import LocatedValue, Nobody, PlacedRun, Report, together, whole_and_parts
+from ...federation.place_checks import LocatedValue, Nobody, PlacedRun, PlaceReport, together, whole_and_parts
 from ...federation.run import PlaceValues, Run
 
 
@@ -95,7 +95,7 @@ def places_ahead(fit: Callable[[object], object], run: Run) -> tuple[tuple[str, 
 
 def plain(value: object, place: str) -> object:
     """Return the part of a value that a place holds, in plain form; TypeError for what has none."""
-    if isinstance(value, Report):
+    if isinstance(value, PlaceReport):
         local = {} if value.parts is None else {"part": plain(value.parts, place)}
         return {"assembled by": _title(value.function), "from": [plain(item, place) for item in value.values], **local}
     if isinstance(value, LocatedValue):

@@ -17,7 +17,7 @@ from typing import cast
 import numpy as np
 
 from ...core.errors import CertificationError, JobEndedError, PartyError, PolicyError, RefusalError, StoppedError
-from ...federation.account.interface import EXPERIMENT, RELEASE, Account
+from ...federation.account.interface import EXPERIMENT, RELEASE, PartyAccount
 from ...federation.identity import Identity
 from ...federation.place_checks import PlacedRun
 from ...federation.run import Run
@@ -61,7 +61,7 @@ def run_party(
     transport: Transport,
     *,
     configuration: str,
-    account: Account,
+    account: PartyAccount,
     patience: float = 60.0,
     facts: Mapping[str, str] | None = None,
     same_platform: bool = False,
@@ -134,7 +134,9 @@ def run_party(
         transport.close()
 
 
-def _run(program: Program, session_run: SessionRun, account: Account, identity: Identity, *, again: bool) -> Outcome:
+def _run(
+    program: Program, session_run: SessionRun, account: PartyAccount, identity: Identity, *, again: bool
+) -> Outcome:
     """Run one party's part of one run."""
     run, me = program.run, session_run.me
     if isinstance(run.rng_for, SecureStreams):
@@ -200,13 +202,13 @@ class PrepaidCosts:
 
     Parameters
     ----------
-    account : Account
+    account : PartyAccount
         That of the place.
     placed : PlacedRun
         The run, which keeps what was announced.
     """
 
-    def __init__(self, account: Account, placed: PlacedRun) -> None:
+    def __init__(self, account: PartyAccount, placed: PlacedRun) -> None:
         self._account, self._placed = account, placed
 
     def charge(self, *events: Event) -> None:

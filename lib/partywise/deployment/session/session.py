@@ -24,7 +24,7 @@ from time import monotonic
 from typing import TypedDict
 
 from ...core.errors import PartyError, RefusalError, Unreachable
-from ...federation.account.interface import Account
+from ...federation.account.interface import PartyAccount
 from ...federation.account.rows import KnownEnd
 from ...federation.identity import join_parts
 from ..wire.credential import statement
@@ -76,8 +76,8 @@ class Session:
         Whether a party whose platform differs is refused (`partywise.deployment.session.platforms`) or warned.
     journal : Journal, optional
         That of the transport: with it a party that was killed takes its place again.
-    account : Account, optional
-        That of the party: peers that saw an end of it that it has lost are right (`Account.holds`).
+    account : PartyAccount, optional
+        That of the party: peers that saw an end of it that it has lost are right (`PartyAccount.holds`).
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Session:
         same_platform: bool = False,
         journal: Journal | None = None,
         deadline: float = math.inf,
-        account: Account | None = None,
+        account: PartyAccount | None = None,
     ) -> None:
         self.watch = Watch(transport, patience, returning=journal is not None, deadline=deadline)
         self.transport, self.id = transport, ""

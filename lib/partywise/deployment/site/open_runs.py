@@ -11,7 +11,7 @@ from ...core.errors import AccountError
 from ...federation.account.account import DELTA, FILE, Account
 from ...federation.account.chain import Chain, Row
 from ...federation.account.reading import opened_account, paid_events, party_of, runs_of
-from ...federation.account.spending import Budget, costs_in_words, spent_of
+from ...federation.account.spending import AccountBudget, costs_in_words, spent_of
 from ..ledger import about
 from ..session.last_frames import run_id
 from ..wire.journal import Journal
@@ -96,9 +96,9 @@ def _rows(chain: Chain, run: str) -> Sequence[Row]:
     return [row for row in chain.rows if row.run == run]
 
 
-def _budget(chain: Chain) -> Budget | None:
+def _budget(chain: Chain) -> AccountBudget | None:
     stated = next((row.fields["budget"] for row in reversed(chain.rows) if row.kind == "budget"), None)
-    return None if stated is None else Budget(**stated)
+    return None if stated is None else AccountBudget(**stated)
 
 
 def _payments(chain: Chain, run: str) -> str:

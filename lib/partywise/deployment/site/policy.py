@@ -22,11 +22,11 @@ from ...federation.account.account import Account
 from ...federation.account.chain import Row
 from ...federation.account.interface import EXPERIMENT
 from ...federation.account.reading import charged_event, event_of, mode_of
-from ...federation.account.spending import Budget, Spending
+from ...federation.account.spending import AccountBudget, Spending
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.ledger.event import Event
-from ..part import Part
+from ..part import LocalRun
 from ..publication.comparison import foreign_modules
 from ..settings import KEY, Deployment
 from .settings import Site, SiteFile
@@ -114,7 +114,7 @@ class SitePolicy(ReadPolicy):
         if file in self._opened:
             self._require_cells(f"{name} of {file}", values, levels)
 
-    def check_records(self, part: Part, me: str) -> None:
+    def check_records(self, part: LocalRun, me: str) -> None:
         """Check records and columns of a party's own block, as they train, before anything is sent."""
         party = next((member for member in part.run.parties if member.name == me), None)
         if party is None:
@@ -219,7 +219,7 @@ def _enumerate(entries: Sequence[str]) -> str:
 class SiteAccount(Account):
     """Account of a party under the policy of its site: its caps, and who may receive what. See `Account`."""
 
-    def __init__(self, path: Path, policy: SitePolicy, *, party: str, budget: Budget | None = None) -> None:
+    def __init__(self, path: Path, policy: SitePolicy, *, party: str, budget: AccountBudget | None = None) -> None:
         super().__init__(path, party=party, budget=budget)
         self._policy = policy
         self._caps = cap_spendings(policy.site, self.rows(), party)
@@ -242,7 +242,7 @@ class SiteAccount(Account):
 def cap_spendings(site: Site, rows: Sequence[Row], party: str) -> list[Spending]:
     """Return what the rows of an account have spent of each cap of a site."""
     budgets = [
-        Budget(cap.epsilon, cap.delta, cap.unit, cap.rows_per_user, numeric_reserve=cap.numeric_reserve)
+        AccountBudget(cap.epsilon, cap.delta, cap.unit, cap.rows_per_user, numeric_reserve=cap.numeric_reserve)
         for cap in site.epsilon
     ]
     pairs = zip(site.epsilon, budgets, strict=True)

@@ -1,7 +1,7 @@
 """One message as bytes: a header that says what it is, and the payload as `codec` packs it; and back, or refused.
 
-A frame is fixed by what both ends know before (`Address`) and by its payload: every field of the header is compared
-with what the receiver expects or computes from the payload itself. There is no pickle in it.
+A frame is fixed by what both ends know before (`FrameAddress`) and by its payload: every field of the header is
+compared with what the receiver expects or computes from the payload itself. There is no pickle in it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LARGEST_HEADER = 2**16
 
 
 @dataclass(frozen=True)
-class Address:
+class FrameAddress:
     """Position and names of a message, which both ends know before it is sent.
 
     run : id of the run; step : its position in the program; sender, receiver, name : from whom, to whom, what
@@ -40,7 +40,7 @@ class Address:
 
 
 @dataclass(frozen=True)
-class Header(Address):
+class Header(FrameAddress):
     """Address, row of the transcript and digest of the body of a frame."""
 
     kind: str
@@ -51,19 +51,19 @@ class Header(Address):
     digest: str
 
 
-def encode_frame(address: Address, payload: Payload, event: str) -> bytes:
+def encode_frame(address: FrameAddress, payload: Payload, event: str) -> bytes:
     """Return a payload as a frame."""
     body = pack_parts(payload)
     header = _line(_header(address, payload, event, digest_of_parts(body)))
     return b"".join((len(header).to_bytes(PREFIX, "big"), header, *body))
 
 
-def decode_frame(frame: bytes, address: Address, names: Sequence[str]) -> tuple[Payload, Header]:
+def decode_frame(frame: bytes, address: FrameAddress, names: Sequence[str]) -> tuple[Payload, Header]:
     """Return the payload of a frame and its header; the receiver must still check the event."""
     header, body = _split_header(frame, address)
     if header.sender not in names:
         raise _refusal(address, f"its sender is {header.sender!r:.80}, who is none of {tuple(names)}")
-    for field in fields(Address):
+    for field in fields(FrameAddress):
         _compare(address, field.name, getattr(header, field.name), getattr(address, field.name))
     if digest_of_parts([body]) != header.digest:
         raise _refusal(address, "its digest is not that of its body")
@@ -98,7 +98,7 @@ def _is_joined(parts: Iterable[bytes | memoryview], whole: memoryview) -> bool:
     return at == len(whole)
 
 
-def _header(address: Address, payload: Payload, event: str, digest: str) -> Header:
+def _header(address: FrameAddress, payload: Payload, event: str, digest: str) -> Header:
     shape, size = measure(payload, address.name)
     return Header(
         **asdict(address),
@@ -111,7 +111,7 @@ def _header(address: Address, payload: Payload, event: str, digest: str) -> Head
     )
 
 
-def _split_header(frame: bytes, address: Address) -> tuple[Header, memoryview]:
+def _split_header(frame: bytes, address: FrameAddress) -> tuple[Header, memoryview]:
     """Return header and body of a frame; refuse bytes that are not one."""
     end = PREFIX + int.from_bytes(frame[:PREFIX], "big")
     if len(frame) < PREFIX or not end <= len(frame) or end > PREFIX + LARGEST_HEADER:
@@ -132,12 +132,12 @@ def _line(header: Header) -> bytes:
     return json.dumps(asdict(header), separators=(",", ":")).encode()
 
 
-def _compare(address: Address, field: str, value: object, expected: object) -> None:
+def _compare(address: FrameAddress, field: str, value: object, expected: object) -> None:
     if type(value) is not type(expected) or value != expected:
         raise _refusal(address, f"its {field} is {value!r:.80} where the program has {expected!r:.80}")
 
 
-def _refusal(address: Address, reason: str) -> RefusalError:
+def _refusal(address: FrameAddress, reason: str) -> RefusalError:
     return RefusalError(
         f"message {address.step} ({address.name!r}) from {address.sender!r} to {address.receiver!r} is refused: "
         f"{reason}.",

@@ -26,7 +26,7 @@ from .file import AccountFile, Entry
 from .interface import RELEASE
 from .reading import AccountState, charged_event, cost_digest, event_of, paid_events, require_owner
 from .rows import KnownEnd
-from .spending import Budget, Spending, UnitCost, spent_of
+from .spending import AccountBudget, Spending, UnitCost, spent_of
 
 LOG = logging.getLogger("partywise")
 # Names of the file in a folder of a party, and of the rows of one run in another; version of rows, and those read.
@@ -44,7 +44,7 @@ class Account:
         The file, or an existing folder, in which it is called ``ledger.jsonl``; made where there is none.
     party : str
         Whose it is: one name for all its runs.
-    budget : Budget, optional
+    budget : AccountBudget, optional
         What all runs in the file may cost together, those before it was stated included. Without one nothing is
         refused, and values in the clear are paid with infinity. It is in the file from the next run on.
     wait : float
@@ -72,7 +72,7 @@ class Account:
     sampling.
     """
 
-    def __init__(self, path: Path | str, *, party: str, budget: Budget | None = None, wait: float = 0.0) -> None:
+    def __init__(self, path: Path | str, *, party: str, budget: AccountBudget | None = None, wait: float = 0.0) -> None:
         path = Path(path)
         self.party, self.budget, self._run, self.notes = party, budget, "", tuple[str, ...]()
         # Where the rows of the last run begin in the file; when this process began it, until that is written.
@@ -308,10 +308,10 @@ class Account:
         return entries
 
     @property
-    def first_budget(self) -> Budget | None:
+    def first_budget(self) -> AccountBudget | None:
         """The budget that was stated first; None where there was none."""
         stated = self._state.first_budget
-        return None if stated is None else Budget(**stated)
+        return None if stated is None else AccountBudget(**stated)
 
     def _restore(self, row: Row) -> None:
         """A row that was there before: what was paid counts."""
@@ -349,7 +349,7 @@ class Account:
         if self._state.runs and self._changes_budget():
             last = self._state.budget
             self._note(
-                f"the budget of {self.path} was {'none' if last is None else Budget(**last)} and is "
+                f"the budget of {self.path} was {'none' if last is None else AccountBudget(**last)} and is "
                 f"{self.budget or 'none'} from the next run on; everything that was paid before counts. {self.summary}"
             )
 
@@ -361,7 +361,7 @@ class Account:
     def _changes_budget(self) -> bool:
         """Whether the budget in force is another one than the file states."""
         last = self._state.budget
-        return self.budget != (None if last is None else Budget(**last))
+        return self.budget != (None if last is None else AccountBudget(**last))
 
     def _state_budget(self) -> None:
         """Write the budget in force into the file."""

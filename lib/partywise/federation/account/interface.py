@@ -12,7 +12,7 @@ from .rows import KnownEnd
 RELEASE, EXPERIMENT = "release", "experiment"
 
 
-class Account(Protocol):
+class PartyAccount(Protocol):
     """A party's ledger that outlives its process (`partywise.federation.account`)."""
 
     @property

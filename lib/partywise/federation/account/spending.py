@@ -27,7 +27,7 @@ Cost = PrivacyProfile | float | None
 
 
 @dataclass(frozen=True)
-class Budget:
+class AccountBudget:
     """Budget of all runs of a party together.
 
     Parameters
@@ -106,7 +106,7 @@ class UnitPayments:
             self.pure = None
         return cost
 
-    def within(self, budget: Budget) -> bool:
+    def within(self, budget: AccountBudget) -> bool:
         """Whether one of the rules other than the filter has room for everything."""
         if not self.filter.covers_tails:
             return False
@@ -139,7 +139,7 @@ class Spending:
 
     Parameters
     ----------
-    budget : Budget, optional
+    budget : AccountBudget, optional
     earlier : iterable of (run, Event)
         What was paid before: all of it counts.
     party : str
@@ -162,7 +162,9 @@ class Spending:
     is known before anything is drawn. If it alone is beyond the first rule, A is empty; otherwise C is.
     """
 
-    def __init__(self, budget: Budget | None, earlier: Iterable[tuple[str, Event]] = (), *, party: str = "") -> None:
+    def __init__(
+        self, budget: AccountBudget | None, earlier: Iterable[tuple[str, Event]] = (), *, party: str = ""
+    ) -> None:
         self.budget, self.by_run = budget, dict[str, float]()
         self._paid = None if budget is None else UnitPayments(budget.filter(party))
         for run, event in earlier:

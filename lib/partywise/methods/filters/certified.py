@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from ...core.errors import AccountError, CertificationError
 from ...federation.account.reading import opened_account, paid_events
-from ...federation.account.spending import Budget, Spending
+from ...federation.account.spending import AccountBudget, Spending
 from ...privacy.accounted_values import Public
 from ...privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from ...privacy.ledger.event import Event
@@ -154,7 +154,7 @@ class CertifiedFilter:
         self._noise = IntegerGaussian(mu=self.mu)
         self.grid = self._ball.step(MOST_BITS)
         self.sigma = least_deviation(self._squares, self.mu) * self.grid
-        self._budget = Budget(*budget, unit=unit)
+        self._budget = AccountBudget(*budget, unit=unit)
         self._lock, self._process = Lock(), os.getpid()
         self._memory = _MemoryAccount(self._budget, owner)
 
@@ -450,7 +450,7 @@ class CertifiedFilter:
 class _MemoryAccount:
     """The account of one process."""
 
-    def __init__(self, budget: Budget, owner: str) -> None:
+    def __init__(self, budget: AccountBudget, owner: str) -> None:
         self.spending = Spending(budget, party=owner)
 
     def charge(self, *events: Event) -> None:

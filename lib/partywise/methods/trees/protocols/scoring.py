@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....federation.parties import Participant, Party
-from ....federation.place_checks import LocatedValue, Report, estimate_at
+from ....federation.place_checks import LocatedValue, PlaceReport, estimate_at
 from ....federation.run import PlaceValues, Run
 from ....models.links import LOGIT
 from ..model import Ensemble, TreeEstimate, TreeFacts, TreeSpec, check_ensemble
@@ -82,7 +82,7 @@ def part_of(value: object, party: Participant, spec: TreeSpec[TreeOptions]) -> M
     if isinstance(estimate, TreeEstimate):
         return ModelPart(estimate.ensemble)
     # A fit on ranks reports the thresholds of their owners behind the estimate; those of tables are declared.
-    for item in value.values[1:2] if isinstance(value, Report) else ():
+    for item in value.values[1:2] if isinstance(value, PlaceReport) else ():
         located = item.values.get(place) if isinstance(item, PlaceValues) else None
         thresholds = located.values.get(place) if isinstance(located, LocatedValue) else None
         if (
