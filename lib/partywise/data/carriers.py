@@ -109,8 +109,8 @@ def extract(resource: Resource, archive: Path, member: Member, folder: Path) -> 
 def _last_error(answer: subprocess.CompletedProcess[str]) -> str:
     """The last error line that pip printed, also one of a build step inside pip, without its full stop."""
     errors = [line.strip() for line in answer.stderr.splitlines() if line.strip().startswith("ERROR:")]
-    said = errors[-1].removeprefix("ERROR:").strip() if errors else f"exit code {answer.returncode}"
-    return said[:200].rstrip(".")
+    reason = errors[-1].removeprefix("ERROR:").strip() if errors else f"exit code {answer.returncode}"
+    return reason[:200].rstrip(".")
 
 
 def _unpack(packed: bytes, path: str, *, zipped: bool) -> bytes:

@@ -52,7 +52,7 @@ class Resource:
 
 
 def _resource(entry: dict[str, Any]) -> Resource:
-    pin = {one.name: entry[one.name] for one in fields(Resource)}
+    pin = {field.name: entry[field.name] for field in fields(Resource)}
     return Resource(**pin | {"members": tuple(Member(**member) for member in entry["members"])})
 
 

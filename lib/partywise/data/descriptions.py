@@ -198,47 +198,47 @@ class TableDescription:
 
     def response(self, name: str | None) -> Response:
         """The response of that name, the usual one for None."""
-        found = {one.name: one for one in self.responses}
+        by_name = {response.name: response for response in self.responses}
         if name is None:
             return self.responses[0]
-        if name not in found:
-            raise ValueError(f"response is {name!r}: table {self.name!r} has {', '.join(found)}.")
-        return found[name]
+        if name not in by_name:
+            raise ValueError(f"response is {name!r}: table {self.name!r} has {', '.join(by_name)}.")
+        return by_name[name]
 
 
 def _blocks(kind: type[Any], entries: list[dict[str, Any]]) -> tuple[Any, ...]:
     """Dataclasses from blocks of the catalogue; an unknown key ends in a TypeError."""
-    return tuple(kind(**{key: tuple(x) if isinstance(x, list) else x for key, x in one.items()}) for one in entries)
+    return tuple(kind(**{key: tuple(x) if isinstance(x, list) else x for key, x in block.items()}) for block in entries)
 
 
 def _columns(entry: dict[str, Any]) -> list[dict[str, Any]]:
     """Columns of an entry; a bare name is one of the table ``columns_of``, or else of a column with no public range."""
     of = entry.get("columns_of")
-    known = {one["name"]: one for one in ENTRIES[of]["tables"][of]["columns"]} if of else {}
+    known = {column["name"]: column for column in ENTRIES[of]["tables"][of]["columns"]} if of else {}
     columns: list[dict[str, Any]] = []
-    for one in entry.get("columns", known):
-        if isinstance(one, str):
-            one = known[one] if of else {"name": one, "because": entry["because"]}
-        if "levels" not in one or not entry.get("indicators"):
-            columns.append(one)
+    for column in entry.get("columns", known):
+        if isinstance(column, str):
+            column = known[column] if of else {"name": column, "because": entry["because"]}
+        if "levels" not in column or not entry.get("indicators"):
+            columns.append(column)
             continue
-        name, because = one["name"], one["because"]
+        name, because = column["name"], column["because"]
         columns += (
             {"name": f"{name}_{level}", "source": name, "positive": [level], "binary": True, "because": because}
-            for level in one["levels"]
+            for level in column["levels"]
         )
     return columns
 
 
 def _table(name: str, resource: str, entry: dict[str, Any]) -> TableDescription:
-    given: dict[str, Any] = {key: value for key, value in entry.items() if key not in ("columns", "columns_of")}
-    holders = [one | {"columns": _blocks(Column, one["columns"])} for one in entry.get("holders", ())]
-    given |= {"holders": _blocks(Holder, holders), "columns_in_runs": _blocks(Column, _columns(entry))}
-    given |= {"signals": _blocks(Column, entry.get("signals", ())), "responses": _blocks(Response, entry["responses"])}
-    if own := entry.get("training"):
-        given |= {"training": (own["column"], own["last"]), "divided": True}
-    made: TableDescription = _blocks(TableDescription, [given | {"name": name, "resource": resource}])[0]
-    return made
+    values: dict[str, Any] = {key: value for key, value in entry.items() if key not in ("columns", "columns_of")}
+    holders = [holder | {"columns": _blocks(Column, holder["columns"])} for holder in entry.get("holders", ())]
+    values |= {"holders": _blocks(Holder, holders), "columns_in_runs": _blocks(Column, _columns(entry))}
+    values |= {"signals": _blocks(Column, entry.get("signals", ())), "responses": _blocks(Response, entry["responses"])}
+    if training := entry.get("training"):
+        values |= {"training": (training["column"], training["last"]), "divided": True}
+    description: TableDescription = _blocks(TableDescription, [values | {"name": name, "resource": resource}])[0]
+    return description
 
 
 TABLES = {

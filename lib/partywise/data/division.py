@@ -20,9 +20,9 @@ def fewer(rows: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     places = np.flatnonzero(rows)
     if count > len(places):
         raise ValueError(f"rows is {count}: there are {len(places)} rows; leave it out for all of them.")
-    kept = ~rows
-    kept[rng.choice(places, count, replace=False)] = True
-    return kept
+    used = ~rows
+    used[rng.choice(places, count, replace=False)] = True
+    return used
 
 
 def division(n: int, person: np.ndarray | None, test_share: float, rng: np.random.Generator) -> np.ndarray:

@@ -87,10 +87,10 @@ def is_pinned(name: str, folder: str | Path) -> bool:
 def contents(name: str, folder: str | Path) -> dict[str, str]:
     """SHA-256 of each file of a data set: as it lies there, or as the catalogue pins it where it is to be fetched."""
     folder, pins = Path(folder), _pins(name)
-    kept = {file for file in pins if (folder / file).is_file()} - (
+    present = {file for file in pins if (folder / file).is_file()} - (
         _files_of_old_pins(RESOURCES[name], folder) if pins else set()
     )
-    return {file: digest((folder / file).read_bytes()) if file in kept else pin for file, pin in pins.items()}
+    return {file: digest((folder / file).read_bytes()) if file in present else pin for file, pin in pins.items()}
 
 
 def _pins(name: str) -> dict[str, str]:
@@ -139,12 +139,12 @@ def read_files(name: str, folder: str | Path) -> tuple[dict[str, bytes], dict[st
 def _record(name: str, resource: Resource, folder: Path) -> Path:
     files = []
     for member in resource.members:
-        found = digest((folder / member.file).read_bytes())
-        note = "" if found == member.sha256 else f"{member.file} is not the pinned file: it is used as it was found."
+        sha256 = digest((folder / member.file).read_bytes())
+        note = "" if sha256 == member.sha256 else f"{member.file} is not the pinned file: it is used as it was found."
         files.append(
             {
                 "file": member.file,
-                "sha256": found,
+                "sha256": sha256,
                 "pinned_sha256": member.sha256,
                 "member": member.path,
                 "note": note,

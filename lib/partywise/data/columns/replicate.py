@@ -26,13 +26,13 @@ def deal(
 
     person : (n,) int, the person behind each row; train : (n,) bool, where the table comes with its own division
     """
-    kept = np.ones(n, dtype=bool)
+    selection = np.ones(n, dtype=bool)
     if settings.rows:
-        kept = fewer(kept if train is None else train, settings.rows, rng_for("sample"))
-    person = None if person is None else person[kept]
-    rows = int(kept.sum())
-    trains = division(rows, person, settings.test_share, rng_for("split")) if train is None else train[kept]
-    return {"kept": kept, "train": trains, "order": fold_order(rows, person, rng_for("folds"))}
+        selection = fewer(selection if train is None else train, settings.rows, rng_for("sample"))
+    person = None if person is None else person[selection]
+    rows = int(selection.sum())
+    trains = division(rows, person, settings.test_share, rng_for("split")) if train is None else train[selection]
+    return {"kept": selection, "train": trains, "order": fold_order(rows, person, rng_for("folds"))}
 
 
 def deal_table(table: Table, settings: RowSettings, rng_for: Rng) -> dict[str, np.ndarray]:

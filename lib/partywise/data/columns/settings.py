@@ -41,9 +41,9 @@ class ColumnSettings:
 
     def check_undivided(self, why: str) -> None:
         """Raise a named error for a division of columns where the data have their own."""
-        for one in fields(self):
-            if one.name in ("dims", "active") and getattr(self, one.name) != one.default:
-                raise ValueError(f"{one.name} is {getattr(self, one.name)!r}: {why}; leave it out.")
+        for field in fields(self):
+            if field.name in ("dims", "active") and getattr(self, field.name) != field.default:
+                raise ValueError(f"{field.name} is {getattr(self, field.name)!r}: {why}; leave it out.")
 
     def check_folds(self, folds: int) -> None:
         """Raise a named error for more folds than there are sure to be records."""

@@ -89,7 +89,7 @@ class CurveDescription:
 def _description(name: str, resource: str, entry: dict[str, Any]) -> CurveDescription:
     blocks = {"holders": CurveHolder, "variables": UnitChange}
     values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
-    values |= {key: tuple(kind(**one) for one in entry[key]) for key, kind in blocks.items()}
+    values |= {key: tuple(kind(**block) for block in entry[key]) for key, kind in blocks.items()}
     return CurveDescription(name=name, resource=resource, **values)
 
 

@@ -54,9 +54,9 @@ def _rows(content: bytes, file: str) -> list[list[str]]:
     require(
         all(len(row) == len(TABLE.names) + 1 for row in rows), f"a row of {file} has not {len(TABLE.names) + 1} fields"
     )
-    kept = [[*row[:-1], row[-1].removesuffix(STOP)] for row in rows if MISSING not in row]
-    require(all(row[-1] in LABELS for row in kept), f"{file} has a label that is none of {', '.join(LABELS)}")
-    return kept
+    complete = [[*row[:-1], row[-1].removesuffix(STOP)] for row in rows if MISSING not in row]
+    require(all(row[-1] in LABELS for row in complete), f"{file} has a label that is none of {', '.join(LABELS)}")
+    return complete
 
 
 def _column(name: str, texts: list[str]) -> np.ndarray:

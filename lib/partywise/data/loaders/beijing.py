@@ -94,9 +94,9 @@ def _predictors(columns: dict[str, list[str]]) -> np.ndarray:
         (direction == "SE").astype(float),
         (_hourly(columns, "Ir") > 0).astype(float),
     )
-    curves = np.stack([one.reshape(-1, 24) for one in series], axis=1)
-    for j, one in enumerate(DESCRIPTION.predictors):
-        require(not np.isnan(curves[:, j]).any(), f"{one.name} has missing hours")
+    curves = np.stack([values.reshape(-1, 24) for values in series], axis=1)
+    for j, predictor in enumerate(DESCRIPTION.predictors):
+        require(not np.isnan(curves[:, j]).any(), f"{predictor.name} has missing hours")
     return curves
 
 

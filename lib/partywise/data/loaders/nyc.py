@@ -58,10 +58,10 @@ def load(folder: str | Path, response: str | None = None) -> CurveTable:
     contents, sha256, notes = read_files(RESOURCE, folder)
     late, timetable = _flights(contents)
     weather = _weather(contents["weather.csv"])
-    own = AIRPORTS.index(airport)
-    names, parties, scales, curves = zip(*_predictors(own, late, timetable, weather), strict=True)
+    target = AIRPORTS.index(airport)
+    names, parties, scales, curves = zip(*_predictors(target, late, timetable, weather), strict=True)
     x = np.stack([scale.apply(curve) for scale, curve in zip(scales, curves, strict=True)], axis=1)
-    keep = ~(np.isnan(x).any(axis=(1, 2)) | np.isnan(late[own]).any(axis=1))
+    keep = ~(np.isnan(x).any(axis=(1, 2)) | np.isnan(late[target]).any(axis=1))
     if all(sha256[member.file] == member.sha256 for member in RESOURCES[RESOURCE].members):
         require(int(keep.sum()) == DATES_KEPT, f"{keep.sum()} complete dates where {DATES_KEPT} are expected")
     days = np.flatnonzero(keep)
@@ -70,7 +70,7 @@ def load(folder: str | Path, response: str | None = None) -> CurveTable:
         hours_x=np.arange(24) + 0.5,
         domain=(float(OPEN), float(CLOSE)),
         domain_x=(0.0, 24.0),
-        y=LATE.apply(late[own][keep]),
+        y=LATE.apply(late[target][keep]),
         x=x[keep],
         y_scale=LATE,
         x_scales=scales,
@@ -85,16 +85,16 @@ def load(folder: str | Path, response: str | None = None) -> CurveTable:
 
 
 def _predictors(
-    own: int, late: np.ndarray, timetable: dict[str, np.ndarray], weather: dict[str, np.ndarray]
+    target: int, late: np.ndarray, timetable: dict[str, np.ndarray], weather: dict[str, np.ndarray]
 ) -> Iterator[tuple[str, str, UnitChange, np.ndarray]]:
     """Name, party, scale and (365, 24) curves of each predictor: weather, own operator, other operators."""
     for place, airport in enumerate(AIRPORTS):
         for name in WEATHER:
             yield f"{name} {airport}", SCALES[name].holder, SCALES[name], weather[name][place]
     for name in TIMETABLE:
-        yield f"{name} {AIRPORTS[own]}", f"{AIRPORTS[own]} operator", SCALES[name], timetable[name][own]
+        yield f"{name} {AIRPORTS[target]}", f"{AIRPORTS[target]} operator", SCALES[name], timetable[name][target]
     for place, airport in enumerate(AIRPORTS):
-        if place != own:
+        if place != target:
             party = f"{airport} operator"
             yield f"late {airport}", party, LATE, _all_day(late)[place]
             for name in ("flights", "distance"):

@@ -72,9 +72,9 @@ def _open(content: bytes, file: str) -> pa.Table:
             return feather.read_table(source)
         return ipc.open_stream(source).read_all()
     except (pa.ArrowException, OSError, ValueError) as error:
-        told = str(error).partition("\n")[0].rstrip(".")
+        why = str(error).partition("\n")[0].rstrip(".")
         raise DataMissing(
-            f"{file} cannot be read as a Parquet or Arrow file ({told}): write it anew, or give text a name that ends "
+            f"{file} cannot be read as a Parquet or Arrow file ({why}): write it anew, or give text a name that ends "
             "in .csv."
         ) from None
 
@@ -95,17 +95,17 @@ def _texts(column: pa.ChunkedArray, time_format: str) -> list[str]:
         if types.is_date(kind):
             return _stamp_texts(column.to_pylist(), time_format)
         if types.is_time(kind):
-            return [_hour_text(one) for one in _in_microseconds(column, pa.time64("us")).to_pylist()]
+            return [_hour_text(entry) for entry in _in_microseconds(column, pa.time64("us")).to_pylist()]
     except (pa.ArrowException, ValueError, OverflowError) as error:
         raise UnreadableColumn(f"has times that no calendar has ({error}): correct them") from None
     if types.is_boolean(kind):
-        return ["" if one is None else str(int(one)) for one in column.to_pylist()]
+        return ["" if entry is None else str(int(entry)) for entry in column.to_pylist()]
     if types.is_floating(kind):
-        return [_float_text(one) for one in column.to_pylist()]
+        return [_float_text(entry) for entry in column.to_pylist()]
     if types.is_decimal(kind):
-        return ["" if one is None else format(one, "f") for one in column.to_pylist()]
+        return ["" if entry is None else format(entry, "f") for entry in column.to_pylist()]
     if types.is_integer(kind) or types.is_null(kind) or _is_text(kind):
-        return ["" if one is None else str(one) for one in column.to_pylist()]
+        return ["" if entry is None else str(entry) for entry in column.to_pylist()]
     if types.is_nested(kind):
         raise UnreadableColumn(f"holds several values in one entry ({kind}): give each a column of its own")
     raise UnreadableColumn(f"is of the type {kind}: write it as numbers, text or time stamps")
@@ -137,17 +137,19 @@ def _hour_text(value: time | None) -> str:
 
 def _stamp_texts(values: Sequence[date | None], time_format: str) -> list[str]:
     """Dates and times in one form; in ISO a column without times of day has dates alone."""
-    stamps = [one if one is None or isinstance(one, datetime) else datetime.combine(one, time()) for one in values]
+    stamps = [
+        stamp if stamp is None or isinstance(stamp, datetime) else datetime.combine(stamp, time()) for stamp in values
+    ]
     if time_format == ISO:
-        dates = all(one is None or one.time() == time() for one in stamps)
-        return ["" if one is None else one.date().isoformat() if dates else one.isoformat() for one in stamps]
+        dates = all(stamp is None or stamp.time() == time() for stamp in stamps)
+        return ["" if stamp is None else stamp.date().isoformat() if dates else stamp.isoformat() for stamp in stamps]
     time_format = time_format.partition(EITHER)[0]
     form, texts = TextForm(time_format=time_format), list[str]()
-    for one in stamps:
-        text = "" if one is None else one.strftime(time_format)
-        if one is not None and split_stamp(text, form) != one:
+    for stamp in stamps:
+        text = "" if stamp is None else stamp.strftime(time_format)
+        if stamp is not None and split_stamp(text, form) != stamp:
             raise UnreadableColumn(
-                f"has {one.isoformat()}, of which time_format {time_format!r} loses a part: leave it out"
+                f"has {stamp.isoformat()}, of which time_format {time_format!r} loses a part: leave it out"
             )
         texts.append(text)
     return texts

@@ -16,17 +16,17 @@ from .grammar import ColumnBlock
 def values(table: TextTable, column: ColumnBlock) -> np.ndarray:
     """(rows,) numbers, or numbers of levels."""
     if column.levels is not None:
-        found = level_numbers(table, column.name, column.levels)
+        entries = level_numbers(table, column.name, column.levels)
     elif column.time_format:
-        found = numbers_of(replace(table, form=replace(table.form, time_format=column.time_format)), column.name)
+        entries = numbers_of(replace(table, form=replace(table.form, time_format=column.time_format)), column.name)
     else:
-        found = numbers_of(table, column.name)
-    used = found if column.bounds is None else np.clip(found, *column.bounds)
+        entries = numbers_of(table, column.name)
+    used = entries if column.bounds is None else np.clip(entries, *column.bounds)
     READ_POLICY.get().check_cells(table.file, column.name, used, column.levels or ())
     if column.edges is not None:
         bins = np.searchsorted(column.edges, used)
         READ_POLICY.get().check_cells(table.file, column.name, bins, bin_names(column.edges))
-    return found
+    return entries
 
 
 def level_numbers(table: TextTable, name: str, levels: Sequence[str]) -> np.ndarray:

@@ -48,8 +48,8 @@ class TextTable:
             texts = [self.column(part, stripped=stripped) for part in parts]
             return ["" if set(row) & set(MARKS) else " ".join(row) for row in zip(*texts, strict=True)]
         if name not in self.header:
-            told = f"{nearest(name, self.header, 'its columns are')}{self._no_name(name)}"
-            raise DataMissing(f"{self.file} has no column {name!r}: {told}.")
+            hint = f"{nearest(name, self.header, 'its columns are')}{self._no_name(name)}"
+            raise DataMissing(f"{self.file} has no column {name!r}: {hint}.")
         READ_POLICY.get().check_column(self.file, name)
         if name in self.refusals:
             raise DataMissing(f"{self.file}: {name} {self.refusals[name]}, or take the column out.")
@@ -111,9 +111,9 @@ def read_table(content: bytes, file: str, form: TextForm) -> TextTable:
         typed = read_columns(content, file, form)
         rows = [list(row) for row in zip(*typed.texts, strict=True)]
         _check_header(typed.header, rows, file)
-        kept = {name: getattr(form, name) for name in ("id_as_text", "time_zone", "percent", "below")}
-        told = TextForm(time_format=form.time_format or ISO, **kept)
-        return TextTable(file, typed.header, rows, list(range(1, len(rows) + 1)), told, typed.refusals)
+        keys = {name: getattr(form, name) for name in ("id_as_text", "time_zone", "percent", "below")}
+        typed_form = TextForm(time_format=form.time_format or ISO, **keys)
+        return TextTable(file, typed.header, rows, list(range(1, len(rows) + 1)), typed_form, typed.refusals)
     if what := foreign(content, file, form.encoding):
         raise DataMissing(f"{file} is {what}.")
     text, delimiter = _decode(content, file, form.encoding), form.delimiter
@@ -212,17 +212,18 @@ def _explain_lengths(rows: Sequence[Sequence[str]], header: Sequence[str]) -> st
 
 def _check_delimiter(header: tuple[str, ...], file: str, delimiter: str) -> None:
     if len(header) == 1:
-        found = [mark for mark in ",;\t|" if mark != delimiter and mark in header[0]]
-        if found:
+        marks = [mark for mark in ",;\t|" if mark != delimiter and mark in header[0]]
+        if marks:
             raise DataMissing(
                 f"{file} has the one column {header[0]!r} when it is split at {delimiter!r}: set delimiter to "
-                f"{found[0]!r}, which separates its names."
+                f"{marks[0]!r}, which separates its names."
             )
 
 
 def nearest(name: str, allowed: Collection[str], lead: str) -> str:
     """What there is, with the nearest name first where one looks like a misspelling."""
-    near = [one for one in allowed if one.casefold() == name.casefold()] or difflib.get_close_matches(name, allowed, 1)
+    near = [candidate for candidate in allowed if candidate.casefold() == name.casefold()]
+    near = near or difflib.get_close_matches(name, allowed, 1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     names = list(allowed)
     rest = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""

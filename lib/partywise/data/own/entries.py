@@ -72,10 +72,10 @@ def plain_number(text: str, form: TextForm) -> str:
         return text
     point, between = re.escape(form.decimal), "[ \u00a0\u202f]" if form.thousands == " " else re.escape(form.thousands)
     grouped = rf"\d{{1,3}}(?:{between}\d{{3}})+|" if between else ""
-    found = re.fullmatch(rf"([-+]?)({grouped}\d*)({point}\d*)?([eE][-+]?\d+)?", text)
-    if found is None:
+    parts = re.fullmatch(rf"([-+]?)({grouped}\d*)({point}\d*)?([eE][-+]?\d+)?", text)
+    if parts is None:
         return f"{text} (point)" if is_number(text) and form.decimal == "," and "." in text else text
-    sign, whole, rest, power = found[1], found[2], found[3] or "", found[4] or ""
+    sign, whole, rest, power = parts[1], parts[2], parts[3] or "", parts[4] or ""
     return f"{sign}{re.sub(between, '', whole) if between else whole}{rest.replace(form.decimal, '.')}{power}"
 
 
@@ -89,9 +89,9 @@ def _product(text: str, digits: str, form: TextForm, factor: float) -> str:
 
 def split_stamp(text: str, form: TextForm) -> datetime | None:
     """The time that an entry is, by the first form of ``time_format`` that it has; None where it has none."""
-    for one in form.time_format.split(EITHER):
+    for time_format in form.time_format.split(EITHER):
         try:
-            return datetime.fromisoformat(text) if one == ISO else datetime.strptime(text, one)
+            return datetime.fromisoformat(text) if time_format == ISO else datetime.strptime(text, time_format)
         except ValueError:
             continue
     return None

@@ -98,8 +98,8 @@ PLAIN = asdict(TextForm())
 
 def whole_id(text: str) -> int | None:
     """The whole number that an id is, with zeros before it or as a spreadsheet writes it, 100.0; None for others."""
-    found = re.fullmatch(r"\s*(\d+)(?:[.,]0+)?\s*", text)
-    return int(found[1]) if found else None
+    match = re.fullmatch(r"\s*(\d+)(?:[.,]0+)?\s*", text)
+    return int(match[1]) if match else None
 
 
 def zone_of(text: str) -> tzinfo | None:
@@ -304,9 +304,9 @@ def without_patterns(columns: tuple[ColumnBlock, ...]) -> tuple[ColumnBlock, ...
     patterns = [block for block in columns if "*" in block.name]
     named = [block for block in columns if "*" not in block.name]
     for block in patterns:
-        if not any(fnmatchcase(one.name, block.name) for one in named):
+        if not any(fnmatchcase(column.name, block.name) for column in named):
             raise ValueError(f"columns has {block.name!r}: it fits no other column of the list; list them by name too.")
-    return tuple(_with_pattern(one, patterns) for one in named)
+    return tuple(_with_pattern(column, patterns) for column in named)
 
 
 def _with_pattern(column: ColumnBlock, patterns: list[ColumnBlock]) -> ColumnBlock:

@@ -44,8 +44,8 @@ class Measurements:
         if count:
             i = int(np.argmax(bad))
             more = f" ({count} such values)" if count > 1 else ""
-            told = what.format(value=self.value[i], time=self.time[i])
-            raise DataMissing(f"{self.name} in {self.place(i)} {told}{more}.")
+            fault = what.format(value=self.value[i], time=self.time[i])
+            raise DataMissing(f"{self.name} in {self.place(i)} {fault}{more}.")
 
     def check_finite(self) -> None:
         """Times are finite and no value is infinite."""
@@ -66,14 +66,14 @@ class Measurements:
                 f"has the time {{time:g}}, outside the domain [{domain[0]:g}, {domain[1]:g}]: is the time in another "
                 "unit? correct domain, or set outside to ignore if these rows belong to another curve",
             )
-        kept = np.flatnonzero(inside)
+        chosen = np.flatnonzero(inside)
         place = self.place
         return replace(
             self,
-            record=self.record[kept],
-            time=self.time[kept],
-            value=self.value[kept],
-            place=lambda i: place(int(kept[i])),
+            record=self.record[chosen],
+            time=self.time[chosen],
+            value=self.value[chosen],
+            place=lambda i: place(int(chosen[i])),
         )
 
     def check_once(self, column: str) -> None:
@@ -129,20 +129,20 @@ def match_ids(measured: Mapping[str, WithIds], match: str, column: str) -> list[
     common = set.intersection(*sets)
     hint = digits_hint([curve.ids for curve in curves])
     if not common:
-        shown = "; ".join(f"{curve.name} has {', '.join(curve.ids[:2]) or 'none'}" for curve in curves)
-        raise DataMissing(f"no {column} is in all files ({shown}): write the ids in the same way everywhere{hint}.")
-    for curve, own in zip(curves[1:], sets[1:], strict=True):
-        here = [one for one in curves[0].ids if one not in own]
-        there = [one for one in curve.ids if one not in sets[0]]
+        examples = "; ".join(f"{curve.name} has {', '.join(curve.ids[:2]) or 'none'}" for curve in curves)
+        raise DataMissing(f"no {column} is in all files ({examples}): write the ids in the same way everywhere{hint}.")
+    for curve, ids in zip(curves[1:], sets[1:], strict=True):
+        here = [name for name in curves[0].ids if name not in ids]
+        there = [name for name in curve.ids if name not in sets[0]]
         if match == "refuse" and (here or there):
             raise DataMissing(
                 f"{curve.name} and {curves[0].name} have different ids: {_some(there)} only in the former, "
                 f"{_some(here)} only in the latter; correct them, or set match to common to use the {len(common)} that "
                 f"all files share{hint}."
             )
-    for curve, own in zip(curves, sets, strict=True):
-        note_left_out(curve.name, len(own), len(own - common), "which are not in all files", "records")
-    return [one for one in curves[0].ids if one in common]
+    for curve, ids in zip(curves, sets, strict=True):
+        note_left_out(curve.name, len(ids), len(ids - common), "which are not in all files", "records")
+    return [name for name in curves[0].ids if name in common]
 
 
 def digits_hint(lists: Sequence[Sequence[str]]) -> str:
@@ -158,8 +158,8 @@ def digits_hint(lists: Sequence[Sequence[str]]) -> str:
 
 def _some(ids: list[str]) -> str:
     """How many, with up to three examples."""
-    shown = f" ({', '.join(ids[:3])}{', ...' if len(ids) > 3 else ''})" if ids else ""
-    return f"{len(ids)}{shown}"
+    examples = f" ({', '.join(ids[:3])}{', ...' if len(ids) > 3 else ''})" if ids else ""
+    return f"{len(ids)}{examples}"
 
 
 def drop_gaps(
@@ -181,15 +181,15 @@ def drop_gaps(
         dropped |= set(bad)
         why = "which have too few values or too long a gap"
         note_left_out(curve.name, len(ids), len(bad), why, "records")
-    kept = [one for one in ids if one not in dropped]
-    LOG.info("records: %d of the %d that all files share", len(kept), len(ids))
-    if len(kept) < settings.min_records:
-        why = f", {len(ids) - len(kept)} of them dropped for gaps," if dropped else ""
+    complete = [name for name in ids if name not in dropped]
+    LOG.info("records: %d of the %d that all files share", len(complete), len(ids))
+    if len(complete) < settings.min_records:
+        why = f", {len(ids) - len(complete)} of them dropped for gaps," if dropped else ""
         raise DataMissing(
             f"{len(ids)} records are in all files{why} where min_records is {settings.min_records}: bring more "
             "records, allow longer gaps (max_gap), or lower min_records."
         )
-    return kept, {key: _only(curve, kept) for key, curve in measured.items()}
+    return complete, {key: _only(curve, complete) for key, curve in measured.items()}
 
 
 def _sentence(
@@ -198,10 +198,10 @@ def _sentence(
     i = curve.ids.index(bad[0])
     more = f" ({len(bad)} such records)" if len(bad) > 1 else ""
     if count[i] < settings.min_points:
-        said = f"has {count[i]} of the {settings.min_points} values that min_points asks for in record {bad[0]!r}"
+        fault = f"has {count[i]} of the {settings.min_points} values that min_points asks for in record {bad[0]!r}"
     else:
-        said = f"has no value for {longest[i]:g} in record {bad[0]!r} where max_gap is {settings.max_gap:g}"
-    return f"{curve.name} {said}{more}: set missing to drop to leave such records out, or complete them."
+        fault = f"has no value for {longest[i]:g} in record {bad[0]!r} where max_gap is {settings.max_gap:g}"
+    return f"{curve.name} {fault}{more}: set missing to drop to leave such records out, or complete them."
 
 
 def _refuse_missing(curve: Measurements, ids: list[str]) -> None:

@@ -17,14 +17,14 @@ def first_rows(persons: Sequence[str], most: int, what: str) -> list[int]:
 
     what : the file, for the log
     """
-    seen, kept = dict[str, int](), list[int]()
+    seen, places = dict[str, int](), list[int]()
     for place, person in enumerate(persons):
         seen[person] = seen.get(person, 0) + 1
         if seen[person] <= most:
-            kept.append(place)
+            places.append(place)
     why = f"which are beyond rows_per_user {most} of {len(seen)} persons"
-    note_left_out(what, len(persons), len(persons) - len(kept), why)
-    return kept
+    note_left_out(what, len(persons), len(persons) - len(places), why)
+    return places
 
 
 def number_persons(persons: Sequence[str]) -> np.ndarray:

@@ -117,10 +117,10 @@ def check_marks(values: np.ndarray, name: str, place: Callable[[int], tuple[str,
             continue
         rows = np.flatnonzero(marked)
         file, _ = place(int(rows[0]))
-        shown = ", ".join(str(place(row)[1]) for row in rows[:LISTED].tolist()) + (
+        lines = ", ".join(str(place(row)[1]) for row in rows[:LISTED].tolist()) + (
             ", ..." if len(rows) > LISTED else ""
         )
         LOG.warning(
-            f"{NOTE}{file}: {name} is {mark:g} in {len(rows)} of {len(values)} rows (row {shown}), far from all "
+            f"{NOTE}{file}: {name} is {mark:g} in {len(rows)} of {len(values)} rows (row {lines}), far from all "
             "others: does it stand for a missing value? Fill it in, or leave these records out."
         )

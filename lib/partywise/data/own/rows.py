@@ -105,35 +105,41 @@ def data_names(settings: OwnTables) -> np.ndarray:
 def read_files(settings: OwnTables, texts: Mapping[str, bytes], identify: Identify | None = None) -> list[FileRecords]:
     """The records of each file; by default every row has an id of its own."""
 
-    def own_ids(table: TextTable, one: TableFile) -> tuple[list[str], np.ndarray]:
-        return record_names(table, settings.id_of(one), several=True), np.arange(len(table.rows))
+    def own_ids(table: TextTable, block: TableFile) -> tuple[list[str], np.ndarray]:
+        return record_names(table, settings.id_of(block), several=True), np.arange(len(table.rows))
 
-    return [_read_file(settings, one, open_table(settings, one, texts), identify or own_ids) for one in settings.tables]
+    return [
+        _read_file(settings, block, open_table(settings, block, texts), identify or own_ids)
+        for block in settings.tables
+    ]
 
 
-def _read_file(settings: OwnTables, one: TableFile, whole: TextTable, identify: Identify) -> FileRecords:
-    all_ids, _ = identify(whole, one)
-    table = complete(whole, _columns_read(settings, one), settings)
-    ids, kept = identify(table, one)
+def _read_file(settings: OwnTables, block: TableFile, whole: TextTable, identify: Identify) -> FileRecords:
+    all_ids, _ = identify(whole, block)
+    table = complete(whole, _columns_read(settings, block), settings)
+    ids, rows = identify(table, block)
     columns, labels, persons = list[np.ndarray](), dict[str, np.ndarray](), dict[str, str]()
-    for column in one.columns:
-        found = values(table, column)
-        check_column(found, column, table)
-        columns += indicators(found, column) if settings.indicators else [found]
-    if settings.response_of(one) is not None:
+    for column in block.columns:
+        entries = values(table, column)
+        check_column(entries, column, table)
+        columns += indicators(entries, column) if settings.indicators else [entries]
+    if settings.response_of(block) is not None:
         labels = {"y": label_values(settings, table, settings.response)}
-        labels |= {key: numbers_of(table, name) for key, name in one.label_columns.items()}
+        labels |= {key: numbers_of(table, name) for key, name in block.label_columns.items()}
         if settings.user is not None:
             whose = table.column(settings.user)
-            persons = {name: whose[row] for name, row in zip(ids, kept.tolist(), strict=True)}
-    lines, labels = [table.lines[row] for row in kept.tolist()], {key: column[kept] for key, column in labels.items()}
-    return FileRecords(one, ids, lines, all_ids, np.column_stack(columns)[kept], labels, persons)
+            persons = {name: whose[row] for name, row in zip(ids, rows.tolist(), strict=True)}
+    lines, labels = [table.lines[row] for row in rows.tolist()], {key: column[rows] for key, column in labels.items()}
+    return FileRecords(block, ids, lines, all_ids, np.column_stack(columns)[rows], labels, persons)
 
 
 def match_records(settings: OwnTables, files: Sequence[FileRecords]) -> OwnRows:
     """The records that all files have, in the order of the first, of every person as many as count."""
-    named = {str(k): Rows(f"{one.block.party} ({one.block.file})", one.all_ids) for k, one in enumerate(files)}
-    whole = common([one.ids for one in files])
+    named = {
+        str(k): Rows(f"{records.block.party} ({records.block.file})", records.all_ids)
+        for k, records in enumerate(files)
+    }
+    whole = common([records.ids for records in files])
     ids = [name for name in match_ids(named, settings.match, settings.id) if name in whole]
     persons = files[settings.response_holder].persons
     if settings.user is not None and settings.rows_per_user is not None:
@@ -145,14 +151,14 @@ def match_records(settings: OwnTables, files: Sequence[FileRecords]) -> OwnRows:
 def merge_records(ids: Sequence[str], files: Sequence[FileRecords], persons: Mapping[str, str]) -> OwnRows:
     """Merge the content of the files for the records with these ids."""
     place, start = {name: i for i, name in enumerate(ids)}, 0
-    X, labels = np.full((len(ids), sum(one.X.shape[1] for one in files)), np.nan), dict[str, np.ndarray]()
+    X, labels = np.full((len(ids), sum(records.X.shape[1] for records in files)), np.nan), dict[str, np.ndarray]()
     places = list[np.ndarray]()
-    for one in files:
-        known = np.array([name in place for name in one.ids])
-        rows = np.array([place[name] for name in one.ids if name in place], dtype=int)
-        X[rows, start : start + one.X.shape[1]] = one.X[known]
-        start += one.X.shape[1]
-        for key, column in one.labels.items():
+    for records in files:
+        known = np.array([name in place for name in records.ids])
+        rows = np.array([place[name] for name in records.ids if name in place], dtype=int)
+        X[rows, start : start + records.X.shape[1]] = records.X[known]
+        start += records.X.shape[1]
+        for key, column in records.labels.items():
             labels[key] = np.full(len(ids), np.nan)
             labels[key][rows] = column[known]
         places.append(rows)
@@ -165,12 +171,12 @@ def common(lists: Sequence[Sequence[str]]) -> set[str]:
     return set.intersection(*map(set, lists))
 
 
-def check_count(settings: OwnTables, found: int, hint: str = "") -> None:
+def check_count(settings: OwnTables, n_records: int, hint: str = "") -> None:
     """DataMissing if too few records are in all files; the hint names what would bring more."""
-    LOG.info("records in all files: %d", found)
-    if found < settings.min_records:
+    LOG.info("records in all files: %d", n_records)
+    if n_records < settings.min_records:
         raise DataMissing(
-            f"{found} records are in all files{of_persons(settings.rows_per_user)} where min_records is "
+            f"{n_records} records are in all files{of_persons(settings.rows_per_user)} where min_records is "
             f"{settings.min_records}: bring more records{hint}, or lower min_records."
         )
 
@@ -181,14 +187,14 @@ def label_values(settings: OwnTables, table: TextTable, name: str) -> np.ndarray
         return level_numbers(table, name, settings.class_names)
     if settings.binary_labels:
         return class_labels(table, name, settings.positive)
-    found = numbers_of(table, name)
-    check_label(found, table, name, getattr(settings, "response_bounds", None))
-    return found
+    labels = numbers_of(table, name)
+    check_label(labels, table, name, getattr(settings, "response_bounds", None))
+    return labels
 
 
-def _columns_read(settings: OwnTables, one: TableFile) -> list[str]:
+def _columns_read(settings: OwnTables, block: TableFile) -> list[str]:
     """Columns of a file that are read, besides its ids."""
-    names = [column.name for column in one.columns]
-    if settings.response_of(one) is None:
+    names = [column.name for column in block.columns]
+    if settings.response_of(block) is None:
         return names
-    return [*names, settings.response, *([settings.user] if settings.user else []), *one.label_columns.values()]
+    return [*names, settings.response, *([settings.user] if settings.user else []), *block.label_columns.values()]

@@ -70,7 +70,7 @@ class OwnTables(OwnFiles, ColumnSettings):
             )
         if len(self.tables) < 2:
             raise ValueError(f"tables has {len(self.tables)} files: give one for each of at least two parties.")
-        names, columns = [one.party for one in self.tables], [column.name for column in self.columns]
+        names, columns = [table.party for table in self.tables], [column.name for column in self.columns]
         for key, values in (("party", names), ("column", columns)):
             twice = [value for value in values if values.count(value) > 1]
             if twice:
@@ -116,7 +116,7 @@ class OwnTables(OwnFiles, ColumnSettings):
     @property
     def columns(self) -> tuple[ColumnBlock, ...]:
         """Of all files, in order."""
-        return tuple(column for one in self.tables for column in one.columns)
+        return tuple(column for table in self.tables for column in table.columns)
 
     @property
     def n_columns(self) -> int:
@@ -130,17 +130,21 @@ class OwnTables(OwnFiles, ColumnSettings):
     @property
     def column_names(self) -> tuple[str, ...]:
         """The names that the files give, with units; of a category each level that is a column of the data."""
-        return tuple(name for one in self.columns for name in (one.names if self.indicators else (one.label,)))
+        return tuple(name for column in self.columns for name in (column.names if self.indicators else (column.label,)))
 
     @property
     def columns_without_edges(self) -> tuple[int, ...]:
         """Columns of the data of which no cuts are declared."""
-        return self._numbers_of([one.label for one in self.columns if one.edges is None and one.levels is None])
+        return self._numbers_of(
+            [column.label for column in self.columns if column.edges is None and column.levels is None]
+        )
 
     @property
     def columns_without_bounds(self) -> tuple[int, ...]:
         """Columns of the data of which no range is declared."""
-        return self._numbers_of([one.label for one in self.columns if one.bounds is None and one.levels is None])
+        return self._numbers_of(
+            [column.label for column in self.columns if column.bounds is None and column.levels is None]
+        )
 
     def _numbers_of(self, names: list[str]) -> tuple[int, ...]:
         return tuple(j for j, name in enumerate(self.column_names) if name in names)
@@ -149,7 +153,7 @@ class OwnTables(OwnFiles, ColumnSettings):
         """Columns of each party: those of its file; ValueError for another number of parties."""
         if n_parties != len(self.tables):
             raise ValueError(f"parties is {n_parties}: the settings name {len(self.tables)} files.")
-        ends = [0, *accumulate(sum(map(self.width, one.columns)) for one in self.tables)]
+        ends = [0, *accumulate(sum(map(self.width, table.columns)) for table in self.tables)]
         return tuple(tuple(range(a, b)) for a, b in pairwise(ends))
 
     def active_index(self, n_parties: int) -> int:
@@ -158,23 +162,23 @@ class OwnTables(OwnFiles, ColumnSettings):
 
     def party_names(self, n_parties: int) -> tuple[str, ...]:
         """The names that the files give."""
-        return tuple(one.party for one in self.tables)
+        return tuple(table.party for table in self.tables)
 
     @property
     def files(self) -> dict[str, str]:
         """Files that the data are made from, by their keys in the configuration."""
-        return {f"tables[{k}].file": one.file for k, one in enumerate(self.tables)}
+        return {f"tables[{k}].file": table.file for k, table in enumerate(self.tables)}
 
     def by_party(self, n_parties: int) -> dict[str, tuple[str, ...]]:
         """Keys of the files of every party, in a distributed run; ValueError if they cannot be distinguished."""
         check_apart(self.match)
-        return {one.party: (f"tables[{k}].file",) for k, one in enumerate(self.tables)}
+        return {table.party: (f"tables[{k}].file",) for k, table in enumerate(self.tables)}
 
     @property
     def response_holder(self) -> int:
         """Number of the party that has the response."""
-        return [one.party for one in self.tables].index(self.response_party)
+        return [table.party for table in self.tables].index(self.response_party)
 
-    def response_of(self, one: TableFile) -> str | None:
+    def response_of(self, table: TableFile) -> str | None:
         """The response, in the file that has it."""
-        return self.response if one.party == self.response_party else None
+        return self.response if table.party == self.response_party else None

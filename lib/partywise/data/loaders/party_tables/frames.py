@@ -28,8 +28,8 @@ LARGEST = 100_000_000
 class _State:
     """What stands for a pandas object: its arguments, and the state that the pickle gives it."""
 
-    def __init__(self, *given: Any) -> None:
-        self.given, self.state = given, None
+    def __init__(self, *arguments: Any) -> None:
+        self.arguments, self.state = arguments, None
 
     def __setstate__(self, state: Any) -> None:
         self.state = state
@@ -80,12 +80,12 @@ def read_frame(content: bytes, file: str) -> dict[str, np.ndarray]:
         packed = lzma.LZMADecompressor()
         raw = packed.decompress(content, LARGEST)
         manager = _Reader(io.BytesIO(raw)).load().state["_mgr"]
-        blocks, (names, _) = manager.given
-        found: dict[int, np.ndarray] = {}
+        blocks, (names, _) = manager.arguments
+        columns: dict[int, np.ndarray] = {}
         for values, place in blocks:
             numbers = range(len(names))[place] if isinstance(place, slice) else place.tolist()
-            found |= dict(zip(numbers, values, strict=True))
-        return {str(name): found[j] for j, name in enumerate(names)}
+            columns |= dict(zip(numbers, values, strict=True))
+        return {str(name): columns[j] for j, name in enumerate(names)}
     except _WRONG as error:
         raise DataMissing(
             f"{file} is not a table as it was pinned ({error}): delete the file and run again to fetch it."

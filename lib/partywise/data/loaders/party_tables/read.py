@@ -46,7 +46,7 @@ def load(table: TableDescription, response: Response, folder: str | Path) -> Tab
     X, y = np.ascontiguousarray(X[complete]), y[complete]
     require(bool(np.isfinite(X).all() and np.isfinite(y).all()), "a value is not finite")
     pinned = {member.file: member.sha256 for member in RESOURCES[table.resource].members}
-    if all(pinned[file] == found for file, found in sha256.items()):
+    if all(pinned[file] == digest for file, digest in sha256.items()):
         expected = response.rows, len(table.columns)
         require(X.shape == expected, f"{X.shape} records and columns where {expected} are expected")
     notes = tuple(dict.fromkeys((table.record, *notes)))
@@ -71,12 +71,16 @@ def _columns(
     """Columns of the file, its SHA-256 and notes."""
     if table.resource in NUMBERED:
         read, source = NUMBERED[table.resource]
-        found = read(folder)
-        columns = dict(zip(map(str, found.names), found.X.T, strict=True))
-        for one in source.columns:
-            if one.levels:
-                columns[one.name] = np.array(one.levels, dtype=object)[columns[one.name].astype(int)]
-        return columns | {response.read_from: found.y for response in table.responses}, found.sha256, found.notes
+        coded_table = read(folder)
+        columns = dict(zip(map(str, coded_table.names), coded_table.X.T, strict=True))
+        for column in source.columns:
+            if column.levels:
+                columns[column.name] = np.array(column.levels, dtype=object)[columns[column.name].astype(int)]
+        return (
+            columns | {response.read_from: coded_table.y for response in table.responses},
+            coded_table.sha256,
+            coded_table.notes,
+        )
     contents, sha256, notes = read_files(table.resource, folder)
     if table.name in READERS:
         return READERS[table.name](contents), sha256, notes

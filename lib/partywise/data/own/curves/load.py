@@ -60,17 +60,17 @@ def load(settings: CurveTables, contents: Mapping[str, bytes]) -> CurveFiles:
     measured = {key: reader.measurements(key, curve) for key, curve in settings.curves.items()}
     reader.check_shared_columns()
     ids = match_ids(measured, settings.match, settings.id)
-    ids, kept = drop_gaps(ids, measured, settings)
-    curves = [OwnCurve(m.name, tuple(_groups(m, ids))) for m in kept.values()]
-    for one in kept.values():
-        _check_varies(one)
+    ids, complete = drop_gaps(ids, measured, settings)
+    curves = [OwnCurve(m.name, tuple(_groups(m, ids))) for m in complete.values()]
+    for measurements in complete.values():
+        _check_varies(measurements)
     return CurveFiles(np.array(ids), curves[0], tuple(curves[1:]), _blocks(reader, settings, ids))
 
 
 def _groups(measured: Measurements, ids: list[str]) -> list[CurveGroup]:
     """Measured values of the chosen records, grouped by equal times, in the order of the first record of each."""
-    number = {one: n for n, one in enumerate(ids)}
-    chosen = np.array([number.get(one, -1) for one in measured.ids])[measured.record]
+    number = {name: n for n, name in enumerate(ids)}
+    chosen = np.array([number.get(name, -1) for name in measured.ids])[measured.record]
     known = (chosen >= 0) & ~np.isnan(measured.value)
     record, time, value = chosen[known], measured.time[known], measured.value[known]
     order = np.lexsort((time, record))
@@ -99,21 +99,21 @@ def _blocks(reader: Reader, settings: CurveTables, ids: list[str]) -> np.ndarray
     column, response = settings.fold_block, settings.response
     if column is None:
         return np.arange(len(ids))
-    own = settings.id_of(response)
+    id_column = settings.id_of(response)
     if response.format == "netcdf":
         content = reader.contents[response.file]
-        names = read_groups(content, response.file, own, own)
-        groups = read_groups(content, response.file, column, own)
+        names = read_groups(content, response.file, id_column, id_column)
+        groups = read_groups(content, response.file, column, id_column)
     else:
         names, groups = reader.ids(response), reader.table(response).column(column)
     of: dict[str, str] = {}
     for name, group in zip(names, groups, strict=True):
         if of.setdefault(name, group) != group or not group:
             raise DataMissing(
-                f"{response.file}: {column} (fold_block) of {own} {name!r} is {of[name]!r} and {group!r}: a record "
-                "belongs to one group, which has a name."
+                f"{response.file}: {column} (fold_block) of {id_column} {name!r} is {of[name]!r} and {group!r}: a "
+                "record belongs to one group, which has a name."
             )
-    block = np.unique([of[one] for one in ids], return_inverse=True)[1]
+    block = np.unique([of[record] for record in ids], return_inverse=True)[1]
     if block.max() + 1 < settings.min_blocks:
         raise DataMissing(
             f"{response.file}: {column} (fold_block) makes {block.max() + 1} groups of the {len(ids)} records where "

@@ -29,16 +29,16 @@ def read_variable(
 ) -> tuple[list[str], np.ndarray, np.ndarray, str]:
     """Ids, times and values of a variable over (records, time) in either order."""
     with _open(content, file) as data:
-        found = _variable(data, file, variable)
+        array = _variable(data, file, variable)
         for name in dims:
             READ_POLICY.get().check_column(file, name)
-        if sorted(found.dimensions) != sorted(dims):
+        if sorted(array.dimensions) != sorted(dims):
             raise DataMissing(
-                f"{file}: variable {variable!r} has the dimensions {_names(found.dimensions)}: it must have "
+                f"{file}: variable {variable!r} has the dimensions {_names(array.dimensions)}: it must have "
                 f"{dims[0]!r} (the key id) and {dims[1]!r} (the key time) and no others."
             )
-        values = _floats(found, file)
-        values = values if found.dimensions == dims else values.T
+        values = _floats(array, file)
+        values = values if array.dimensions == dims else values.T
         for name in dims:
             if name not in data.variables or data.variables[name].dimensions[:1] != (name,):
                 raise DataMissing(f"{file}: dimension {name!r} has no coordinate: add a variable {name}({name}).")
@@ -50,13 +50,13 @@ def read_variable(
 def read_groups(content: bytes, file: str, variable: str, record: str) -> list[str]:
     """The groups of the records, a variable over the dimension of records, as text."""
     with _open(content, file) as data:
-        found = _variable(data, file, variable)
-        if found.dimensions[:1] != (record,):
+        groups = _variable(data, file, variable)
+        if groups.dimensions[:1] != (record,):
             raise DataMissing(
-                f"{file}: variable {variable!r} has the dimensions {_names(found.dimensions)}: the groups of records "
+                f"{file}: variable {variable!r} has the dimensions {_names(groups.dimensions)}: the groups of records "
                 f"need {record!r} alone."
             )
-        return _texts(found, file)
+        return _texts(groups, file)
 
 
 @contextmanager

@@ -60,14 +60,14 @@ class Reader:
     def measurements(self, key: str, curve: CurveFile) -> Measurements:
         """All measurements of a curve, checked and scaled, on the domain where the study has it."""
         name = f"{getattr(curve, 'name', 'response')} ({curve.file})"
-        own = self.settings.domain_of(curve)
+        domain = self.settings.domain_of(curve)
         reads = {"long": self._long, "wide": self._wide, "netcdf": self._netcdf}
-        raw = reads[curve.format](key, curve, name, own)
+        raw = reads[curve.format](key, curve, name, domain)
         raw.check_ids(self.settings.id_of(curve))
-        raw = raw.within(own, curve.outside == "ignore")
+        raw = raw.within(domain, curve.outside == "ignore")
         raw.check_once(self.settings.id_of(curve))
-        shared = own if key == "response" else self.settings.domain
-        time = shared[0] + (raw.time - own[0]) * ((shared[1] - shared[0]) / (own[1] - own[0]))
+        shared = domain if key == "response" else self.settings.domain
+        time = shared[0] + (raw.time - domain[0]) * ((shared[1] - shared[0]) / (domain[1] - domain[0]))
         return raw.with_values(np.clip(time, *shared), _scale(raw, curve), shared)
 
     def check_shared_columns(self) -> None:
@@ -92,35 +92,35 @@ class Reader:
 
     def ids(self, curve: CurveFile) -> list[str]:
         """The id of the record of every row of a CSV file."""
-        own, table = self.settings.id_of(curve), self.table(curve)
-        return self.record_times(curve, table, curve.file)[0] if own == curve.time else table.ids(own)
+        id_column, table = self.settings.id_of(curve), self.table(curve)
+        return self.record_times(curve, table, curve.file)[0] if id_column == curve.time else table.ids(id_column)
 
     def record_times(self, curve: CurveFile, table: TextTable, name: str) -> tuple[list[str], np.ndarray]:
         """Ids and times (T,) of a long file: a time stamp is split into its period, which may name it, and the time."""
-        own, places = self.settings.id_of(curve), [f"row {line}" for line in table.lines]
+        id_column, places = self.settings.id_of(curve), [f"row {line}" for line in table.lines]
         assert curve.time is not None
         texts, what = table.column(curve.time), f"{name}: time {curve.time}"
         if not table.form.time_format or all(is_number(text) for text in texts):
-            if own == curve.time:
+            if id_column == curve.time:
                 raise DataMissing(
-                    f"{table.file}: {own} is the id and the time: set time_format, which splits a time stamp into "
-                    "both, or give each its own column."
+                    f"{table.file}: {id_column} is the id and the time: set time_format, which splits a time stamp "
+                    "into both, or give each its own column."
                 )
-            return table.ids(own), numbers(texts, what, places.__getitem__, table.form, markable=False)
+            return table.ids(id_column), numbers(texts, what, places.__getitem__, table.form, markable=False)
         stamps = [split_stamp(text, table.form) for text in texts]
         for text, stamp, place in zip(texts, stamps, places, strict=True):
             if stamp is None:
                 raise DataMissing(f"{what} is {text!r} in {place}, {trouble(text, table.form, False)}.")
         name_of, time_in = PERIODS[curve.period]
         known = [stamp for stamp in on_one_clock(stamps, table.form, what) if stamp is not None]
-        ids = [known_id.strftime(name_of) for known_id in known] if own == curve.time else table.ids(own)
+        ids = [stamp.strftime(name_of) for stamp in known] if id_column == curve.time else table.ids(id_column)
         return ids, np.array([time_in(stamp) for stamp in known])
 
     def _wide(self, key: str, curve: CurveFile, name: str, domain: tuple[float, float]) -> Measurements:
-        table, own = self.table(curve), self.settings.id_of(curve)
-        columns = table.match(curve.patterns, own)
+        table, id_column = self.table(curve), self.settings.id_of(curve)
+        columns = table.match(curve.patterns, id_column)
         self._columns[key] = (curve.file, set(columns))
-        ids, record = _number_ids(table.ids(own))
+        ids, record = _number_ids(table.ids(id_column))
         width = len(columns)
 
         def place(i: int) -> str:
@@ -161,11 +161,11 @@ def _times(curve: CurveFile, columns: list[str], name: str, domain: tuple[float,
         edges = np.linspace(*domain, len(columns) + 1)
         return (edges[:-1] + edges[1:]) / 2
     if curve.times == "names":
-        found = [NUMBER.findall(column) for column in columns]
-        for column, parts in zip(columns, found, strict=True):
+        digits = [NUMBER.findall(column) for column in columns]
+        for column, parts in zip(columns, digits, strict=True):
             if not parts:
                 raise DataMissing(f"{name}: column {column!r} has no number in its name: list the times instead.")
-        return np.array([float(parts[-1]) for parts in found])
+        return np.array([float(parts[-1]) for parts in digits])
     if len(curve.times) != len(columns):
         raise DataMissing(
             f"{name}: times lists {len(curve.times)} times for {len(columns)} columns ({columns[0]} to {columns[-1]}): "

@@ -52,18 +52,22 @@ def clients_of(tables: Sequence[TableSurvey], roles: Roles, wanted: Sequence[str
     if roles.me is not None:
         entry = {"party": roles.me, "file": tables[0].file, **file_keys(tables[0])}
         return Clients(tables[0], {"tables": [entry, other_entry("file")], **gap_keys(tables)}, (roles.me,))
-    alike = [one for one in tables if {c.name for c in one.columns} == {c.name for c in tables[0].columns}]
+    alike = [table for table in tables if {c.name for c in table.columns} == {c.name for c in tables[0].columns}]
     if roles.party is None and len(tables) > 1 and len(alike) == len(tables):
         names = party_names(tables)
-        blocks = [{"party": name, "file": one.file, **file_keys(one)} for name, one in zip(names, tables, strict=True)]
+        blocks = [
+            {"party": name, "file": table.file, **file_keys(table)} for name, table in zip(names, tables, strict=True)
+        ]
         return Clients(tables[0], {"tables": blocks, **gap_keys(tables)}, tuple(names))
-    suited = [one for one in tables if _clients(one, wanted, roles) is not None and len(column_blocks(one, ())) > 2]
-    suited = [one for one in suited if all(one.column(name) is not None for name in wanted)]
+    suited = [
+        table for table in tables if _clients(table, wanted, roles) is not None and len(column_blocks(table, ())) > 2
+    ]
+    suited = [table for table in suited if all(table.column(name) is not None for name in wanted)]
     if not suited:
         raise NotSuited(
             "it needs files with the same columns, or one with a column that names the client of a row (--party)"
         )
-    whole = max(suited, key=lambda one: len(column_blocks(one, ())))
+    whole = max(suited, key=lambda table: len(column_blocks(table, ())))
     column = _clients(whole, wanted, roles)
     assert column is not None
     names = sorted(set(column.values))
@@ -87,8 +91,8 @@ def _party_keys(column: ColumnSurvey, names: Sequence[str], roles: Roles) -> dic
 def draft(tables: Sequence[TableSurvey], roles: Roles, needs: Needs) -> Draft:
     """Directions of clients who hold different rows of the same columns: a file each, or one with a column of them."""
     response = roles.response
-    found = clients_of(tables, roles, [] if response is None else [response])
-    whole, settings = found.whole, found.settings
+    clients = clients_of(tables, roles, [] if response is None else [response])
+    whole, settings = clients.whole, clients.settings
     _, target = response_of((whole,), response, classes=None if response else False)
     settings["response"] = response_key(target, response)
     if target.kind == "numbers":
@@ -96,8 +100,8 @@ def draft(tables: Sequence[TableSurvey], roles: Roles, needs: Needs) -> Draft:
     else:
         settings["levels"] = levels_key(target)
     settings |= person_keys(whole, roles)
-    settings |= {"least": Ask(LEAST), "columns": column_blocks(whole, (target.name, found.column))}
-    return Draft(settings, len(found.names))
+    settings |= {"least": Ask(LEAST), "columns": column_blocks(whole, (target.name, clients.column))}
+    return Draft(settings, len(clients.names))
 
 
 def _clients(table: TableSurvey, but: Sequence[str], roles: Roles) -> ColumnSurvey | None:
@@ -109,6 +113,10 @@ def _clients(table: TableSurvey, but: Sequence[str], roles: Roles) -> ColumnSurv
                 f"--party names {named.name!r}, which is {named.kind}: a client has a name, of {MOST} at most"
             )
         return named
-    found = [one for one in table.columns if one.kind == "levels" and not one.missing and len(one.levels) > 1]
-    found = [one for one in found if one.name not in but]
-    return max(found, key=lambda one: (bool(PLACES.fullmatch(one.name)), min(one.levels.values())), default=None)
+    candidates = [
+        column for column in table.columns if column.kind == "levels" and not column.missing and len(column.levels) > 1
+    ]
+    candidates = [column for column in candidates if column.name not in but]
+    return max(
+        candidates, key=lambda column: (bool(PLACES.fullmatch(column.name)), min(column.levels.values())), default=None
+    )

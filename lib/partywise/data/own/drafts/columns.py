@@ -35,19 +35,19 @@ def draft(tables: Sequence[TableSurvey], roles: Roles, needs: Needs) -> Draft:
         return _part(tables[0], roles, roles.me, needs)
     named = roles.response
     holder, response = response_of(tables, named)
-    tables = [one for one in tables if one is tables[holder] or shared_ids((tables[holder], one), roles.id)]
+    tables = [table for table in tables if table is tables[holder] or shared_ids((tables[holder], table), roles.id)]
     if len(tables) < 2 or (shared := shared_ids(tables, roles.id)) is None:
         raise NotSuited("it needs the files of two parties at least, with unique ids by which their rows are matched")
-    holder = next(k for k, one in enumerate(tables) if response in one.columns)
+    holder = next(k for k, table in enumerate(tables) if response in table.columns)
     names, blocks = party_names(tables), list[dict[str, object]]()
-    for k, one in enumerate(tables):
-        block: dict[str, object] = {"party": names[k], "file": one.file}
+    for k, table in enumerate(tables):
+        block: dict[str, object] = {"party": names[k], "file": table.file}
         block |= {"id": shared.ids[k]} if shared.ids[k] != shared.ids[0] else {}
         question = "bounds" if not needs.edges else None if k == holder else "edges"
-        columns = column_blocks(one, (shared.ids[k], response.name), question)
+        columns = column_blocks(table, (shared.ids[k], response.name), question)
         if not columns:
-            raise NotSuited(f"{one.file} has no column of numbers or levels apart from the ids and the response")
-        blocks.append({**block, **file_keys(one), "columns": columns})
+            raise NotSuited(f"{table.file} has no column of numbers or levels apart from the ids and the response")
+        blocks.append({**block, **file_keys(table), "columns": columns})
     settings: dict[str, object] = {"id": shared.ids[0], **shared.keys, **gap_keys(tables)}
     settings |= {"response": response_key(response, named), "response_party": names[holder]}
     settings |= positive_key(response) if response.two_entries else {}
@@ -57,7 +57,7 @@ def draft(tables: Sequence[TableSurvey], roles: Roles, needs: Needs) -> Draft:
 
 def _part(table: TableSurvey, roles: Roles, me: str, needs: Needs) -> Draft:
     """The entry of one party from its own file; a response that --response does not name is of another party."""
-    ids = roles.column(table, "id") or next((one for one in table.columns if one.is_id), None)
+    ids = roles.column(table, "id") or next((column for column in table.columns if column.is_id), None)
     if ids is None:
         raise NotSuited("it needs a column of unique ids by which rows are matched (name it with --id)")
     response = None if roles.response is None else response_of((table,), roles.response)[1]

@@ -38,8 +38,12 @@ def draft(tables: Sequence[TableSurvey], roles: Roles, needs: Needs) -> Draft:
     for table in tables:
         if (axis := _axis(table)) is not None:
             used = (axis["id"], axis["time"])
-            numbers = [one for one in table.columns if one.kind == "numbers" and one.name not in used and not one.is_id]
-            curves += [(table, one.name, {**axis, "value": one.name}) for one in numbers]
+            numbers = [
+                column
+                for column in table.columns
+                if column.kind == "numbers" and column.name not in used and not column.is_id
+            ]
+            curves += [(table, column.name, {**axis, "value": column.name}) for column in numbers]
         elif (wide := _wide(table)) is not None:
             curves.append((table, party_name(table), wide))
     named = [k for k, (_, name, _) in enumerate(curves) if name == response]
@@ -68,7 +72,7 @@ def draft(tables: Sequence[TableSurvey], roles: Roles, needs: Needs) -> Draft:
     settings["missing"] = "drop"
     if len({table.file for table, *_ in (first, *curves)}) > 1:
         settings["match"] = Remark("common", "records that all files have")
-    holders = len({str(getattr(one["party"], "value", one["party"])) for one in predictors})
+    holders = len({str(getattr(entry["party"], "value", entry["party"])) for entry in predictors})
     return Draft(settings, holders)
 
 
@@ -81,10 +85,12 @@ def _entries(
         key = "value" if "value" in block else "columns"
         block[key] = Remark(block[key], "by its place: what is explained; name another with --response")
     predictors = []
-    for one in others:
-        apart = one[0] is not first[0]
-        party = party_name(one[0]) if apart else Remark(f"holder of {one[1]}", OTHER)
-        predictors.append({"name": one[1], "party": party, **{k: v for k, v in _block(*one).items() if k != "party"}})
+    for curve in others:
+        apart = curve[0] is not first[0]
+        party = party_name(curve[0]) if apart else Remark(f"holder of {curve[1]}", OTHER)
+        predictors.append(
+            {"name": curve[1], "party": party, **{k: v for k, v in _block(*curve).items() if k != "party"}}
+        )
     return block, predictors
 
 
@@ -94,24 +100,28 @@ def _part(
     """The entries of one party: the response, where --response names it, else predictors; others are questions."""
     if named:
         return _block(*first) | {"party": me}, [other_entry("name", "file")]
-    curves = [{"name": one[1], **_block(*one), "party": me} for one in (first, *others)]
+    curves = [{"name": curve[1], **_block(*curve), "party": me} for curve in (first, *others)]
     return other_entry("file"), [*curves, other_entry("name", "file")]
 
 
 def _axis(table: TableSurvey) -> dict[str, object] | None:
     """Columns of the id and the time of a file in long form; of time stamps that are both, and their period."""
-    repeated = [one for one in table.columns if not one.missing and 1 < 4 * len(set(one.entries)) <= table.n_rows]
-    for ids in (one for one in repeated if one.kind in ("text", "time stamps")):
-        for times in (one for one in table.columns if one.kind == "numbers" and not one.missing):
+    repeated = [
+        column for column in table.columns if not column.missing and 1 < 4 * len(set(column.entries)) <= table.n_rows
+    ]
+    for ids in (column for column in repeated if column.kind in ("text", "time stamps")):
+        for times in (column for column in table.columns if column.kind == "numbers" and not column.missing):
             if len(set(zip(ids.entries, times.entries, strict=True))) == table.n_rows:
                 return {"id": ids.name, "time": times.name}
-    stamps = next((one for one in table.columns if one.kind == "time stamps" and one.time_format not in CLOCK), None)
+    stamps = next(
+        (column for column in table.columns if column.kind == "time stamps" and column.time_format not in CLOCK), None
+    )
     if stamps is None or _wide(table) is not None:
         return None
     form = replace(table.form, time_format=stamps.time_format)
     known = [split_stamp(text, form) for text in stamps.values]
-    period = period_of([one.replace(tzinfo=None) for one in known if one is not None])
-    clock = next((one for one in table.columns if one.time_format in CLOCK), None)
+    period = period_of([stamp.replace(tzinfo=None) for stamp in known if stamp is not None])
+    clock = next((column for column in table.columns if column.time_format in CLOCK), None)
     name, time_format = stamps.name, stamps.time_format
     if clock is not None and period != "day":
         # The date and the time of a measurement are in two columns.
@@ -122,9 +132,9 @@ def _axis(table: TableSurvey) -> dict[str, object] | None:
 
 def _wide(table: TableSurvey) -> dict[str, object] | None:
     """Column of the id and pattern of the numbered columns of a file in wide form."""
-    ids = next((one for one in table.columns if one.unique and one.kind in ("text", "time stamps")), None)
+    ids = next((column for column in table.columns if column.unique and column.kind in ("text", "time stamps")), None)
     stems = Counter(
-        found[1] for one in table.columns if one.kind == "numbers" and (found := NUMBERED.fullmatch(one.name))
+        match[1] for column in table.columns if column.kind == "numbers" and (match := NUMBERED.fullmatch(column.name))
     )
     stem, count = stems.most_common(1)[0] if stems else ("", 0)
     if ids is None or count < FEWEST:

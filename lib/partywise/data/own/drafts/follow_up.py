@@ -19,45 +19,47 @@ def draft(tables: Sequence[TableSurvey], roles: Roles, needs: Needs) -> Draft:
     """Curves and hazard ratios of a file for each client, or of one with a column of them; a response is the time."""
     times, events = _times(tables, roles.response), _events(tables, roles.event)
     time, event = times[0], events[0]
-    found = clients_of(tables, roles, [time.name, event.name])
+    clients = clients_of(tables, roles, [time.name, event.name])
     entries = f"; the file has {sorted(set(event.values))}"
-    settings = found.settings | {
+    settings = clients.settings | {
         "time": _role(times, roles.response, "how long a record was followed", "--response"),
         "event": _role(events, roles.event, "how follow-up ended", "--event"),
         "events": Ask("public: the entries of the event, in quotes", entries),
         "censoring": Ask("public: all other entries"),
         "horizon": Ask(HORIZON),
         "because": Ask("where the horizon comes from"),
-        **person_keys(found.whole, roles),
+        **person_keys(clients.whole, roles),
     }
-    columns = column_blocks(found.whole, (time.name, event.name, found.column))
-    return Draft(settings | {"columns": columns}, len(found.names))
+    columns = column_blocks(clients.whole, (time.name, event.name, clients.column))
+    return Draft(settings | {"columns": columns}, len(clients.names))
 
 
 def _role(columns: Sequence[ColumnSurvey], named: str | None, what: str, word: str) -> object:
     """The value of a key: the named column, the only one with such a name, or a question if several have one."""
     if named is not None:
         return named
-    names = list(dict.fromkeys(one.name for one in columns))
+    names = list(dict.fromkeys(column.name for column in columns))
     if len(names) == 1:
         return Remark(names[0], f"by its name: {what}")
     return Ask(f"{what}: {names[0]}? Alike are {', '.join(names[1:])}; {word} NAME drafts another")
 
 
 def _times(tables: Sequence[TableSurvey], named: str | None) -> list[ColumnSurvey]:
-    numbers = [one for table in tables for one in table.columns if one.kind == "numbers" and not one.likely_id]
-    found = [one for one in numbers if (TIMES.fullmatch(one.name) if named is None else one.name == named)]
-    if not found:
+    numbers = [
+        column for table in tables for column in table.columns if column.kind == "numbers" and not column.likely_id
+    ]
+    times = [column for column in numbers if (TIMES.fullmatch(column.name) if named is None else column.name == named)]
+    if not times:
         raise NotSuited("it needs a column of numbers: how long each record was followed (name it with --response)")
-    return found
+    return times
 
 
 def _events(tables: Sequence[TableSurvey], named: str | None) -> list[ColumnSurvey]:
-    columns = [one for table in tables for one in table.columns if _ends(one.name, named)]
-    found = [one for one in columns if one.two_entries or one.kind == "levels"]
-    if not found:
+    columns = [column for table in tables for column in table.columns if _ends(column.name, named)]
+    events = [column for column in columns if column.two_entries or column.kind == "levels"]
+    if not events:
         raise NotSuited("it needs a column, such as event or status: how follow-up ended (name it with --event)")
-    return found
+    return events
 
 
 def _ends(name: str, named: str | None) -> bool:

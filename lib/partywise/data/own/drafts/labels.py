@@ -32,27 +32,39 @@ def draft(tables: Sequence[TableSurvey], roles: Roles, needs: Needs) -> Draft:
         return _part(tables[0], roles, roles.me)
     response = roles.response
     place, label = response_of(tables, response, classes=True)
-    held = tables[place]
-    others = [one for k, one in enumerate(tables) if k != place and shared_ids((one, held), roles.id) is not None]
+    label_table = tables[place]
+    others = [
+        table for k, table in enumerate(tables) if k != place and shared_ids((table, label_table), roles.id) is not None
+    ]
     settings: dict[str, object] = {"response": response_key(label, response), **positive_key(label)}
     if others:
-        features = max(others, key=lambda one: len(column_blocks(one, ())))
-        shared = shared_ids((features, held), roles.id)
+        features = max(others, key=lambda table: len(column_blocks(table, ())))
+        shared = shared_ids((features, label_table), roles.id)
         assert shared is not None
-        names, pair = party_names((features, held)), (features, held)
+        names, pair = party_names((features, label_table)), (features, label_table)
         settings |= {"id": shared.ids[0], **shared.keys, **gap_keys(pair), "response_party": names[1]}
         settings["tables"] = [
-            {"party": name, "file": one.file, **({"id": own} if own != shared.ids[0] else {}), **file_keys(one)}
-            for name, one, own in zip(names, pair, shared.ids, strict=True)
+            {
+                "party": name,
+                "file": table.file,
+                **({"id": id_column} if id_column != shared.ids[0] else {}),
+                **file_keys(table),
+            }
+            for name, table, id_column in zip(names, pair, shared.ids, strict=True)
         ]
         settings["columns"] = column_blocks(features, (shared.ids[0],))
         settings |= person_keys(features, roles)
     else:
-        ids = id_of(held, roles)
-        settings |= {"file": held.file, **({"id": ids} if ids else {}), **file_keys(held), **gap_keys((held,))}
-        persons = person_keys(held, roles)
+        ids = id_of(label_table, roles)
+        settings |= {
+            "file": label_table.file,
+            **({"id": ids} if ids else {}),
+            **file_keys(label_table),
+            **gap_keys((label_table,)),
+        }
+        persons = person_keys(label_table, roles)
         named = (label.name, *([ids] if ids else []), *([roles.person] if roles.person else []))
-        settings["columns"] = column_blocks(held, named)
+        settings["columns"] = column_blocks(label_table, named)
         settings |= persons
     if not settings["columns"]:
         raise NotSuited("no column of numbers or levels is in the file next to the labels")

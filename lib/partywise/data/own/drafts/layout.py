@@ -111,9 +111,9 @@ def layout(text: str, delimiter: str, file: str) -> TextLayout:
     return _even(TextLayout(header, rows, lines, faults, form), names, delimiter, file)
 
 
-def _even(found: TextLayout, names: Sequence[str], delimiter: str, file: str) -> TextLayout:
+def _even(text_layout: TextLayout, names: Sequence[str], delimiter: str, file: str) -> TextLayout:
     """The rows that have as many fields as the header, and what is wrong with the others and with the names."""
-    header, rows, lines, faults = found.header, found.rows, found.lines, list(found.faults)
+    header, rows, lines, faults = text_layout.header, text_layout.rows, text_layout.lines, list(text_layout.faults)
     lengths: dict[int, list[int]] = {}
     for row, line in zip(rows, lines, strict=True):
         if len(row) != len(header):
@@ -129,12 +129,12 @@ def _even(found: TextLayout, names: Sequence[str], delimiter: str, file: str) ->
             f"{file} has {length} fields in {rows_text(places)} where the header names {len(header)} columns: correct "
             "them (a quote or a delimiter inside a value, an open quote?)."
         )
-    kept = [k for k, row in enumerate(rows) if len(row) == len(header)]
-    rows, lines = [rows[k] for k in kept], [lines[k] for k in kept]
+    even = [k for k, row in enumerate(rows) if len(row) == len(header)]
+    rows, lines = [rows[k] for k in even], [lines[k] for k in even]
     # What a delimiter at the end of every row leaves is no column.
     width = len(header) - (bool(header) and not header[-1] and not any(row[-1] for row in rows))
     faults += header_faults(names[:width], len(rows), file)
-    return TextLayout(header[:width], [row[:width] for row in rows], lines, faults, found.form)
+    return TextLayout(header[:width], [row[:width] for row in rows], lines, faults, text_layout.form)
 
 
 def _rows_below(rows: Sequence[Sequence[str]]) -> int:
@@ -151,11 +151,11 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
     if len(even) < 3 or len(rows[1]) != len(rows[0]):
         return 1
     columns = list(zip(*even, strict=True))
-    shares = [sum(bool(NUMBER_LIKE.fullmatch(text)) for text in one) / len(one) for one in columns]
+    shares = [sum(bool(NUMBER_LIKE.fullmatch(text)) for text in column) / len(column) for column in columns]
     numeric = [k for k, share in enumerate(shares) if share >= 0.8]
     words = [k for k in numeric if rows[1][k] and rows[1][k].lower() not in WORDS and rows[1][k] not in MARKS]
     words = [k for k in words if not NUMBER_LIKE.fullmatch(rows[1][k])]
-    repeated = any(rows[1][k] and rows[1][k] in one for k, one in enumerate(columns) if k not in numeric)
+    repeated = any(rows[1][k] and rows[1][k] in column for k, column in enumerate(columns) if k not in numeric)
     return 2 if words and 2 * len(words) >= len(numeric) and not repeated else 1
 
 
@@ -168,8 +168,8 @@ def _start(rows: Sequence[Sequence[str]]) -> int:
 
 
 def rows_text(lines: Sequence[int]) -> str:
-    shown = ", ".join(map(str, lines[:LISTED])) + (", ..." if len(lines) > LISTED else "")
-    return f"row {shown}" if len(lines) == 1 else f"{len(lines)} rows ({shown})"
+    numbers = ", ".join(map(str, lines[:LISTED])) + (", ..." if len(lines) > LISTED else "")
+    return f"row {numbers}" if len(lines) == 1 else f"{len(lines)} rows ({numbers})"
 
 
 def header_faults(header: Sequence[str], n_rows: int, file: str) -> list[str]:

@@ -131,13 +131,13 @@ def shared_ids(tables: Sequence[TableSurvey], named: str | None = None) -> Commo
     best: tuple[float, tuple[str, ...]] = (0.0, ())
 
     def ids_of(table: TableSurvey) -> list[ColumnSurvey]:
-        own = None if named is None else table.column(named)
-        return [one for one in table.columns if one.is_id] if own is None else [own]
+        named_column = None if named is None else table.column(named)
+        return [column for column in table.columns if column.is_id] if named_column is None else [named_column]
 
     for anchor in ids_of(first):
         names, share = [anchor.name], 1.0
         for other in rest:
-            overlaps = [(len(anchor.whole & one.whole), one.name) for one in ids_of(other)]
+            overlaps = [(len(anchor.whole & ids.whole), ids.name) for ids in ids_of(other)]
             count, name = max(overlaps, default=(0, ""))
             share = min(share, count / max(1, min(len(anchor.whole), other.n_rows)))
             names.append(name)
@@ -145,17 +145,17 @@ def shared_ids(tables: Sequence[TableSurvey], named: str | None = None) -> Commo
             best = share, tuple(names)
     if not best[1]:
         return None
-    columns = [one.column(name) for one, name in zip(tables, best[1], strict=True)]
+    columns = [table.column(name) for table, name in zip(tables, best[1], strict=True)]
     return CommonIds(best[1], dict(_id_keys([column for column in columns if column is not None])))
 
 
 def _id_keys(columns: Sequence[ColumnSurvey]) -> Iterator[tuple[str, object]]:
-    as_text, whole = [set(one.entries) for one in columns], [one.whole for one in columns]
+    as_text, whole = [set(column.entries) for column in columns], [column.whole for column in columns]
     if len(set.intersection(*whole)) > len(set.intersection(*as_text)):
-        longest = max(len(text) for one in columns for text in one.entries if text.isdecimal())
-        example = min((text for one in as_text for text in one if text != canonical(text)), default="")
+        longest = max(len(text) for column in columns for text in column.entries if text.isdecimal())
+        example = min((text for texts in as_text for text in texts if text != canonical(text)), default="")
         yield "id_as_text", Remark(f"{longest:02d}d", f"{canonical(example)} and {example} are one record")
-    if any(one != whole[0] for one in whole):
+    if any(ids != whole[0] for ids in whole):
         lost = len(set.union(*whole)) - len(set.intersection(*whole))
         yield "match", Remark("common", f"{lost} ids are not in all files; their records are left out")
 
@@ -169,27 +169,27 @@ def file_keys(table: TableSurvey, but: TextForm = TextForm()) -> dict[str, objec
     }
     if table.form.percent != "refuse":
         keys["percent"] = Remark(table.form.percent, "12 % is 12; share makes 0.12 of it")
-    if limits := {text: count for one in table.columns for text, count in one.limits.items()}:
-        told = f"{next(iter(limits))!r} and alike, {sum(limits.values())} entries, are no missing values"
-        keys["below"] = Remark(table.form.below, f"{told}: half of the limit counts (or limit, or zero)")
-    if any(one.zones for one in table.columns):
+    if limits := {text: count for column in table.columns for text, count in column.limits.items()}:
+        note = f"{next(iter(limits))!r} and alike, {sum(limits.values())} entries, are no missing values"
+        keys["below"] = Remark(table.form.below, f"{note}: half of the limit counts (or limit, or zero)")
+    if any(column.zones for column in table.columns):
         keys["time_zone"] = Ask("UTC or an offset, such as +01:00: the zone of time stamps that name none")
     return keys
 
 
 def gap_keys(tables: Sequence[TableSurvey]) -> dict[str, object]:
     """What entries stand for missing values, and that their rows are left out."""
-    marks = list(dict.fromkeys(mark for one in tables for mark in one.marks))
-    found: dict[str, object] = {"marks": Remark(marks, "entries that stand for a missing value")} if marks else {}
-    gaps = [one for one in tables if one.incomplete]
-    told = "; ".join(one.gaps_text for one in gaps)
-    if any(one.incomplete > FEW_GAPS * one.n_rows for one in gaps):
-        found["missing"] = Ask(
-            "drop leaves out what lacks an entry; or refuse, without the columns with gaps", f": {told}"
+    marks = list(dict.fromkeys(mark for table in tables for mark in table.marks))
+    keys: dict[str, object] = {"marks": Remark(marks, "entries that stand for a missing value")} if marks else {}
+    gaps = [table for table in tables if table.incomplete]
+    gaps_text = "; ".join(table.gaps_text for table in gaps)
+    if any(table.incomplete > FEW_GAPS * table.n_rows for table in gaps):
+        keys["missing"] = Ask(
+            "drop leaves out what lacks an entry; or refuse, without the columns with gaps", f": {gaps_text}"
         )
     elif gaps:
-        found["missing"] = Remark("drop", f"rows without an entry are left out, {told}")
-    return found
+        keys["missing"] = Remark("drop", f"rows without an entry are left out, {gaps_text}")
+    return keys
 
 
 def column_blocks(table: TableSurvey, but: Sequence[str], question: str | None = "bounds") -> list[dict[str, object]]:
@@ -198,24 +198,26 @@ def column_blocks(table: TableSurvey, but: Sequence[str], question: str | None =
     but : names of columns with another role; question : key of what is asked of numbers, None for nothing
     """
     blocks: list[dict[str, object]] = []
-    read = [one for one in table.columns if one.name not in but and not one.likely_id and one.kind in READ]
-    families = Counter(family_of(one) for one in read)
-    for one in read:
-        family = family_of(one)
+    read = [
+        column for column in table.columns if column.name not in but and not column.likely_id and column.kind in READ
+    ]
+    families = Counter(family_of(column) for column in read)
+    for column in read:
+        family = family_of(column)
         if question is not None and family and families[family] >= FAMILY:
             if not any(block["name"] == family for block in blocks):
                 asked = BOUNDS if question == "bounds" else CUTS
                 blocks.append(
                     {"name": family, question: Ask(f"{asked}; of {families[family]} columns, unless one has its own")}
                 )
-            blocks.append({"name": one.name})
+            blocks.append({"name": column.name})
             continue
-        other = one.time_format not in ("", table.form.time_format)
-        block: dict[str, object] = {"name": one.name, **({"time_format": one.time_format} if other else {})}
-        if one.kind == "levels":
-            block["levels"] = levels_key(one)
+        other = column.time_format not in ("", table.form.time_format)
+        block: dict[str, object] = {"name": column.name, **({"time_format": column.time_format} if other else {})}
+        if column.kind == "levels":
+            block["levels"] = levels_key(column)
         elif question is not None:
-            unit = "" if not one.time_format else ", in hours" if one.time_format in CLOCK else ", in years"
+            unit = "" if not column.time_format else ", in hours" if column.time_format in CLOCK else ", in years"
             asked = BOUNDS if question == "bounds" else CUTS
             block[question] = Ask(asked + unit)
         blocks.append(block)
@@ -237,23 +239,29 @@ def response_of(
     tables: Sequence[TableSurvey], named: str | None, classes: bool | None = None
 ) -> tuple[int, ColumnSurvey]:
     """Number of the file and column that is explained: the named one, else the last label, else the last number."""
-    every = [(k, one) for k, table in enumerate(tables) for one in table.columns]
+    every = [(k, column) for k, table in enumerate(tables) for column in table.columns]
     if named is not None:
-        found = [(k, one) for k, one in every if one.name == named]
-        if not found:
+        candidates = [(k, column) for k, column in every if column.name == named]
+        if not candidates:
             raise NotSuited(f"no file has the column {named!r}, which --response names")
     else:
         labels = [
-            (k, one) for k, one in every if (one.kind == "levels" and one.two_entries) or set(one.values) == {"0", "1"}
+            (k, column)
+            for k, column in every
+            if (column.kind == "levels" and column.two_entries) or set(column.values) == {"0", "1"}
         ]
         # One whose name says so comes before the others, which are a question.
         labels.sort(key=lambda pair: RESPONSES.fullmatch(pair[1].name) is not None)
-        found = labels if classes is not False else []
-        if not found and classes is not True:
-            found = [(k, one) for k, one in every if one.kind == "numbers" and not one.likely_id]
-    if not found or (classes and not found[-1][1].two_entries) or (classes is False and found[-1][1].kind != "numbers"):
+        candidates = labels if classes is not False else []
+        if not candidates and classes is not True:
+            candidates = [(k, column) for k, column in every if column.kind == "numbers" and not column.likely_id]
+    if (
+        not candidates
+        or (classes and not candidates[-1][1].two_entries)
+        or (classes is False and candidates[-1][1].kind != "numbers")
+    ):
         raise NotSuited(f"it needs a response with {'two entries' if classes else 'numbers'} (name it with --response)")
-    return found[-1]
+    return candidates[-1]
 
 
 def response_key(column: ColumnSurvey, named: str | None) -> object:
@@ -279,12 +287,12 @@ def positive_key(column: ColumnSurvey) -> dict[str, object]:
     entries = sorted(set(column.values))
     if set(entries) == {"0", "1"}:
         return {}
-    positive = next((one for one in entries if one.lower() in LABELS), None)
+    positive = next((entry for entry in entries if entry.lower() in LABELS), None)
     if positive is None:
         return {"positive": Ask("the entry that counts as 1, in quotes", f": one of {_scalar(entries)}")}
     return {
         "positive": Remark(
-            QuotedText(positive), f"counts as 1, and {next(one for one in entries if one != positive)!r} as 0"
+            QuotedText(positive), f"counts as 1, and {next(entry for entry in entries if entry != positive)!r} as 0"
         )
     }
 
@@ -292,7 +300,7 @@ def positive_key(column: ColumnSurvey) -> dict[str, object]:
 def id_of(table: TableSurvey, roles: Roles) -> str | None:
     """The column that identifies the record of a row, as named or by its name; None if row numbers do."""
     named = roles.column(table, "id")
-    return named.name if named else next((one.name for one in table.columns if one.likely_id), None)
+    return named.name if named else next((column.name for column in table.columns if column.likely_id), None)
 
 
 def person_keys(table: TableSurvey, roles: Roles) -> dict[str, object]:
@@ -300,13 +308,15 @@ def person_keys(table: TableSurvey, roles: Roles) -> dict[str, object]:
     asked = Ask("public bound on the rows of one person; those after the first ones are left out")
     if named := roles.column(table, "person"):
         return {"user": named.name, "rows_per_user": asked}
-    found = [one for one in table.columns if one.kind == "text" and not one.missing and not one.unique]
-    likely = [one for one in found if PERSONS.fullmatch(one.name)]
+    repeated = [
+        column for column in table.columns if column.kind == "text" and not column.missing and not column.unique
+    ]
+    likely = [column for column in repeated if PERSONS.fullmatch(column.name)]
     if likely:
         return {"user": Remark(likely[0].name, "by its name: whose rows they are"), "rows_per_user": asked}
-    if not found:
+    if not repeated:
         return {}
-    names = ", ".join(one.name for one in found)
+    names = ", ".join(column.name for column in repeated)
     return {
         "user": Ask(f"the column of persons, if {names} is one (--person); else delete two lines"),
         "rows_per_user": asked,
@@ -320,7 +330,7 @@ def party_name(table: TableSurvey) -> str:
 
 def party_names(tables: Sequence[TableSurvey]) -> list[str]:
     """Names of the holders of files, each once."""
-    names = [party_name(one) for one in tables]
+    names = [party_name(table) for table in tables]
     return [f"{name} {k + 1}" if names.count(name) > 1 else name for k, name in enumerate(names)]
 
 
@@ -334,9 +344,9 @@ class QuotedText:
 def without_comments_of_data(value: object) -> object:
     """Return a draft that others may read: no comment counts rows or lists what a file has."""
     if isinstance(value, Mapping):
-        return {key: without_comments_of_data(one) for key, one in value.items()}
+        return {key: without_comments_of_data(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [without_comments_of_data(one) for one in value]
+        return [without_comments_of_data(part) for part in value]
     return Ask(value.comment) if isinstance(value, Ask) else value.value if isinstance(value, Remark) else value
 
 
@@ -344,11 +354,11 @@ def yaml_lines(value: object, indent: int = 0) -> Iterator[str]:
     """Lines of YAML of blocks, lists and values, with their comments."""
     pad = " " * indent
     if isinstance(value, Mapping):
-        for key, one in value.items():
-            yield from _entry(f"{pad}{key}:", one, indent + 2)
+        for key, part in value.items():
+            yield from _entry(f"{pad}{key}:", part, indent + 2)
     elif isinstance(value, list | tuple):
-        for one in value:
-            first, *rest = yaml_lines(one, indent + 2)
+        for part in value:
+            first, *rest = yaml_lines(part, indent + 2)
             yield f"{pad}- {first.lstrip()}"
             yield from rest
     else:
@@ -373,7 +383,7 @@ def _scalar(value: object) -> str:
     if isinstance(value, QuotedText):
         return json.dumps(value.text, ensure_ascii=False)
     if isinstance(value, list | tuple):
-        return f"[{', '.join(_scalar(one if not isinstance(one, str) else QuotedText(one)) for one in value)}]"
+        return f"[{', '.join(_scalar(entry if not isinstance(entry, str) else QuotedText(entry)) for entry in value)}]"
     if isinstance(value, str):
         plain = PLAIN_TEXT.fullmatch(value) and value.lower() not in RESERVED
         return value if plain else json.dumps(value, ensure_ascii=False)

@@ -105,26 +105,32 @@ class TableSurvey:
 
     def column(self, name: str) -> ColumnSurvey | None:
         """The column of that name."""
-        return next((one for one in self.columns if one.name == name), None)
+        return next((column for column in self.columns if column.name == name), None)
 
     @property
     def marks(self) -> list[str]:
         """Entries that stand for a missing value and are not among the usual ones, so that settings must list them."""
-        return [text for text in dict.fromkeys(m for one in self.columns for m in one.missing) if text not in MARKS]
+        return [
+            text for text in dict.fromkeys(m for column in self.columns for m in column.missing) if text not in MARKS
+        ]
 
     @cached_property
     def incomplete(self) -> int:
         """Number of rows that lack an entry of a column that a draft reads."""
-        gaps = [one for one in self.columns if one.missing and one.kind in READ]
+        gaps = [column for column in self.columns if column.missing and column.kind in READ]
         return sum(
-            any(text in one.missing for one, text in zip(gaps, row, strict=True))
-            for row in zip(*(one.entries for one in gaps), strict=True)
+            any(text in column.missing for column, text in zip(gaps, row, strict=True))
+            for row in zip(*(column.entries for column in gaps), strict=True)
         )
 
     @property
     def gaps_text(self) -> str:
         """How many rows lack an entry, and of which columns."""
-        counts = [f"{one.name} {sum(one.missing.values())}" for one in self.columns if one.missing and one.kind in READ]
+        counts = [
+            f"{column.name} {sum(column.missing.values())}"
+            for column in self.columns
+            if column.missing and column.kind in READ
+        ]
         share = self.incomplete / max(1, self.n_rows)
         return f"{self.file}: {self.incomplete} of {self.n_rows} rows ({share:.1%}: {', '.join(counts)})"
 
@@ -146,11 +152,11 @@ def survey(content: bytes, file: str) -> TableSurvey:
         why = "contains zero bytes and is not CSV text: save it as CSV in UTF-8" if text.strip() else "is empty"
         return TableSurvey(file, TextForm(), (), 0, (f"{file} {why}.",))
     delimiter = delimiter_of(text)
-    found = layout(text, delimiter, file)
-    columns = {name: [row[k] for row in found.rows] for k, name in enumerate(found.header) if name}
-    decimal, thousands = number_form(columns, found.faults, file)
-    form = replace(found.form, delimiter=delimiter, encoding=encoding, decimal=decimal, thousands=thousands)
-    return _columns_survey(columns, found.lines, form, found.faults, file)
+    text_layout = layout(text, delimiter, file)
+    columns = {name: [row[k] for row in text_layout.rows] for k, name in enumerate(text_layout.header) if name}
+    decimal, thousands = number_form(columns, text_layout.faults, file)
+    form = replace(text_layout.form, delimiter=delimiter, encoding=encoding, decimal=decimal, thousands=thousands)
+    return _columns_survey(columns, text_layout.lines, form, text_layout.faults, file)
 
 
 def _typed_survey(content: bytes, file: str) -> TableSurvey:
@@ -175,38 +181,42 @@ def _columns_survey(
     """What the columns of a file are; ``lines`` are those of its rows, ``form`` is that of its numbers."""
     notes = _notes(columns, lines, faults, file)
     read = replace(form, percent="number", below="half")
-    found = tuple(_column(name, entries, lines, notes, read, file) for name, entries in columns.items())
-    stamps = Counter(one.time_format for one in found if one.time_format)
+    surveys = tuple(_column(name, entries, lines, notes, read, file) for name, entries in columns.items())
+    stamps = Counter(column.time_format for column in surveys if column.time_format)
     form = replace(
         form,
         time_format=stamps.most_common(1)[0][0] if stamps else "",
-        percent="number" if any(one.percents for one in found) else "refuse",
-        below="half" if any(one.limits for one in found) else "refuse",
+        percent="number" if any(column.percents for column in surveys) else "refuse",
+        below="half" if any(column.limits for column in surveys) else "refuse",
     )
-    return TableSurvey(file, form, found, len(lines), (*faults, *_by_kind(found)))
+    return TableSurvey(file, form, surveys, len(lines), (*faults, *_by_kind(surveys)))
 
 
 def _by_kind(columns: Sequence[ColumnSurvey]) -> Iterator[str]:
     """One sentence for each kind of fault: of its first column in full, and the names of the others."""
-    for kind in dict.fromkeys(kind for one in columns for kind in one.faults):
-        first, *others = (one for one in columns if kind in one.faults)
-        names = ", ".join(one.name for one in others[:LISTED]) + (", ..." if len(others) > LISTED else "")
+    for kind in dict.fromkeys(kind for column in columns for kind in column.faults):
+        first, *others = (column for column in columns if kind in column.faults)
+        names = ", ".join(column.name for column in others[:LISTED]) + (", ..." if len(others) > LISTED else "")
         more = f" Alike in {len(others)} more ({names})." if others else ""
         yield f"{first.faults[kind]}{more}"
 
 
 def _notes(columns: Mapping[str, Sequence[str]], lines: Sequence[int], faults: list[str], file: str) -> set[str]:
     """Texts that are alone in a row of several columns, such as a source beneath a table, and in no other row."""
-    found = set[str]()
+    notes = set[str]()
     for line, *row in zip(lines, *columns.values(), strict=True):
         entries = [text for text in row if text]
-        if len(row) > 2 and len(entries) == 1 and sum(list(one).count(entries[0]) for one in columns.values()) == 1:
-            found.add(entries[0])
+        if (
+            len(row) > 2
+            and len(entries) == 1
+            and sum(list(column).count(entries[0]) for column in columns.values()) == 1
+        ):
+            notes.add(entries[0])
             faults.append(
                 f"{file} has {entries[0]!r} alone in row {line}: take the row out if it is a note; until then it "
                 "counts as one without entries (marks and missing in the draft)."
             )
-    return found
+    return notes
 
 
 def number_form(columns: Mapping[str, Sequence[str]], faults: list[str], file: str) -> tuple[str, str]:
@@ -228,15 +238,15 @@ def number_form(columns: Mapping[str, Sequence[str]], faults: list[str], file: s
         (unsure if marked and grouped else looks)[name] = form
     if not looks:
         faults += [
-            f"{file}: {name} has entries such as {next(one for one in columns[name] if not WHOLE.fullmatch(one))!r}, "
-            f"which may be thousands or decimals: the draft takes decimal {form.decimal!r}; look whether it is so."
+            f"{file}: {name} has entries such as {next(text for text in columns[name] if not WHOLE.fullmatch(text))!r},"
+            f" which may be thousands or decimals: the draft takes decimal {form.decimal!r}; look whether it is so."
             for name, form in unsure.items()
         ]
     used = looks or unsure
     decimals = {form.decimal: name for name, form in used.items()}
     if len(decimals) > 1:
-        shown = ", ".join(f"{name!r} has {decimal!r}" for decimal, name in decimals.items())
-        faults.append(f"{file} has two decimal marks ({shown}): decimal takes one a file; write them alike.")
+        examples = ", ".join(f"{name!r} has {decimal!r}" for decimal, name in decimals.items())
+        faults.append(f"{file} has two decimal marks ({examples}): decimal takes one a file; write them alike.")
     decimal = "," if "," in decimals else "."
     return decimal, next((form.thousands for form in used.values() if form.decimal == decimal and form.thousands), "")
 
@@ -333,12 +343,12 @@ def _decimals(texts: Sequence[str]) -> bool:
 
 def _number_marks(texts: Sequence[str], values: np.ndarray) -> Counter[str]:
     """Numbers such as -9999 that are far from all others."""
-    found = Counter[str]()
+    counts = Counter[str]()
     for mark in NUMBER_MARKS:
         others = values[~np.isin(values, NUMBER_MARKS)]
         if others.size and np.any(values == mark) and np.min(np.abs(others - mark)) > np.ptp(others):
-            found.update(text for text, value in zip(texts, values, strict=True) if value == mark)
-    return found
+            counts.update(text for text, value in zip(texts, values, strict=True) if value == mark)
+    return counts
 
 
 def _kind(known: Sequence[str], time_formats: Sequence[str], form: TextForm) -> tuple[Kind, str, dict[str, int]]:
@@ -362,15 +372,15 @@ def _time_format(known: Sequence[str], time_formats: Sequence[str]) -> str:
     def fitting(texts: Sequence[str], form: str) -> list[str]:
         return [text for text in texts if split_stamp(text, TextForm(time_format=form))]
 
-    for one in time_formats:
-        if split_stamp(known[0], TextForm(time_format=one)) and len(fitting(known, one)) == len(known):
-            return one
+    for time_format in time_formats:
+        if split_stamp(known[0], TextForm(time_format=time_format)) and len(fitting(known, time_format)) == len(known):
+            return time_format
     left, chosen = list(known), list[str]()
     if not all(LOOKS[2][0].match(text) for text in left):
         return ""
-    dates = [one for one in time_formats if one not in CLOCK]
+    dates = [time_format for time_format in time_formats if time_format not in CLOCK]
     while left and len(chosen) < LISTED:
-        best = max(dates, key=lambda one: len(fitting(left, one)))
+        best = max(dates, key=lambda time_format: len(fitting(left, time_format)))
         read = set(fitting(left, best))
         if not read:
             return ""
@@ -381,7 +391,7 @@ def _time_format(known: Sequence[str], time_formats: Sequence[str]) -> str:
 
 def _second_format(known: Sequence[str], first: str) -> str:
     later = () if first == ISO or EITHER in first else TIME_FORMATS[TIME_FORMATS.index(first) + 1 : -1]
-    return next((one for one in later if all(split_stamp(text, TextForm(time_format=one)) for text in known)), "")
+    return next((form for form in later if all(split_stamp(text, TextForm(time_format=form)) for text in known)), "")
 
 
 def _level_faults(name: str, levels: Mapping[str, int], file: str) -> dict[str, str]:
@@ -403,22 +413,22 @@ def description(table: TableSurvey) -> list[str]:
     form_text = ["columns with types"] if is_typed(table.file) else form_text
     form_text += [f"thousands {form.thousands!r}"] if form.thousands else []
     lines = [f"{table.file}: {table.n_rows} rows, {len(table.columns)} columns, {', '.join(form_text)}"]
-    for one in table.columns:
-        parts: list[str] = [one.kind]
-        if one.is_id:
+    for column in table.columns:
+        parts: list[str] = [column.kind]
+        if column.is_id:
             parts = ["unique: may be the id"]
-            zeros = sum(text.isdecimal() and text != canonical(text) for text in one.entries)
+            zeros = sum(text.isdecimal() and text != canonical(text) for text in column.entries)
             parts += [f"whole numbers, {zeros} with zeros before them"] if zeros else []
-        elif one.kind == "time stamps":
-            parts.append(f"time_format {one.time_format!r}")
-        elif one.kind == "levels" or (one.kind == "numbers" and one.two_entries):
-            counts = one.levels or Counter(one.values)
+        elif column.kind == "time stamps":
+            parts.append(f"time_format {column.time_format!r}")
+        elif column.kind == "levels" or (column.kind == "numbers" and column.two_entries):
+            counts = column.levels or Counter(column.values)
             parts.append(", ".join(f"{level!r} {count}" for level, count in counts.items()))
-        if one.limits:
-            parts.append("under or above a limit: " + ", ".join(f"{text!r} {n}" for text, n in one.limits.items()))
-        if one.missing:
-            parts.append("missing: " + ", ".join(f"{text!r} {count}" for text, count in one.missing.items()))
-        lines.append(f"  {one.name}: {'; '.join(parts)}")
+        if column.limits:
+            parts.append("under or above a limit: " + ", ".join(f"{text!r} {n}" for text, n in column.limits.items()))
+        if column.missing:
+            parts.append("missing: " + ", ".join(f"{text!r} {count}" for text, count in column.missing.items()))
+        lines.append(f"  {column.name}: {'; '.join(parts)}")
     if table.incomplete:
         lines.append(f"  rows that lack an entry: {table.gaps_text.partition(': ')[2]}; the other rows are complete")
     return lines

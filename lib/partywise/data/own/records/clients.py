@@ -20,7 +20,7 @@ def client_rows(settings: OwnClients, texts: Mapping[str, bytes]) -> list[TextTa
 
     DataMissing for a file of two clients: at machines of their own they may have files of one name.
     """
-    if (file := twice([one.file for one in settings.tables])) is not None:
+    if (file := twice([block.file for block in settings.tables])) is not None:
         raise DataMissing(f"tables has the file {file!r} twice: its records would count at two clients.")
     whole = []
     for block in settings.tables or (None,):
@@ -30,13 +30,13 @@ def client_rows(settings: OwnClients, texts: Mapping[str, bytes]) -> list[TextTa
         whole.append(table)
     clients = whole if settings.tables else _split_by_party(whole[0], settings)
     if settings.user is not None:
-        one_client_each([one.column(settings.user) for one in clients], settings.party_names, settings.user)
-    return [bounded(one, settings) for one in clients]
+        one_client_each([client.column(settings.user) for client in clients], settings.party_names, settings.user)
+    return [bounded(client, settings) for client in clients]
 
 
 def count_rows(clients: Sequence[TextTable], settings: OwnClients) -> None:
     """DataMissing for fewer records of all clients than the settings ask for; the log has their number."""
-    total = sum(len(one.rows) for one in clients)
+    total = sum(len(client.rows) for client in clients)
     LOG.info("records: %d of %d clients", total, len(clients))
     check_count(total, settings)
 
@@ -44,11 +44,11 @@ def count_rows(clients: Sequence[TextTable], settings: OwnClients) -> None:
 def client_ids(clients: Sequence[TextTable], settings: OwnClients) -> list[str]:
     """What records are called, with the client before where two clients use one name."""
     keys, several = settings.id_names, len(settings.files) > 1
-    own = [record_names(one, id, several=several) for one, id in zip(clients, keys, strict=True)]
-    ids = [text for part in own for text in part]
+    names = [record_names(client, id, several=several) for client, id in zip(clients, keys, strict=True)]
+    ids = [text for part in names for text in part]
     if len(set(ids)) == len(ids):
         return ids
-    return [f"{name}: {text}" for name, part in zip(settings.party_names, own, strict=True) for text in part]
+    return [f"{name}: {text}" for name, part in zip(settings.party_names, names, strict=True) for text in part]
 
 
 def _split_by_party(whole: TextTable, settings: OwnClients) -> list[TextTable]:

@@ -39,26 +39,26 @@ def complete(table: TextTable, names: Sequence[str], settings: OwnFiles) -> Text
         for name, gaps in absent.items():
             if gaps.any():
                 rows = [table.lines[i] for i in np.flatnonzero(gaps)]
-                shown = ", ".join(map(str, rows[:LISTED])) + (", ..." if len(rows) > LISTED else "")
+                lines = ", ".join(map(str, rows[:LISTED])) + (", ..." if len(rows) > LISTED else "")
                 raise DataMissing(
-                    f"{table.file}: {name} is missing in {len(rows)} of {len(gaps)} rows (row {shown}): fill it in, "
+                    f"{table.file}: {name} is missing in {len(rows)} of {len(gaps)} rows (row {lines}): fill it in, "
                     "set missing to drop to leave these rows out, or take the column out."
                 )
-    kept = np.flatnonzero(~np.any(list(absent.values()), axis=0)).tolist()
-    if not kept:
+    places = np.flatnonzero(~np.any(list(absent.values()), axis=0)).tolist()
+    if not places:
         raise DataMissing(
             f"{table.file} has no row with an entry in all of {', '.join(names)}: take out the column that is empty."
         )
     counts = ", ".join(f"{name} {int(gaps.sum())}" for name, gaps in absent.items() if gaps.any())
-    note_left_out(table.file, len(table.rows), len(table.rows) - len(kept), f"which lack an entry ({counts})")
-    return select_rows(table, kept)
+    note_left_out(table.file, len(table.rows), len(table.rows) - len(places), f"which lack an entry ({counts})")
+    return select_rows(table, places)
 
 
-def check_count(found: int, settings: OwnFiles) -> None:
+def check_count(n_records: int, settings: OwnFiles) -> None:
     """DataMissing for fewer records than the settings ask for."""
-    if found < settings.min_records:
+    if n_records < settings.min_records:
         raise DataMissing(
-            f"{found} records are left where min_records is {settings.min_records}: bring more records, or lower "
+            f"{n_records} records are left where min_records is {settings.min_records}: bring more records, or lower "
             "min_records."
         )
 

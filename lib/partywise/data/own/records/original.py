@@ -39,10 +39,10 @@ def scale_of(columns: Sequence[ColumnBlock], low: float) -> FeatureScale:
 
 def feature_rows(columns: Sequence[ColumnBlock]) -> list[dict[str, object]]:
     """What each feature is: the column of the file, and its bounds or the level for which it is 1."""
-    found = list[dict[str, object]]()
+    rows = list[dict[str, object]]()
     for column in columns:
         if column.levels is None:
-            found.append({"column": column.name, "bounds": column.bounds})
+            rows.append({"column": column.name, "bounds": column.bounds})
         else:
-            found += [{"column": column.name, "level": level} for level in column.levels[1:]]
-    return found
+            rows += [{"column": column.name, "level": level} for level in column.levels[1:]]
+    return rows

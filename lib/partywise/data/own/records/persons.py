@@ -24,8 +24,8 @@ def bounded(table: TextTable, settings: OwnRecords) -> TextTable:
 def one_client_each(persons: Sequence[Sequence[str]], places: Sequence[str], user: str) -> None:
     """DataMissing if a person has rows at two clients: their guarantees would compose, not hold side by side."""
     home = dict[str, str]()
-    for own, place in zip(persons, places, strict=True):
-        for person in dict.fromkeys(own):
+    for names, place in zip(persons, places, strict=True):
+        for person in dict.fromkeys(names):
             if person in home:
                 raise DataMissing(
                     f"{user} {person!r} has rows at {home[person]} and at {place}: what is certified for a person "

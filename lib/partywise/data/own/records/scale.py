@@ -22,7 +22,7 @@ def features(tables: Sequence[TextTable], columns: Sequence[ColumnBlock], low: f
     """
     parts = []
     for column in columns:
-        raw = [values(one, column) for one in tables]
+        raw = [values(table, column) for table in tables]
         whole = np.concatenate(raw)
         if np.all(whole == whole[0]):
             raise DataMissing(
@@ -42,9 +42,9 @@ def clip_to_bounds(
 ) -> np.ndarray:
     """Values (N,) clipped to their public bounds; DataMissing and lines of each file as in `check_bounds`."""
     files = dict[str, list[int]]()
-    for k, one in enumerate(tables):
-        if not one.file.startswith(ELSEWHERE):
-            files.setdefault(one.file, []).append(k)
+    for k, table in enumerate(tables):
+        if not table.file.startswith(ELSEWHERE):
+            files.setdefault(table.file, []).append(k)
     for file, parts in files.items():
         places = [(file, line) for k in parts for line in tables[k].lines]
         check_bounds(np.concatenate([raw[k] for k in parts]), bounds, name, key, places.__getitem__)

@@ -83,7 +83,7 @@ class OwnRecords(OwnFiles):
         """Files that the data are made from, by their keys in the configuration."""
         if self.file is not None:
             return {"file": self.file}
-        return {f"tables[{k}].file": one.file for k, one in enumerate(self.tables)}
+        return {f"tables[{k}].file": table.file for k, table in enumerate(self.tables)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,8 +111,8 @@ class OwnClients(OwnRecords):
         if self.tables:
             for key in ("party", "parties"):
                 if getattr(self, key):
-                    given = getattr(self, key)
-                    raise ValueError(f"{key} is {given!r}: every table has its own party; leave it out.")
+                    value = getattr(self, key)
+                    raise ValueError(f"{key} is {value!r}: every table has its own party; leave it out.")
         elif self.party is None or not self.parties:
             raise ValueError(
                 f"party is {self.party!r} and parties is {list(self.parties)}: name the column of the client, and "
@@ -123,12 +123,12 @@ class OwnClients(OwnRecords):
     @property
     def id_names(self) -> tuple[str | None, ...]:
         """Name of the column of ids of every client."""
-        return tuple(self.id_of(one) for one in self.tables) or (self.id,) * len(self.parties)
+        return tuple(self.id_of(table) for table in self.tables) or (self.id,) * len(self.parties)
 
     @property
     def party_names(self) -> tuple[str, ...]:
         """The clients, in the order in which they take part."""
-        return tuple(one.party for one in self.tables) or self.parties
+        return tuple(table.party for table in self.tables) or self.parties
 
     def by_party(self, n_parties: int) -> dict[str, tuple[str, ...]]:
         """Keys of the files of the clients that take part, in a distributed run; of one file, each has its own rows."""

@@ -23,11 +23,11 @@ def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) 
 
     rows : records of every client that count; one file with a column of clients holds the own rows only
     """
-    mine = next((one for one in settings.tables if one.party == me), None)
-    own = settings.file or "" if mine is None else mine.file
+    mine = next((table for table in settings.tables if table.party == me), None)
+    own_file = settings.file or "" if mine is None else mine.file
     files, contents = [], dict[str, bytes]()
     for name in settings.party_names:
-        file = own if name == me else f"{ELSEWHERE}{name})"
+        file = own_file if name == me else f"{ELSEWHERE}{name})"
         block = FileBlock(party=name, file=file) if name == me else FileBlock(party=name, file=file, **PLAIN)
         files.append(mine if mine is not None and name == me else block)
         contents[file] = _own(settings, mine, me, rows, folder) if name == me else _text(settings, name, rows[name])

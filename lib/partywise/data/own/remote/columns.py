@@ -32,23 +32,23 @@ from .placeholders import (
 def placeholders(settings: OwnTables, me: str, rows: Mapping[str, int], folder: Path) -> PartyFiles:
     """The own file of a party, and one in the place of each other."""
     ids, users, common, contents = placeholder_ids(rows, settings.min_records), None, list[tuple[str, ...]](), {}
-    own = next((one for one in settings.tables if one.party == me), None)
-    if own is not None:
-        contents[own.file] = own_content(own.file, folder)
-        table = read_table(contents[own.file], own.file, settings.text_of(own))
-        name = own.id or settings.id
+    mine = next((block for block in settings.tables if block.party == me), None)
+    if mine is not None:
+        contents[mine.file] = own_content(mine.file, folder)
+        table = read_table(contents[mine.file], mine.file, settings.text_of(mine))
+        name = mine.id or settings.id
         ids = table.ids(name, stripped=False)
         users = None if settings.user is None else shared_column(table, settings.user, "user")
         if getattr(settings, "aligned", True):
-            ascending(table.ids(name), own.file, name)
-            check_count(len(ids), me, own.file, rows)
+            ascending(table.ids(name), mine.file, name)
+            check_count(len(ids), me, mine.file, rows)
             common = [tuple(table.ids(name)), *([] if users is None else [tuple(users)])]
     tables = []
-    for one in settings.tables:
-        if one is not own:
-            one = replace(one, file=f"{ELSEWHERE}{one.party})", **PLAIN)
-            contents[one.file] = _text(one, settings, ids, users)
-        tables.append(one)
+    for block in settings.tables:
+        if block is not mine:
+            block = replace(block, file=f"{ELSEWHERE}{block.party})", **PLAIN)
+            contents[block.file] = _text(block, settings, ids, users)
+        tables.append(block)
     return PartyFiles(replace(settings, tables=tuple(tables)), contents, tuple(common))
 
 
@@ -59,17 +59,17 @@ def new_records(
 
     DataMissing for what training would refuse but a column without variation, which a few records may have.
     """
-    own = replace(next(one for one in settings.tables if one.party == me), file=file)
-    table = read_table(own_content(file, folder), file, settings.text_of(own))
-    name = own.id or settings.id
+    mine = replace(next(block for block in settings.tables if block.party == me), file=file)
+    table = read_table(own_content(file, folder), file, settings.text_of(mine))
+    name = mine.id or settings.id
     ascending(table.ids(name), file, name)
     check_count(len(table.rows), me, file, rows)
-    table = complete(table, [one.name for one in own.columns], replace(settings, missing="refuse"))
+    table = complete(table, [column.name for column in mine.columns], replace(settings, missing="refuse"))
     columns = list[np.ndarray]()
-    for column in own.columns:
-        found = values(table, column)
-        check_entries(found, column, table)
-        columns += indicators(found, column) if settings.indicators else [found]
+    for column in mine.columns:
+        entries = values(table, column)
+        check_entries(entries, column, table)
+        columns += indicators(entries, column) if settings.indicators else [entries]
     return tuple(table.ids(name)), np.column_stack(columns)
 
 
@@ -83,15 +83,15 @@ def shared_column(table: TextTable, name: str, key: str) -> list[str]:
     return table.column(name)
 
 
-def _text(one: TableFile, settings: OwnTables, ids: Sequence[str], users: Sequence[str] | None) -> bytes:
+def _text(block: TableFile, settings: OwnTables, ids: Sequence[str], users: Sequence[str] | None) -> bytes:
     """A file with these ids that follows the settings."""
     n = len(ids)
-    columns: dict[str, Sequence[str]] = {one.id or settings.id: ids}
-    columns |= {column.name: column_of(column, n) for column in one.columns}
-    if settings.response_of(one) is not None:
-        given = settings.binary_labels, settings.positive, n, settings.class_names
-        columns[settings.response] = labels_of(*given)
+    columns: dict[str, Sequence[str]] = {block.id or settings.id: ids}
+    columns |= {column.name: column_of(column, n) for column in block.columns}
+    if settings.response_of(block) is not None:
+        arguments = settings.binary_labels, settings.positive, n, settings.class_names
+        columns[settings.response] = labels_of(*arguments)
         if settings.user is not None:
             columns[settings.user] = ids if users is None else users
-    columns |= {name: in_turn((1, 2), n) for name in one.label_columns.values()}
+    columns |= {name: in_turn((1, 2), n) for name in block.label_columns.values()}
     return text_of(columns)

@@ -45,23 +45,23 @@ def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) 
     return PartyFiles(replace(settings, response=response, predictors=tuple(predictors)), contents, tuple(common))
 
 
-def _groups(reader: Reader, settings: Any, own: CurveFile, ids: Sequence[str]) -> list[str]:
+def _groups(reader: Reader, settings: Any, curve: CurveFile, ids: Sequence[str]) -> list[str]:
     """The group of every record, as the own file has it."""
-    name, column = settings.id_of(own), settings.fold_block
-    if own.format == "netcdf":
-        content = reader.contents[own.file]
-        names, found = (read_groups(content, own.file, one, name) for one in (name, column))
+    name, column = settings.id_of(curve), settings.fold_block
+    if curve.format == "netcdf":
+        content = reader.contents[curve.file]
+        names, groups = (read_groups(content, curve.file, variable, name) for variable in (name, column))
     else:
-        table = reader.table(own)
-        names, found = reader.ids(own), shared_column(table, column, "fold_block")
+        table = reader.table(curve)
+        names, groups = reader.ids(curve), shared_column(table, column, "fold_block")
     of: dict[str, str] = {}
-    for one, group in zip(names, found, strict=True):
-        if of.setdefault(one, group) != group:
+    for record, group in zip(names, groups, strict=True):
+        if of.setdefault(record, group) != group:
             raise DataMissing(
-                f"{own.file}: {column} (fold_block) of {name} {one!r} is {of[one]!r} and {group!r}: a record belongs "
-                "to one group; correct it."
+                f"{curve.file}: {column} (fold_block) of {name} {record!r} is {of[record]!r} and {group!r}: a record "
+                "belongs to one group; correct it."
             )
-    return [of[one] for one in ids]
+    return [of[record] for record in ids]
 
 
 def _elsewhere(
@@ -78,7 +78,7 @@ def _elsewhere(
     columns: dict[str, Sequence[str]] = {"record": ids} | dict.fromkeys(names, in_turn((radius / 2, -radius / 2), n))
     if key == "response" and settings.fold_block is not None:
         columns[settings.fold_block] = ids if groups is None else groups
-    made = replace(
+    placeholder = replace(
         curve,
         file=f"{ELSEWHERE}{key})",
         format="wide",
@@ -96,4 +96,4 @@ def _elsewhere(
         centre=0.0,
         scale=1.0,
     )
-    return made, text_of(columns)
+    return placeholder, text_of(columns)

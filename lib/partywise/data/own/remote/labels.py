@@ -27,29 +27,29 @@ from .placeholders import (
 def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> PartyFiles:
     """The own file of a party, and one in the place of the other; as `columns.placeholders`."""
     ids, users, common, contents = placeholder_ids(rows, settings.min_records), None, list[tuple[str, ...]](), {}
-    own = next((one for one in settings.tables if one.party == me), None)
-    if own is not None:
-        contents[own.file] = own_content(own.file, folder)
-        table = read_table(contents[own.file], own.file, settings.text_of(own))
-        name = settings.id_of(own)
+    mine = next((block for block in settings.tables if block.party == me), None)
+    if mine is not None:
+        contents[mine.file] = own_content(mine.file, folder)
+        table = read_table(contents[mine.file], mine.file, settings.text_of(mine))
+        name = settings.id_of(mine)
         ids = table.ids(name)
-        ascending(ids, own.file, name)
-        check_count(len(ids), me, own.file, rows)
+        ascending(ids, mine.file, name)
+        check_count(len(ids), me, mine.file, rows)
         users = None if settings.user is None else shared_column(table, settings.user, "user")
         common = [tuple(ids), *([] if users is None else [tuple(users)])]
     tables = []
-    for one in settings.tables:
-        if one is not own:
-            one = replace(one, file=f"{ELSEWHERE}{one.party})", **PLAIN)
-            contents[one.file] = _text(settings, one, ids, users)
-        tables.append(one)
+    for block in settings.tables:
+        if block is not mine:
+            block = replace(block, file=f"{ELSEWHERE}{block.party})", **PLAIN)
+            contents[block.file] = _text(settings, block, ids, users)
+        tables.append(block)
     return PartyFiles(replace(settings, tables=tuple(tables)), contents, tuple(common))
 
 
-def _text(settings: Any, one: FileBlock, ids: Sequence[str], users: Sequence[str] | None) -> bytes:
+def _text(settings: Any, block: FileBlock, ids: Sequence[str], users: Sequence[str] | None) -> bytes:
     """A file with these ids that follows the settings."""
-    columns: dict[str, Sequence[str]] = {settings.id_of(one): ids}
-    if one.party == settings.response_party:
+    columns: dict[str, Sequence[str]] = {settings.id_of(block): ids}
+    if block.party == settings.response_party:
         columns[settings.response] = labels_of(True, settings.positive, len(ids))
     else:
         columns |= {column.name: column_of(column, len(ids)) for column in settings.columns}
