@@ -33,7 +33,7 @@ def digest(content: bytes) -> str:
 
 
 def pip_command() -> list[str] | None:
-    """How to call a pip client: the one of this Python, else one found on PATH, else None."""
+    """Return the command of a pip client: that of this Python, else one on PATH, else None."""
     for command in ([sys.executable, "-m", "pip"], ["python3", "-m", "pip"], ["pip"]):
         if shutil.which(command[0]):
             answer = subprocess.run([*command, "--version"], capture_output=True, check=False)

@@ -1,4 +1,4 @@
-"""Which public data are used and where they are: package, version, member and SHA-256 of each, pinned in a file.
+"""The public data in use and their sources: package, version, member and SHA-256 of each, pinned in a file.
 
 The public facts of tables and curves are next to the pin: `partywise.data.descriptions` and
 `partywise.data.curves.descriptions` read them; a study reads those that only it needs.

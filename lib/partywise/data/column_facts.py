@@ -1,4 +1,4 @@
-"""What is declared of a column before any data are seen; standard library only."""
+"""Declarations about a column before any data are seen; standard library only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import sqrt
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """What is known of a column before any data are seen.
+    """Public declarations about a column, made before any data are seen.
 
     edges : increasing cuts, bin j being ``(edges[j-1], edges[j]]``, or None
     bounds : range (low, high) of a map onto integers, values outside being clipped, or None

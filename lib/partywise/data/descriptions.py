@@ -77,7 +77,7 @@ class Holder:
 
 @dataclass(frozen=True, kw_only=True)
 class Response:
-    """What may be explained.
+    """A column that may be explained.
 
     families : of its models, the usual one first; levels : its classes, where there are more than two and no family
     bounds : public range of the entries; edges : cuts of slices, by default of equal ones
@@ -114,7 +114,7 @@ class Response:
 
     @property
     def criterion(self) -> Criterion:
-        """What it is for: classes, or numbers."""
+        """The loss that fits it: for classes or for numbers."""
         return CLASSES if self.n_classes else NUMBERS
 
     @property
@@ -173,7 +173,7 @@ class TableDescription:
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """Of all parties, in order."""
+        """Columns of all parties, in order."""
         return self.columns_in_runs or tuple(column for holder in self.holders for column in holder.columns)
 
     @cached_property
@@ -183,7 +183,7 @@ class TableDescription:
 
     @cached_property
     def column_facts(self) -> tuple[ColumnFacts, ...]:
-        """What is declared of each column."""
+        """Public declarations about each column."""
         return tuple(column.facts for column in self.columns)
 
     @property

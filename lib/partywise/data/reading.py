@@ -1,4 +1,4 @@
-"""What loaders of shipped data share: text to columns and numbers, and the error of data that are not as described."""
+"""Tools of the loaders of shipped data: text to columns and numbers, and the error for unexpected data."""
 
 from __future__ import annotations
 

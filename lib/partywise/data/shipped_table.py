@@ -20,12 +20,12 @@ class ShippedTable:
 
     @property
     def table(self) -> TableDescription:
-        """What is public of the table."""
+        """Public description of the table."""
         return TABLES[self.dataset]
 
     @property
     def response_facts(self) -> Response:
-        """What is public of what is predicted."""
+        """Public description of the response."""
         return self.table.response(self.response)
 
     @property

@@ -1,4 +1,4 @@
-"""What a case of columns at parties contradicts by itself, before any job: numbers of parties, folds, rows, labels."""
+"""Checks for contradictions in a case of columns at parties, before any job: parties, folds, rows, labels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .settings import ColumnSettings, RowSettings
 
 
 class Case(Protocol):
-    """What is read of a case in a plan."""
+    """The parts of a case in a plan that the checks read."""
 
     @property
     def settings(self) -> Any:

@@ -22,7 +22,7 @@ def deal(
     person: np.ndarray | None = None,
     train: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
-    """What a replicate of n rows differs in: which it has, which of them train, and the permutation of folds.
+    """Deal a replicate of n rows: the rows that it has, those of them that train, and the permutation of folds.
 
     person : (n,) int, the person behind each row; train : (n,) bool, where the table comes with its own division
     """
@@ -36,7 +36,7 @@ def deal(
 
 
 def deal_table(table: Table, settings: RowSettings, rng_for: Rng) -> dict[str, np.ndarray]:
-    """What a replicate of a table differs in."""
+    """Deal a replicate of a table, as `deal` does for n rows."""
     return deal(len(table.y), settings, rng_for, person=table.person, train=table.train)
 
 

@@ -13,7 +13,7 @@ from ..shipped_table import ShippedTable
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnSettings:
-    """Who holds which columns, in every case.
+    """Settings of the division of columns among parties.
 
     dims : cumulative ends of the parties' columns, as in the source: [7, 14] deals columns 0 to 6 and 7 to 13; where
         the number of parties is another one, or there are none, the columns are cut into runs whose lengths differ by
@@ -111,7 +111,7 @@ class ColumnSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class RowSettings(ColumnSettings):
-    """What is learned of the columns, and on which rows.
+    """Settings of the loss, and of the rows that are used and that test.
 
     loss : ``CrossEntropyLoss`` (labels 0 and 1) or ``RegressionMSELoss``; by default what the data are for
     test_share : share of the rows that test where there is one fold; 0 for none
@@ -125,7 +125,7 @@ class RowSettings(ColumnSettings):
 
     @property
     def usual(self) -> Criterion:
-        """What the data are for."""
+        """The loss that is used by default."""
         return CLASSES
 
     @property
@@ -213,7 +213,7 @@ class ColumnDatasetSettings(ShippedColumns, RowSettings):
 
     @property
     def usual(self) -> Criterion:
-        """What the table is for."""
+        """The loss that fits the response: for classes or for numbers."""
         return self.response_facts.criterion
 
     @property

@@ -32,11 +32,11 @@ class UnitChange:
     holder: str = ""
 
     def apply(self, values: np.ndarray) -> np.ndarray:
-        """From ``unit`` to the scale of the table."""
+        """Convert values from ``unit`` to the scale of the table."""
         return (values - self.offset) / self.scale
 
     def undo(self, values: np.ndarray) -> np.ndarray:
-        """From the scale of the table to ``unit``."""
+        """Convert values from the scale of the table to ``unit``."""
         return values * self.scale + self.offset
 
 

@@ -36,7 +36,7 @@ def check_explicit(split: str, groups: tuple[tuple[int, ...], ...], p: int) -> N
 
 @dataclass(frozen=True, kw_only=True)
 class CurveSettings:
-    """What every case of measured curves may set.
+    """Settings that every case of measured curves may have.
 
     n_basis_x, n_basis_y, basis : basis of the smoothed curves
     split : ``natural`` (who measures the curves), ``round_robin``, ``contiguous`` or ``explicit`` (with ``groups``, a
@@ -91,7 +91,7 @@ class ShippedCurves(CurveSettings):
 
     @property
     def curves(self) -> CurveDescription:
-        """What is public of the curves."""
+        """Public description of the curves."""
         return CURVES[self.dataset]
 
     @property

@@ -221,7 +221,7 @@ def _check_delimiter(header: tuple[str, ...], file: str, delimiter: str) -> None
 
 
 def nearest(name: str, allowed: Collection[str], lead: str) -> str:
-    """What there is, with the nearest name first where one looks like a misspelling."""
+    """List the allowed names, after a hint at the nearest one if the name looks like a misspelling of it."""
     near = [candidate for candidate in allowed if candidate.casefold() == name.casefold()]
     near = near or difflib.get_close_matches(name, allowed, 1)
     hint = f"did you mean {near[0]!r}? " if near else ""

@@ -147,7 +147,7 @@ def year_of(stamp: datetime) -> float:
 
 
 def trouble(text: str, form: TextForm, may_be_missing: bool) -> str:
-    """What is wrong with an entry that is not a finite number, and the remedy."""
+    """Describe the fault of an entry that is not a finite number, and the remedy."""
     if text == "":
         return "an empty entry: fill it in or leave the row out"
     word, remedy = "which is not a number", "correct it"

@@ -45,7 +45,7 @@ OF_R = (".rds", ".rdata", ".rda")
 
 
 def foreign(content: bytes, file: str, encoding: str) -> str:
-    """What the file is and what to do, as the end of a sentence that begins with its name; empty for text.
+    """Describe a file that is not text and the remedy, as the end of a sentence with its name; empty for text.
 
     encoding : that the file is to be read in
     """

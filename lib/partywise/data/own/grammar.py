@@ -54,7 +54,7 @@ class TextKeys:
 
 @dataclass(frozen=True, kw_only=True)
 class TextForm(TextKeys):
-    """How the entries of a file are written, with all defaults in force; ValueError for what no text has."""
+    """The form of the entries of a file, with all defaults in force; ValueError for a form that no text has."""
 
     def __post_init__(self) -> None:
         if len(self.delimiter) != 1:
@@ -171,7 +171,7 @@ def check_untold(keys: FileBlock | OwnFiles, file: str) -> None:
 
 
 def _form_of(*blocks: FileBlock | OwnFiles | None) -> TextForm:
-    """How entries are written by the keys that these blocks give, of which the last one has the last word."""
+    """Combine the keys of text of these blocks, of which a later one overrides the earlier ones."""
     names = [entry.name for entry in fields(TextForm)]
     keys = {name: value for block in blocks for name in names if (value := getattr(block, name, None)) is not None}
     return TextForm(**keys)
@@ -225,7 +225,7 @@ class OwnFiles(TextKeys):
         return self.id if block is None or block.id is None else block.id
 
     def text_of(self, block: FileBlock | None) -> TextForm:
-        """How the entries of a file are written."""
+        """The form of the entries of a file."""
         return _form_of(self, block)
 
     @property
@@ -290,7 +290,7 @@ class ColumnBlock:
 
     @property
     def facts(self) -> ColumnFacts:
-        """What is declared of the column; of a category, of the numbers of its levels."""
+        """Public declarations about the column; for a category, about the numbers of its levels."""
         if self.levels is not None:
             return levels(len(self.levels), self.because)
         return ColumnFacts(self.edges, self.bounds, self.because)

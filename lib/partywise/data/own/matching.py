@@ -89,7 +89,7 @@ class Measurements:
             )
 
     def with_values(self, time: np.ndarray, value: np.ndarray, domain: tuple[float, float]) -> Measurements:
-        """The same measurements with other times and values."""
+        """Return a copy with other times, values and domain."""
         return replace(self, time=time, value=value, domain=domain)
 
     def has_gap(self) -> np.ndarray:
@@ -114,7 +114,7 @@ class Measurements:
 
 
 class WithIds(Protocol):
-    """What has ids in the order of its file, and a name for messages."""
+    """A curve or table with ids in the order of its file, and a name for messages."""
 
     @property
     def name(self) -> str: ...
@@ -146,7 +146,7 @@ def match_ids(measured: Mapping[str, WithIds], match: str, column: str) -> list[
 
 
 def digits_hint(lists: Sequence[Sequence[str]]) -> str:
-    """Which ``id_as_text`` makes more ids agree, as the end of a sentence: 100 and 000100 are one then; else empty."""
+    """Suggest an ``id_as_text`` with which more ids agree (100 and 000100), as the end of a sentence; else empty."""
     whole = [{number for text in ids if (number := whole_id(text)) is not None} for ids in lists]
     if len(set.intersection(*whole)) <= len(set.intersection(*map(set, lists))):
         return ""
@@ -157,7 +157,7 @@ def digits_hint(lists: Sequence[Sequence[str]]) -> str:
 
 
 def _some(ids: list[str]) -> str:
-    """How many, with up to three examples."""
+    """Number of ids, with up to three examples."""
     examples = f" ({', '.join(ids[:3])}{', ...' if len(ids) > 3 else ''})" if ids else ""
     return f"{len(ids)}{examples}"
 

@@ -34,5 +34,5 @@ def number_persons(persons: Sequence[str]) -> np.ndarray:
 
 
 def of_persons(most: int | None) -> str:
-    """How many records of a person count, for a message about the number of records."""
+    """Bound on the records of a person, as a part of a message about the number of records; empty without one."""
     return "" if most is None else f", at most {most} of a person (rows_per_user),"

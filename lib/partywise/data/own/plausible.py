@@ -1,4 +1,4 @@
-"""What is wrong with values that can be read: a constant, another unit, a mark of a missing value, other labels.
+"""Faults of values that can be read: a constant, another unit, a mark of a missing value, other labels.
 
 Reports of values stay with the owner of the file: in the log and on the screen of the process that reads it.
 """

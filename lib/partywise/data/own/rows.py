@@ -87,7 +87,7 @@ def read_own_table(settings: OwnTables) -> Table:
 
 @cached_reader
 def _table(settings: OwnTables, files: tuple[tuple[str, bytes], ...]) -> Table:
-    """What all replicates share."""
+    """Build the table that all replicates share."""
     read = match_records(settings, read_files(settings, dict(files)))
     facts = list[ColumnFacts]()
     for column in settings.columns:
@@ -167,7 +167,7 @@ def merge_records(ids: Sequence[str], files: Sequence[FileRecords], persons: Map
 
 
 def common(lists: Sequence[Sequence[str]]) -> set[str]:
-    """What all lists hold."""
+    """Return the entries that are in all lists."""
     return set.intersection(*map(set, lists))
 
 

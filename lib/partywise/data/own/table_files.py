@@ -34,7 +34,7 @@ class TableFile(FileBlock):
 
 @dataclass(frozen=True, kw_only=True)
 class OwnTables(OwnFiles, ColumnSettings):
-    """What the settings of every source of own tables share.
+    """Settings that every source of own tables shares.
 
     tables : the parties' files, in the order of the pooled columns
     response, response_party : column that is explained, and the party whose file has it, the active one
@@ -115,7 +115,7 @@ class OwnTables(OwnFiles, ColumnSettings):
 
     @property
     def columns(self) -> tuple[ColumnBlock, ...]:
-        """Of all files, in order."""
+        """Columns of all files, in order."""
         return tuple(column for table in self.tables for column in table.columns)
 
     @property

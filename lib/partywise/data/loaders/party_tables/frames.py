@@ -26,7 +26,7 @@ LARGEST = 100_000_000
 
 
 class _State:
-    """What stands for a pandas object: its arguments, and the state that the pickle gives it."""
+    """A substitute for a pandas object: its arguments, and the state that the pickle gives it."""
 
     def __init__(self, *arguments: Any) -> None:
         self.arguments, self.state = arguments, None

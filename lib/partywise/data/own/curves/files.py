@@ -92,7 +92,7 @@ class PredictorFile(CurveFile):
 
 
 class CurveTables(Protocol):
-    """What the readers ask of a study's settings of own curves; every study adds what it makes of them.
+    """The settings of own curves that the readers need; every study adds its own.
 
     curves : every curve by its key in the configuration, the response first; files : their files by these keys
     match : ``refuse`` or ``common``, for ids that some files lack

@@ -1,4 +1,4 @@
-"""Where a table is in the text of a file: its encoding, its delimiter, its rows of names, and what is around it."""
+"""The layout of a table in the text of a file: its encoding, delimiter, rows of names, and the lines around it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def delimiter_of(text: str) -> str:
 
 @dataclass(frozen=True)
 class TextLayout:
-    """Where a table is in its text: header, rows of its length with their lines, faults, what is around it."""
+    """The layout of a table in its text: header, rows with their lines, faults, and the form with the lines around."""
 
     header: list[str]
     rows: list[list[str]]

@@ -100,7 +100,7 @@ def other_entry(*keys: str) -> dict[str, object]:
 
 
 class Needs(Protocol):
-    """What a study wants of a draft: cuts of passive columns, and keys for responses of two classes or of numbers."""
+    """The needs of a study: whether passive columns have cuts, and keys for responses of two classes or of numbers."""
 
     @property
     def edges(self) -> bool: ...
@@ -116,7 +116,7 @@ class NotSuited(ValueError):
 
 @dataclass(frozen=True)
 class CommonIds:
-    """What several files have in common: the name of the ids of each, and keys that make them agree."""
+    """The ids that several files share: their name in each file, and keys that make them agree."""
 
     ids: tuple[str, ...]
     keys: Mapping[str, object]
@@ -178,7 +178,7 @@ def file_keys(table: TableSurvey, but: TextForm = TextForm()) -> dict[str, objec
 
 
 def gap_keys(tables: Sequence[TableSurvey]) -> dict[str, object]:
-    """What entries stand for missing values, and that their rows are left out."""
+    """Keys of missing values: the entries that stand for them, and the question or remark about their rows."""
     marks = list(dict.fromkeys(mark for table in tables for mark in table.marks))
     keys: dict[str, object] = {"marks": Remark(marks, "entries that stand for a missing value")} if marks else {}
     gaps = [table for table in tables if table.incomplete]
@@ -193,7 +193,7 @@ def gap_keys(tables: Sequence[TableSurvey]) -> dict[str, object]:
 
 
 def column_blocks(table: TableSurvey, but: Sequence[str], question: str | None = "bounds") -> list[dict[str, object]]:
-    """Blocks of the columns that are used: all with a question.
+    """Blocks of the columns that are used, with questions for levels and, unless ``question`` is None, for numbers.
 
     but : names of columns with another role; question : key of what is asked of numbers, None for nothing
     """
@@ -283,7 +283,7 @@ def response_part(column: ColumnSurvey | None, roles: Roles, me: str) -> dict[st
 
 
 def positive_key(column: ColumnSurvey) -> dict[str, object]:
-    """Which entry of a label counts as 1, where they are not 0 and 1."""
+    """Key of the entry of a label that counts as 1; empty if its entries are 0 and 1."""
     entries = sorted(set(column.values))
     if set(entries) == {"0", "1"}:
         return {}

@@ -125,7 +125,7 @@ class TableSurvey:
 
     @property
     def gaps_text(self) -> str:
-        """How many rows lack an entry, and of which columns."""
+        """Number of rows that lack an entry, and the columns with gaps, as text."""
         counts = [
             f"{column.name} {sum(column.missing.values())}"
             for column in self.columns
@@ -178,7 +178,7 @@ def _typed_survey(content: bytes, file: str) -> TableSurvey:
 def _columns_survey(
     columns: Mapping[str, Sequence[str]], lines: Sequence[int], form: TextForm, faults: list[str], file: str
 ) -> TableSurvey:
-    """What the columns of a file are; ``lines`` are those of its rows, ``form`` is that of its numbers."""
+    """Survey the columns of a file; ``lines`` are those of its rows, ``form`` is that of its numbers."""
     notes = _notes(columns, lines, faults, file)
     read = replace(form, percent="number", below="half")
     surveys = tuple(_column(name, entries, lines, notes, read, file) for name, entries in columns.items())
@@ -327,7 +327,7 @@ def _zone_count(known: Sequence[str], time_format: str) -> int:
 
 
 def _look_faults(name: str, known: Sequence[str], lines_of: Callable[..., str], file: str) -> dict[str, str]:
-    """What most entries of a column of text look like, if they were meant as numbers."""
+    """Fault of a column of text if most of its entries look like one kind of number, time or word; else empty."""
     for look, what, remedy in LOOKS:
         alike = [text for text in known if look.match(text)]
         if len(alike) >= 0.8 * len(known):

@@ -42,7 +42,7 @@ def count_rows(clients: Sequence[TextTable], settings: OwnClients) -> None:
 
 
 def client_ids(clients: Sequence[TextTable], settings: OwnClients) -> list[str]:
-    """What records are called, with the client before where two clients use one name."""
+    """Names of the records, after the name of the client if two clients use one name."""
     keys, several = settings.id_names, len(settings.files) > 1
     names = [record_names(client, id, several=several) for client, id in zip(clients, keys, strict=True)]
     ids = [text for part in names for text in part]

@@ -69,7 +69,7 @@ def select_rows(table: TextTable, places: Sequence[int]) -> TextTable:
 
 
 def record_names(table: TextTable, id: str | None, several: bool) -> list[str]:
-    """What every row is called: its id, or its row, with the file where there are several."""
+    """Name of every row: its id, or else its row number, after the file if there are several."""
     if id is None:
         return [f"{table.file} row {line}" if several else f"row {line}" for line in table.lines]
     ids, seen = table.ids(id), dict[str, int]()

@@ -11,7 +11,7 @@ from ..grammar import ColumnBlock
 
 
 class FeatureScale(NamedTuple):
-    """Of every feature (d,): the fitted one is ``slope`` times the one in the file, plus ``shift``."""
+    """Scale of every feature, (d,) each: the fitted one is ``slope`` times the one in the file, plus ``shift``."""
 
     slope: np.ndarray
     shift: np.ndarray
@@ -38,7 +38,7 @@ def scale_of(columns: Sequence[ColumnBlock], low: float) -> FeatureScale:
 
 
 def feature_rows(columns: Sequence[ColumnBlock]) -> list[dict[str, object]]:
-    """What each feature is: the column of the file, and its bounds or the level for which it is 1."""
+    """Source of each feature: the column of the file, and its bounds or the level for which it is 1."""
     rows = list[dict[str, object]]()
     for column in columns:
         if column.levels is None:

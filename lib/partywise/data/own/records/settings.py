@@ -27,7 +27,7 @@ RESERVED = ("server", "aggregator")
 
 @dataclass(frozen=True, kw_only=True)
 class OwnRecords(OwnFiles):
-    """What the settings of every source of records share: everything here is public and fixed before data are seen.
+    """Settings that every source of records shares: all of them are public and fixed before data are seen.
 
     file : of all rows, or tables : the file of each party
     columns : that are used, each with ``bounds`` (values outside are clipped) or the ``levels`` of a category

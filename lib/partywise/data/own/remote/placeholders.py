@@ -24,7 +24,7 @@ from ..labels import entries_of_classes
 
 @dataclass(frozen=True)
 class PartyFiles:
-    """What a party makes its data from.
+    """The settings and files from which a party makes its data.
 
     settings : as the configuration has them, except the form of files that are elsewhere
     contents : of every file that these settings name
