@@ -62,7 +62,7 @@ def fit(run: Run) -> LabelEstimate:
     X = run.send(trainer, measurer, "features", local_features, run.fold.train)
     noisy_sum = run.send(measurer, trainer, "noisy label sum", local_sum, run.fold.train, X, mu, run.rng_for)
     theta = run.at(trainer.name, server_step, X, noisy_sum, run.spec.options.ridge)
-    return run.assemble(lambda value: LabelEstimate(value, run.epsilon), theta)
+    return run.at(trainer.name, LabelEstimate, theta, run.epsilon)
 
 
 PROTOCOL = Protocol(OneStepOptions, study="label_private")

@@ -134,7 +134,9 @@ def test_a_name_that_is_gone_is_seen():
 def test_the_page_of_the_configuration_has_every_source_and_protocol():
     page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
     for name in available():
-        row = next(line for line in page.splitlines() if line.startswith(f"| [`{name}`]({name}.md)"))
+        begin = f"| [`{name}`]({name}.md)"
+        row = next((line for line in page.splitlines() if line.startswith(begin)), None)
+        assert row is not None, f"docs/configuration.md has no row that begins with {begin}: add it"
         _, _, sources, protocols, _ = row.split("|")
         study = load(name)
         # The audit has a source for each claim of a study, by the name of the claim.

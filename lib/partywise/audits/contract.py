@@ -117,7 +117,10 @@ def check_pooling(subject: Subject[Data, Estimate]) -> None:
         size = max(float(np.max(np.abs(pooled), initial=0.0)), 1.0)
         gap = float(np.max(np.abs(answer - pooled), initial=0.0)) if answer.shape == pooled.shape else np.inf
         if not gap <= subject.tolerance * size:
-            raise ContractError(f"{count} parties and {first} differ by {gap:.3g} without noise.")
+            raise ContractError(
+                f"{count} parties and {first} differ by {gap:.3g} without noise: if its estimate depends on who holds "
+                "what by design, give its trial one number of parties; if not, the protocol loses something."
+            )
 
 
 def check_neighbours(

@@ -86,7 +86,7 @@ CERTIFIED = "epsilon_certified"
 
 @dataclass(frozen=True)
 class Figure(Lazy):
-    """One figure of a study: `Lines`, `Bars`, `Panels`, or a function (cube) -> matplotlib Figure or `Table`.
+    """One figure of a study: `Lines`, `Bars`, `Panels`, or a function (cube) -> matplotlib Figure or `TypesetTable`.
 
     address : file in ``figures/`` that has it under its name, empty for a file ``figures.py``; or a whole
         address ``package.module:name``

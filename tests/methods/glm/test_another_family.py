@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import xlogy
+from scipy.stats import nbinom
 
 import partywise as pw
-from partywise.models.families import FAMILIES, Gamma
+from partywise.models.families import FAMILIES, Gamma, LogLink
 from partywise.models.family_facts import FACTS, FamilyFacts
 
 
@@ -14,6 +16,36 @@ class Invented(Gamma):
     """Gamma under another name, as a family that the protocols do not know."""
 
     name = "invented"
+
+
+class Overdispersed(LogLink):
+    """Negative binomial with theta 2: V(mu) = mu + mu^2 / 2 is no power of the mean, and the dispersion is 1."""
+
+    name = "overdispersed"
+
+    def variance(self, mu):
+        return mu + mu**2 / 2
+
+    def weight(self, eta):
+        mu = self.mean(eta)
+        return mu / (1 + mu / 2)
+
+    def score(self, y, eta):
+        mu = self.mean(eta)
+        return (y - mu) / (1 + mu / 2)
+
+    def unit_deviance(self, y, eta):
+        mu = self.mean(eta)
+        return 2 * np.maximum(xlogy(y, y / mu) - (y + 2) * np.log((y + 2) / (mu + 2)), 0)
+
+    def contains(self, y):
+        return (y >= 0) & (y == np.floor(y))
+
+    def nearest(self, y):
+        return np.floor(np.maximum(y, 0.0))
+
+    def log_density(self, y, mu, dispersion):
+        return nbinom.logpmf(y, 2, 2 / (2 + mu))
 
 
 PROTOCOLS = {
@@ -56,3 +88,34 @@ def test_a_protocol_fits_another_family_or_refuses_it_by_name(name, invented):
             fitted("invented", PROTOCOLS[name])
     else:
         np.testing.assert_array_equal(fitted("invented", PROTOCOLS[name]), fitted("gamma", PROTOCOLS[name]))
+
+
+@pytest.fixture
+def overdispersed(monkeypatch):
+    facts = FamilyFacts("negative binomial", "log", "0, 1, 2, ...", None, canonical=False)
+    monkeypatch.setitem(FACTS, "overdispersed", facts)
+    monkeypatch.setitem(FAMILIES, "overdispersed", Overdispersed())
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_a_family_whose_variance_is_no_power_is_fitted_or_refused(name, overdispersed):
+    """Noisy steps, from a public start and with clipped scores, are no further from the maximum than Poisson's."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, size=(4000, 2))
+    mu = np.exp(0.5 - 0.4 * X[:, 0] + 0.5 * X[:, 1])
+    y = rng.negative_binomial(2, 2 / (2 + mu)).astype(float)
+    if name in REFUSED:
+        with pytest.raises(ValueError, match=r"family[ =]'overdispersed'"):
+            off("overdispersed", PROTOCOLS[name], X, y)
+    else:
+        noisy = name.startswith("noisy")
+        assert off("overdispersed", PROTOCOLS[name], X, y) < (off("poisson", PROTOCOLS[name], X, y) if noisy else 1e-3)
+
+
+def off(family: str, options: dict[str, object], X: np.ndarray, y: np.ndarray) -> float:
+    """Largest distance of a fit at epsilon 1000 from the maximum of the likelihood."""
+    private = pw.VerticalGLM.methods[options["protocol"]].options.uses_epsilon
+    public = {"epsilon": 1e3, "location": 0.0, "scale": 1.0} if private else {}
+    model = pw.VerticalGLM(family=family, **options, **public).fit(X, y, parties=2, rng=0)
+    best = pw.VerticalGLM(family=family, protocol="reference").fit(X, y, parties=2, rng=0)
+    return float(np.max(np.abs(np.r_[model.intercept_ - best.intercept_, model.coef_ - best.coef_])))

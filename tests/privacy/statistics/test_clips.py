@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fixed import fixed
+from partywise.core.errors import CertificationError
 from partywise.core.randomness import stream
 from partywise.methods.inverse_regression.bounded import whole_second, whole_slices
 from partywise.methods.inverse_regression.moments import client_moments
@@ -34,6 +35,23 @@ class DiamondClip(WholeClip):
     def steps(self, records: np.ndarray, bits: int) -> ClipResult:
         kept = self.of(records)
         return ClipResult(np.trunc(kept.records / self.step(bits)), kept.number, kept.units)
+
+
+class WrongClip(BallClip):
+    """A rule whose bound is half of what its records have."""
+
+    def squares(self, p: int, bits: int) -> int:
+        return super().squares(p, bits) // 4
+
+
+def test_a_clip_whose_bound_is_too_small_is_refused():
+    slices = public_slices(fixed([0.0]))
+    with pytest.raises(CertificationError, match=r"WrongClip\.steps left a record of squared length"):
+        client_moments(X, X[:, 0], slices, clip=WrongClip(fixed(1.5)))
+
+
+def test_every_whole_clip_of_the_library_is_asked():
+    assert set(WholeClip.__subclasses__()) - {DiamondClip} == {BallClip, BoxClip}
 
 
 @pytest.mark.parametrize("rule", [BallClip, BoxClip, DiamondClip])

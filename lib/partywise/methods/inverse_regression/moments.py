@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ...core.errors import CertificationError
 from ...privacy.accounted_values import AccountedValue, parameter, parents_of
 from ...privacy.rounding import bounded_entries
 from ...privacy.statistics.clips import BallClip, WholeClip
@@ -173,6 +174,11 @@ def _sum_blocks(
         sums += part
         counts += number
     sums[counts == 0] = 0.0
+    if clip is not None and largest > clip.squares(p, bits):
+        raise CertificationError(
+            f"{type(clip).__name__}.steps left a record of squared length {largest:.0f} in steps, and its squares is "
+            f"{clip.squares(p, bits)}: certificates rest on that bound; correct one of the two."
+        )
     moments = SliceMoments(
         n=n,
         sums=sums.T,

@@ -38,4 +38,4 @@ def fit(run: Run) -> Estimate:
     mu = gdp_mu(run.epsilon, run.spec.study.delta)
     sums = run.gather(run.parties, "server", "sum", local_sum, run.spec.options.bound, mu, run.rng_for)
     mean = run.at("server", server_mean, sums, run.spec.public)
-    return run.assemble(lambda value: Estimate(value, run.epsilon), mean)
+    return run.at("server", Estimate, mean, run.epsilon)

@@ -47,24 +47,30 @@ class ScoreClip(BallClip):
 
 
 def mean_weight(public: GlmFacts) -> float:
-    """Weight of a record in the family's information at the public start, 0.18 for a binomial response of any mean."""
-    power = FACTS[public.family].variance_power
-    if power is None:
+    """Weight of a record in the family's information at the public start, 0.18 for a logit link at any mean."""
+    facts = FACTS[public.family]
+    if facts.link == "logit":
         return 0.18
-    return exp((2 - power) * float(constant(public, "eta_start"))) if FACTS[public.family].link == "log" else 1.0
+    if facts.link == "identity":
+        return 1.0
+    start = float(constant(public, "eta_start"))
+    if facts.variance_power is None:
+        return float(FAMILIES[public.family].weight(np.array([start]))[0])
+    return exp((2 - facts.variance_power) * start)
 
 
 def residual_bound(public: GlmFacts) -> float:
     """Usual size of r in the family's score, from public constants, in the unit that the response has.
 
-    Gaussian: 2/3 of the half-width of the response's public range; binomial 0.8; Poisson 2 roots of the mean at the
-    start; Gamma 4; inverse Gaussian 4 over the mean at the start.
+    Gaussian: 2/3 of the half-width of the response's public range; binomial 0.8; Poisson and others of dispersion 1: 2
+    roots of the weight at the start, 2 standard deviations of r; Gamma 4; inverse Gaussian 4 over the mean at start.
     """
-    if public.family == "gaussian":
+    facts = FACTS[public.family]
+    if facts.link == "identity":
         return 2 * statistic_range(public)[1] / 3
-    if public.family in ("binomial", "poisson"):
-        return 0.8 if public.family == "binomial" else 2 * sqrt(mean_weight(public))
-    return 4 * mean_weight(public)
+    if facts.link == "logit":
+        return 0.8
+    return 4 * mean_weight(public) if facts.estimates_dispersion else 2 * sqrt(mean_weight(public))
 
 
 def clip_of(clip: str | None, bound: float | None, public: GlmFacts, radius: AccountedValue) -> ScoreClip:
