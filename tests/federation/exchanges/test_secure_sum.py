@@ -115,7 +115,7 @@ def test_only_exchanges_those_who_carry_ciphers_and_the_observer_of_a_simulation
     # Who replays releases has the keys that were made in the simulation.
     assert others.pop("audits/replay.py") == {"draw"}
     # What is sealed between two parties of a relay is a frame, whatever it holds.
-    assert others.pop("deployment/wire/relay/sealing.py") == {"open"}
+    assert others.pop("deployment/wire/relay.py") == {"open"}
     # The content of a message of Flower's is no cipher of ours.
     assert others.pop("methods/filters/adapters.py") == {"flower_mod", "mod"}
     # A closed statistic asks its ciphers whose they are, and opens none.

@@ -177,7 +177,7 @@ def test_body_fat_values(tmp_path, monkeypatch):
     with pytest.raises(DataMissing, match=r"\(4, 13\) records and columns where \(252, 13\) are expected"):
         load("body_fat", tmp_path)
     (tmp_path / "second").mkdir()
-    with pytest.raises(DataMissing, match=r"fat\.csv\.bz2 is no bzip2 file"):
+    with pytest.raises(DataMissing, match=r"fat\.csv\.bz2 is not a bzip2 file"):
         load("body_fat", put(tmp_path / "second", "body_fat", fat=b"plain"))
 
 

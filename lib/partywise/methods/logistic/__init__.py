@@ -13,7 +13,7 @@ from typing import Any
 
 _HOME = {
     "Boundedness": "zonotope",
-    "Plan": "model",
+    "ReleasePlan": "model",
     "WalrFit": "trainers",
     "boundedness": "zonotope",
     "fit_many": "newton",
