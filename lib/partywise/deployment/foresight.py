@@ -54,7 +54,7 @@ def foresee_all(
 
 
 def foresight(start: PartyStart) -> Foresight:
-    """Foresee the fits of a party without meeting anybody, paying or writing."""
+    """Foresee the fits of a party without meeting another party, paying or writing."""
     ready = prepare(start)
     seen = foresee_all(start, ready, PATIENT)
     rows = account_rows(start)

@@ -87,7 +87,7 @@ def _scored_part(deployment: Deployment, configuration: str, me: str, folder: Pa
 def whole(
     deployment: Deployment, me: str, folder: Path, resources: Path = Path("resources")
 ) -> tuple[Run, tuple[tuple[str, ...], ...], tuple[str, ...]]:
-    """Return the run with a party's block and stand-ins for the others, what must be agreed, and ids."""
+    """Return the run with a party's block and placeholders for the others, what all must agree on, and ids."""
     (run,), agreed, ids = wholes((deployment,), me, folder, resources)
     return run, agreed, ids
 
@@ -127,7 +127,7 @@ def wholes(
 
 
 def _digest(salt: str, lists: Sequence[Sequence[str]]) -> str:
-    """SHA-256 of lists of text that nobody finds without the salt."""
+    """Salted SHA-256 of lists of text: without the salt, guesses of the text cannot be tested."""
     total = hashlib.sha256(salt.encode())
     for texts in lists:
         total.update(f"\n{len(texts)}".encode())

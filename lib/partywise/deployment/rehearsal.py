@@ -1,6 +1,6 @@
 """Rehearsal of a method on made-up records: whether its randomness is secret and its ciphers close.
 
-Tried on made-up records before anybody connects.
+It runs before any party connects.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class _Open(Exception):
 def rehearse(deployment: Deployment, n: int, drawn: list[Event] | None = None) -> dict[tuple[str, str], str]:
     """Run the method in one process on records that are made of the public settings, with secret randomness.
 
-    n : records of every party, where the configuration does not say
-    drawn : is given the rows of the ledger, where the method draws noise
+    n : records of every party, where the configuration does not give them
+    drawn : receives the rows of the ledger, where the method draws noise
 
     What the protocol states decides; a rehearsal that takes too long has refuted nothing.
     """
@@ -141,9 +141,9 @@ def rehearse(deployment: Deployment, n: int, drawn: list[Event] | None = None) -
 
 
 def estimate_ahead(deployment: Deployment, run: Run, n: int) -> str:
-    """Describe which places will have the estimate, before anybody connects: the program is followed without data.
+    """Describe which places will have the estimate, before any party connects: the program is followed without data.
 
-    Where values steer it, from a rehearsal with ``n`` made-up records; empty where that takes too long or ends.
+    If values steer the program, it is rehearsed with ``n`` made-up records; empty if that takes too long or fails.
     """
     fit, places = deployment.plan.methods[deployment.network.method].protocol.fit, None
     with warnings.catch_warnings(), suppress(_Enough, Exception):
@@ -205,10 +205,10 @@ def clips_ahead(deployment: Deployment, me: str, folder: Path, seconds: float = 
 
 
 def publication_problem(deployment: Deployment, n: int) -> str:
-    """Return why nobody else could run the program again on what it measures; empty if anybody can.
+    """Return why readers could not run the program again on what it measures; empty if they can.
 
     It runs on made-up records, and again on others with what was measured planted: what is stated of a release must not
-    change. Whatever the first of these runs raises is raised.
+    change. Errors of the first of these runs are raised.
     """
     method = deployment.plan.methods[deployment.network.method]
     if getattr(method.options, "noise", "") == BY_DATA:
@@ -228,9 +228,9 @@ def publication_problem(deployment: Deployment, n: int) -> str:
 
 
 def published_charges(deployment: Deployment, n: int) -> Mapping[str, tuple[str, ...]]:
-    """Return the units, by owner, that publishing leaves unprotected against everybody, from made-up records.
+    """Return the units, by owner, that publishing leaves unprotected against all readers, from made-up records.
 
-    Where these do not show it, what the configuration lets go of counts for every owner of data.
+    If these do not show it, the ``unprotected_units`` of the configuration count for every owner of data.
     """
     named = deployment.network.unprotected_units
     if not named:
@@ -293,7 +293,7 @@ def knowing_places(events: Iterable[Event]) -> list[str]:
 
 
 def _check_trust(deployment: Deployment, events: Iterable[Event]) -> None:
-    """Raise ConfigError for a place that nothing protects anybody from, without the name of who runs it."""
+    """Raise ConfigError for a place that sees records or knows the noise, if ``trusted`` does not name its operator."""
     for place in knowing_places(events):
         if place not in deployment.network.trusted:
             raise ConfigError(

@@ -112,7 +112,7 @@ class EndReport:
     """Report of a run that had ended before: nothing was paid.
 
     run : id of its last fit; folders : with the files of its fits
-    late : peers that did not say that they have ended while they were waited for
+    late : peers that did not report their end while this party waited for them
     """
 
     run: str
@@ -124,7 +124,7 @@ class EndReport:
 class RunReport:
     """Report of a party's fits that have ended for all.
 
-    fits : but for those that had ended in a process before this one
+    fits : all except those that had ended in a process before this one
     costs : of all fits, by unit, at the delta of the case; spending : of all runs of the account; budget : of all runs
     room : what it leaves for another one, in words
     shares : what each party adds of the noise of a sum, in words
@@ -387,7 +387,7 @@ def _report(start: PartyStart, account: Account, reports: Sequence[FitReport]) -
 
 @contextmanager
 def _stopped_by_signals(me: str) -> Iterator[None]:
-    """Let SIGTERM and Ctrl-C end the run for all, in a sentence that says who stopped."""
+    """Let SIGTERM and Ctrl-C end the run for all, in a sentence that names the party that was stopped."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

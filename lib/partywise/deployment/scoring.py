@@ -1,4 +1,4 @@
-"""Scoring of new records by parties apart: each has its part of a model, and its columns in a file."""
+"""Scoring of new records in a distributed run: each party has its part of a model, and its columns in a file."""
 
 from __future__ import annotations
 

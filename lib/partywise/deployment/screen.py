@@ -186,7 +186,7 @@ def _message_lines(start: PartyStart, report: RunReport) -> list[str]:
 
 
 def _clip_lines(clips: Iterable[Mapping[str, float]]) -> list[str]:
-    """Return a line if some own records lie beyond public bounds, which nobody else learns."""
+    """Return a line if some own records lie beyond public bounds; no other party learns it."""
     largest = dict[str, float]()
     for shares in clips:
         for bound, share in shares.items():

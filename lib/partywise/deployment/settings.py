@@ -84,10 +84,10 @@ class NetworkSettings:
         could compute the noise of the others: it costs infinity) or ``release`` (what is secret comes from the
         operating system)
     rows : records of every client that count; where columns are split, one number of records for all
-    patience : seconds that anybody waits for a party that is there; largest_message : bytes of the largest one
+    patience : seconds that a party waits for another that is there; largest_message : bytes of the largest one
     deadline : seconds that the run may take once all are there; it ends for all then, and goes on if all start again
     same_platform : whether parties are refused whose version of Python, architecture, C library or kernels of numpy and
-        OpenBLAS differ, so that last bits may; without it a difference is told
+        OpenBLAS differ, so that last bits may; without it a difference is reported
     largest_epsilon : in mode ``release`` a method that certifies more than this for its unit is refused
     trusted : who runs a place that sees records (``aggregator``) or knows the noise (``dealer``), by the place; in mode
         ``release`` such a place must be named, and what all pay is infinite against it
@@ -206,9 +206,9 @@ T = TypeVar("T")
 
 
 def digest(config: Mapping[str, object]) -> str:
-    """SHA-256 of all that a configuration says: everything but comments, layout and the order of keys.
+    """SHA-256 of the content of a configuration: everything except comments, layout and the order of keys.
 
-    Whoever wrote another number anywhere in it, another host or another title has another one.
+    A configuration with another number, another host or another title anywhere in it has another digest.
     """
     return hashlib.sha256(json.dumps(config, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
@@ -430,8 +430,8 @@ def _check_pins(
 ) -> None:
     """Raise ConfigError for a certificate that is not named where its authority alone would vouch for it.
 
-    Whoever relays frames and has the authority's key could be anybody; readers of a publication know its signers by no
-    connection.
+    A relay of frames that has the authority's key could pose as any party; readers of a publication have no connection
+    to its signers.
     """
     relayed = len(addresses) < len(network.parties)
     for name in names if relayed else holders if network.publisher else ():

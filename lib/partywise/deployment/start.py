@@ -58,11 +58,11 @@ class PartyStart:
 
     deployments : the fits of the configuration that all share, in their order
     configuration : digest of it; me : its name; data, certificates, into : folders
-    account : file of its account over all runs, by default beside its data, or its outputs where it has none
+    account : file of its account over all runs, by default next to its data, or its outputs where it has none
     configuration_file : the shared configuration itself, as it is published
     policy : of its site, where it has one
     connect : its end of the connections to all others
-    model : its part of the model by which new records are scored, by default ``model.json`` beside its data
+    model : its part of the model by which new records are scored, by default ``model.json`` next to its data
     again : whether a new run is begun where one of this configuration has ended
     """
 
@@ -197,7 +197,7 @@ def published_all(deployments: Sequence[Deployment], n: int) -> list[Mapping[str
 
 
 def publisher(deployment: Deployment) -> str:
-    """Name the party that writes the folder of a release; empty if nobody does."""
+    """Name the party that writes the folder of a release; empty if there is none."""
     published = deployment.network.mode == "release" and plan_draws(deployment)
     return (publisher_of(deployment) or "") if published else ""
 

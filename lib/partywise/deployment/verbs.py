@@ -1,4 +1,4 @@
-"""Verbs of parties that run apart."""
+"""Verbs of a distributed run."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ def _align(args: argparse.Namespace) -> int:
 
 
 def party(config: Mapping[str, object], args: argparse.Namespace, connect: Connect | None = None) -> int:
-    """Run one party and print its last screen; tell others if the policy of its site forbids it.
+    """Run one party and print its last screen; inform its peers if the policy of its site forbids it.
 
     connect : its end of the connections to all others, by default one of its own over the network
     """
@@ -266,7 +266,7 @@ def party(config: Mapping[str, object], args: argparse.Namespace, connect: Conne
 
 
 def connect_directly(config: Mapping[str, object], args: argparse.Namespace, policy: SitePolicy | None) -> Connect:
-    """Return a party's own end of the network, which listens as the party is started, or as its site says."""
+    """Return a party's own end of the network; ``--listen``, or else its site, may set where it listens."""
     from .settings import KEY, listen_address
     from .start import connect
 
@@ -284,7 +284,7 @@ def connect_directly(config: Mapping[str, object], args: argparse.Namespace, pol
 def end_with_error(
     config: Mapping[str, object], args: argparse.Namespace, error: Exception, sentence: str, connect: Connect
 ) -> int:
-    """Print why a party does not take part, and tell the others a sentence if they have heard none; empty for none."""
+    """Print why a party does not take part, and send its peers a sentence if they have had none; empty for none."""
     print(f"party: {error}", file=sys.stderr, flush=True)
     is_told = any(getattr(exception, "is_told", False) for exception in (error, error.__cause__))
     if sentence and not (is_told or args.dry_run):
@@ -349,7 +349,7 @@ def log_lines(verbose: bool) -> Iterator[None]:
 
 
 def tell_others(config: Mapping[str, object], args: argparse.Namespace, sentence: str, connect: Connect) -> None:
-    """Tell the others why this party does not take part, as far as they can be reached."""
+    """Report to all peers why this party does not take part, as far as they can be reached."""
     from ..experiment.configuration.build import build
     from .session.session import tell_end
     from .session.watch import abort_notice

@@ -72,12 +72,12 @@ class SiteSettings:
 
 
 class PartyExecutor(Executor):  # type: ignore[misc]
-    """Executor that runs the party whose site this is.
+    """Executor that runs the party of this site.
 
     Parameters
     ----------
     configuration : str
-        Name of the file of the shared configuration, beside the job's own.
+        Name of the shared configuration's file, in the folder of the job's own configuration.
     not_after : str
         Time after which the site refuses the job.
     again : bool
@@ -91,7 +91,7 @@ class PartyExecutor(Executor):  # type: ignore[misc]
     def execute(self, task_name: str, shareable: Shareable, fl_ctx: FLContext, abort_signal: Signal) -> Shareable:
         """Run the party to its end; the reply states only whether it went well.
 
-        NVFlare's own logs may be sent to the server, so what a party says is in a file of the site alone.
+        NVFlare's own logs may be sent to the server, so the party's output goes to a file that only the site has.
         """
         root = Path(fl_ctx.get_prop(FLContextKey.WORKSPACE_OBJECT).get_root_dir())
         (root / OUTPUT).touch(0o600)
@@ -183,7 +183,7 @@ class PartyController(Controller):  # type: ignore[misc]
     def process_result_of_unknown_task(
         self, client: Client, task_name: str, client_task_id: str, result: Shareable, fl_ctx: FLContext
     ) -> None:
-        """Ignore an answer that nobody waits for."""
+        """Ignore an answer that the controller does not wait for."""
 
     def _note(self, client_task: ClientTask, fl_ctx: FLContext) -> None:
         code = client_task.result.get_return_code()

@@ -140,7 +140,7 @@ def _read(folders: Sequence[Path]) -> tuple[dict[str, Record], dict[str, tuple[R
 
 
 def _check_record(folder: Path, record: Record, rows: Sequence[Row]) -> None:
-    """Raise AccountError unless the record of a run says what the account does."""
+    """Raise AccountError unless the record of a run agrees with the account."""
     ended = next((row.fields.get("outcome") for row in reversed(rows) if row.kind == "ended"), "")
     pairs: dict[str, tuple[object, object]] = {
         "run": (record.run, rows[0].run),

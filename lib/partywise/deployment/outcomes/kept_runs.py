@@ -129,7 +129,7 @@ def cell_of_run(plan: Plan, folders: Sequence[Path]) -> Cell:
 
 
 def _example_fits(plan: Plan, part: Part) -> Arrays:
-    """Return arrays of an example fit; NaN for those that need records and whose shape others tell."""
+    """Return arrays of an example fit; an array that needs records is NaN, if other arrays give its shape."""
     arrays: Arrays = {name: (dims, values[0]) for name, (dims, values) in part.example_fits.items()}
     sizes = {dim: size for dims, values in arrays.values() for dim, size in zip(dims, values.shape, strict=True)}
     for name, measure in plan.study.own_measures.items():

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HeldEstimate:
-    """Estimate, or its part, as one place has it.
+    """Estimate of one place, or its part of the estimate.
 
-    whole, parts : who has all of it, and who a part; rows : its numbers, none where ``reason`` says why
-    model : as the study tells it, with its columns; empty of a study that tells none
-    status : of the fit, as it says itself
+    whole, parts : places with all of it, and with a part; rows : its numbers, none where ``reason`` states why
+    model : as the study describes it, with its columns; empty for a study that describes none
+    status : of the fit, as the estimate reports it
     predictions : of its own records, where it makes any alone: name, whether the fit did not use it, and the number
-    cell : what a cube has of it, without what only messages and accounts of all parties tell; None where another place
-        has more of the estimate, or where ``no_cell`` says why
+    cell : what a cube has of it, except what needs the messages and accounts of all parties; None where another place
+        has more of the estimate, or where ``no_cell`` states why
     """
 
     whole: tuple[str, ...]

@@ -47,9 +47,9 @@ def run_folder(into: Path, run: str) -> Path:
 class Record:
     """Identity of the run that the files of a folder come from.
 
-    run, configuration : id and digest; party : whose folder it is; names : everyone, as on the channel; hosts : theirs
+    run, configuration : id and digest; party : owner of the folder; names : all, as on the channel; hosts : theirs
     study, case, method, epsilon, fold, mode : of the block ``network``; unit, delta, rows_per_user : of its totals
-    n_parties, replicate : where the fit stands in the grid of its case
+    n_parties, replicate : position of the fit in the grid of its case
     outcome : salted digest of what the party holds, whose salt stays in ``outcome.json``
     steps : messages and reserved rows of the whole run
     """
@@ -192,9 +192,9 @@ def estimate_in_words(estimate: HeldEstimate) -> str:
 
 
 def read_estimate(folder: Path, record: Record) -> tuple[list[dict[str, str]], list[str]]:
-    """Read rows of ``estimate.csv``, and sentences of ``outcome.json`` about them; no rows if it says why not.
+    """Read the rows of ``estimate.csv`` and the sentences of ``outcome.json`` on them; no rows if it gives a reason.
 
-    AccountError where these files are not those of the run of the record.
+    AccountError if these files are not of the run in the record.
     """
     try:
         outcome = json.loads((folder / OUTCOME).read_text(encoding="utf-8"))

@@ -34,7 +34,7 @@ class Failure(Exception):
 
 @dataclass(frozen=True)
 class Published:
-    """Files of a folder, and what its statement says."""
+    """Files of a folder, and the content of its statement."""
 
     files: Mapping[str, bytes]
     statement: Mapping[str, Any]
@@ -67,12 +67,12 @@ class Published:
 
     @property
     def authority(self) -> str:
-        """The authority that is in the folder, which anybody can put there."""
+        """The authority that is in the folder, which the maker of the folder can choose freely."""
         return self.files[f"{files.CERTIFICATES}/{files.AUTHORITY}"].decode("ascii", "replace")
 
 
 def check_release(folder: Path, authority: Path | None, fingerprints: Sequence[str]) -> int:
-    """Print what was checked; 0 if all holds, 1 if something fails, 2 if nobody vouches for the signers."""
+    """Print what was checked; 0 if all holds, 1 if something fails, 2 if the authority of the signers is unknown."""
     try:
         published = _read(folder)
         print("files: all that are listed, and no others")

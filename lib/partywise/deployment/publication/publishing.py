@@ -4,8 +4,8 @@ publishing   all, publisher       what it drew or opened; of an owner a commitme
 statement    publisher, owner     all files; each makes them again, and compares
 signature    owner, publisher     over the bytes of the statement
 
-Whoever refuses ends the run for all, and no folder is written; that something was about to be published stays in the
-accounts.
+A party that refuses ends the run for all, and no folder is written. The accounts keep the record that a result was
+about to be published.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ FOLDER = "release"
 class Publication:
     """One party's part of publishing the result of its run.
 
-    n : records of everybody, where the configuration has one number for all
+    n : records of every owner, where the configuration has one number for all
     spec : of the method, as its program has it
     start_time : when this process began
     registrations : files of all owners by name, none where the block asks for none
@@ -268,7 +268,7 @@ def check_signer(deployment: Deployment, certificates: Path, me: str) -> None:
 
 
 def publication_row(owner: str, events: list[Event]) -> Event | None:
-    """Return the row of publishing in an owner's account: free, seen by everybody, made of all that it paid."""
+    """Return the row of publishing in an owner's account: free, for all readers, made of all that it paid."""
     from ...privacy.mechanisms.release import Release, derived_event
 
     paid = [Release(None, event) for event in events]

@@ -1,8 +1,8 @@
-"""Files of a published result, made from configuration and measurements: for those who write, sign and check.
+"""Files of a published result, made from configuration and measurements: for writing, signing and checking.
 
 The program of the method runs once more, in one process, on made-up records and with the published values in place of
-every draw. So whatever is published follows from these values and from what is public, and sensitivities, costs and
-noise are those that the program states and not those that somebody wrote down.
+every draw. So all that is published follows from these values and from what is public. Sensitivities, costs and noise
+are those that the program states, not those that a party wrote down.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ FEW = 6
 class Rebuilt:
     """Files, statement and costs that follow from configuration and measurements.
 
-    files : bytes by name, each with all that it is made of, but for signatures and certificates
-    statement : as it stands in the JSON
+    files : bytes by name, each with all that it is made of, without signatures and certificates
+    statement : content of its JSON
     charges : units that nothing protects once the files are out, by the owner of the data
     """
 
@@ -62,7 +62,7 @@ class Rebuilt:
 
 
 def publisher_of(deployment: Deployment) -> str:
-    """Name the party that writes the folder: as configured, else the first place with results; empty for nobody."""
+    """Name the party that writes the folder: as configured, else the first place with results; empty if none."""
     return deployment.network.publisher or next((name for name in deployment.places if name != DEALER), "")
 
 
@@ -75,11 +75,11 @@ def rebuild(
     n: int,
     stated_estimate: bytes,
 ) -> Rebuilt:
-    """Make all files but signatures and certificates; ``beside`` are digests of registrations, ``n`` all records.
+    """Make all files except signatures and certificates; `beside` are digests of registrations, ``n`` all records.
 
-    An estimate that is also made of the publisher's own data nobody else can make: it is as the publisher states it.
-    What a release told one receiver for nothing it may tell everybody at the cost of everything: data of others that
-    are in it have rows of their own. LookupError where a value is missing that the program needs.
+    No other party can make an estimate that is also made of the publisher's own data: it is as the publisher states it.
+    A release that costs nothing against its one receiver may cost everything against all readers: data of others that
+    are in it have rows of their own. LookupError if a value is missing that the program needs.
     """
     publisher, planted = publisher_of(deployment), MeasurementReplay(values)
     placed, returned = _replay(deployment, planted, facts.run, n)
@@ -116,7 +116,7 @@ def rebuild(
 
 
 def unnamed_units(deployment: Deployment, rebuilt: Rebuilt) -> str:
-    """Return why a publication costs owners what nobody agreed to, as the middle of a sentence; empty if all did."""
+    """Return which units publishing exposes without agreement, as the middle of a sentence; empty if there are none."""
     named = deployment.network.unprotected_units
     for owner, units in rebuilt.charges.items():
         if missing := [unit for unit in units if unit not in named]:
@@ -249,7 +249,7 @@ def _coalitions(deployment: Deployment, ledger: Ledger, total: Total, group: int
 
 
 def _bounds(settings: Any, path: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """Yield every public value of the settings that says why it is public."""
+    """Yield every public value of the settings that gives a reason for being public."""
     if isinstance(settings, Mapping):
         if settings.get("because"):
             value = {key: item for key, item in settings.items() if key not in ("because", "name") and item is not None}

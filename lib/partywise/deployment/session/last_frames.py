@@ -1,8 +1,8 @@
 """Last frames of a session, which a party keeps for peers that were killed before they had all of them.
 
 A party ends when every peer has its `done` and it has theirs. A peer that is killed at that moment comes back with its
-journal, and may put a frame again of which it had no answer. Somebody must then be there who takes it: the party that
-ended, started again by the same command, which pays nothing.
+journal, and may put a frame again for which it had no answer. The party that ended must then be there to take it: it
+is started again by the same command, and pays nothing.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class LastFrames:
         return late
 
     def _has_ended(self, transport: Transport, peer: str) -> bool:
-        """Tell a peer that this party has ended and answer what it says; return whether it has ended too."""
+        """Report to a peer that this party has ended and answer its frames; return whether it has ended too."""
         with suppress(PartyError):
             transport.put(peer, "waiting", ended_notice())
         hello = transport.get(peer, "hello", 0.0)
@@ -129,7 +129,7 @@ class LastFrames:
 
 
 def say_ended(transport: Transport, peers: Sequence[str]) -> None:
-    """Tell peers that wait for late ones that this party has ended."""
+    """Report to peers that wait for late ones that this party has ended."""
     for peer in peers:
         with suppress(PartyError):
             transport.put(peer, "waiting", ended_notice())

@@ -1,8 +1,8 @@
 """Link of one party's process: accounts for what it sends in a channel of its own, checks what it gets.
 
-The channel knows what this party could know: its own messages, those it received, and the rows that stand inside of
-them. That is all that a message of its own may be made of, so the row of every message is the one that a channel which
-saw everything would give it; the ledger of all comes from the accounts together (`network union`).
+The channel knows what this party could know: its own messages, those it received, and the rows inside of them.
+That is all that a message of its own may be made of, so the row of every message is the one that a channel which saw
+everything would give it; the ledger of all comes from the accounts together (`network union`).
 
 All messages of one name have one kind and form, and finite numbers (`Forms`): a name stands for one line of a program,
 which is the same for all senders and rounds.
@@ -84,7 +84,7 @@ class SessionLink:
         self._run.put(receiver, address.tag, frame)
 
     def get(self, step: int, sender: str, receiver: str, name: str) -> Payload:
-        """Return the payload of a message, checked in all that this party knows; RefusalError says what is wrong."""
+        """Return the payload of a message, checked by all that this party knows; RefusalError names the problem."""
         address = FrameAddress(self._run.id, step, sender, receiver, name)
         frame = self._run.get(sender, address.tag)
         LOG.debug("message %d from %s: %s, %d bytes", step, sender, name, len(frame))

@@ -53,7 +53,7 @@ class Outcome:
     def digest(self) -> str:
         """SHA-256 of what this place holds: the same from a process of its own and from a simulation of all.
 
-        It stays with the party: whoever has it finds a count of records among what is held by trying all.
+        It stays with the party: with it, a reader could find a count of records among the values by trying all counts.
         """
         return hashlib.sha256(encode(self.plain_values)).hexdigest()
 

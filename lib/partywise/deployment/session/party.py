@@ -37,11 +37,11 @@ from .watch import LOG
 class Program:
     """One run of a session, as one party takes part in it.
 
-    fit, run : the program, and the party's part of its start, which nobody has begun; label : what it is called
+    fit, run : the program, and the party's part of its start, which has not begun; label : its name
     forms : of messages by (receiver, name), as a rehearsal of it had them
     study : whose it is
     conclude : what the parties do together after the program and before the run has ended for all
-    keep : puts what this party holds on disk before it says that it is done
+    keep : writes what this party holds to disk before it reports that it is done
     finish : what it does when the run has ended for all, before the next one begins
     """
 
@@ -72,9 +72,9 @@ def run_party(
 ) -> Outcome:
     """Run one party's part of protocols, one after the other, together with the processes of all others.
 
-    All parties have the same ``programs`` in the same order, and each hears of the outcome of its own; that of the last
+    All parties have the same ``programs`` in the same order, and each gets the outcome of its own; that of the last
     is returned. With a ``journal``, that of the transport, another process goes on where this one is killed, without
-    the runs that had ended; the journal is discarded where nobody can go on. ``deadline`` is in seconds, from the
+    the runs that had ended; the journal is discarded if the run cannot go on. ``deadline`` is in seconds, from the
     moment that all have met. ``ended`` is the file in which the last frames are kept for late peers (`LastFrames`).
     """
     for program in programs:
@@ -175,7 +175,7 @@ def refusal(me: str) -> str:
 
 
 def _is_passing(error: BaseException) -> bool:
-    """Whether the same run may go well when it is started again: somebody was missing or stopped, or a disk full."""
+    """Whether the same run may succeed when it is started again: a party was missing or stopped, or a disk was full."""
     if isinstance(error, PartyError):
         return not isinstance(error, RefusalError)
     return isinstance(error, OSError | KeyboardInterrupt) or isinstance(error.__cause__, OSError)
@@ -197,8 +197,8 @@ def _check(run: Run, me: str, transport: Transport) -> None:
 class PrepaidCosts:
     """Payer of a functionality or a dealer: draws on others' data only what `Run.charge` has announced.
 
-    Each announcement is for one draw of that name, profile and unit. Who was told has paid from its own account, or has
-    refused and given nothing away.
+    Each announcement is for one draw of that name, profile and unit. The owner that received it has paid from its own
+    account, or has refused and given nothing away.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
 """One session between processes: who takes part and that all run the same, until all are done or all know why not.
 
 hello: digests of the configuration and of the library's code, a random nonce, facts that parties must have alike, and
-the platform, whose difference is told. ready: digests of all hellos, the id of the session, a digest of them, and a
-salt for its receiver alone. Then one or more runs, one after the other, each with an id of its own. done, of each: as
-many steps as everybody, and how the account of each ends then, signed where parties have certificates. abort: the one
-sentence that ended the session. Whoever waits watches the others (`watch`).
+the platform, whose differences are reported. ready: digests of all hellos, the id of the session, a digest of them,
+and a salt for its receiver alone. Then one or more runs, one after the other, each with an id of its own. done, of each
+run: as many steps as all parties, and how the account of each ends then, signed where parties have certificates. abort:
+the one sentence that ended the session. A party that waits watches the others (`watch`).
 """
 
 from __future__ import annotations
@@ -162,11 +162,11 @@ class Session:
         return SessionRun(self, number)
 
     def abort(self, sentence: str, *, over: bool = True, agreed: bool = True) -> None:
-        """Tell all others that are not gone why the session has ended, for good or until all start again.
+        """Report to all peers that are not gone why the session has ended, for good or until all start again.
 
-        Before all have met, those that nothing has reached yet are told when they come (`tell_end`). Where this party
-        has not ``agreed`` the session of its hello has begun nowhere: it is over for whoever has that hello. Who has
-        another one of this party may have a run that is to go on.
+        Before all have met, peers that nothing has reached yet get the report when they come (`tell_end`). If this
+        party has not ``agreed``, the session of its hello has begun nowhere: it is over for every peer with that hello.
+        A peer with another hello of this party may have a run that is to go on.
         """
         sentence = self.watch.notice or sentence
         left = self.meet_by - monotonic()
@@ -294,9 +294,9 @@ class Session:
     def say_and_hear(
         self, tag: str, notice: Mapping[str, object], per_peer: Mapping[str, Mapping[str, object]] | None = None
     ) -> dict[str, dict[str, object]]:
-        """Say something to all, with an addition for each, and hear the same from all; return what was heard.
+        """Send a notice to all peers, with an addition for each, and wait for the same from all; return their notices.
 
-        Whoever has said it need not be there any longer.
+        A peer that has sent its notice need not be there any longer.
         """
         self._said = {}
         for peer in self.peers:
@@ -332,7 +332,7 @@ class Session:
         return [peer for peer in left if peer != silent]
 
     def _same(self, peer: str, tag: str, notice: Mapping[str, object], wait: float) -> bool:
-        """Whether a peer has said the same; PartyError if it said something else."""
+        """Whether a peer has sent the same notice; PartyError if it sent another one."""
         data = self.watch.poll(peer, tag, wait)
         if data is None:
             return False
@@ -409,7 +409,7 @@ class SessionRun:
 
 
 def frame_digest(salt: str, frame: bytes) -> str:
-    """Salted SHA-256 of a frame: without the salt of sender and receiver nobody can test guesses of its value."""
+    """Salted SHA-256 of a frame: without the salt of sender and receiver, guesses of its value cannot be tested."""
     digest = hashlib.sha256(join_parts("partywise frame 1", salt))
     # A frame may be large, and a network has it as a bytearray: it is neither copied nor written as text.
     digest.update(frame)
@@ -430,9 +430,9 @@ def _salt_of(peer: str, notice: Mapping[str, object]) -> str:
 
 
 def tell_end(transport: Transport, names: Sequence[str], notice: bytes, patience: float) -> None:
-    """Tell some others why this party does not take part, each when it comes, during ``patience`` seconds.
+    """Report to some peers why this party does not take part, to each when it comes, during ``patience`` seconds.
 
-    No longer than until one of them knows it from somebody else, who tells the rest.
+    No longer than until one of them has it from another party, which reports it to the rest.
     """
     untold, since, quiet = list(names), monotonic(), QUIET
     while untold and monotonic() < since + patience:
@@ -451,7 +451,7 @@ def tell_end(transport: Transport, names: Sequence[str], notice: bytes, patience
 
 
 def _check_hellos(theirs: Mapping[str, object], digests: Mapping[str, str], peer: str, me: str, watch: Watch) -> None:
-    """Raise PartyError if somebody said another hello to a peer than here."""
+    """Raise PartyError if a party sent another hello to a peer than to this party."""
     for name, digest in digests.items():
         if theirs.get(name) != digest:
             raise PartyError(
@@ -464,7 +464,7 @@ def _check_hellos(theirs: Mapping[str, object], digests: Mapping[str, str], peer
 def library_digest() -> str:
     """SHA-256 of the library's code, names and bytes of all its modules, and of the versions of its numerical packages.
 
-    A generator of another version may draw other batches from the same seed, and nobody would see it.
+    A generator of another version may draw other batches from the same seed, and no party would notice.
     """
     root, total = Path(__file__).parents[2], hashlib.sha256()
     for name in BESIDE:

@@ -1,9 +1,9 @@
 """Waiting for a frame while watching the others: who is gone, who gave up, who has been silent for too long.
 
-About once a second whoever waits asks whether the one that it waits for, and one other in turn, is there, and whether
-somebody has ended the run. Whoever waits longer says so to all, and at which step: it is not silent then. One that
-waits at a step after the message that it should have sent has sent it, so the message was lost. Where parties keep a
-journal, one that is gone may come back, and is waited for as long as a silent one.
+About once a second a party that waits asks whether the peer that it waits for, and one other in turn, is there, and
+whether a peer has ended the run. After a longer wait it reports to all peers the step at which it waits: it is not
+silent then. A peer that waits at a step after the message that it should have sent has sent it, so the message was
+lost. Where parties keep a journal, a peer that is gone may come back, and is waited for as long as a silent one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Watch:
     ----------
     transport : Transport
     patience : float
-        Seconds after which a party that neither sends what is waited for nor says that it waits itself is too silent:
+        Seconds after which a party that neither sends what is waited for nor reports that it waits too is too silent:
         more than any party computes between two messages.
     returning : bool
         Whether a party that is gone may come back and go on.
@@ -51,9 +51,9 @@ class Watch:
     pulse : float
         Seconds between two looks around.
     notice, author : str
-        The sentence by which another party ended the run, as it was said, and who said it.
+        The sentence with which another party ended the run, as it was received, and the name of that party.
     over : bool
-        Whether that was for good: nobody can go on with the run.
+        Whether that was for good: no party can go on with the run.
     run : str
         Id of the run that is to go on, where this party goes on with one.
     """
@@ -195,7 +195,7 @@ class Watch:
             LOG.info("waiting for %s (%s%s)", ", ".join(names), WORDS.get(kind, f"{kind} {step}".strip()), fit)
 
     def tell(self, tag: str) -> None:
-        """Tell all, from time to time, at which step this party waits."""
+        """Report to all peers, from time to time, the step at which this party waits."""
         if monotonic() - self._last < self.patience / 4:
             return
         self._last, notice = monotonic(), json.dumps({"at": tag}).encode()
@@ -204,7 +204,7 @@ class Watch:
                 self.transport.put(peer, "waiting", notice)
 
     def waits_at(self, peer: str) -> tuple[int, float] | None:
-        """Return the place at which a peer last said that it waits; None if it has not said so since the last call."""
+        """Return the place at which a peer last reported to wait; None if it has sent no report since the last call."""
         data = self.poll(peer, "waiting", 0.0)
         return None if data is None else place_of(str(read_notice(peer, "waiting", data).get("at")))
 
@@ -245,7 +245,7 @@ def abort_notice(sentence: str, *, over: bool) -> bytes:
 
 
 def ended_notice() -> bytes:
-    """Return the frame of a party that has ended: nobody need wait for it."""
+    """Return the frame of a party that has ended: its peers need not wait for it."""
     return json.dumps({"at": ENDED}).encode()
 
 

@@ -66,7 +66,7 @@ class SitePolicy(ReadPolicy):
             self._require_inside(network.get("registration"), Path(), f"{KEY}.registration")
 
     def check_deployment(self, deployment: Deployment, me: str, publisher: str) -> None:
-        """Check mode, method and the writer of what is published (empty if nobody) before a file is opened."""
+        """Check mode, method and publisher (empty if there is none) before a file is opened."""
         network, site = deployment.network, self.site
         protocol = deployment.plan.methods[network.method].protocol_name
         if network.mode not in site.modes:
@@ -174,7 +174,7 @@ def training_rows(run: Run, party: Party) -> dict[str, np.ndarray]:
 
 
 def rows_apart(values: np.ndarray) -> int:
-    """Return how many rows differ from the most frequent value: a sum over few of them tells these rows."""
+    """Return how many rows differ from the most frequent value: a sum over few of them reveals these rows."""
     return len(values) - int(np.unique(values, return_counts=True)[1].max(initial=0))
 
 

@@ -1,4 +1,4 @@
-"""Keys of ``site.yaml``: what an organisation consents to, whatever the configuration that all share says."""
+"""Keys of ``site.yaml``: what an organisation consents to, independent of the configuration that all share."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ class Site:
     listen : host, or host and port, on which the party listens where others reach it at another, as ``0.0.0.0:8443``
     epsilon : caps of what all runs in the account may cost; each holds
     min_records : fewest own records that train
-    min_cell : fewest own records at each level of a category, in each bin or slice between ``edges``, or beside the
-        commonest value of a column, bounds applied; times ``rows_per_user`` of the case
+    min_cell : fewest own records at each level of a category, in each bin or slice between ``edges``, or with a
+        value other than the most frequent one of a column, bounds applied; times ``rows_per_user`` of the case
     largest_p_over_n : columns of all parties for each own record that trains, at most
     """
 

@@ -74,7 +74,7 @@ class Recorder:
             self.values[name] = scaled
 
     def foreign_parts(self, name: str) -> tuple[Clear, ...]:
-        """Return the data of others than its owner in a release: nothing protects them against who is told now."""
+        """Return the data in a release that are not its owner's: nothing protects them against its new readers."""
         statistic = self.statistics[name]
         return statistic.foreign_parts(self.events[name].owner) if isinstance(statistic, EncryptedIntegers) else ()
 
@@ -204,7 +204,7 @@ def sensitivity(name: str, inputs: Mapping[str, Any]) -> float:
 
 
 def is_printed(printed: float, computed: float) -> bool:
-    """Whether a sensitivity is what its formula gives, but for its last digits."""
+    """Whether a sensitivity is what its formula gives, except for its last digits."""
     return abs(printed - computed) <= PRINTED * computed
 
 

@@ -59,8 +59,8 @@ def make(folder: Path | str, names: Sequence[str], days: float = DAYS) -> None:
 
     Notes
     -----
-    Whoever holds ``authority.key`` can be any party: a run between organisations takes certificates of an authority
-    that they trust, whose names are those of the parties.
+    The holder of ``authority.key`` can pose as any party: a run between organisations takes certificates of an
+    authority that they trust, whose names are those of the parties.
     """
     folder = Path(folder)
     check_names(names)
@@ -92,7 +92,7 @@ def new_authority(begin: datetime, end: datetime) -> Signer:
 def request(folder: Path, name: str, host: str) -> Path:
     """Write ``NAME.csr``, the request for a certificate, and ``NAME.key`` where there is none: the key stays there.
 
-    PartyError if ``NAME.key`` cannot be read or protects nobody.
+    PartyError if ``NAME.key`` cannot be read or is too weak.
     """
     x509, hashes, ec, forms = _cryptography()
     check_names([name])
@@ -118,8 +118,8 @@ def request(folder: Path, name: str, host: str) -> Path:
 def sign(folder: Path, file: Path, hosts: Mapping[str, str], days: float = DAYS) -> Path:
     """Sign a request of one of the parties, for its host, and write ``NAME.pem``; make an authority if there is none.
 
-    The certificate holds for the name of the party and its host alone, whatever else is asked for. PartyError for a
-    request that is none, that names no party or two, or whose key is another than that of ``NAME.pem``.
+    The certificate holds for the name of the party and its host alone, even if the request names more. PartyError for
+    an invalid request, one that names no party or two, or one whose key is not that of ``NAME.pem``.
     """
     x509, _, _, forms = _cryptography()
     begin = datetime.now(UTC) - EARLIER

@@ -63,7 +63,7 @@ class ConnectionContext:
     """Settings and state that all connections of a party share.
 
     me : its name; context : what it shows and asks for; patience : seconds in which a peer must take something
-    problem : why nobody takes its certificate, if so; mistaken : whether a wrong certificate was met, also its own
+    problem : why peers refuse its certificate, if so; mistaken : whether a wrong certificate was met, also its own
     """
 
     me: str

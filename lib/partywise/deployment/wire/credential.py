@@ -46,7 +46,7 @@ class Credential:
     ImportError
         If the package cryptography is absent.
     PartyError
-        If the key is of a kind or a length that protects nobody.
+        If the key is too weak by its kind or its length.
     """
 
     def __init__(
@@ -103,8 +103,8 @@ def signature_problem(
 ) -> str:
     """Return why a signature is not that of a party, as the end of a sentence; empty if it is.
 
-    hosts : of all parties, by which certificates may name them; none where nobody vouches for the hosts
-    authority, at : as of `chain_problem`; without an authority nobody vouches for the certificate
+    hosts : of all parties, by which certificates may name them; none where the hosts cannot be verified
+    authority, at : as of `chain_problem`; without an authority the issuer of the certificate is not checked
     """
     x509, failed, _ = _cryptography()
     try:
@@ -208,7 +208,7 @@ def expiry_warning(folder: Path, me: str, until: datetime) -> str:
     """Warn of the first certificate of a party, or of its authority, that ends before a time or soon.
 
     Soon is within 30 days, and within the last third of its time: what is renewed every day has hours left. Empty if
-    there is nothing to say, or no file.
+    there is nothing to report, or no file.
     """
     x509, _, _ = _cryptography()
     now, ends = datetime.now(UTC), dict[datetime, Path]()

@@ -1,7 +1,7 @@
-"""One message as bytes: a header that says what it is, and the payload as `codec` packs it; and back, or refused.
+"""One message as bytes: a header that describes it, and the payload as `codec` packs it; and back, or refused.
 
 A frame is fixed by what both ends know before (`FrameAddress`) and by its payload: every field of the header is
-compared with what the receiver expects or computes from the payload itself. There is no pickle in it.
+compared with what the receiver expects or computes from the payload itself. It contains no pickle.
 """
 
 from __future__ import annotations

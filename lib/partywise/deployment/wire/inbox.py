@@ -43,11 +43,11 @@ class Inbox:
         self._problem: RefusalError | OSError | None = None
 
     def keep(self, sender: str, tag: str, data: bytes) -> None:
-        """Keep a frame for whoever waits for it.
+        """Keep a frame until `get` takes it.
 
-        Refused if the sender is not a peer, the frame is too large or there is no room for it, or another one came
-        under this tag before; `get` raises it as well where the sender is a peer. Whoever got no answer puts the same
-        frame again, and may have been heard all the same: that is no replay.
+        Refused if the sender is not a peer, the frame is too large or does not fit in, or another one came under this
+        tag before; `get` raises it as well where the sender is a peer. A sender without an answer puts the same frame
+        again, although the first may have arrived: that does not count as a replay.
         """
         self.admit(sender, tag, len(data))
         with self._changed:
@@ -66,7 +66,7 @@ class Inbox:
             self._changed.notify_all()
 
     def _write(self, sender: str, tag: str, data: bytes) -> None:
-        """Keep a frame on disk; where there is no room, its sender may put it again and `get` says why."""
+        """Keep a frame on disk; if that fails, its sender may put it again and `get` raises the error."""
         if self._journal is None or tag in PASSING:
             return
         try:

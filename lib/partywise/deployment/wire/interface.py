@@ -35,7 +35,7 @@ class Transport(Protocol):
 
     Notes
     -----
-    Whoever implements it knows who put a frame (by a certificate, or by the end of a pipe): the sender is never read
+    An implementation knows who put a frame (by a certificate, or by the end of a pipe): the sender is never read
     from the frame. A tag names one frame of a sender: "hello", "ready", "message/17", "done", "abort", and of a later
     run of the session "3/message/17" (`split_tag`). Another frame under a tag is a replay, whether the first was taken
     or not; the very same one is one that got no answer. Of "waiting" the last one counts.
@@ -62,7 +62,7 @@ class Transport(Protocol):
     def get(self, sender: str, tag: str, wait: float) -> bytes | None:
         """Return the frame that a sender put under a tag; None if it has not come within ``wait`` seconds.
 
-        Refused at once, whatever is waited for, if a peer put a frame that is too large or a replay.
+        Refused at once, for every awaited frame, if a peer put a frame that is too large or a replay.
         """
 
     def is_there(self, peer: str) -> bool:

@@ -1,7 +1,7 @@
 """Journal by which a party resumes a run after its process was killed: its key, its choices, received frames.
 
 All that a party does follows from its data, from the key of its secret words, and from the frames that it got. A frame
-is in the journal before its sender hears that it has come, so whatever a sender need not send again is here; a message
+is in the journal before its sender hears that it has come, so all that a sender need not send again is here; a message
 that was delivered is made again when the program runs again, and does not leave a second time.
 """
 
@@ -34,7 +34,7 @@ class Journal:
         What the run was started with, as digests.
     replaces : bool
         Whether the journal of a run that was started with something else gives way to this one: an experiment costs
-        nothing to repeat. One on which nobody has agreed always does.
+        nothing to repeat. A journal without an agreed run always does.
 
     Attributes
     ----------
@@ -87,11 +87,11 @@ class Journal:
 
     @property
     def is_agreed(self) -> bool:
-        """Whether others may have begun the run: this party has said to one that it is ready."""
+        """Whether other parties may have begun the run: this party has sent `ready` to one of them."""
         return any(tag == "ready" for _, tag in self._notices)
 
     def choose(self, name: str, make: Callable[[], str]) -> str:
-        """Return this party's choice in this run: made once, and on disk before anybody else sees it."""
+        """Return this party's choice in this run: made once, and on disk before any other party sees it."""
         with self._lock:
             if name not in self._chosen:
                 self._chosen[name] = value = make()
@@ -149,7 +149,7 @@ class Journal:
             self._delivered.add((receiver, tag))
 
     def close(self) -> None:
-        """Close the file and leave it for a process that goes on; remove it if nobody said anything in the run."""
+        """Close the file and leave it for a process that goes on; remove it if it has no frame of the run."""
         if self._handle >= 0:
             os.close(self._handle)
             if self._writes and not self._frames and not self._notices:

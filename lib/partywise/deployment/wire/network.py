@@ -46,7 +46,7 @@ class _Loop(asyncio.SelectorEventLoop):
         super().__init__(self._watched)
 
     def is_connected(self) -> bool:
-        """Whether there is a socket beside the one by which the loop is woken."""
+        """Whether there is a socket in addition to the one that wakes the loop."""
         return len(self._watched.get_map()) > 1
 
     async def create_connection(self, *words: Any, **options: Any) -> Any:
@@ -106,11 +106,11 @@ class Network:
 
     Notes
     -----
-    TLS 1.3 with certificates of both sides, of one authority. Who connects is the one party that its certificate names,
-    and who is connected to must be the one that is looked for, wherever it is (`tls.named_parties`): two parties of one
-    machine cannot pose as each other. Whoever has no certificate of the authority never gets
-    as far as a request. `put` returns when the receiver's process has the frame. `is_there` and `put` raise
-    `RefusalError` where somebody answers who is not that party.
+    TLS 1.3 with certificates of both sides, of one authority. A client is the one party that its certificate names, and
+    a server must be the party that is looked for, wherever it is (`tls.named_parties`): two parties of one machine
+    cannot pose as each other. A client without a certificate of the authority never gets as far as a request. `put`
+    returns when the receiver's process has the frame. `is_there` and `put` raise `RefusalError` if the server that
+    answers is not that party.
     """
 
     def __init__(
@@ -165,9 +165,9 @@ class Network:
         return self.inbox.get(sender, tag, wait)
 
     def is_there(self, peer: str) -> bool:
-        """Whether the process of a peer lives, as far as can be told; `RefusalError` if another answers in its place.
+        """Whether the process of a peer seems to live; `RefusalError` if another party answers in its place.
 
-        False where nobody listens any longer, or the host does not answer; one that hangs is there, and silent.
+        False if no process listens any longer, or the host does not answer; one that hangs is there, and silent.
         """
         self._check_peer(peer)
         there: bool = self._ask(self._ways[peer].answers())

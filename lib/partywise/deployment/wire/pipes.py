@@ -56,7 +56,7 @@ class Mesh:
 
 
 class Pipes:
-    """One party's end: a thread reads what each peer puts, so that nobody who puts waits for one who computes."""
+    """One party's end: a thread reads what each peer puts, so that no sender waits for a peer that computes."""
 
     def __init__(self, me: str, ends: Mapping[str, socket.socket], largest: int = LARGEST) -> None:
         self.me, self.peers, self.credential = me, tuple(ends), None

@@ -84,7 +84,7 @@ class NamedCommunicator(HttpCommunicator):
         await self._site.start()
 
     async def _get_handler(self, request: web.Request) -> web.Response:  # type: ignore[override]
-        """Answer whoever has the certificate of a party: this one is there."""
+        """Answer a client with the certificate of a party that this party is there."""
         self._sender(request)
         return web.Response()
 

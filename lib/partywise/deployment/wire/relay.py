@@ -1,4 +1,4 @@
-"""Parties that reach each other through somebody between them, who hands on what it cannot read.
+"""Parties that reach each other through a process between them, which passes on what it cannot read.
 
 `Relay` is the transport; a `Carrier` asks a peer and brings its answer (that of NVFlare is in
 `deployment.nvflare.site`). The process in between sees who asks whom, when, and how many bytes; it can lose, repeat and
@@ -43,13 +43,13 @@ class Carrier(Protocol):
     """Carrier of bytes to the process of a peer, and of its answer back."""
 
     def ask(self, peer: str, data: bytes, seconds: float) -> bytes | None:
-        """Return a peer's answer; None if it has not come in time, Unreachable if nobody is there."""
+        """Return a peer's answer; None if it has not come in time, Unreachable if the peer is not there."""
 
     def serve(self, answer: Callable[[bytes], bytes] | None) -> None:
-        """Let requests be answered by a function from now on; by nobody, if None."""
+        """Let a function answer requests from now on; None ends this."""
 
     def require_open(self) -> None:
-        """Raise JobEndedError with the reason if whoever runs the job has ended it."""
+        """Raise JobEndedError with the reason if the server of the job has ended it."""
 
 
 class Relay:
@@ -89,8 +89,8 @@ class Relay:
     def put(self, receiver: str, tag: str, data: bytes) -> None:
         """Send a frame as `partywise.deployment.wire.interface.Transport.put` does.
 
-        A frame without an answer is put again: the same one under its tag is no replay. Unreachable where nobody is
-        there; PartyError where somebody is, and takes nothing.
+        A frame without an answer is put again: the same one under its tag does not count as a replay. Unreachable if
+        the peer is not there; PartyError if it is there and takes nothing.
         """
         self._check_peer(receiver)
         if self._journal is None or tag in PASSING:
@@ -119,7 +119,7 @@ class Relay:
         self._carrier.serve(None)
 
     def _hand(self, receiver: str, tag: str, data: bytes) -> None:
-        """Put a frame until it is taken, refused, or nobody takes it."""
+        """Put a frame until the peer takes or refuses it; PartyError if it does neither in time."""
         end = monotonic() + self._patience
         while monotonic() < end:
             self._carrier.require_open()
@@ -137,9 +137,9 @@ class Relay:
         raise PartyError(f"{receiver!r} has taken nothing for {self._patience:g} seconds: it hangs.")
 
     def _exchange_keys(self, peer: str) -> None:
-        """Tell a peer the key of this process, and learn its own; PartyError where either is not taken.
+        """Send a peer the key of this process, and learn its own; PartyError if either is not taken.
 
-        Whoever is between could have said so: it is no refusal of the peer, which would end a run for good.
+        The process in between could have answered so: it is not a refusal of the peer, which would end a run for good.
         """
         answer = self._carrier.ask(peer, join_parts(KEY, self.me, self._seal.announcement), ANSWER)
         if answer == REFUSED:
@@ -264,7 +264,7 @@ class Seal:
     def open(self, sender: str, sealed: bytes) -> list[bytes]:
         """Open what a peer sealed for this party; RefusalError if it did not, or not for this one.
 
-        Either of the two could have made what one of them reads: so it says from whom it is, and to whom.
+        Either of the two could have sealed what one of them reads, so it names its sender and its receiver.
         """
         try:
             author, receiver, *parts = split_parts(self._boxes[sender][1].decrypt(sealed))

@@ -35,8 +35,8 @@ def host_name(name: str) -> str:
 
     Notes
     -----
-    Another name for every name: bytes (UTF-8) that DNS does not tell apart or does not know are written as two digits,
-    after ``x--`` at the beginning: "klinik a" is ``x--klinik-20a``.
+    Another name for every name: bytes (UTF-8) that DNS does not distinguish or does not know are written as two
+    digits, after ``x--`` at the beginning: "klinik a" is ``x--klinik-20a``.
     """
     return name if PLAIN.fullmatch(name) and not name.startswith(WRITTEN) else written_name(name)
 
@@ -50,7 +50,7 @@ def written_name(name: str) -> str:
 def site_name(name: str) -> str:
     """The name of a party's site in a project of NVFlare, and the common name of the certificate that it has there.
 
-    As `host_name`, but for names that NVFlare keeps for its own server.
+    As `host_name`, except for names that NVFlare keeps for its own server.
     """
     return written_name(name) if name in SERVERS else host_name(name)
 
@@ -105,7 +105,7 @@ def named_parties(names: Sequence[str], hosts: Mapping[str, str]) -> list[str]:
 
     A party is named by its name, as it is or as `host_name` and `site_name` write it, and by its host, where no other
     party has it for host or name: of parties on one machine the host names none. A pattern such as ``*.example`` names
-    nobody.
+    no party.
     """
     plain = {party: {_plain(party), host_name(party), site_name(party)} for party in hosts}
     taken = [_plain(host) for host in hosts.values()] + [name for forms in plain.values() for name in forms]
@@ -127,7 +127,7 @@ def name_refusal(certificate: Certificate | CertificateSigningRequest, name: str
 
 
 def file_name_refusal(certificate: bytes, name: str, hosts: Mapping[str, str]) -> str:
-    """Return what `name_refusal` says of the first certificate of a PEM file; empty where the file has none."""
+    """Return the result of `name_refusal` for the first certificate of a PEM file; empty if the file has none."""
     from cryptography.x509 import load_pem_x509_certificates
 
     try:
@@ -228,7 +228,7 @@ def _context(protocol: int, folder: Path, me: str) -> ssl.SSLContext:
 
 
 def own_problem(server: ssl.SSLContext, client: ssl.SSLContext, me: str, folder: Path) -> str | None:
-    """Return why nobody accepts this party's own certificate, as the end of a sentence; None if all would.
+    """Return why no peer accepts this party's own certificate, as the end of a sentence; None if all would.
 
     The party connects to itself, in memory.
     """
