@@ -46,7 +46,7 @@ FINISHED = (
     "studies",
 )
 FINISHED += ("workflow/**/*.py", "scripts/*.py", "docs/*.py")
-QUOTED = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"")
+QUOTED = re.compile(r"`[^`]*`|(?<!\w)'[^']*'(?!\w)|\"[^\"]*\"")
 
 
 def messages(tree: ast.AST) -> Iterator[str]:

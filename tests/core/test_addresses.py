@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from partywise.core.addresses import NEW_ADDRESSES, NEW_NAMES, new_address, renamed_class
+from partywise.core.addresses import NEW_ADDRESSES, new_address, renamed_class
 
 
 @pytest.mark.parametrize("name", NEW_ADDRESSES)
@@ -33,10 +33,22 @@ def test_other_names_that_are_not_there_are_told_as_python_does():
         import_module("partywise.nowhere")
 
 
-@pytest.mark.parametrize("module", NEW_NAMES)
-def test_a_renamed_class_of_own_methods_is_named(module):
-    earlier, name = NEW_NAMES[module]
+@pytest.mark.parametrize(
+    ("module", "earlier", "name"),
+    [
+        ("methods.glm.model", "Estimate", "GlmEstimate"),
+        ("methods.trees.model", "Estimate", "TreeEstimate"),
+        ("methods.logistic.model", "Estimate", "LabelEstimate"),
+        ("methods.logistic.model", "Plan", "ReleasePlan"),
+    ],
+)
+def test_a_renamed_class_of_own_methods_is_named(module, earlier, name):
     with pytest.raises(ImportError) as caught:
-        exec(f"from {module} import {earlier}")
-    assert renamed_class(caught.value) == f"; it is {name} now" and hasattr(import_module(module), name)
-    assert renamed_class(ImportError("no module", name=module)) == ""
+        exec(f"from partywise.{module} import {earlier}")
+    assert renamed_class(caught.value) == f"; it is {name} now"
+
+
+def test_other_errors_name_no_class():
+    with pytest.raises(ImportError) as caught:
+        exec("from partywise.methods.glm.model import Nothing")
+    assert renamed_class(caught.value) == renamed_class(ImportError("no module")) == ""

@@ -84,6 +84,8 @@ def test_keys_and_accounts_in_a_clone_are_in_no_commit_and_in_no_image():
     assert asked.stdout.split() == kept
     lines = (ROOT / "packaging" / "Dockerfile").read_text().splitlines()
     sources = {name for line in lines if line.startswith("COPY ") for name in line.split()[1:-1]}
+    (search,) = (line for line in lines if "find ." in line)
+    assert all(f"'{name}'" in search for name in ("*.key", "ledger.jsonl", "ledger.journal", "ledger.ended"))
     assert sources >= {"lib", "run"} and not sources & {".", *kept, *(path.partition("/")[0] for path in kept)}
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import sys
+
 # Rooms and modules below the package, and where each stands now.
 NEW_ADDRESSES = {
     "attacks": "audits.attacks",
@@ -28,11 +31,6 @@ NEW_ADDRESSES = {
     "survival": "methods.survival",
     "trees": "methods.trees",
 }
-# Classes that methods of users return (docs/own_method.md), and their names today.
-NEW_NAMES = {
-    "partywise.methods.glm.model": ("Estimate", "GlmEstimate"),
-    "partywise.methods.trees.model": ("Estimate", "TreeEstimate"),
-}
 
 
 def new_address(name: str) -> str | None:
@@ -51,7 +49,11 @@ def require_known_address(name: str) -> None:
 
 
 def renamed_class(error: ImportError) -> str:
-    """Return a sentence with the name of today if an import failed on a class that was renamed; empty otherwise."""
-    module = error.name or ""
-    earlier, name = NEW_NAMES.get(module, ("", ""))
-    return f"; it is {name} now" if earlier and f"cannot import name {earlier!r}" in str(error) else ""
+    """Return the end of a sentence with the class's name of today, which ends in the earlier one; empty without any."""
+    missing = re.match(r"cannot import name '(\w+)' from 'partywise\.", str(error))
+    module = sys.modules.get(error.name or "")
+    if missing is None or module is None:
+        return ""
+    classes = [value for value in vars(module).values() if isinstance(value, type) and value.__module__ == error.name]
+    names = [value.__name__ for value in classes if value.__name__.endswith(missing[1])]
+    return f"; it is {' or '.join(names)} now" if names else ""

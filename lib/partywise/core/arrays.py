@@ -18,3 +18,9 @@ def orient(vectors: np.ndarray) -> np.ndarray:
     tied = sizes >= sizes.max(axis=0, initial=0.0) * (1 - TIE)
     leading = np.take_along_axis(vectors, tied.argmax(axis=0)[None], axis=0)
     return vectors * np.where(leading < 0, -1.0, 1.0)
+
+
+def symmetric_root(matrix: np.ndarray) -> np.ndarray:
+    """Return the symmetric root (p, p) of a symmetric matrix, negative eigenvalues as 0: it has no signs to choose."""
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T

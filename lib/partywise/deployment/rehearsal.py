@@ -165,8 +165,8 @@ def foresee(deployment: Deployment, me: str, n: int, seconds: float = PATIENT) -
     """
     paid, rows = list[Event](), deployment.rows or dict.fromkeys(deployment.holders, n)
     trial_run, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
-    placed = PlacedRun(trial_run, whole=False)
-    charge, send, ledger = placed.charge, placed.channel.send, placed.channel.ledger
+    placed_run = PlacedRun(trial_run, whole=False)
+    charge, send, ledger = placed_run.charge, placed_run.channel.send, placed_run.channel.ledger
 
     def keep_and_charge(holders: Sequence[Place], *events: Event) -> None:
         if me in [getattr(place, "name", place) for place in holders]:
@@ -181,14 +181,14 @@ def foresee(deployment: Deployment, me: str, n: int, seconds: float = PATIENT) -
 
     class DrawsOfMe:
         def charge(self, *events: Event) -> None:
-            paid.extend(events if placed.computing == me else ())
+            paid.extend(events if placed_run.computing == me else ())
 
-    vars(placed)["charge"], vars(placed.channel)["send"] = keep_and_charge, send_and_keep
-    placed.charge_to(DrawsOfMe())
+    vars(placed_run)["charge"], vars(placed_run.channel)["send"] = keep_and_charge, send_and_keep
+    placed_run.charge_to(DrawsOfMe())
     with warnings.catch_warnings(), suppress(_Enough), _at_most(seconds):
         warnings.simplefilter("ignore")
-        deployment.plan.methods[deployment.network.method].protocol.fit(placed)
-    return placed.channel.messages, paid
+        deployment.plan.methods[deployment.network.method].protocol.fit(placed_run)
+    return placed_run.channel.messages, paid
 
 
 def clips_ahead(deployment: Deployment, me: str, folder: Path, seconds: float = PATIENT) -> dict[str, float]:

@@ -48,8 +48,8 @@ class Cipher:
     size : int, optional
         Bytes on the wire, where they are not those of the content.
     made_of : sequence of AccountedValue
-        What the closed value is computed from: whoever opens it knows the unprotected parts. By default whole records
-        of the sender.
+        What the closed value is computed from: the place that opens it knows the unprotected parts. By default whole
+        records of the sender.
     holders : tuple of str
         Of one of several shares: who has the others. With all of them, it is open; by default the key holder opens.
     knows : tuple of str

@@ -58,7 +58,7 @@ def parts_of(parties: Sequence[Participant], units: tuple[str, ...] | None = Non
 def parts_with_labels(passive: Participant, holder: str) -> tuple[Clear, ...]:
     """Return what a function of a party's columns and of gradients, splits or weights of the label holder is made of.
 
-    It tells the label holder of the columns alone, and anybody else of the holder's labels and features too.
+    To the label holder it reveals the columns alone, to all others the holder's labels and features too.
     """
     return (*parts_of((passive,)), Clear(None, units=UNITS["active"], owner=holder))
 

@@ -108,9 +108,9 @@ def named_parties(names: Sequence[str], hosts: Mapping[str, str]) -> list[str]:
     no party.
     """
     plain = {party: {_plain(party), host_name(party), site_name(party)} for party in hosts}
-    taken = [_plain(host) for host in hosts.values()] + [name for forms in plain.values() for name in forms]
+    all_names = [_plain(host) for host in hosts.values()] + [name for forms in plain.values() for name in forms]
     for party, host in hosts.items():
-        if taken.count(_plain(host)) == 1:
+        if all_names.count(_plain(host)) == 1:
             plain[party].add(_plain(host))
     return [party for party, forms in plain.items() if forms & set(names)]
 

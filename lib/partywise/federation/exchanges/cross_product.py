@@ -3,7 +3,7 @@
 The non-colluding dealer (`dealing`: it sees nothing of the data; **nothing is proved against it**) and a party draw the
 same mask A of the party's matrix X from the party's seed. X - A crosses once a run, to all who multiply with it. Of two
 masked matrices the dealer deals shares of A'B; X'Y = A'B + A'(Y - B) + (X - A)'Y follows in shares of the holders of
-both, without another message. Masks serve one plaintext each, whatever is multiplied with it.
+both, without another message. Masks serve one plaintext each, with any factor of the products.
 
 Message                                from, to                        payload, ring elements (4 m bytes)
 X - A (its sum, of a shared X)         holder, all others who use it   Cipher, key: dealer          n a each

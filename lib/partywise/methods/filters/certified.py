@@ -56,7 +56,7 @@ class CertifiedFilter:
     owner : str
         Whose data it is.
     rng : SecureRandom or numpy.random.Generator, optional
-        Source of the noise, by default the operating system's. Whatever can be made again from a seed or a key is
+        Source of the noise, by default the operating system's. A source that can be made again from a seed or a key is
         refused with an account on disk, which goes on in other processes.
     stratum : str, optional
         Cell of a public partition that holds all of its units, such as ``"clients/north"``: a ledger of several owners
@@ -85,21 +85,21 @@ class CertifiedFilter:
     Notes
     -----
     Formal guarantee: all releases together are (epsilon, delta)-DP for one unit under ``replace_one``: one contribution
-    becomes any other, and their number is public. Against whoever sees all releases and the clip, with any knowledge
-    of all other contributions.
+    becomes any other, and their number is public. Against an observer who sees all releases and the clip, with any
+    knowledge of all other contributions.
 
     Proof sketch. (1) A contribution is rounded to whole steps as a function of its unit alone: one that holds NaN or
     infinity becomes zero, every other one is clipped, and rounded so that in integers it is no longer than ``clip``.
     Replacing it moves the integer sum by at most ``2 clip``, in any order of summation; opposite contributions reach
     it. (2) Rounded Gaussian noise in whole steps is a Gaussian release of that sum, rounded once more: it is
-    mu-Gaussian-DP for every mu with ``sigma mu >= 2 clip``, compared in exact arithmetic; there is no floating-point
-    noise, and delta has no numerical part. (3) Contributions may be chosen after all earlier releases were seen, which
+    mu-Gaussian-DP for every mu with ``sigma mu >= 2 clip``, compared in exact arithmetic; noise has no
+    floating-point part, and delta has no numerical part. (3) Contributions may be chosen after all earlier releases were seen, which
     are drawn while the sum of mu squared stays below ``gdp_mu(epsilon, delta)`` squared: a rule that holds for adaptive
     releases (Smith and Thakurta 2022; Koskela, Tobaben and Honkela 2023). (4) Clip, noise and refusal depend on public
     numbers only, and a payment is counted, on disk where there is an account, before its noise is drawn.
 
     What it does not cover: what else the site sends (weights, metrics, files), how many contributions and rounds there
-    are, how long a release takes, and whoever reads the memory of the process. A contribution that is computed from
+    are, how long a release takes, and readers of the memory of the process. A contribution that is computed from
     other units' records (a batch-normalised gradient) is not a contribution of one unit.
 
     Examples

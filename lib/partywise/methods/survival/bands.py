@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import chdtrc, ndtri
 
+from ...core.arrays import symmetric_root
 from ...core.randomness import stream
 from .curves import LARGEST_HAZARD, SurvivalCurve, hazards
 from .exact import StepCurve
@@ -149,10 +150,7 @@ def simultaneous(curve: SurvivalCurve, covariance: np.ndarray, draws: np.ndarray
     scale = np.where(sd > 0, sd, 1)
     correlation = covariance / np.outer(scale, scale)
     np.fill_diagonal(correlation, 1)
-    values, vectors = np.linalg.eigh(correlation)
-    # The symmetric root does not depend on the signs of eigenvectors, which LAPACK chooses.
-    root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-    largest = np.abs(draws @ root).max(axis=1)
+    largest = np.abs(draws @ symmetric_root(correlation)).max(axis=1)
     band = _log_log(curve.survival[1:], sd, float(np.quantile(largest, level)))
     return Band(np.maximum.accumulate(band.lower[::-1])[::-1], np.minimum.accumulate(band.upper))
 

@@ -195,7 +195,7 @@ class Ledger:
         Returns
         -------
         Ledger
-            With every row that names no owner, since its data may be anybody's.
+            With every row that names no owner, since its data may be those of any owner.
 
         Examples
         --------

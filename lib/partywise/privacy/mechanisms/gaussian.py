@@ -10,6 +10,7 @@ from typing import Unpack
 
 import numpy as np
 
+from ...core.arrays import symmetric_root
 from ...core.errors import CertificationError
 from ..accounted_values import AccountedValue, parameter
 from ..ledger.event import UNNAMED, EventProfile
@@ -209,5 +210,4 @@ def _root(covariance: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     try:
         return np.linalg.cholesky(sigma)
     except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(sigma)
-        return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        return symmetric_root(sigma)

@@ -170,7 +170,7 @@ def file_keys(table: TableSurvey, but: TextForm = TextForm()) -> dict[str, objec
     if table.form.percent != "refuse":
         keys["percent"] = Remark(table.form.percent, "12 % is 12; share makes 0.12 of it")
     if limits := {text: count for column in table.columns for text, count in column.limits.items()}:
-        note = f"{next(iter(limits))!r} and alike, {sum(limits.values())} entries, are no missing values"
+        note = f"{next(iter(limits))!r} and alike, {sum(limits.values())} entries, are not missing values"
         keys["below"] = Remark(table.form.below, f"{note}: half of the limit counts (or limit, or zero)")
     if any(column.zones for column in table.columns):
         keys["time_zone"] = Ask("UTC or an offset, such as +01:00: the zone of time stamps that name none")

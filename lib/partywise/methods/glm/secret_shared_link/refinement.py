@@ -1,7 +1,7 @@
 """Newton steps at the end of a search in shares, with finer polynomials: to the link's own root, or the reason why not.
 
 A search (`search`) ends at the root of a short polynomial, which is not that of the link. An evaluation with finer ones
-opens what Newton needs, and its decrement delta (the length of the step in standard errors) says how far the search was
+opens what Newton needs, and its decrement delta (the length of the step in standard errors) is how far the search was
 off; the next step leaves its square. A fit is `ok` where all of this holds of what is opened:
 
 - delta is at most `SETTLED`, and the step moves no record's predictor by more than `MOVED` (the sum of squares of its
