@@ -92,11 +92,11 @@ class CertifiedFilter:
     infinity becomes zero, every other one is clipped, and rounded so that in integers it is no longer than ``clip``.
     Replacing it moves the integer sum by at most ``2 clip``, in any order of summation; opposite contributions reach
     it. (2) Rounded Gaussian noise in whole steps is a Gaussian release of that sum, rounded once more: it is
-    mu-Gaussian-DP for every mu with ``sigma mu >= 2 clip``, compared in exact arithmetic; noise has no
-    floating-point part, and delta has no numerical part. (3) Contributions may be chosen after all earlier releases were seen, which
-    are drawn while the sum of mu squared stays below ``gdp_mu(epsilon, delta)`` squared: a rule that holds for adaptive
-    releases (Smith and Thakurta 2022; Koskela, Tobaben and Honkela 2023). (4) Clip, noise and refusal depend on public
-    numbers only, and a payment is counted, on disk where there is an account, before its noise is drawn.
+    mu-Gaussian-DP for every mu with ``sigma mu >= 2 clip``, compared in exact arithmetic; noise has no floating-point
+    part, and delta has no numerical part. (3) Contributions may be chosen after all earlier releases were seen, which
+    are drawn while the sum of mu squared stays below ``gdp_mu(epsilon, delta)`` squared: a rule that holds for
+    adaptive releases (Smith and Thakurta 2022; Koskela, Tobaben and Honkela 2023). (4) Clip, noise and refusal depend
+    on public numbers only, and a payment is counted, on disk where there is an account, before its noise is drawn.
 
     What it does not cover: what else the site sends (weights, metrics, files), how many contributions and rounds there
     are, how long a release takes, and readers of the memory of the process. A contribution that is computed from
