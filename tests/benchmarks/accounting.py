@@ -24,8 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lib"))
 import numpy as np
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from partywise.privacy.accounting import compose as multiset
-from partywise.privacy.accounting import finite as composition
+from partywise.privacy.accounting import compose, finite
 from partywise.privacy.accounting.privacy_profile import PrivacyProfile
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.ledger.ledger import Ledger
@@ -47,9 +46,9 @@ def median_seconds(work: Callable[[], object], repeats: int) -> float:
 
 def ours(distributions: tuple[PrivacyProfile, ...]) -> float:
     """Epsilon with nothing kept from earlier totals."""
-    multiset._epsilon.cache_clear()
-    composition.lattice.cache_clear()
-    return multiset.compose(distributions).epsilon(DELTA)
+    compose._epsilon.cache_clear()
+    finite.lattice.cache_clear()
+    return compose.compose(distributions).epsilon(DELTA)
 
 
 def peer_mixed() -> float:

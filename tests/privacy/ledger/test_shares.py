@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from partywise.privacy.accounting.calibration import gdp_mu
-from partywise.privacy.accounting.compose import Composition, beside, cost
+from partywise.privacy.accounting.compose import Composition, cost, tv_delta
 from partywise.privacy.accounting.tradeoff import power
 from partywise.privacy.ledger.event import SEVERAL, Event
 from partywise.privacy.ledger.ledger import Ledger
@@ -174,7 +174,7 @@ def test_a_distance_takes_its_part_of_delta():
     assert replace(profile, tv=1e-300).epsilon(1e-5) == pytest.approx(profile.epsilon(1e-5), rel=2e-12)
     for tv in (1e-9, 1e-8):
         epsilon = replace(profile, tv=tv).epsilon(1e-5)
-        assert profile.delta(epsilon) + beside(tv, epsilon) == pytest.approx(1e-5, rel=1e-9)
+        assert profile.delta(epsilon) + tv_delta(tv, epsilon) == pytest.approx(1e-5, rel=1e-9)
         assert replace(profile, tv=tv).delta(epsilon) <= 1e-5 * (1 + 1e-9)
         assert power(replace(profile, tv=tv), 0.01) >= power(profile, 0.01) + tv
     assert replace(profile, tv=1e-4).epsilon(1e-5) == math.inf

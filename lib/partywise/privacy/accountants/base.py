@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, final
 
 from ...core.errors import CertificationError
-from ..accounting.compose import Composition, check_delta, epsilon_beside
+from ..accounting.compose import Composition, check_delta, epsilon_with_tv
 
 
 class Accountant(ABC):
@@ -66,7 +66,7 @@ class Accountant(ABC):
         left = check_delta(delta) - self.composition.delta_numeric
         if self.composition.infinite:
             return math.inf
-        return epsilon_beside(lambda rest: self.bound(self.composition.profiles, rest), left, self.composition.tv)
+        return epsilon_with_tv(lambda rest: self.bound(self.composition.profiles, rest), left, self.composition.tv)
 
     @abstractmethod
     def bound(self, composition: Composition, delta: float) -> float:

@@ -34,7 +34,7 @@ RATES = 1e-12
 APPLICATIONS = 10**9
 # Largest epsilon of profiles that are drawn to within a distance in total variation: beyond it e^epsilon nears the end
 # of floats.
-LARGEST_BESIDE = 600.0
+LARGEST_TV_EPSILON = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +145,13 @@ class Composition:
         if self.gaussian:
             return _gaussian_epsilon(self.mu, float(delta))
         left = check_delta(delta) - self.delta_numeric
-        return epsilon_beside(lambda rest: _epsilon(self.profiles, rest), left, self.tv)
+        return epsilon_with_tv(lambda rest: _epsilon(self.profiles, rest), left, self.tv)
 
     def delta(self, epsilon: float) -> float:
         """Least delta at ``epsilon`` >= 0, rounded up."""
         if not epsilon >= 0:
             raise ValueError(f"epsilon={epsilon!r} must be non-negative.")
-        return min(1.0, _delta(self.profiles, float(epsilon)) + self.delta_numeric + beside(self.tv, float(epsilon)))
+        return min(1.0, _delta(self.profiles, float(epsilon)) + self.delta_numeric + tv_delta(self.tv, float(epsilon)))
 
 
 def cost(**profile: Unpack[ProfileFields]) -> Composition:
@@ -190,36 +190,25 @@ def cost(**profile: Unpack[ProfileFields]) -> Composition:
     return compose([privacy_profile])
 
 
-def beside(tv: float, epsilon: float) -> float:
+def tv_delta(tv: float, epsilon: float) -> float:
     """Addition to delta at epsilon by a distance in total variation: (1 + e^epsilon) tv, rounded up; at most 1."""
     if tv == 0:
         return 0.0
-    return 1.0 if epsilon > LARGEST_BESIDE else min(1.0, (1 + math.exp(epsilon)) * tv * (1 + SLACK))
+    return 1.0 if epsilon > LARGEST_TV_EPSILON else min(1.0, (1 + math.exp(epsilon)) * tv * (1 + SLACK))
 
 
-def epsilon_beside(epsilon_of: Callable[[float], float], delta: float, tv: float) -> float:
-    """Least epsilon of profiles whose drawing is ``tv`` away from what they state, rounded up.
+def epsilon_with_tv(epsilon_of: Callable[[float], float], delta: float, tv: float) -> float:
+    """Least epsilon with ``delta_of(epsilon) + (1 + e^epsilon) tv <= delta``, rounded up; inf for a negative delta.
 
-    Parameters
-    ----------
-    epsilon_of : callable
-        Epsilon of the profiles at a delta in [0, 1).
-    delta : float
-        What is left of delta for them; nothing is certified below 0.
-    tv : float
-
-    Notes
-    -----
-    The least epsilon with ``delta_of(epsilon) + (1 + e^epsilon) tv <= delta``: it is the limit from below of epsilon at
-    the delta that the last epsilon leaves.
+    It is the limit from below of ``epsilon_of`` at the delta that the last epsilon leaves.
     """
     if delta < 0:
         return math.inf
     epsilon = epsilon_of(delta)
     if tv == 0:
         return epsilon
-    while epsilon <= LARGEST_BESIDE:
-        left = delta - beside(tv, epsilon)
+    while epsilon <= LARGEST_TV_EPSILON:
+        left = delta - tv_delta(tv, epsilon)
         if left <= 0:
             return math.inf
         further = epsilon_of(left)

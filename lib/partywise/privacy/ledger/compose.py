@@ -1,7 +1,8 @@
 """Cost of a set of releases together, and the noise that a number of sampled releases needs.
 
-The profiles of the releases are composed in `multiset`; here are the questions about events and releases. All of it
-holds for releases that are chosen adaptively; for *parameters* that are chosen adaptively use `PrivacyFilter`.
+`partywise.privacy.accounting.compose` composes profiles; this module answers questions about events and releases.
+Its answers hold for releases that are chosen adaptively; for *parameters* that are chosen adaptively use
+`PrivacyFilter`.
 """
 
 import functools
