@@ -13,29 +13,20 @@ from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.methods.glm.model import GlmFacts
+from partywise.models.family_facts import FACTS
 from partywise.privacy.accounted_values import Public
+from partywise.studies.vertical_glm.cases import coefficients, correlated_columns, responses
 
-FAMILIES = ("gaussian", "binomial", "poisson", "gamma", "inverse_gaussian")
+FAMILIES = tuple(FACTS)
 DECLARED = "declared by the test"
 
 
 def records(family: str, n: int, p: int, *, rho: float = 0.3, mean: float = 2.0, seed: int = 1) -> tuple:
     """X (n, p) with equal correlations and y (n,) of a family, as the generator of the study draws them."""
     rng = stream(seed, "glm records", family)
-    X = np.sqrt(rho) * rng.standard_normal((n, 1)) + np.sqrt(1 - rho) * rng.standard_normal((n, p))
-    beta = np.array([(-1.0) ** j * (1 + j % 3) for j in range(p)])
-    spread = 1.0 if family in ("gaussian", "binomial") else 0.5
-    beta *= spread / np.sqrt((1 - rho) * beta @ beta + rho * beta.sum() ** 2)
-    eta = X @ beta + {"gaussian": 1.0, "binomial": 0.0}.get(family, np.log(mean) - 0.125)
-    mu = np.exp(eta)
-    draws: dict[str, Callable[[], np.ndarray]] = {
-        "gaussian": lambda: eta + rng.standard_normal(n),
-        "binomial": lambda: (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(float),
-        "poisson": lambda: rng.poisson(mu).astype(float),
-        "gamma": lambda: rng.gamma(2.0, mu / 2),
-        "inverse_gaussian": lambda: rng.wald(mu, 2 * mean),
-    }
-    return X, draws[family]()
+    X = correlated_columns(rng, n, p, rho)
+    slopes, intercept = coefficients(SimpleNamespace(family=family, p=p, rho=rho, mean=mean))
+    return X, responses(family, X @ slopes + intercept, mean, rng)
 
 
 def start(

@@ -89,8 +89,15 @@ class Family(ABC):
         """(n,) the response of this family nearest to each finite value; responses stay what they are."""
 
     @abstractmethod
+    def start_with_offset(self, y: np.ndarray, weights: np.ndarray | None, offset: np.ndarray, plain: float) -> float:
+        """`start` with an offset; ``plain``: without."""
+
     def log_density(self, y: np.ndarray, mu: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
-        """(n,) log densities at means and dispersions phi / w_i of records."""
+        """(n,) log densities at means and dispersions phi / w_i of records; nan of a family without a closed one.
+
+        A fit of such a family needs link, variance and deviance only: it has no likelihood and no AIC.
+        """
+        return np.full(np.broadcast_shapes(np.shape(y), np.shape(mu)), np.nan)
 
     def observed_weight(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
         """Observed weights, half the second derivative of the deviance in eta; negative where it is not convex."""
@@ -146,10 +153,6 @@ class Family(ABC):
                 "give responses that differ."
             )
         return intercept if offset is None else self.start_with_offset(y, weights, offset, intercept)
-
-    def start_with_offset(self, y: np.ndarray, weights: np.ndarray | None, offset: np.ndarray, plain: float) -> float:
-        """`start` with an offset; ``plain``: without."""
-        raise NotImplementedError
 
 
 class Gaussian(Family):
@@ -223,18 +226,8 @@ class Binomial(Family):
         return 2 * self.curve.log_loss(eta, y)
 
     def start_with_offset(self, y: np.ndarray, weights: np.ndarray | None, offset: np.ndarray, plain: float) -> float:
-        """Root of the sum of w (y - mu), which falls: Newton steps between bounds, halved where they leave them."""
-        low, high = plain - float(np.max(offset)), plain - float(np.min(offset))
-        b = (low + high) / 2
-        for _ in range(200):
-            slope = total(self.score(y, b + offset), weights)
-            low, high = (b, high) if slope > 0 else (low, b)
-            bend, last = total(self.weight(b + offset), weights), b
-            b = b + slope / bend if bend > 0 else np.inf
-            b = b if low < b < high else (low + high) / 2
-            if abs(b - last) <= 1e-15 * abs(b):
-                break
-        return b
+        """Root of the sum of w (y - mu), which lies between the intercepts at the ends of the offset."""
+        return root_of_score(self, y, weights, offset, plain - float(np.max(offset)), plain - float(np.min(offset)))
 
     def contains(self, y: np.ndarray) -> np.ndarray:
         return (y == 0) | (y == 1)
@@ -266,18 +259,19 @@ class Shares(Binomial):
 
 
 class LogLink(Family):
-    """Formulas that the three families with the logarithm as their link share."""
-
-    @property
-    def power(self) -> int:
-        """Power of the mean by which the score divides y: without columns it is the sum of w (y - mu) / mu^power."""
-        assert self.facts.variance_power is not None
-        return self.facts.variance_power - 1
+    """Formulas that families with the logarithm as their link share."""
 
     def start_with_offset(self, y: np.ndarray, weights: np.ndarray | None, offset: np.ndarray, plain: float) -> float:
-        """exp(b) = sum of w y exp(-power o) over sum of w exp((1 - power) o)."""
-        w = np.ones(len(y)) if weights is None else weights
-        return float(logsumexp(-self.power * offset, b=w * y) - logsumexp((1 - self.power) * offset, b=w))
+        """exp(b) = sum of w y exp((1 - k) o) over sum of w exp((2 - k) o) with V = mu^k; else the root of the score."""
+        if self.facts.variance_power is None:
+            low, high = plain - float(np.max(offset)), plain - float(np.min(offset))
+            while total(self.score(y, low + offset), weights) < 0:
+                low -= 1.0
+            while total(self.score(y, high + offset), weights) > 0:
+                high += 1.0
+            return root_of_score(self, y, weights, offset, low, high)
+        power, w = self.facts.variance_power - 1, np.ones(len(y)) if weights is None else weights
+        return float(logsumexp(-power * offset, b=w * y) - logsumexp((1 - power) * offset, b=w))
 
     def mean(self, eta: np.ndarray) -> np.ndarray:
         return _exp(eta)
@@ -390,6 +384,22 @@ class InverseGaussian(LogLink):
 def total(terms: np.ndarray, weights: np.ndarray | None) -> float:
     """Sum over records, weighted."""
     return float(np.sum(terms) if weights is None else weights @ terms)
+
+
+def root_of_score(
+    family: Family, y: np.ndarray, weights: np.ndarray | None, offset: np.ndarray, low: float, high: float
+) -> float:
+    """Intercept between two bounds where the sum of scores falls through 0: Newton steps, halved where they leave."""
+    b = (low + high) / 2
+    for _ in range(200):
+        slope = total(family.score(y, b + offset), weights)
+        low, high = (b, high) if slope > 0 else (low, b)
+        bend, last = total(family.weight(b + offset), weights), b
+        b = b + slope / bend if bend > 0 else np.inf
+        b = b if low < b < high else (low + high) / 2
+        if abs(b - last) <= 1e-15 * abs(b):
+            break
+    return b
 
 
 def _exp(eta: np.ndarray) -> np.ndarray:

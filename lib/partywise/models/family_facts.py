@@ -20,14 +20,14 @@ class FamilyFacts:
     title : its name in sentences and figures
     link : of the mean
     domain : what y may be, for messages
-    variance_power : k of V(mu) = mu^k; None for the binomial family, whose variance is mu (1 - mu)
+    variance_power : k of V(mu) = mu^k; None where V is not a power of the mean
     canonical : whether the link is the canonical one, so that the score of a record is y - mu
     """
 
     title: str
     link: Literal["identity", "logit", "log"]
     domain: str
-    variance_power: int | None
+    variance_power: float | None
     canonical: bool
 
     @property
@@ -36,7 +36,7 @@ class FamilyFacts:
         return self.variance_power not in (None, 1)
 
     @property
-    def deviance_power(self) -> int | None:
+    def deviance_power(self) -> float | None:
         """Power of c by which y -> c y multiplies the deviance; None where the response has no unit."""
         return 2 - self.variance_power if self.variance_power is not None and self.estimates_dispersion else None
 
@@ -49,19 +49,20 @@ class FamilyFacts:
 class ByFamily(dict[str, Row]):
     """A table with a row per family; a family that it lacks is refused in a sentence.
 
-    row_name : what a row is, for the message
+    row_name : what a row is and which protocol reads it, for the message; remedy : what fits other families as well
     """
 
-    def __init__(self, row_name: str, rows: Mapping[str, Row]) -> None:
+    def __init__(self, row_name: str, rows: Mapping[str, Row], remedy: str = "") -> None:
         super().__init__(rows)
-        self.row_name = row_name
+        self.row_name, self.remedy = row_name, remedy
 
     def __missing__(self, family: str) -> Row:
-        raise ValueError(f"family {family!r} has no {self.row_name} here: use one of {', '.join(self)}.")
+        others = f", or {self.remedy}, which fits others as well" if self.remedy else ""
+        raise ValueError(f"family {family!r} has no {self.row_name}: use one of {', '.join(self)}{others}.")
 
 
 FACTS: Mapping[str, FamilyFacts] = ByFamily(
-    "facts",
+    "row of facts",
     {
         "gaussian": FamilyFacts("Gaussian", "identity", "finite numbers", 0, canonical=True),
         "binomial": FamilyFacts("binomial", "logit", "0 and 1", None, canonical=True),

@@ -34,5 +34,5 @@ def test_an_unknown_family_is_named(place):
 
 def test_a_new_family_is_not_drawn_as_another(monkeypatch):
     monkeypatch.setitem(FAMILIES, "tweedie", Gamma())
-    with pytest.raises(ValueError, match="family 'tweedie' has no draw of responses here"):
+    with pytest.raises(ValueError, match="family 'tweedie' has no draw of responses in the generator"):
         responses("tweedie", np.zeros(3), 1.0, stream(1, "responses"))

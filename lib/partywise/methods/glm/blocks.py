@@ -29,7 +29,7 @@ def _relative(y: np.ndarray, mu: np.ndarray) -> np.ndarray:
 
 # Mean, weight and z - eta as the source has them, without any care for large predictors.
 PUBLISHED: Mapping[str, tuple[Callable, Callable, Callable]] = ByFamily(
-    "formula in the source",
+    "formula in the source of protocol 'bcd' with variant 'published'",
     {
         "gaussian": (lambda eta: eta, np.ones_like, lambda y, mu: y - mu),
         "binomial": (_logistic, lambda mu: mu * (1 - mu), lambda y, mu: (y - mu) / (mu * (1 - mu))),
@@ -37,6 +37,7 @@ PUBLISHED: Mapping[str, tuple[Callable, Callable, Callable]] = ByFamily(
         "gamma": (np.exp, np.ones_like, _relative),
         "inverse_gaussian": (np.exp, lambda mu: 1 / mu, _relative),
     },
+    remedy="variant='corrected'",
 )
 
 

@@ -63,7 +63,7 @@ def responses(family: FamilyName, eta: np.ndarray, mean: float, rng: np.random.G
     """(n,) responses at linear predictors."""
     mu = FAMILIES[family].mean(eta)
     draws: ByFamily[Callable[[], np.ndarray]] = ByFamily(
-        "draw of responses",
+        "draw of responses in the generator of the study vertical_glm",
         {
             "gaussian": lambda: mu + rng.standard_normal(len(mu)),
             "binomial": lambda: (rng.random(len(mu)) < mu).astype(float),

@@ -184,7 +184,7 @@ def _bisect(function: Callable[[float], float], low: float, high: float) -> floa
 
 
 LINKS: Mapping[str, Callable[[NoisyMoments, list[int], np.ndarray], tuple[float, np.ndarray]]] = ByFamily(
-    "link on second moments",
+    "link on second moments for protocol 'moments'",
     {
         "gaussian": _gaussian,
         "gamma": _gamma,
@@ -192,4 +192,5 @@ LINKS: Mapping[str, Callable[[NoisyMoments, list[int], np.ndarray], tuple[float,
         "binomial": _binomial,
         "poisson": _poisson,
     },
+    remedy="protocol='noisy_newton'",
 )

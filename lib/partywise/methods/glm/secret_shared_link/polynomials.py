@@ -157,7 +157,7 @@ def inverse_gaussian(centre: float) -> SharedLink:
 
 
 MAKERS: Mapping[str, Callable[[float], SharedLink]] = ByFamily(
-    "polynomial for link 'shared'",
+    "polynomial for protocol 'joint' with link 'shared'",
     {
         "gaussian": gaussian,
         "binomial": binomial,
@@ -165,6 +165,7 @@ MAKERS: Mapping[str, Callable[[float], SharedLink]] = ByFamily(
         "gamma": gamma,
         "inverse_gaussian": inverse_gaussian,
     },
+    remedy="link='opened'",
 )
 
 

@@ -93,7 +93,7 @@ def inverse_gaussian(response: WeightedResponse, base: np.ndarray, centre: float
 
 
 MAKERS: Mapping[str, Callable[[WeightedResponse, np.ndarray, float], LinkTerms]] = ByFamily(
-    "numbers of the response for link 'shared'",
+    "numbers of the response for protocol 'joint' with link 'shared'",
     {
         "gaussian": gaussian,
         "binomial": binomial,
@@ -101,6 +101,7 @@ MAKERS: Mapping[str, Callable[[WeightedResponse, np.ndarray, float], LinkTerms]]
         "gamma": gamma,
         "inverse_gaussian": inverse_gaussian,
     },
+    remedy="link='opened'",
 )
 
 
