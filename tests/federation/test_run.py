@@ -19,7 +19,7 @@ from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.mechanisms.gaussian import Gaussian
 from partywise.privacy.mechanisms.release import derive
 from partywise.privacy.statistics.moments import record_sum
-from toy_rounds import local_scale, local_size, parties, program, run
+from toy_rounds import local_scale, local_size, local_sum, parties, program, run
 
 
 def described(estimate) -> bytes:
@@ -96,6 +96,41 @@ PLAIN_MISTAKES = {
         "each have a value of their own here: send it to all first",
     ),
 }
+
+
+def forward(run):
+    sent = run.send(run.parties[0], "server", "sum 0", local_sum, 2.0, 0, run.rng_for)
+    (release,) = run.received("server", "sum 0")
+    return sent, release
+
+
+@pytest.mark.parametrize("how", ["plain", "checked", "forked"])
+def test_what_was_received_is_not_sent_on_without_its_value(how):
+    """`run.received` lists costs: sent on unchanged, a payload would arrive as None."""
+
+    def unchanged(run):
+        _, release = forward(run)
+        return run.send("server", run.parties[1], "again", as_it_is, release)
+
+    def as_a_value(run):
+        value, release = forward(run)
+        return run.send("server", run.parties[1], "again", as_public, value, release)
+
+    ways = {"plain": simulate, "checked": lambda fit, run: fit(PlacedRun(run)), "forked": forked}
+    match = "payload 'again': 'server' sends on what run.received lists of message 'sum 0'.*made_of="
+    with pytest.raises((ValueError, AssertionError), match=match):
+        ways[how](unchanged, run())
+    again = run()
+    ways[how](as_a_value, again)
+    assert [row.mechanism for row in again.channel.ledger.rows] == ["gaussian", "post_processing"]
+
+
+def as_it_is(release):
+    return release
+
+
+def as_public(value, release):
+    return Public(value, because="a function of the sum", made_of=(release,))
 
 
 def test_several_places_compute_what_all_of_them_can_and_no_other_has_it():

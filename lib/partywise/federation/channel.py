@@ -21,7 +21,7 @@ from ..privacy.mechanisms.release import Release, derived_event, digest_of, rele
 from ..privacy.payer import Payer
 from .cipher import Cipher
 from .parties import Party
-from .payloads import KINDS, Payload, argument_of, in_the_clear, measure, read_only, strip_value, visible
+from .payloads import KINDS, Payload, argument_of, in_the_clear, measure, read_only, require_value, strip_value, visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +196,7 @@ class Channel:
         TypeError: payload 'mean' from 'hospital' is a bare float...
         """
         self._check_ends(sender, receiver, name, payload)
+        require_value(payload, sender, name, self._arrivals(sender))
         payload = self.leaving(sender, payload)
         # The values of many rounds are many: unasked, a message leaves what it cost.
         recorded = payload if self.record else None
@@ -328,6 +329,10 @@ class Channel:
         """
         self._check_name("receiver", receiver)
         return tuple(self._heard.get((receiver, name), ()))
+
+    def _arrivals(self, receiver: str) -> Iterator[tuple[str, Payload]]:
+        """Name and payload of each message that has reached a participant."""
+        return ((name, part) for (place, name), parts in self._heard.items() if place == receiver for part in parts)
 
     def view(self, *parties: str) -> tuple[tuple[Message, Any], ...]:
         """List what colluding participants saw: the messages that reached one of them, with values, ciphers closed.

@@ -1,6 +1,6 @@
 """Kind, argument, size and visible value of a payload; and its received form, which is read-only."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 # Any: contents of messages, whatever a protocol sends.
@@ -65,6 +65,22 @@ def visible(payload: Payload) -> Any:
 def strip_value(payload: Payload) -> Payload:
     """A payload without what it holds: what it cost."""
     return replace(payload, content=None) if isinstance(payload, Cipher) else replace(payload, value=None)
+
+
+def require_value(payload: Payload, sender: str, name: str, arrivals: Iterable[tuple[str, object]]) -> None:
+    """Raise ValueError for a payload that its sender received and sends on: `Run.received` lists it without its value.
+
+    arrivals : name and payload of each message that has reached the sender
+    """
+    if content_of(payload) is not None:
+        return
+    for message, arrival in arrivals:
+        if payload is arrival:
+            raise ValueError(
+                f"payload {name!r}: {sender!r} sends on what run.received lists of message {message!r}, which states "
+                "what it cost and has no value: send the value that the message brought, as "
+                f"Public(value, because=..., made_of=run.received({sender!r}, {message!r})), or a cipher as it is."
+            )
 
 
 def in_the_clear(payload: Payload, sender: str) -> Payload:

@@ -19,7 +19,7 @@ from ..privacy.ledger.event import Event
 from ..privacy.payer import PaidShares, Payer
 from .codec import pack, unpack
 from .parties import Party
-from .payloads import Payload, strip_value, visible
+from .payloads import Payload, require_value, strip_value, visible
 from .run import (
     Names,
     Place,
@@ -293,6 +293,15 @@ class PlacedRun(Run):
         heard = [pair for (receiver, _), pairs in self._heard.items() if receiver == place for pair in pairs]
         return [(sender, value.values[place]) for sender, value in heard if place in value.values]
 
+    def _arrivals(self, place: str) -> Iterator[tuple[str, object]]:
+        """Name and payload, without its value, of each message that has reached a place of this process."""
+        return (
+            (name, heard.values.get(place))
+            for (receiver, name), pairs in self._heard.items()
+            if receiver == place
+            for _, heard in pairs
+        )
+
     def _held_at(self, place: Place, function: Callable[..., object], values: Sequence[object]) -> LocatedValue:
         name = self.check_place(place)
         self._require(values, name, function)
@@ -340,6 +349,8 @@ class PlacedRun(Run):
         """One message: accounted where all places live here, else handed to the link."""
         source, target = name_of(sender), name_of(receiver)
         self._require([located], source, self.send)
+        if source in located.values:
+            require_value(located.values[source], source, name, self._arrivals(source))
         step, self._step = self._step, self._step + 1
         payload = None
         if self._link is None:
