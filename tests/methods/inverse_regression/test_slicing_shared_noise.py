@@ -13,7 +13,7 @@ from partywise.audits.replay import compare, distance, record, replay
 from partywise.core.errors import PartyError
 from partywise.core.randomness import Streams
 from partywise.experiment.study import MethodSpec
-from partywise.federation.estimators.estimator import party
+from partywise.federation.estimators.inputs import party
 from partywise.federation.folds import Fold
 from partywise.federation.run import Run, simulate
 from partywise.methods.inverse_regression.certified import reach_of

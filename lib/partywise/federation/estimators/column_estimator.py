@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 from ...core.verdicts import Verdict, growth_verdict, response_verdict
 from ...models.links import LOGIT, Link
 from ..parties import Party, split_columns
-from .estimator import Estimator, column_labels, groups_of, numbers, party, vector
+from .estimator import Estimator
+from .inputs import column_labels, groups_of, numbers, party, vector
 
 LIKE = "(n,): one label or number for each record"
 COLUMNS = "(n, p): records, columns of all parties without one for the intercept"

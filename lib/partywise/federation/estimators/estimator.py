@@ -1,4 +1,4 @@
-"""Common parts of the estimators of all methods: parameters in scikit-learn's way, one simulated run, its cost.
+"""Common parts of the estimators of all methods: one simulated run, its cost, its verdict.
 
 An estimator is a protocol with arrays in front of it: ``Estimator(...).fit(X, y, parties=..., rng=...)`` simulates all
 parties in one process and keeps the estimate, the ledger, the transcript and the total of the worst coalition. What a
@@ -12,13 +12,12 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import MISSING, dataclass, fields, replace
-from importlib.util import find_spec
+from dataclasses import fields, replace
 from numbers import Real
 from pathlib import Path
 
 # Any: options of a method that is known by its name only, and the user's data frames.
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,80 +41,15 @@ from ..folds import Fold, Spec
 from ..parties import Party, clip_shares, largest_clip_shares, split_rows
 from ..run import Run, simulate
 from ..secure_streams import Randomness, addresses_of, floating_point, fresh_streams
-from .fit_budget import Budget
+from .inputs import column_labels, groups_of, numbers, vector
+from .parameters import NotFittedError, Parameters, TransformerMixin, short_text
 from .saved_model import save
 
-# scikit-learn's bases and errors where it is installed, else of the same names with what is used of them.
-if TYPE_CHECKING or find_spec("sklearn") is None:
-
-    class BaseEstimator:
-        """An estimator without scikit-learn."""
-
-    class TransformerMixin:
-        """A transformer without scikit-learn."""
-
-        def fit_transform(self, X: object, y: object = None, **given: object) -> object:
-            """`fit`, then `transform` of the same records: what comes out is not private.
-
-            Parameters
-            ----------
-            X, y, **given
-                Of `fit`.
-
-            Returns
-            -------
-            ndarray
-
-            Examples
-            --------
-            >>> import partywise as pw
-            >>> X = pw.stream(1, "records").normal(size=(200, 4))
-            >>> scores = pw.VerticalPCA(parties=[[0, 1], [2, 3]], random_state=7).fit_transform(X)
-            >>> scores.shape, bool(abs(scores.mean(axis=0)).max() < 1e-9)  # centred
-            ((200, 4), True)
-            """
-            return self.fit(X, y, **given).transform(X)  # type: ignore[attr-defined]
-
-    class NotFittedError(ValueError, AttributeError):
-        """An estimator was asked before its fit."""
-
-    class DataConversionWarning(UserWarning):
-        """An array was taken for another shape than it has."""
-
-else:
-    from sklearn.base import BaseEstimator, TransformerMixin
-    from sklearn.exceptions import DataConversionWarning, NotFittedError
-
-# Characters of a parameter that is shown as it is.
-LONGEST = 60
 # Largest number of an argument: floats hold sixth powers of it.
 LARGEST = 1e50
 
 
-class ClaimedEstimate(Protocol):
-    """An estimate, of which the estimator reads what its source claims."""
-
-    @property
-    def epsilon_claimed(self) -> float: ...
-
-
-@dataclass(frozen=True)
-class Method:
-    """A protocol that an estimator may run.
-
-    options, fit : its dataclass and its program; extra : places without data, except those of its options
-    holder : place that has the whole model in the end; empty where none has
-    published : whether it follows its source formula for formula, which clips without a word: the fit warns
-    """
-
-    options: type
-    fit: Callable[[Run], ClaimedEstimate]
-    extra: tuple[str, ...] = ()
-    holder: str = ""
-    published: bool = False
-
-
-class Estimator(BaseEstimator):
+class Estimator(Parameters):
     """Parameters, a simulated run and its privacy; a method package adds what its arrays mean.
 
     It is an estimator of scikit-learn where that is installed, and works in its pipelines and searches.
@@ -166,14 +100,12 @@ class Estimator(BaseEstimator):
         share a budget, also how many there are, what they cost together, and what a choice among them costs.
     """
 
-    methods: ClassVar[Mapping[str, Method]] = {}
     n_features_in_: int
     classes_: np.ndarray
     status_: str
     status_reason_: str
     clipped = "refuse"
     unit: ClassVar[str] = "row"
-    _axes: ClassVar[int] = 2
     # What a saved model has: fields of the estimate, and attributes that do not follow from these, with their types.
     _estimate: ClassVar[type]
     _model_fields: ClassVar[tuple[str, ...]] = ()
@@ -185,171 +117,6 @@ class Estimator(BaseEstimator):
     _intervals_verdict: Verdict
     # Name, role and columns of every party, and the names of places without data.
     _places: tuple[tuple[str, str, tuple[int, ...]], ...]
-
-    def __init__(
-        self,
-        protocol: str,
-        epsilon: float | None,
-        delta: float,
-        parties: object,
-        random_state: Randomness | None,
-        shared_budget: Budget | None,
-        options: Mapping[str, object],
-    ) -> None:
-        self.protocol, self.epsilon, self.delta = protocol, epsilon, delta
-        self.parties: Any = parties
-        self.random_state, self.shared_budget = random_state, shared_budget
-        defaults = dict[str, object]()
-        if self._has_protocol:
-            self._check(options)
-            defaults = {option.name: option.default for option in fields(self._method.options)}
-        # A clone is made with every default, and may be given another protocol, which has other options.
-        self._given = {name: value for name, value in options.items() if value is not defaults.get(name, MISSING)}
-
-    @property
-    def _kind(self) -> str:
-        """Kind of the estimator for scikit-learn: "classifier", "regressor" or "transformer"."""
-        return "transformer" if isinstance(self, Transformer) else "regressor"
-
-    @property
-    def _many_classes(self) -> bool:
-        """Whether labels may be of more than two classes."""
-        return False
-
-    @property
-    def _may_miss(self) -> bool:
-        """Whether cells of X may be missing (NaN)."""
-        return False
-
-    def __sklearn_tags__(self) -> Any:
-        """Return the tags that scikit-learn asks for before it fits; it is loaded then."""
-        from sklearn.utils import ClassifierTags, RegressorTags, TransformerTags
-
-        tags: Any = super().__sklearn_tags__()  # type: ignore[misc]
-        kind_tags: dict[str, Any] = {
-            "classifier": lambda: ClassifierTags(multi_class=self._many_classes),
-            "regressor": RegressorTags,
-            "transformer": lambda: TransformerTags(preserves_dtype=[]),
-        }
-        setattr(tags, f"{self._kind}_tags", kind_tags[self._kind]())
-        tags.estimator_type = None if self._kind == "transformer" else self._kind
-        y = inspect.signature(self.fit).parameters["y"]  # type: ignore[attr-defined]
-        tags.target_tags.required = y.default is inspect.Parameter.empty
-        tags.input_tags.allow_nan = self._may_miss
-        tags.input_tags.two_d_array, tags.input_tags.three_d_array = self._axes == 2, self._axes == 3
-        return tags
-
-    @property
-    def _has_protocol(self) -> bool:
-        return isinstance(self.protocol, str) and self.protocol in self.methods
-
-    @property
-    def _method(self) -> Method:
-        if not self._has_protocol:
-            raise ValueError(
-                f"protocol={self.protocol!r} of {type(self).__name__} is unknown; use one of {tuple(self.methods)}."
-            )
-        return self.methods[self.protocol]
-
-    def _own(self) -> list[str]:
-        """Parameters that are not options of the protocol."""
-        parameters = inspect.signature(type(self).__init__).parameters.values()
-        return [
-            parameter.name
-            for parameter in parameters
-            if parameter.kind is not parameter.VAR_KEYWORD and parameter.name != "self"
-        ]
-
-    def _check(self, names: Iterable[str]) -> None:
-        known = [*self._own(), *(option.name for option in fields(self._method.options))]
-        for name in names:
-            if name not in known:
-                raise TypeError(
-                    f"{name!r} is not a parameter of {type(self).__name__} with protocol={self.protocol!r}; "
-                    f"it has {', '.join(known)}."
-                )
-
-    def get_params(self, deep: bool = True) -> dict[str, object]:
-        """All parameters, the defaults of the options included.
-
-        Parameters
-        ----------
-        deep : bool
-            Not read: no parameter is an estimator.
-
-        Returns
-        -------
-        dict of str to object
-
-        Raises
-        ------
-        TypeError
-            If an option of the protocol has no default.
-
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> model = pw.VerticalLinear("exact", parties=3)
-        >>> params = model.get_params()
-        >>> params["parties"], params["ridge"]  # a parameter of every estimator, and an option of this protocol
-        (3, 0.0)
-        """
-        params = {name: getattr(self, name) for name in self._own()}
-        for option in fields(self._method.options) if self._has_protocol else ():
-            if option.default is MISSING:
-                raise TypeError(f"option {option.name!r} of protocol {self.protocol!r} has no default.")
-            # A parameter of the estimator comes before an option of its name, of which a clone would get the default.
-            params.setdefault(option.name, self._given.get(option.name, option.default))
-        return params
-
-    def set_params(self, **parameters: Any) -> Estimator:
-        """Change parameters, and return the estimator.
-
-        Parameters
-        ----------
-        **parameters
-            Of the estimator, or options of its protocol.
-
-        Raises
-        ------
-        TypeError
-            For one that the protocol does not have.
-
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> model = pw.LabelPrivateLogisticRegression(epsilon=1.0)
-        >>> model.set_params(epsilon=0.5, tau=1.0).epsilon
-        0.5
-        >>> model.set_params(depth=3)  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-            ...
-        TypeError: 'depth' is not a parameter of LabelPrivateLogisticRegression with protocol='walr'...
-        """
-        if "protocol" in parameters:
-            self.protocol = parameters["protocol"]
-        if self._has_protocol:
-            self._check(parameters)
-        for name, value in parameters.items():
-            if name in self._own():
-                setattr(self, name, value)
-            else:
-                self._given[name] = value
-        return self
-
-    def __repr__(self) -> str:
-        defaults = {
-            parameter.name: parameter.default
-            for parameter in inspect.signature(type(self).__init__).parameters.values()
-        }
-        settings = {name: getattr(self, name) for name in self._own()}
-        changed = {name: value for name, value in settings.items() if name == "protocol" or value is not defaults[name]}
-        words = ", ".join(f"{name}={_in_short(value)}" for name, value in (changed | self._given).items())
-        return f"{type(self).__name__}({words})"
-
-    def _options(self) -> Any:
-        self._check(self._given)
-        return self._method.options(**self._given)
 
     def _target(self, options: Any) -> float:
         """Epsilon of the run; a missing one is never read as no noise."""
@@ -432,7 +199,7 @@ class Estimator(BaseEstimator):
             beyond = [number for number in _numbers_in(value) if LARGEST < abs(number) < math.inf]
             if beyond:
                 raise ValueError(
-                    f"{name}={_in_short(value)} has {beyond[0]:g}: its numbers must be at most {LARGEST:g} in size; "
+                    f"{name}={short_text(value)} has {beyond[0]:g}: its numbers must be at most {LARGEST:g} in size; "
                     "declare a value that suits the data, in other units if need be."
                 )
 
@@ -459,7 +226,7 @@ class Estimator(BaseEstimator):
     def _with_values(self, bound: str, options: object) -> str:
         """Arguments that declare a bound, with their values."""
         values = {name: getattr(self, name, getattr(options, name, None)) for name in bound.split(", ")}
-        return ", ".join(f"{name}={_in_short(value)}" for name, value in values.items())
+        return ", ".join(f"{name}={short_text(value)}" for name, value in values.items())
 
     def _judge_intervals(self) -> Verdict:
         """Withhold the intervals of a fit that has some where too many records are clipped for them to hold."""
@@ -613,14 +380,6 @@ def _numbers_in(value: object) -> list[float]:
     return [float(value)] if isinstance(value, Real) else []
 
 
-def _in_short(value: object) -> str:
-    """Abbreviate a parameter for display: arrays, and what holds much, by their size."""
-    if isinstance(value, np.ndarray):
-        return f"array of shape {value.shape}"
-    text = repr(value)
-    return text if len(text) <= LONGEST or not hasattr(value, "__len__") else f"{type(value).__name__} of {len(value)}"
-
-
 class Transformer(TransformerMixin, Estimator):
     """An estimator whose `transform` makes columns, one for each row of ``components_``."""
 
@@ -657,131 +416,3 @@ def summary_rows(columns: Mapping[str, np.ndarray], names: Sequence[str], width:
     rows = zip(names, zip(*columns.values(), strict=True), strict=True)
     lines = (f"{name[:width]:{width}} " + " ".join(f"{value:11.4g}" for value in row) for name, row in rows)
     return ["", f"{'':{width}} {heads}", *lines]
-
-
-def numbers(name: str, value: ArrayLike, ndim: int, like: str, *, missing: bool = False) -> np.ndarray:
-    """A finite float array of so many dimensions; an error that names it otherwise, TypeError for what is not a number.
-
-    missing : whether cells may be NaN
-    """
-    if hasattr(value, "toarray"):
-        raise TypeError(f"{name} is sparse: give a dense array, {name}.toarray().")
-    try:
-        array = np.asarray(value)
-        if np.iscomplexobj(array):
-            raise ValueError("Complex data not supported")
-        array = np.ascontiguousarray(array, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise type(error)(
-            f"{name} contains values that are not numbers ({error}): encode them, a factor as indicators."
-        ) from None
-    if ndim == 2 and array.ndim == 2 and not array.shape[1]:
-        raise ValueError(f"{name} has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
-    if array.ndim != ndim or not array.size:
-        more = f" Reshape your data: {name}.reshape(-1, 1) is one column, {name}.reshape(1, -1) one record."
-        raise ValueError(f"{name} has shape {array.shape}: give {like}.{more if (array.ndim, ndim) == (1, 2) else ''}")
-    refused = np.isinf(array) if missing else ~np.isfinite(array)
-    if refused.any():
-        place = np.argwhere(refused)[0].tolist()
-        labels = getattr(value, "columns", None) if ndim == 2 else None
-        column = "" if labels is None else f", column {str(labels[place[1]])!r}"
-        raise ValueError(
-            f"{name} holds values that are not finite, such as {array[tuple(place)]} at {place}{column}: fill or drop "
-            "incomplete records (NaN, inf) first."
-        )
-    return array
-
-
-def vector(name: str, value: ArrayLike, n: int) -> np.ndarray:
-    """One value per record, shape (n,), of any type; a column is taken for one with a warning."""
-    if value is None:
-        raise ValueError(f"the estimator requires {name} to be passed, but the target {name} is None.")
-    array = np.asarray(value)
-    if array.ndim == 2 and array.shape[1] == 1:
-        warnings.warn(
-            f"A column-vector {name} was passed when a 1d array was expected: give {name}.ravel().",
-            DataConversionWarning,
-            stacklevel=4,
-        )
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise ValueError(f"{name} has shape {array.shape}: give (n,), one value a record.")
-    if len(array) != n:
-        raise ValueError(f"{name} has {len(array)} entries for {n} rows of X.")
-    return array
-
-
-def check_index(X: Any, arrays: Mapping[str, Any]) -> None:
-    """ValueError where a series has another index than the frame: records would be matched by their places."""
-    index = getattr(X, "index", None) if hasattr(X, "iloc") else None
-    for name, array in arrays.items():
-        if index is not None and hasattr(array, "iloc") and not index.equals(array.index):
-            raise ValueError(
-                f"{name} has another index than X: records are taken by position. Give {name}.loc[X.index], or arrays."
-            )
-
-
-def labels_of(y: ArrayLike, n: int, *, both: bool = True, many: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Labels (n,) as 0 and 1, and the two classes (2,): numbers 0 and 1, or any two labels, in order.
-
-    Which labels there are counts as public. With ``many`` there may be more, 0 .. k-1. ValueError for more than two
-    without, or for one alone; without ``both`` only where it is neither 0 nor 1, since an error would depend on private
-    labels.
-    """
-    labels = vector("y", y, n)
-    if labels.dtype.kind in "fcO" and any(value != value for value in labels.tolist()):
-        raise ValueError("y holds labels that are not known (NaN): drop these records first.")
-    classes = np.unique(labels)
-    if set(classes.tolist()) <= {0, 1} and (len(classes) == 2 or not both):
-        return labels.astype(float), np.array([False, True] if labels.dtype.kind == "b" else [0, 1])
-    if labels.dtype.kind == "f" and np.any(classes != np.round(classes)):
-        example = classes[classes != np.round(classes)][0]
-        raise ValueError(
-            f"Unknown label type: continuous. y holds {float(example)!r}, which is not a label: labels are 0 or 1."
-        )
-    if len(classes) > 2 and many:
-        return np.searchsorted(classes, labels).astype(float), classes
-    if len(classes) > 2:
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is multiclass. "
-            f"y holds {classes[:4].tolist()}: give two labels."
-        )
-    if len(classes) < 2:
-        raise ValueError(f"y holds one class alone, {classes.tolist()}: give both labels.")
-    return (labels == classes[1]).astype(float), classes
-
-
-def column_labels(X: Any) -> tuple[str, ...] | None:
-    """Names of the columns of a data frame, or of one a party; None where there are none."""
-    frames = X if isinstance(X, list | tuple) and X else [X]
-    if not all(hasattr(frame, "columns") for frame in frames):
-        return None
-    return tuple(str(name) for frame in frames for name in frame.columns)
-
-
-def groups_of(
-    parties: int | Sequence[Sequence[int]],
-    count: int,
-    split: Callable[[int, int], Iterable[Sequence[int]]],
-    *,
-    bare: int | None = None,
-) -> list[tuple[int, ...]]:
-    """Columns or rows of each party: as given, a partition of ``0 .. count - 1``, or ``split(count, parties)``.
-
-    bare : place of the group that may be empty, of a party that holds the labels alone
-    """
-    if isinstance(parties, int | np.integer):
-        return [tuple(part) for part in split(count, int(parties))]
-    groups = [tuple(int(index) for index in part) for part in parties]
-    empty = any(not group for place, group in enumerate(groups) if place != bare)
-    if empty or sorted(index for part in groups for index in part) != list(range(count)):
-        raise ValueError(
-            f"parties={groups if count < 20 else '...'} is not a partition of 0..{count - 1}: every number must be in "
-            "exactly one group and no group may be empty."
-        )
-    return groups
-
-
-def party(name: str, role: str, columns: Sequence[int] = (), **block: np.ndarray) -> Party:
-    """A holder of arrays."""
-    return Party(name, role, block, columns=tuple(columns))

@@ -9,8 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from ...federation.estimators.column_estimator import Predictor, check_classes, check_coefficients
-from ...federation.estimators.estimator import Method, labels_of, numbers
 from ...federation.estimators.fit_budget import Budget
+from ...federation.estimators.inputs import labels_of, numbers
+from ...federation.estimators.parameters import Method
 from ...federation.secure_streams import Randomness
 from .model import FilterEstimate, FilterFacts
 from .options import FedavgOptions, RowGradientsOptions

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core.verdicts import OK, Verdict, growth_verdict, response_verdict
-from ...federation.estimators.estimator import Estimator, Method, groups_of, numbers, party, summary_rows
+from ...federation.estimators.estimator import Estimator, summary_rows
 from ...federation.estimators.fit_budget import Budget
+from ...federation.estimators.inputs import groups_of, numbers, party
+from ...federation.estimators.parameters import Method
 from ...federation.parties import split_columns
 from ...federation.secure_streams import Randomness
 from ...models.intervals import noise_line

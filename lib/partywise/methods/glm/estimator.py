@@ -14,8 +14,9 @@ from ...alignment.identifiers import prepare_identifiers
 from ...alignment.options import IdentifierRules
 from ...core.verdicts import response_verdict
 from ...federation.estimators.column_estimator import blocks_of, holders
-from ...federation.estimators.estimator import Method, check_index, vector
 from ...federation.estimators.fit_budget import Budget
+from ...federation.estimators.inputs import check_index, vector
+from ...federation.estimators.parameters import Method
 from ...federation.exchanges.secure_sum import AGGREGATOR
 from ...federation.exchanges.sharing import DEALER
 from ...federation.roles import ANALYST

@@ -13,7 +13,8 @@ from scipy.special import chdtrc, fdtrc
 
 from ...core.errors import ModelError
 from ...federation.estimators.column_estimator import COLUMNS
-from ...federation.estimators.estimator import Estimator, check_index, numbers, vector
+from ...federation.estimators.estimator import Estimator
+from ...federation.estimators.inputs import check_index, numbers, vector
 from ...models.families import FAMILIES, Family
 from ...models.family_facts import FACTS
 from .diagnostics import Wald, aic, deviance_r2, deviance_table, wald

@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike
 
 from ...core.checks import positive
 from ...core.verdicts import response_verdict, size_verdict
-from ...federation.estimators.estimator import Method, Transformer, numbers, summary_rows, vector
+from ...federation.estimators.estimator import Transformer, summary_rows
 from ...federation.estimators.fit_budget import Budget
+from ...federation.estimators.inputs import numbers, vector
+from ...federation.estimators.parameters import Method
 from ...federation.secure_streams import Randomness
 from ...models.intervals import noise_line
 from ...privacy.accounted_values import Public

@@ -18,8 +18,9 @@ from ...federation.estimators.column_estimator import (
     held_columns,
     response_of,
 )
-from ...federation.estimators.estimator import Method, groups_of, labels_of, numbers
 from ...federation.estimators.fit_budget import Budget
+from ...federation.estimators.inputs import groups_of, labels_of, numbers
+from ...federation.estimators.parameters import Method
 from ...federation.parties import split_columns
 from ...federation.secure_streams import Randomness
 from ...privacy.accounted_values import Public

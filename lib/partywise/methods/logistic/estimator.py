@@ -10,8 +10,10 @@ import numpy as np
 
 from ...core.checks import positive
 from ...federation.estimators.column_estimator import Predictor, check_classes, check_coefficients, checked_range
-from ...federation.estimators.estimator import Method, column_labels, labels_of, numbers, party, summary_rows
+from ...federation.estimators.estimator import summary_rows
 from ...federation.estimators.fit_budget import Budget
+from ...federation.estimators.inputs import column_labels, labels_of, numbers, party
+from ...federation.estimators.parameters import Method
 from ...federation.parties import lost_squares
 from ...federation.secure_streams import Randomness
 from ...models.intervals import Intervals, noise_line

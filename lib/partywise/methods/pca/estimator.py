@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike
 from ...alignment.identifiers import prepare_identifiers
 from ...alignment.options import IdentifierRules
 from ...federation.estimators.column_estimator import blocks_of
-from ...federation.estimators.estimator import Method, Transformer, party
+from ...federation.estimators.estimator import Transformer
 from ...federation.estimators.fit_budget import Budget
+from ...federation.estimators.inputs import party
+from ...federation.estimators.parameters import Method
 from ...federation.exchanges.sharing import DEALER
 from ...federation.parties import Party
 from ...federation.roles import ANALYST

@@ -13,8 +13,10 @@ from scipy.special import chdtrc
 
 from ...core.checks import positive
 from ...core.verdicts import OK, Verdict
-from ...federation.estimators.estimator import Estimator, Method, column_labels, numbers, summary_rows, vector
+from ...federation.estimators.estimator import Estimator, summary_rows
 from ...federation.estimators.fit_budget import Budget
+from ...federation.estimators.inputs import column_labels, numbers, vector
+from ...federation.estimators.parameters import Method
 from ...federation.secure_streams import Randomness
 from ...models.intervals import CONDITION, NOT_COMPUTED, Intervals
 from .bands import Band, MeanComparison, compare_means, step_intervals

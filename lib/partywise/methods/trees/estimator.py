@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 from ...core.errors import CertificationError
 from ...core.verdicts import response_verdict
 from ...federation.estimators.column_estimator import Predictor, check_classes, checked_range, held_columns, response_of
-from ...federation.estimators.estimator import Method, groups_of, labels_of, numbers
 from ...federation.estimators.fit_budget import Budget
+from ...federation.estimators.inputs import groups_of, labels_of, numbers
+from ...federation.estimators.parameters import Method
 from ...federation.exchanges.sharing import DEALER
 from ...federation.parties import Party, split_columns
 from ...federation.secure_streams import Randomness
