@@ -141,11 +141,10 @@ def score(model: Path, table: str, into: Path, keys: Path | None, id: str | None
 
 def _records(settings: ScoredTable, file: str, names: list[str]) -> tuple[list[str], np.ndarray]:
     """Return the id of each record of a table, and its numbers (n, p) in the order of the names."""
-    from .data.own.columns import values
+    from .data.own.columns import indicators, values
     from .data.own.grammar import check_untold, is_typed
-    from .data.own.indicators import indicators
     from .data.own.plausible import check_entries
-    from .data.own.records.load import check_count, complete, contents, open_table, record_names
+    from .data.own.records import check_count, complete, contents, open_table, record_names
 
     try:
         columns = settings.columns_of(names)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from partywise.data.own.columns import indicators
 from partywise.data.own.grammar import ColumnBlock
-from partywise.data.own.indicators import indicators
-from partywise.data.own.table_files import TableFile
+from partywise.data.own.settings import TableFile
 from partywise.studies.vertical_linear.own_settings import LinearTableSettings
 from partywise.studies.vertical_trees.own_settings import TreeTableSettings
 

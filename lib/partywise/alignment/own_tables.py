@@ -13,7 +13,7 @@ from ..core.errors import DataMissing
 from ..data.own.csv import TextTable, read_table
 from ..data.own.grammar import is_typed
 from ..data.own.remote.placeholders import order_keys, own_content
-from ..data.own.table_files import OwnTables
+from ..data.own.settings import OwnTables
 from ..federation.parties import Party
 from ..federation.run import PerPlace, Run
 from .identifiers import prepare_identifiers

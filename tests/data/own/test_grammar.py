@@ -10,7 +10,7 @@ import pytest
 from partywise.core.errors import ConfigError
 from partywise.data.own.curves.files import PredictorFile, ResponseFile
 from partywise.data.own.grammar import FileBlock, OwnFiles
-from partywise.data.own.rows import match_records, read_contents, read_files
+from partywise.data.own.records import match_records, read_contents, read_files
 from partywise.experiment.configuration.build import build
 from partywise.studies.functional_boosting.own_settings import CurveTableSettings
 from partywise.studies.label_private.own_settings import OwnLabelSettings

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from partywise.core.errors import DataMissing
+from partywise.data.own.columns import clip_to_bounds
 from partywise.data.own.csv import ELSEWHERE, TextTable
 from partywise.data.own.grammar import TextForm
 from partywise.data.own.plausible import check_bounds, check_label
-from partywise.data.own.records.scale import clip_to_bounds
 
 LINES = [2, 3, 5, 6, 7]
 

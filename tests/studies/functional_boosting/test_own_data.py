@@ -20,7 +20,7 @@ from own_row_data import example_clients, example_hospitals, example_labels
 from partywise.core.randomness import stream
 from partywise.data.own.curves.load import CurveGroup, OwnCurve, load
 from partywise.data.own.curves.netcdf import read_variable
-from partywise.data.own.records.load import contents
+from partywise.data.own.records import contents
 from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import run
 from partywise.experiment.configuration.build import build

@@ -11,13 +11,9 @@ import numpy as np
 
 from ...core.errors import DataMissing
 from ...core.notes import cached_reader
-from ...data.own.columns import level_numbers, numbers_of
+from ...data.own.columns import feature_rows, features, level_numbers, numbers_of, scale_of
 from ...data.own.csv import TextTable
-from ...data.own.persons import number_persons
-from ...data.own.records.clients import client_ids, client_rows, count_rows
-from ...data.own.records.load import contents
-from ...data.own.records.original import feature_rows, scale_of
-from ...data.own.records.scale import features
+from ...data.own.records import client_ids, client_rows, contents, count_rows, number_persons
 from ...experiment.owner_outputs import NO_INTERVALS, OwnerReport
 from ...methods.survival.bands import log_survival_covariance
 from ...methods.survival.curves import SurvivalCurve

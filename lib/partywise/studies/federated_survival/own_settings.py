@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from ...core.checks import Positive, Range, check_fields, check_name
 from ...data.own.grammar import ColumnBlock, twice
-from ...data.own.records.settings import OwnClients
+from ...data.own.settings import OwnClients
 from ...methods.survival.options import refuse_not_offered
 from .settings import SurvivalCaseSettings
 

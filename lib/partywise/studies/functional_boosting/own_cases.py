@@ -14,7 +14,7 @@ from ...core.errors import DataMissing
 from ...core.notes import cached_reader
 from ...data.curves.tables import smooth_curves
 from ...data.own.curves.load import OwnCurve, load
-from ...data.own.records.load import contents
+from ...data.own.records import contents
 from ...methods.functional.bases import BSplineBasis, FourierBasis, make_basis
 from .data import FunctionalData
 from .own_settings import CurveTableSettings

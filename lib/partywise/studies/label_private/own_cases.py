@@ -13,14 +13,21 @@ import numpy as np
 from ...core.errors import DataMissing
 from ...core.notes import cached_reader
 from ...data.division import training_rows
+from ...data.own.columns import class_labels, feature_names, features
 from ...data.own.csv import TextTable
-from ...data.own.labels import class_labels
-from ...data.own.matching import match_ids
-from ...data.own.persons import number_persons
-from ...data.own.records.load import check_count, complete, contents, open_table, record_names, select_rows
-from ...data.own.records.persons import bounded, training_persons
-from ...data.own.records.scale import feature_names, features
-from ...data.own.rows import Rows
+from ...data.own.records import (
+    Rows,
+    bounded,
+    check_count,
+    complete,
+    contents,
+    match_ids,
+    number_persons,
+    open_table,
+    record_names,
+    select_rows,
+    training_persons,
+)
 from .cases import draw_key, replicate
 from .data import LabelData
 from .own_settings import OwnLabelSettings

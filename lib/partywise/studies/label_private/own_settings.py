@@ -7,7 +7,7 @@ from typing import Literal
 
 from ...core.checks import check_fields, check_unread_options
 from ...data.own.grammar import FileBlock, check_apart, check_party_names
-from ...data.own.records.settings import OwnRecords
+from ...data.own.settings import OwnRecords
 from .settings import LabelCaseSettings
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...data.own.records.original import feature_rows, scale_of
+from ...data.own.columns import feature_rows, scale_of
 from ...experiment.owner_outputs import OwnerReport
 from ...federation.folds import Fold
 from ...methods.logistic.evaluate import predict

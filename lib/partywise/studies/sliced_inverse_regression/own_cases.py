@@ -11,14 +11,10 @@ import numpy as np
 
 from ...core.errors import DataMissing
 from ...core.notes import cached_reader
-from ...data.own.columns import numbers_of, values
+from ...data.own.columns import clip_to_bounds, feature_names, feature_rows, features, numbers_of, scale_of, values
 from ...data.own.csv import TextTable
 from ...data.own.grammar import ColumnBlock
-from ...data.own.persons import number_persons
-from ...data.own.records.clients import client_ids, client_rows, count_rows
-from ...data.own.records.load import contents
-from ...data.own.records.original import feature_rows, scale_of
-from ...data.own.records.scale import clip_to_bounds, feature_names, features
+from ...data.own.records import client_ids, client_rows, contents, count_rows, number_persons
 from ...experiment.owner_outputs import OwnerReport
 from ...methods.inverse_regression.model import SlicingEstimate
 from ...methods.inverse_regression.subspace import loss_bound

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from ...core.checks import Count, Range, check_fields
 from ...data.own.grammar import increasing, twice
-from ...data.own.records.settings import OwnClients
+from ...data.own.settings import OwnClients
 from .settings import SlicingCaseSettings
 
 

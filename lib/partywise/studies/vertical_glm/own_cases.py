@@ -15,10 +15,10 @@ from ...core.notes import cached_reader
 from ...core.randomness import Rng
 from ...data.division import fold_order
 from ...data.own.csv import TextTable
-from ...data.own.rows import (
+from ...data.own.records import (
     FileRecords,
     OwnRows,
-    check_count,
+    check_common,
     common,
     data_names,
     match_records,
@@ -26,7 +26,7 @@ from ...data.own.rows import (
     read_contents,
     read_files,
 )
-from ...data.own.table_files import TableFile
+from ...data.own.settings import TableFile
 from ...models.families import FAMILIES
 from ...models.family_facts import FACTS
 from .data import Constants, GlmData
@@ -66,7 +66,7 @@ def _read(settings: GlmTableSettings, contents: tuple[tuple[str, bytes], ...]) -
         return match_records(settings, files)
     ids = [file.ids for file in files]
     n_common = len(common(ids))
-    check_count(settings, n_common, f", write ids alike in all files{_hint(ids, n_common)}")
+    check_common(n_common, settings, f", write ids alike in all files{_hint(ids, n_common)}")
     return merge_records(list(dict.fromkeys(name for names in ids for name in names)), files, {})
 
 

@@ -8,7 +8,7 @@ from math import inf
 from ...alignment.options import IdentifierRules
 from ...core.checks import Positive
 from ...data.own.grammar import increasing
-from ...data.own.table_files import OwnTables, TableFile
+from ...data.own.settings import OwnTables, TableFile
 from ...models.family_facts import FACTS, FamilyName
 from .settings import GlmCaseSettings, Records
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...data.own.records.original import feature_rows
+from ...data.own.columns import feature_rows
 from ...experiment.owner_outputs import NO_INTERVALS, OwnerReport
 from ...methods.glm.model import GlmEstimate, GlmFacts
 from ...methods.pca.model import PcaFacts

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...data.own.records.original import feature_rows, scale_of
+from ...data.own.columns import feature_rows, scale_of
 from ...experiment.owner_outputs import OwnerReport
 from ...methods.linear.model import LinearEstimate
 from ...models.links import LOGIT

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.randomness import Rng
 from ...data.columns.replicate import deal_table
-from ...data.own.rows import read_own_table
+from ...data.own.records import read_own_table
 from .cases import select_rows
 from .data import TreeData
 from .own_settings import TreeTableSettings

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...data.columns.settings import RowSettings
 from ...data.own.grammar import increasing
-from ...data.own.table_files import OwnTables
+from ...data.own.settings import OwnTables
 from ...models.criteria import CLASSES, NUMBERS
 
 

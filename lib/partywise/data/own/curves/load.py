@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....core.errors import DataMissing
-from ..matching import Measurements, drop_gaps, match_ids
+from ..records import match_ids
+from .measurements import Measurements, drop_gaps
 from .netcdf import read_groups
 from .reader import Reader
 

@@ -13,7 +13,7 @@ from ....core.errors import DataMissing
 from ..csv import TextTable, numbers, read_table
 from ..entries import hour_of, is_number, on_one_clock, split_stamp, trouble
 from ..grammar import TextForm
-from ..matching import Measurements
+from .measurements import Measurements
 from .netcdf import read_variable
 
 if TYPE_CHECKING:
@@ -26,12 +26,10 @@ TRANSFORM: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "log1p": np.log1p,
     "sqrt": np.sqrt,
 }
-# The values that a transform takes begin here: at 0 or above -1, and log takes no 0.
 # With a good scale curves lie between -1 and 1.
 MOST_SCALES = 20
+# The values that a transform takes begin here: at 0 or above -1, and log takes no 0.
 LOWEST = {"none": -np.inf, "log": 0.0, "log1p": -1.0, "sqrt": 0.0}
-
-
 # Of a time stamp: how its period is called, and the time in it.
 PERIODS: dict[str, tuple[str, Callable[[datetime], float]]] = {
     "hour": ("%Y-%m-%d %H", lambda stamp: stamp.minute + stamp.second / 60),

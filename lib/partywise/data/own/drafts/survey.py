@@ -15,8 +15,8 @@ from typing import Literal
 import numpy as np
 
 from ..arrow import read_columns
+from ..csv import foreign
 from ..entries import LIMIT, LOOKS, PERCENT, is_number, plain_number, split_stamp
-from ..foreign import foreign
 from ..grammar import EITHER, ISO, MARKS, TextForm, is_typed
 from ..plausible import MARKS as NUMBER_MARKS
 from .layout import LISTED, WORDS, delimiter_of, encoding_of, header_faults, layout, rows_text

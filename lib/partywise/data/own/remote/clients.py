@@ -12,9 +12,7 @@ from typing import Any
 from ....core.errors import DataMissing
 from ..csv import ELSEWHERE, TextTable, read_table
 from ..grammar import PLAIN, FileBlock
-from ..records.clients import check_parties
-from ..records.load import complete
-from ..records.persons import bounded
+from ..records import bounded, check_parties, complete
 from .placeholders import PartyFiles, check_count, column_of, in_turn, own_content, text_of
 
 

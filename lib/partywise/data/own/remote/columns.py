@@ -9,13 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from ....core.errors import DataMissing
-from ..columns import values
+from ..columns import indicators, values
 from ..csv import ELSEWHERE, TextTable, read_table
 from ..grammar import PLAIN
-from ..indicators import indicators
 from ..plausible import check_entries
-from ..records.load import complete
-from ..table_files import OwnTables, TableFile
+from ..records import complete
+from ..settings import OwnTables, TableFile
 from .placeholders import (
     PartyFiles,
     ascending,

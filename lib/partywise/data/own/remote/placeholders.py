@@ -17,9 +17,9 @@ import numpy as np
 
 from ....core.errors import DataMissing
 from ....core.files import READ_POLICY
+from ..columns import entries_of_classes
 from ..csv import PLACEHOLDERS, read_bytes
 from ..grammar import ColumnBlock
-from ..labels import entries_of_classes
 
 
 @dataclass(frozen=True)

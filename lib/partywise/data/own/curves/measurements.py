@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.errors import DataMissing
-from ...core.notes import note_left_out
-from .grammar import whole_id
+from ....core.errors import DataMissing
+from ....core.notes import note_left_out
 
 if TYPE_CHECKING:
-    from .curves.files import CurveTables
+    from .files import CurveTables
 
 LOG = logging.getLogger("partywise")
 
@@ -111,55 +110,6 @@ class Measurements:
         inner = np.diff(record) == 0
         np.maximum.at(longest, record[1:][inner], np.diff(time)[inner])
         return count, longest
-
-
-class WithIds(Protocol):
-    """A curve or table with ids in the order of its file, and a name for messages."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def ids(self) -> list[str]: ...
-
-
-def match_ids(measured: Mapping[str, WithIds], match: str, column: str) -> list[str]:
-    """Ids that every curve or table has, in the order of the first one."""
-    curves = list(measured.values())
-    sets = [set(curve.ids) for curve in curves]
-    common = set.intersection(*sets)
-    hint = digits_hint([curve.ids for curve in curves])
-    if not common:
-        examples = "; ".join(f"{curve.name} has {', '.join(curve.ids[:2]) or 'none'}" for curve in curves)
-        raise DataMissing(f"no {column} is in all files ({examples}): write the ids in the same way everywhere{hint}.")
-    for curve, ids in zip(curves[1:], sets[1:], strict=True):
-        here = [name for name in curves[0].ids if name not in ids]
-        there = [name for name in curve.ids if name not in sets[0]]
-        if match == "refuse" and (here or there):
-            raise DataMissing(
-                f"{curve.name} and {curves[0].name} have different ids: {_some(there)} only in the former, "
-                f"{_some(here)} only in the latter; correct them, or set match to common to use the {len(common)} that "
-                f"all files share{hint}."
-            )
-    for curve, ids in zip(curves, sets, strict=True):
-        note_left_out(curve.name, len(ids), len(ids - common), "which are not in all files", "records")
-    return [name for name in curves[0].ids if name in common]
-
-
-def digits_hint(lists: Sequence[Sequence[str]]) -> str:
-    """Suggest an ``id_as_text`` with which more ids agree (100 and 000100), as the end of a sentence; else empty."""
-    whole = [{number for text in ids if (number := whole_id(text)) is not None} for ids in lists]
-    if len(set.intersection(*whole)) <= len(set.intersection(*map(set, lists))):
-        return ""
-    longest = max(len(text) for ids in lists for text in ids if text.isdecimal())
-    if not any(text.startswith("0") for ids in lists for text in ids):
-        return "; id_as_text: d makes whole numbers of them"
-    return f"; id_as_text: 0{longest}d makes numbers of {longest} digits of them"
-
-
-def _some(ids: list[str]) -> str:
-    """Number of ids, with up to three examples."""
-    examples = f" ({', '.join(ids[:3])}{', ...' if len(ids) > 3 else ''})" if ids else ""
-    return f"{len(ids)}{examples}"
 
 
 def drop_gaps(
