@@ -16,7 +16,8 @@ from collections.abc import Sequence
 
 from partywise.federation.cipher import Cipher
 from partywise.federation.parties import Party
-from partywise.federation.run import Run, per_place
+from partywise.federation.places import per_place
+from partywise.federation.run import Run
 from partywise.privacy.accounted_values import Public
 
 

@@ -14,7 +14,8 @@ from partywise.federation.codec import decode, encode, pack, unpack
 from partywise.federation.parties import Party
 from partywise.federation.payloads import content_of
 from partywise.federation.place_checks import PlacedRun
-from partywise.federation.run import PlaceError, Run, simulate
+from partywise.federation.places import PlaceError
+from partywise.federation.run import Run, simulate
 from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.mechanisms.gaussian import Gaussian
 from partywise.privacy.mechanisms.release import derive

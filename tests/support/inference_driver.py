@@ -11,7 +11,8 @@ from partywise.core.randomness import stream
 from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party, split_columns
-from partywise.federation.run import Run, per_place
+from partywise.federation.places import per_place
+from partywise.federation.run import Run
 from partywise.methods.trees.ensemble import with_thresholds
 from partywise.methods.trees.model import LEAF, Ensemble, StepFunction, Tree, TreeColumn, TreeFacts
 from partywise.methods.trees.options import GatheringOptions

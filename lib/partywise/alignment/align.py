@@ -13,8 +13,9 @@ import numpy as np
 from ..federation.channel import Transcript
 from ..federation.folds import Fold
 from ..federation.parties import Party
+from ..federation.places import by_place
 from ..federation.roles import ANALYST
-from ..federation.run import Run, by_place, simulate
+from ..federation.run import Run, simulate
 from ..federation.secure_streams import Randomness, addresses_of
 from ..privacy.ledger.ledger import Ledger
 from .identifiers import prepare_identifiers

@@ -21,7 +21,8 @@ import numpy as np
 from ..federation.cipher import RANDOM, Cipher
 from ..federation.exchanges.common_tokens import TOKEN_BYTES, common_tokens, key_bytes, local_order, local_rows
 from ..federation.parties import Party
-from ..federation.run import PerPlace, Run
+from ..federation.places import PerPlace
+from ..federation.run import Run
 from ..privacy.accounted_values import Clear
 from ..privacy.mechanisms.random import RandomSource, words_of
 

@@ -15,7 +15,8 @@ from ..data.own.grammar import is_typed
 from ..data.own.remote.placeholders import order_keys, own_content
 from ..data.own.settings import OwnTables
 from ..federation.parties import Party
-from ..federation.run import PerPlace, Run
+from ..federation.places import PerPlace
+from ..federation.run import Run
 from .identifiers import prepare_identifiers
 from .options import IdentifierRules
 from .rows import matched_rows

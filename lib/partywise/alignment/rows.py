@@ -13,8 +13,9 @@ import numpy as np
 
 from ..federation.exchanges.psi import psi
 from ..federation.parties import Party
+from ..federation.places import PerPlace
 from ..federation.roles import ANALYST
-from ..federation.run import PerPlace, Run
+from ..federation.run import Run
 from .digests import keyed_digests, published_digests
 from .identifiers import prepare_identifiers
 from .options import IdentifierRules, Mode

@@ -19,7 +19,8 @@ from ..core.files import replacing
 from ..experiment.study import Lazy
 from ..federation.folds import Fold
 from ..federation.place_checks import LocatedValue
-from ..federation.run import PerPlace, Run, by_place
+from ..federation.places import PerPlace, by_place
+from ..federation.run import Run
 from ..federation.secure_streams import SecureStreams
 from .running import offer_end, open_account, start_words
 from .session.outcome import Outcome

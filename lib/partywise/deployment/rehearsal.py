@@ -26,7 +26,8 @@ from ..federation.exchanges.sharing import DEALER
 from ..federation.parties import clip_shares
 from ..federation.payloads import Payload
 from ..federation.place_checks import NobodyHere, PlacedRun
-from ..federation.run import Place, Run, simulate
+from ..federation.places import Place
+from ..federation.run import Run, simulate
 from ..federation.secure_streams import floating_point
 from ..privacy.ledger.event import CLOSED, Event
 from ..privacy.ledger.ledger import Ledger

@@ -20,13 +20,11 @@ from ..privacy.payer import PaidShares, Payer
 from .codec import pack, unpack
 from .parties import Party
 from .payloads import Payload, require_value, strip_value, visible
-from .run import (
+from .places import (
     Names,
     Place,
     PlaceError,
     PlaceValues,
-    Run,
-    Values,
     arrange,
     check_count,
     check_shared,
@@ -34,6 +32,7 @@ from .run import (
     names_of,
     per_place,
 )
+from .run import Run, Values
 from .secure_streams import SecureStreams, charge_streams_to
 
 

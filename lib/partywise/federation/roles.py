@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from ..privacy.accounted_values import Clear
 from .folds import ProtocolSpec
 from .parties import Participant, Party
-from .run import Place, Run, name_of
+from .places import Place, name_of
+from .run import Run
 
 # Steers and has the result; holds no data.
 ANALYST = "analyst"

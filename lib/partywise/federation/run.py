@@ -11,73 +11,45 @@ every value checked, or with one process per party.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
 
 # Any: values at places, and options of a method that is known by its name only.
-from typing import Annotated, Any, TypeVar, TypeVarTuple, cast, overload
+from typing import Any, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 
 from ..core.randomness import Streams
-from ..privacy.ledger.event import Event
-from ..privacy.payer import PaidShares, Payer
 from .channel import Channel
 from .folds import Fold
 from .identity import Identity
 from .parties import Party
 from .payloads import Payload, visible
-from .secure_streams import SecureStreams, charge_streams_to
+from .places import (
+    Names,
+    Place,
+    PlaceValues,
+    RunCosts,
+    SeveralNames,
+    arrange,
+    check_count,
+    check_shared,
+    name_of,
+    names_of,
+    per_place,
+    value_at,
+)
+from .secure_streams import SecureStreams
 
 R = TypeVar("R")
 T = TypeVar("T")
 Values = TypeVarTuple("Values")
-Place = Party | str
-# What the messages of one sender are called: a name, one for each of several payloads, or a rule by party.
-SeveralNames = tuple[str, ...] | Callable[[Any], tuple[str, ...]]
-Names = str | SeveralNames
 # A payload, or what makes it at its sender.
 Sent = Payload | Callable[..., Payload]
-
-
-class PlaceError(RuntimeError):
-    """A value was used at a place that does not have it, or at one that does not exist."""
-
-
-def name_of(place: Place) -> str:
-    """Name of a place on the channel."""
-    return place.name if isinstance(place, Party) else place
-
-
-@dataclass(frozen=True)
-class PlaceValues:
-    """Values that `per_place` makes: one of its own at each of several places, by name."""
-
-    values: Mapping[str, Any]
-
-
-# What may hold values of places, in one of the many that a place is given.
-NESTED = (PlaceValues, list, tuple)
-
-# To a type checker a value has the type that it has at its place, so that what computes there is checked against it.
-PerPlace = Annotated[T, PlaceValues]
-
-
-def per_place(values: Mapping[str, T]) -> PerPlace[T]:
-    """A value of its own at each of several places, from their names."""
-    return cast(T, PlaceValues(values))
-
-
-def by_place(value: PerPlace[T]) -> Mapping[str, T]:
-    """The values of what `per_place` made, by the names of their places."""
-    return cast(PlaceValues, value).values
-
-
 # Places that a short text names.
 SHOWN = 6
 
 
-class Run:
+class Run(RunCosts):
     """One execution of a protocol in one process.
 
     Parameters
@@ -94,12 +66,8 @@ class Run:
         Options, constants of the study and public facts (`partywise.experiment.study.MethodSpec`).
     extra : tuple of str
         Places without data, such as ``("server",)``.
-    record : bool
-        Whether the channel keeps the contents of messages, for `Channel.view`.
-    real : bool
-        Whether what crosses is real (mode ``release``), as of `partywise.federation.channel.Channel`.
-    trusted : collection of str
-        Places of a real run that may see what others may not, likewise.
+    record, real, trusted
+        As of `Channel`: whether contents of messages are kept, whether what crosses is real, who may see what is open.
 
     Examples
     --------
@@ -133,11 +101,9 @@ class Run:
         real: bool = False,
         trusted: Collection[str] = (),
     ) -> None:
+        super().__init__(Channel(parties, extra, record=record, real=real, trusted=trusted), rng_for)
         self.parties: tuple[Party, ...] = tuple(parties)
-        self.channel = Channel(parties, extra, record=record, real=real, trusted=trusted)
-        self.epsilon, self.fold, self.rng_for, self.spec = epsilon, fold, rng_for, spec
-        # What `charge` announced, and its payer has paid.
-        self.announced = list[Event]()
+        self.epsilon, self.fold, self.spec = epsilon, fold, spec
         self.identity = Identity(run=address_of(rng_for))
 
     def __repr__(self) -> str:
@@ -155,58 +121,19 @@ class Run:
         """Whether any place sees the contents of messages: otherwise what cancels in the end can be left away."""
         return self.channel.record
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Everyone on the channel: the parties in order, then the places without data."""
-        return self.channel.names
-
-    def charge_to(self, payer: Payer) -> None:
-        """Ask a payer from now on, before noise is drawn and before values leave in the clear; generators carry it.
-
-        Parameters
-        ----------
-        payer : Payer
-            Such as a party's account, or that of `Budget.fit`.
-
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> run = pw.Run([], epsilon=1.0, fold=None, rng_for=pw.Streams(7), spec=None, extra=("hospital", "server"))
-        >>> with pw.Budget(epsilon=1.0, delta=1e-5).fit("row") as payer:
-        ...     run.charge_to(payer)
-        ...     run.send("hospital", "server", "records", pw.Clear([0.3], units=("row",)))  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-            ...
-        partywise.core.errors.BudgetExceeded: nothing finite is proved of none ...
-        """
-        self.rng_for = charge_streams_to(self.rng_for, PaidShares(payer, self.announced))
-        self.channel.payer = payer
-
     @overload
     def at(self, place: Party, function: Callable[[Party, *Values], R], *values: *Values) -> R: ...
     @overload
     def at(self, place: str, function: Callable[[*Values], R], *values: *Values) -> R: ...
     def at(self, place: Place, function: Callable[..., R], *values: *Values) -> R:
-        """Compute at one place.
+        """Compute at one place, where the result lies; PlaceError for a place or a value that is not there.
 
         Parameters
         ----------
         place : Party or str
             A party is passed to the function as its first argument; a name is not.
-        function : callable
-            Reads its arguments and, of blocks, that of the party alone; changes none of them.
-        *values
-            Bare values (public) and values that the place has.
-
-        Returns
-        -------
-        object
-            What the function returned; it lies at that place.
-
-        Raises
-        ------
-        PlaceError
-            If the place does not exist, or it has no value of its own where one is used.
+        function, *values
+            A function of bare values (public) and of values that the place has; it changes none of them.
 
         Examples
         --------
@@ -216,10 +143,6 @@ class Run:
         >>> run = pw.Run([clinic], epsilon=1.0, fold=None, rng_for=pw.Streams(7), spec=None)
         >>> run.at(clinic, lambda own, shift: own.block["X"].mean(axis=0) + shift, 10.0)
         array([12., 13.])
-        >>> run.at("server", max, 1, 2)
-        Traceback (most recent call last):
-            ...
-        partywise.federation.run.PlaceError: place='server' is not on this channel; it connects ('clinic',).
         """
         return self._at(place, function, values)
 
@@ -228,20 +151,12 @@ class Run:
     @overload
     def each(self, places: Sequence[str], function: Callable[[*Values], R], *values: *Values) -> R: ...
     def each(self, places: Sequence[Place], function: Callable[..., R], *values: *Values) -> R:
-        """Compute at every one of several places, a value of its own at each.
+        """Compute at every one of several places a value of its own, to be used at these places and nowhere else.
 
         Parameters
         ----------
-        places : sequence of Party or str
-        function : callable
+        places, function, *values
             As in `at`.
-        *values
-            As in `at`.
-
-        Returns
-        -------
-        object
-            To be used at these places, and nowhere else.
 
         Examples
         --------
@@ -255,7 +170,7 @@ class Run:
         >>> run.at("server", sum, sizes)
         Traceback (most recent call last):
             ...
-        partywise.federation.run.PlaceError: server has no value of its own; ('north', 'south') have.
+        partywise.federation.places.PlaceError: server has no value of its own; ('north', 'south') have.
         """
         return per_place({name_of(place): self._at(place, function, values) for place in places})
 
@@ -264,19 +179,8 @@ class Run:
 
         Parameters
         ----------
-        function : callable
-            Of ``values`` alone.
-        *values
-
-        Returns
-        -------
-        object
-            What all places have then.
-
-        Raises
-        ------
-        PlaceError
-            If a value is another one at every place.
+        function, *values
+            A function of the values alone; PlaceError if one of them is another one at every place.
 
         Examples
         --------
@@ -293,19 +197,8 @@ class Run:
 
         Parameters
         ----------
-        places : sequence of Party or str
-        function : callable
-            Of ``values`` alone.
-        *values
-
-        Returns
-        -------
-        object
-
-        Raises
-        ------
-        PlaceError
-            If a place does not exist, or a value is another one at every place.
+        places, function, *values
+            As in `everywhere`, at these places.
 
         Examples
         --------
@@ -326,15 +219,7 @@ class Run:
         Parameters
         ----------
         value : object
-
-        Returns
-        -------
-        object
-
-        Raises
-        ------
-        PlaceError
-            If it is another one at every place.
+            PlaceError if it is another one at every place.
 
         Examples
         --------
@@ -358,22 +243,15 @@ class Run:
     @overload
     def send(self, sender: Place, receiver: Place, name: str, payload: Payload) -> Any: ...
     def send(self, sender: Place, receiver: Place, name: str, payload: Sent, *values: *Values) -> Any:
-        """Send one payload; both sides have its value then.
+        """Send one payload; both sides have its value then, the receiver as it gets it.
 
         Parameters
         ----------
         sender, receiver : Party or str
         name : str
             What it is, for the transcript.
-        payload : AccountedValue, Cipher, or callable
-            A callable is computed at the sender from ``values``.
-        *values
-            As in `at`.
-
-        Returns
-        -------
-        object
-            The value as the receiver gets it.
+        payload, *values
+            A payload (`Release`, `Cipher`, `Public`, `Clear`), or a function that the sender computes from the values.
 
         Examples
         --------
@@ -415,18 +293,8 @@ class Run:
 
         Parameters
         ----------
-        sender : Party or str
-        receivers : sequence of Party or str
-        name : str
-            What it is, for the transcript.
-        payload : AccountedValue, Cipher, or callable
-            A callable is computed at the sender from ``values``.
-        *values
-
-        Returns
-        -------
-        object
-            The value as the receivers get it.
+        sender, receivers, name, payload, *values
+            As in `send`.
 
         Examples
         --------
@@ -482,30 +350,17 @@ class Run:
     def gather(
         self, senders: Sequence[Place], receiver: Place, name: Names, function: Callable[..., object], *values: *Values
     ) -> Any:
-        """Every sender computes what leaves it, and the receiver gets all.
+        """Every sender computes what leaves it; the receiver has a tuple of their values, in the order of senders.
 
         Parameters
         ----------
         senders : sequence of Party or str
         receiver : Party or str
         name : str, tuple of str, or callable
-            One name: the function returns one payload. Several, or a callable that names them for a sender: it
-            returns as many payloads, which are sent in that order.
-        function : callable
-            Computed at each sender from ``values``.
-        *values
-            As in `at`.
-
-        Returns
-        -------
-        tuple, or tuple of tuples
-            Values in the order of senders; with a tuple of names one such tuple for each name; with a callable one
-            tuple of values for each sender.
-
-        Raises
-        ------
-        ValueError
-            If the function returns another number of payloads than there are names.
+            With a tuple the function returns as many payloads, and the receiver has one tuple for each name. A callable
+            names those of a sender, and the receiver has one tuple for each sender.
+        function, *values
+            Computed at each sender, as in `at`; ValueError unless it returns as many payloads as there are names.
 
         Examples
         --------
@@ -529,113 +384,16 @@ class Run:
             rows.append(tuple(self.channel.send(*ends, *pair) for pair in zip(names, payloads, strict=True)))
         return arrange(name, rows)
 
-    def received(self, receiver: Place | Sequence[Place], *names: str) -> Any:
-        """The payloads of these names that a place received: what it may name as parts of what it derives.
-
-        They come name by name, those of one name in order; of several places each has its own.
-
-        Parameters
-        ----------
-        receiver : Party or str, or sequence of these
-        *names : str
-
-        Returns
-        -------
-        tuple of Release, Cipher, Public and Clear; of several places a value of its own at each
-
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> run = pw.Run([], epsilon=1.0, fold=None, rng_for=pw.Streams(7), spec=None, extra=("a", "server", "analyst"))
-        >>> total = pw.record_sum([[0.3, 0.4]], pw.Public(1.0, because="upper limit of the assay"))
-        >>> release = pw.Gaussian(mu=0.5)(total, pw.stream(4, "noise"), owner="a", release_id="sum")
-        >>> sums = run.send("a", "server", "sum", release)
-        >>> mean = pw.Public(sums / 120, because="a function of the sum", made_of=run.received("server", "sum"))
-        >>> run.send("server", "analyst", "mean", mean).shape
-        (2,)
-        >>> [event.mechanism for event in run.channel.ledger.rows]  # the mean costs nothing more
-        ['gaussian', 'post_processing']
-        """
-        if isinstance(receiver, Party | str):
-            return tuple(payload for name in names for payload in self._payloads_received(name_of(receiver), name))
-        return per_place({name_of(place): self.received(place, *names) for place in receiver})
-
-    def reserve(self, row: Event) -> None:
-        """Enter a row into the ledger before what it pays for: a budget that was fixed in advance.
-
-        Parameters
-        ----------
-        row : Event
-            Such as that of a `PrivacyFilter`.
-
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> run = pw.Run([], epsilon=1.0, fold=None, rng_for=pw.Streams(7), spec=None, extra=("server",))
-        >>> run.reserve(pw.PrivacyFilter(1.0, 1e-5, unit="label", name="study").row)
-        >>> [(event.release_id, event.mechanism) for event in run.channel.ledger.rows]
-        [('study', 'budget')]
-        """
-        self.channel.ledger.append(row)
-
-    def charge(self, holders: Sequence[Place], *events: Event) -> None:
-        """Charge what noise will cost that another place draws on what these parties give away closed, before they do.
-
-        Each of them pays all of it from its own account, where parties are processes of their own; who draws asks its
-        own as well. In one process the drawer is asked once. Noise to which each of several parties adds a share is
-        paid here, and at no draw.
-
-        Parameters
-        ----------
-        holders : sequence of Party or str
-            Whose data go in.
-        *events : Event
-            Public (`partywise.privacy.mechanisms.release.announcement`): their profiles were fixed in advance.
-
-        Raises
-        ------
-        PlaceError
-            If a place does not exist.
-        BudgetExceeded
-            If the payer of the run has not so much left.
-
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> run = pw.Run([], epsilon=1.0, fold=None, rng_for=pw.Streams(7), spec=None, extra=("north", "south"))
-        >>> names, terms = ("north", "south"), {"unit": "row", "depends_on": {"label"}, "mu": 0.3, "audience": "*"}
-        >>> shares = [(name, "1") for name in names]
-        >>> event = pw.Event("count", "several", "gaussian", owners=names, shares=shares, **terms)
-        >>> budget = pw.Budget(epsilon=2.0, delta=1e-5)
-        >>> with budget.fit("row") as payer:
-        ...     run.charge_to(payer)
-        ...     run.charge(names, event)
-        >>> print(budget)
-        epsilon 1.132 of 2 at delta 1e-05 spent by 1 fit, for one row
-        """
-        for place in holders:
-            self.check_place(place)
-        shared = [event for event in events if event.owners]
-        if shared and self.channel.payer is not None:
-            self.channel.payer.charge(*shared)
-        self.announced += shared
-
     def assemble(self, function: Callable[..., R], *values: object, parts: object = None) -> R:
         """Assemble the report of a run from values of several places: after the last message, in simulations only.
 
         Parameters
         ----------
-        function : callable
-        *values
-            First the estimate, where one place or more have all of it, which is what they write where parties run
-            apart; then what an evaluator adds. A value of several places is a mapping from their names.
+        function, *values
+            First the estimate, which is all that places write in a distributed run; then what an evaluator adds. A
+            value of several places is a mapping from their names.
         parts : object, optional
             Of each of several other places what it has of the estimate.
-
-        Returns
-        -------
-        object
-            What the function returned.
 
         Examples
         --------
@@ -649,46 +407,11 @@ class Run:
         """
         return function(*[value.values if isinstance(value, PlaceValues) else value for value in values])
 
-    def check_place(self, place: Place) -> str:
-        """Name of a place.
-
-        Parameters
-        ----------
-        place : Party or str
-
-        Returns
-        -------
-        str
-
-        Raises
-        ------
-        PlaceError
-            If there is none of that name.
-
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> run = pw.Run([], epsilon=1.0, fold=None, rng_for=pw.Streams(7), spec=None, extra=("server",))
-        >>> run.check_place("server")
-        'server'
-        >>> run.check_place("sever")
-        Traceback (most recent call last):
-            ...
-        partywise.federation.run.PlaceError: place='sever' is not on this channel; it connects ('server',).
-        """
-        name = name_of(place)
-        if name not in self.channel.connected:
-            raise PlaceError(f"place={name!r} is not on this channel; it connects {self.names}.")
-        return name
-
     def _at(self, place: Place, function: Callable[..., R], values: Sequence[object]) -> R:
         """`at`, of places and functions of any kind."""
         name = self.check_place(place)
-        arguments = [_own(value, name) for value in values]
+        arguments = [value_at(value, name) for value in values]
         return function(place, *arguments) if isinstance(place, Party) else function(*arguments)
-
-    def _payloads_received(self, receiver: str, name: str) -> Sequence[object]:
-        return self.channel.received_payloads(receiver, name)
 
     def _payload(self, sender: Place, payload: Sent, values: Sequence[object]) -> Payload:
         return self._at(sender, payload, values) if callable(payload) else payload
@@ -702,18 +425,13 @@ def address_of(rng_for: Callable[..., object]) -> str:
 
 
 def simulate(fit: Callable[[Run], R], run: Run) -> R:
-    """Run a protocol in one process.
+    """Run a protocol in one process, and return its estimate.
 
     Parameters
     ----------
     fit : callable
         The program, of the run.
     run : Run
-
-    Returns
-    -------
-    object
-        Its estimate.
 
     Examples
     --------
@@ -733,47 +451,3 @@ def simulate(fit: Callable[[Run], R], run: Run) -> R:
     (array([58., 51.]), 2)
     """
     return fit(run)
-
-
-def names_of(name: Names, sender: Place) -> tuple[str, ...]:
-    """Names of the messages of a sender."""
-    return (name,) if isinstance(name, str) else name if isinstance(name, tuple) else tuple(name(sender))
-
-
-def check_count(names: tuple[str, ...], payloads: object) -> tuple[Any, ...]:
-    """Return the payloads; ValueError unless there are as many as names."""
-    if not isinstance(payloads, tuple) or len(payloads) != len(names):
-        count = len(payloads) if isinstance(payloads, tuple) else f"one {type(payloads).__name__}"
-        raise ValueError(
-            f"names={names} of what is gathered: the function returned {count}, give that many in a tuple."
-        )
-    return payloads
-
-
-def check_shared(values: Iterable[Any]) -> None:
-    """PlaceError if one of the values is not one, but another at every place."""
-    for value in values:
-        if isinstance(value, PlaceValues):
-            raise PlaceError(f"{tuple(value.values)} each have a value of their own here: send it to all first.")
-        if type(value) in (list, tuple):
-            check_shared(value)
-
-
-def arrange(name: Names, rows: Sequence[tuple[object, ...]]) -> tuple[object, ...]:
-    """Arrange one tuple of values for each sender as `Run.gather` returns them."""
-    if isinstance(name, str):
-        return tuple(row[0] for row in rows)
-    if isinstance(name, tuple):
-        return tuple(zip(*rows, strict=True)) if rows else tuple(() for _ in name)
-    return tuple(rows)
-
-
-def _own(value: Any, name: str) -> Any:
-    """The value as one place has it, also inside lists and tuples."""
-    if isinstance(value, PlaceValues):
-        if name not in value.values:
-            raise PlaceError(f"{name} has no value of its own; {tuple(value.values)} have.")
-        return value.values[name]
-    if type(value) in (list, tuple) and any(isinstance(item, NESTED) for item in value):
-        return type(value)(_own(item, name) for item in value)
-    return value

@@ -13,7 +13,8 @@ from partywise.federation.cipher import Cipher
 from partywise.federation.codec import encode
 from partywise.federation.parties import Party
 from partywise.federation.place_checks import LocatedValue, PlaceReport
-from partywise.federation.run import per_place, simulate
+from partywise.federation.places import per_place
+from partywise.federation.run import simulate
 from toy_rounds import program, run
 
 EVERYBODY = frozenset(["a", "b"])

@@ -15,7 +15,8 @@ from every_protocol import generated, planned
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.trial import execution
 from partywise.federation.place_checks import PlacedRun
-from partywise.federation.run import Place, Run, name_of
+from partywise.federation.places import Place, name_of
+from partywise.federation.run import Run
 from partywise.privacy.ledger.event import POST_PROCESSING, SEVERAL, UNNAMED, Event
 from partywise.privacy.mechanisms.noise_shares import NoiseKey
 from partywise.privacy.mechanisms.release import OBSERVER

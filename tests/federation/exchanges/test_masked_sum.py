@@ -17,7 +17,8 @@ from partywise.federation.exchanges.masks.masked_sum import bits_for, masked_sum
 from partywise.federation.exchanges.masks.pair_keys import ROW_BYTES, agree_on_keys, expand_key
 from partywise.federation.exchanges.sharing import decode_words, encode_words
 from partywise.federation.parties import Party
-from partywise.federation.run import Run, by_place, simulate
+from partywise.federation.places import by_place
+from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
 from partywise.privacy.accounted_values import Clear
 

@@ -22,7 +22,8 @@ from partywise.federation.exchanges.masks import pair_keys
 from partywise.federation.exchanges.masks.noisy_sum import SCHEME, decode_integers, encode_integers, noisy_sum
 from partywise.federation.exchanges.masks.pair_keys import agree_on_keys
 from partywise.federation.parties import Party
-from partywise.federation.run import Run, by_place, simulate
+from partywise.federation.places import by_place
+from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
 from partywise.privacy.accounted_values import Public
 from partywise.privacy.ledger.event import SEVERAL

@@ -31,7 +31,8 @@ from partywise.federation.exchanges.masks.pair_keys import (
 )
 from partywise.federation.identity import Identity, join_parts
 from partywise.federation.parties import Party
-from partywise.federation.run import Run, by_place, simulate
+from partywise.federation.places import by_place
+from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
 
 NAMES = ("north", "river", "hill")

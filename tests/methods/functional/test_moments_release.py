@@ -13,7 +13,7 @@ from partywise.core.randomness import stream
 from partywise.federation import run as federation
 from partywise.federation.exchanges.private_products import Encryption, private_products
 from partywise.federation.exchanges.residues import Ring
-from partywise.federation.run import per_place
+from partywise.federation.places import per_place
 from partywise.federation.secure_streams import SecureStreams
 from partywise.methods.functional.margin import ReleasedNoise
 from partywise.methods.functional.moments import CurveSums, corrected_moments

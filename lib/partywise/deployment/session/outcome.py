@@ -15,7 +15,8 @@ from ...federation.codec import encode
 from ...federation.identity import join_parts
 from ...federation.parties import Party
 from ...federation.place_checks import LocatedValue, Nobody, PlacedRun, PlaceReport, together, whole_and_parts
-from ...federation.run import PlaceValues, Run
+from ...federation.places import PlaceValues
+from ...federation.run import Run
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,9 @@ from ...privacy.accounted_values import Clear
 from ...privacy.mechanisms.random import RandomSource, words_of
 from ..cipher import Cipher
 from ..parties import Party
+from ..places import PerPlace, per_place
 from ..roles import parts_of
-from ..run import PerPlace, Run, per_place
+from ..run import Run
 
 TOKEN_BYTES = 32
 # Of the common entries: by their tokens, or as they lie in the first list.

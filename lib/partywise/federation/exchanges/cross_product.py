@@ -31,8 +31,9 @@ import numpy as np
 
 from ...privacy.accounted_values import Clear
 from ..parties import Party
+from ..places import PerPlace, Place, by_place, name_of, per_place
 from ..roles import parts_of
-from ..run import PerPlace, Place, Run, by_place, name_of, per_place
+from ..run import Run
 from .cross_places import (
     dealer_correction,
     dealer_mask,

@@ -26,7 +26,8 @@ from ...core.randomness import Rng, stream
 from ...privacy.mechanisms.random import SecureRandom, words_of
 from ..cipher import RANDOM, Cipher
 from ..parties import Party
-from ..run import PerPlace, Run, per_place
+from ..places import PerPlace, per_place
+from ..run import Run
 from .residues import Ring
 from .sharing import DEALER, NOBODY, SCHEME
 

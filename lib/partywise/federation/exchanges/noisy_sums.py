@@ -22,7 +22,8 @@ from ...privacy.mechanisms.release import Release, announcement
 from ...privacy.statistics.whole import Whole
 from ...privacy.strata import cell_of
 from ..parties import Party
-from ..run import PerPlace, Run
+from ..places import PerPlace
+from ..run import Run
 from .masks.noisy_sum import noisy_sum
 from .masks.pair_keys import PairKeys, agree_on_keys
 from .secure_sum import AGGREGATOR, shared_once, sums_of_shares

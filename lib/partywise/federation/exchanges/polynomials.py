@@ -22,8 +22,9 @@ from ...core.randomness import Rng
 from ...privacy.mechanisms.random import words_of
 from ..cipher import RANDOM, Cipher
 from ..parties import Party
+from ..places import PerPlace, per_place
 from ..roles import parts_of
-from ..run import PerPlace, Run, per_place
+from ..run import Run
 from .cross_places import local_correction
 from .dealing import Dealing, Seed, draw_residues, local_drawn
 from .residues import Ring

@@ -29,7 +29,8 @@ from ...core.randomness import Rng
 from ...privacy.mechanisms.release import Release
 from ..cipher import Cipher
 from ..parties import Party
-from ..run import PerPlace, Run
+from ..places import PerPlace
+from ..run import Run
 from .column_sums.layout import CONSTANT, SumLayout
 from .column_sums.openings import Chunk, Opening, announce, opening_of
 from .dealing import fold_of

@@ -34,8 +34,9 @@ from ...privacy.accounted_values import Clear
 from ...privacy.mechanisms.random import RandomSource, words_of
 from ..cipher import Cipher
 from ..parties import Party
+from ..places import PerPlace
 from ..roles import parts_of
-from ..run import PerPlace, Run
+from ..run import Run
 from .common_tokens import TOKEN_BYTES, check_tokens, common_tokens, local_order, local_rows
 
 TAG = b"partywise, set intersection on edwards25519\0"

@@ -20,8 +20,9 @@ import numpy as np
 from ..cipher import Cipher
 from ..parties import Party
 from ..payloads import Payload
+from ..places import Place
 from ..roles import parts_of
-from ..run import Place, Run
+from ..run import Run
 
 AGGREGATOR = "aggregator"
 NOBODY = "no single party"

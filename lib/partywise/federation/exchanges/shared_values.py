@@ -9,7 +9,8 @@ from functools import reduce
 import numpy as np
 
 from ..parties import Party
-from ..run import PerPlace, Run, by_place, per_place
+from ..places import PerPlace, by_place, per_place
+from ..run import Run
 from .cross_places import local_combination
 from .residues import Ring
 

@@ -20,8 +20,9 @@ from ...privacy.accounted_values import AccountedValue
 from ...privacy.mechanisms.random import RandomSource, words_of
 from ..cipher import RANDOM, Cipher
 from ..parties import Party
+from ..places import PerPlace, per_place
 from ..roles import parts_of
-from ..run import PerPlace, Run, per_place
+from ..run import Run
 from .words import WORDS
 
 DEALER = "dealer"

@@ -32,7 +32,8 @@ from ....core.randomness import Rng
 from ....privacy.mechanisms.release import Release
 from ...cipher import RANDOM, Cipher
 from ...parties import Party
-from ...run import PerPlace, Run
+from ...places import PerPlace
+from ...run import Run
 from ..cross_product import private, send_masked
 from ..dealing import Seed, dealing, draw_residues
 from ..homomorphic.column_products import LARGEST

@@ -7,7 +7,8 @@ from typing import Protocol
 
 from ....core.randomness import Rng
 from ....privacy.accounted_values import Public
-from ...run import Place, Run, name_of
+from ...places import Place, name_of
+from ...run import Run
 from .paillier_keys import Kind, PrivateKey, PublicKey, generate_key
 
 

@@ -22,7 +22,8 @@ import numpy as np
 
 from ....privacy.accounted_values import Clear
 from ...parties import Party
-from ...run import PerPlace, Run
+from ...places import PerPlace
+from ...run import Run
 from ..sharing import decode_words, encode_words
 from .pair_keys import PairKeys, add_masks
 

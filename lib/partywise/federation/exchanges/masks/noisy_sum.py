@@ -29,7 +29,8 @@ from ....privacy.mechanisms.release import Release, digest_of
 from ....privacy.statistics.whole import Whole
 from ...cipher import Cipher
 from ...parties import Party
-from ...run import PerPlace, Run
+from ...places import PerPlace
+from ...run import Run
 from ..sharing import NOBODY
 from .pair_keys import PairKeys, add_masks, sum_words
 

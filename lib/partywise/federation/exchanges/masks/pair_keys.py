@@ -30,7 +30,8 @@ from ....privacy.accounted_values import Public
 from ....privacy.mechanisms.random import words_of
 from ...identity import Identity, join_parts
 from ...parties import Party
-from ...run import PerPlace, Place, Run, per_place
+from ...places import PerPlace, Place, per_place
+from ...run import Run
 from ..dealing import fold_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ import numpy as np
 
 from ....federation.parties import Party
 from ....federation.payloads import Payload
-from ....federation.run import PerPlace, Run, per_place
+from ....federation.places import PerPlace, per_place
+from ....federation.run import Run
 from ....privacy.accounted_values import AccountedValue
 from ....privacy.mechanisms.release import derive
 from ..boosting import BoostingFit

@@ -40,7 +40,8 @@ from ....core.randomness import Rng
 from ....federation.exchanges.column_sums.noisy_moments import noisy_moments
 from ....federation.exchanges.private_products import Encryption, private_products
 from ....federation.parties import Party
-from ....federation.run import PerPlace, Run, per_place
+from ....federation.places import PerPlace, per_place
+from ....federation.run import Run
 from ....privacy.accounted_values import AccountedValue
 from ....privacy.mechanisms.release import Release
 from ....privacy.secure.fixed_point import whole_records

@@ -34,8 +34,9 @@ import numpy as np
 
 from ....alignment.rows import common_rows
 from ....federation.parties import Party
+from ....federation.places import PerPlace, by_place, per_place
 from ....federation.roles import ANALYST, others_than, parts_of, roles, unprotected_value
-from ....federation.run import PerPlace, Run, by_place, per_place
+from ....federation.run import Run
 from ....models.newton_step import dependent, rank_of
 from ....models.standardise import Scaling, scaling_of, with_ones
 from ....privacy.accounted_values import Clear

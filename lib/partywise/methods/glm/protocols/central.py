@@ -24,8 +24,9 @@ from ....core.randomness import Rng
 from ....federation.cipher import Cipher
 from ....federation.exchanges.secure_sum import AGGREGATOR, assumed_releases, shared_once
 from ....federation.parties import Party
+from ....federation.places import PerPlace
 from ....federation.roles import ANALYST, records_together, roles
-from ....federation.run import PerPlace, Run
+from ....federation.run import Run
 from ....privacy.accounted_values import AccountedValue, Public, parents_of
 from ....privacy.ledger.event import Event
 from ....privacy.mechanisms.integer import MECHANISM, IntegerGaussian

@@ -40,8 +40,9 @@ import numpy as np
 from ....alignment.rows import common_rows
 from ....federation.exchanges.masks.masked_sum import bits_for, masked_sum
 from ....federation.exchanges.masks.pair_keys import PairKeys, agree_on_keys
+from ....federation.places import PerPlace, per_place
 from ....federation.roles import ANALYST, others_than, roles
-from ....federation.run import PerPlace, Run, per_place
+from ....federation.run import Run
 from ....models.newton_step import column_names
 from ....models.standardise import Scaling
 from ....privacy.accounted_values import Clear

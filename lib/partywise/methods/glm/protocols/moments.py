@@ -41,8 +41,9 @@ from ....alignment.rows import common_rows
 from ....federation.exchanges.column_sums.noisy_moments import noisy_moments
 from ....federation.exchanges.private_products import Encryption, private_products
 from ....federation.parties import Party, lost_squares
+from ....federation.places import PerPlace, per_place
 from ....federation.roles import ANALYST, roles
-from ....federation.run import PerPlace, Run, per_place
+from ....federation.run import Run
 from ....privacy.mechanisms.release import Release
 from ....privacy.secure.fixed_point import whole_records
 from ..model import GlmEstimate

@@ -37,8 +37,9 @@ from ....alignment.rows import common_rows
 from ....federation.exchanges.column_sums.openings import Chunk
 from ....federation.exchanges.private_products import ClosedColumns, Encryption, close, private_products
 from ....federation.parties import Party
+from ....federation.places import PerPlace, per_place
 from ....federation.roles import ANALYST, records_together, roles
-from ....federation.run import PerPlace, Run, per_place
+from ....federation.run import Run
 from ....privacy.accounted_values import AccountedValue
 from ..model import GlmEstimate
 from ..noisy_statistics.scaling import local_clipped, local_response

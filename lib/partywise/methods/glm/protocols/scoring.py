@@ -17,8 +17,9 @@ import numpy as np
 from ....federation.folds import ProtocolSpec
 from ....federation.parties import Participant, Party
 from ....federation.place_checks import estimate_at
+from ....federation.places import PerPlace, per_place
 from ....federation.roles import roles
-from ....federation.run import PerPlace, Run, per_place
+from ....federation.run import Run
 from ....models.families import FAMILIES
 from ....privacy.accounted_values import Clear
 from ..model import GlmEstimate, GlmFacts

@@ -50,8 +50,9 @@ import numpy as np
 from ....alignment.rows import common_rows
 from ....federation.exchanges.cross_product import private, send_masked
 from ....federation.exchanges.dealing import dealing
+from ....federation.places import PerPlace, per_place
 from ....federation.roles import ANALYST, others_than, parts_of, roles
-from ....federation.run import PerPlace, Run, per_place
+from ....federation.run import Run
 from ....models.standardise import Scaling
 from ..exact import check_size
 from ..model import GlmEstimate

@@ -13,8 +13,9 @@ from ....federation.exchanges.polynomials import polynomials, shared_between
 from ....federation.exchanges.residues import Ring
 from ....federation.exchanges.shared_values import LinearCombination, MaskedValue, SharedValue
 from ....federation.parties import Party
+from ....federation.places import PerPlace
 from ....federation.roles import ANALYST, parts_of
-from ....federation.run import PerPlace, Run
+from ....federation.run import Run
 from ..secret_shared_link.plan import (
     COEFFICIENT,
     LAST_COEFFICIENT,

@@ -35,8 +35,9 @@ from ....federation.exchanges.dealing import Dealing, dealing
 from ....federation.exchanges.residues import Ring, ring_for
 from ....federation.exchanges.shared_values import MaskedValue
 from ....federation.parties import Participant, Party
+from ....federation.places import PerPlace
 from ....federation.roles import ANALYST, parts_of
-from ....federation.run import PerPlace, Run
+from ....federation.run import Run
 from ....privacy.accounted_values import Clear
 from ..opened_link.iterations import in_blocks
 from ..opened_link.steps import ScaledVector

@@ -21,7 +21,8 @@ from ....core.errors import PartyError
 from ....federation.exchanges.masks.noisy_sum import noisy_sum
 from ....federation.exchanges.masks.pair_keys import PairKeys, agree_on_keys
 from ....federation.parties import Party
-from ....federation.run import PerPlace, Run
+from ....federation.places import PerPlace
+from ....federation.run import Run
 from ....privacy.mechanisms.release import Release
 from ....privacy.statistics.clips import WholeClip
 from ....privacy.statistics.whole import Whole

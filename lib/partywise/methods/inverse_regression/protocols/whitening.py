@@ -11,7 +11,8 @@ import numpy as np
 from ....core.randomness import Rng
 from ....federation.parties import Party
 from ....federation.payloads import Payload
-from ....federation.run import Run, per_place
+from ....federation.places import per_place
+from ....federation.run import Run
 from ....privacy.accounted_values import Public
 from ....privacy.mechanisms.release import Release
 from ....privacy.statistics.clips import BallClip, WholeClip

@@ -45,8 +45,9 @@ from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, Publi
 from ....federation.exchanges.homomorphic.weighted_sums import weighted_sums
 from ....federation.folds import ProtocolSpec
 from ....federation.parties import Party, merge_blocks
+from ....federation.places import PerPlace, per_place
 from ....federation.roles import parts_of, roles, unprotected_value
-from ....federation.run import PerPlace, Run, per_place
+from ....federation.run import Run
 from ....privacy.accounted_values import Clear
 from ..fixed_point import check_bounds, declared_bounds, mean_of, sizes, to_fixed_point, units
 from ..model import LinearEstimate, LinearFacts, Path

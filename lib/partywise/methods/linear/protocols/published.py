@@ -26,8 +26,9 @@ from itertools import pairwise
 import numpy as np
 
 from ....federation.parties import Party, merge_blocks
+from ....federation.places import PerPlace, per_place
 from ....federation.roles import parts_of, roles, unprotected_value
-from ....federation.run import PerPlace, Run, per_place
+from ....federation.run import Run
 from ....privacy.accounted_values import Clear
 from ..model import LinearEstimate
 from ..options import LinearPublishedOptions

@@ -41,8 +41,9 @@ from ....federation.exchanges.masks.masked_sum import bits_for
 from ....federation.exchanges.residues import ring_for
 from ....federation.exchanges.sharing import decode_words, encode_words, share_words
 from ....federation.parties import Party, column_order
+from ....federation.places import PerPlace, per_place
 from ....federation.roles import ANALYST, parts_of
-from ....federation.run import PerPlace, Run, per_place
+from ....federation.run import Run
 from ....privacy.accounted_values import Clear
 from ..components import components
 from ..model import PcaEstimate

@@ -22,7 +22,8 @@ import numpy as np
 
 from ....federation.parties import Party
 from ....federation.payloads import Payload
-from ....federation.run import PerPlace, Run
+from ....federation.places import PerPlace
+from ....federation.run import Run
 from ....models.newton_step import GOING, Ascent
 from ....models.standardise import Scaling, moments_of, scaling_of_parts
 from ....privacy.accounted_values import AccountedValue, Clear

@@ -28,8 +28,9 @@ from ....federation.exchanges.homomorphic.paillier import decrypt, encrypt, pack
 from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey
 from ....federation.exchanges.homomorphic.slots import per_cipher, split_slots
 from ....federation.parties import Party
+from ....federation.places import PerPlace
 from ....federation.roles import UNITS, parts_of, unprotected_value
-from ....federation.run import PerPlace, Run
+from ....federation.run import Run
 from ....privacy.accounted_values import Clear
 from ..leaves import LeafLayout, Skeleton
 from .common import active_of, passive_of

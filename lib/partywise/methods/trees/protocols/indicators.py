@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ....federation.parties import Party
-from ....federation.run import PerPlace, Run, per_place
+from ....federation.places import PerPlace, per_place
+from ....federation.run import Run
 from ....privacy.accounted_values import Clear
 from ....privacy.ledger.event import UNNAMED
 from ..leaves import LeafLayout, Skeleton, laid_out, skeleton

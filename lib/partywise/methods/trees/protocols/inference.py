@@ -17,8 +17,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ....federation.parties import Party
+from ....federation.places import PerPlace, by_place, per_place
 from ....federation.roles import parts_with_labels, unprotected_value
-from ....federation.run import PerPlace, Run, by_place, per_place
+from ....federation.run import Run
 from ....privacy.accounted_values import Clear
 from ..leaves import LeafLayout, crosses
 from ..model import Ensemble, StepFunction, Tree, TreeColumn

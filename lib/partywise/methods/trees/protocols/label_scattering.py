@@ -18,7 +18,8 @@ from ....federation.cipher import Cipher
 from ....federation.exchanges.homomorphic.keys import shared_key
 from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey
 from ....federation.parties import Party
-from ....federation.run import PerPlace, Run, per_place
+from ....federation.places import PerPlace, per_place
+from ....federation.run import Run
 from ..codes import CodedColumns
 from ..ensemble import base_of, begin
 from ..model import ColumnGroups, TreeEstimate, TreeSpec

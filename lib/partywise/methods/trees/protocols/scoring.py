@@ -16,7 +16,8 @@ import numpy as np
 
 from ....federation.parties import Participant, Party
 from ....federation.place_checks import LocatedValue, PlaceReport, estimate_at
-from ....federation.run import PlaceValues, Run
+from ....federation.places import PlaceValues
+from ....federation.run import Run
 from ....models.links import LOGIT
 from ..model import Ensemble, TreeEstimate, TreeFacts, TreeSpec, check_ensemble
 from ..options import TreeOptions

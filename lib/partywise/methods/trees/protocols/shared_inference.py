@@ -20,8 +20,9 @@ import numpy as np
 
 from ....federation.exchanges.sharing import decode_words, encode_words, multiply_words, share_words
 from ....federation.parties import Party
+from ....federation.places import PerPlace
 from ....federation.roles import parts_with_labels, unprotected_value
-from ....federation.run import PerPlace, Run
+from ....federation.run import Run
 from ....privacy.accounted_values import Clear
 from ....privacy.ledger.event import UNNAMED
 from ..leaves import LeafLayout, Skeleton
