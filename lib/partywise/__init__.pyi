@@ -24,8 +24,8 @@ from .methods.inverse_regression.estimator import SlicedInverseRegression as Sli
 from .methods.linear.estimator import VerticalLinear as VerticalLinear
 from .methods.logistic.estimator import LabelPrivateLogisticRegression as LabelPrivateLogisticRegression
 from .methods.pca.estimator import VerticalPCA as VerticalPCA
-from .methods.survival.estimator import FederatedCox as FederatedCox
-from .methods.survival.estimator import FederatedKaplanMeier as FederatedKaplanMeier
+from .methods.survival.cox import FederatedCox as FederatedCox
+from .methods.survival.kaplan_meier import FederatedKaplanMeier as FederatedKaplanMeier
 from .methods.trees.estimator import VerticalBoosting as VerticalBoosting
 from .privacy.accountants.dp_accounting import from_dp_event as from_dp_event
 from .privacy.accountants.dp_accounting import to_dp_event as to_dp_event
@@ -54,3 +54,5 @@ from .privacy.statistics.records import clipped_coefficients as clipped_coeffici
 from .scoring import load as load
 
 __version__: str
+
+def public_homes() -> dict[str, str]: ...

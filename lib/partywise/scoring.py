@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
+from . import public_homes
 from .core.checks import Range
 from .core.errors import ConfigError, ModelError
 from .core.files import replacing
@@ -60,10 +61,10 @@ def load(path: Path | str) -> Estimator:
     path = Path(path)
     content = read(path)
     package, _, name = str(content["estimator"]).partition(".")
-    module = f"{__package__}.methods.{package}.estimator"
-    known = package.isidentifier() and (Path(__file__).parent / "methods" / package / "estimator.py").is_file()
-    kind = getattr(import_module(module), name, None) if known else None
-    if not (isinstance(kind, type) and issubclass(kind, Estimator) and kind.methods and kind.__module__ == module):
+    home = public_homes().get(name, "")
+    known = home.startswith(f"methods.{package}.")
+    kind = getattr(import_module(f".{home}", __package__), name) if known else None
+    if not (isinstance(kind, type) and issubclass(kind, Estimator)):
         raise ModelError(
             f"{path}: estimator is {str(content['estimator'])[:40]!r}, which is not an estimator here: save the "
             "model again."

@@ -147,7 +147,7 @@ def grown(axis: int, study: str, size: int) -> Measured:
 
 def covariates(size: int) -> Measured:
     """Certified scores of 1000 records with so many covariates by the estimator: data, fit, ledger, totals."""
-    from partywise.methods.survival.estimator import FederatedCox
+    from partywise.methods.survival.cox import FederatedCox
 
     begun, rng = time.process_time(), stream(1, "covariates")
     X = rng.uniform(-1, 1, size=(1000, size))
