@@ -21,15 +21,13 @@ from scipy.stats import binom
 from partywise.core.randomness import stream
 from partywise.data import fetch as resources
 from partywise.methods.survival import exact
-from partywise.methods.survival.bands import DRAWS, log_survival_covariance, pointwise, simultaneous
-from partywise.methods.survival.certified import gradient as ascent
+from partywise.methods.survival.bands import DRAWS, log_survival_covariance, noisy_log_rank, pointwise, simultaneous
 from partywise.methods.survival.certified.scores import ScoreTerms, baseline, contributions, start, update
 from partywise.methods.survival.certified.whole import whole_cells, whole_scores
 from partywise.methods.survival.models import STRONG, Weibull
 from partywise.methods.survival.options import OneReleaseOptions, ScoresOptions, SurvivalTableOptions
 from partywise.methods.survival.protocols import scores, table
-from partywise.methods.survival.protocols.competitors import cells, moments
-from partywise.methods.survival.ranks import noisy_log_rank
+from partywise.methods.survival.protocols.competitors import cells, gradient, moments
 from partywise.methods.survival.records import SurvivalRecords, scale
 from partywise.methods.survival.tables import cell_counts, correct_sum, equal_edges
 from partywise.privacy.accounting.calibration import gdp_mu
@@ -106,7 +104,7 @@ def gradient_errors(name: str, rate: float | None, momentum: float, epsilon: flo
     shares = (0.15, *(0.85 / 20,) * 20)
     mu = float(gdp_mu(epsilon, DELTA))
     terms = ScoreTerms(horizon, len(records), P, math.sqrt(P), mu, shares=shares, bins=6, merge_count=1, curvature=0.0)
-    length = rate or ascent.public_rate(terms.radius, momentum)
+    length = rate or gradient.public_rate(terms.radius, momentum)
     found = []
     for seed in range(draws):
         rng = stream(seed, "gradient", name)
@@ -114,11 +112,11 @@ def gradient_errors(name: str, rate: float | None, momentum: float, epsilon: flo
         base = baseline(correct_sum(counts, terms.edges, terms.sd_of(0), len(records)), terms)
         trail = np.zeros((1, 1 + P))
         for number in range(1, 21):
-            rows = contributions(records, ascent.model_at(trail[-1], base, terms), terms)
+            rows = contributions(records, gradient.model_at(trail[-1], base, terms), terms)
             statistic = whole_scores(rows, terms.bound, terms.sensitivity)
             sums = IntegerGaussian(mu=terms.mu_of(number))(statistic, rng).value
-            trail = ascent.ascend(trail, sums, length, momentum, base, terms.radius)
-        found.append(ascent.average(trail)[1:])
+            trail = gradient.ascend(trail, sums, length, momentum, base, terms.radius)
+        found.append(gradient.average(trail)[1:])
     return errors(name, found)
 
 

@@ -11,14 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partywise.methods.survival import exact
-from partywise.methods.survival.certified import gradient as ascent
-from partywise.methods.survival.certified import moments as classes
-from partywise.methods.survival.certified.cells import corners, piecewise_fit, sign_groups
 from partywise.methods.survival.certified.scores import Baseline, HazardModel, ScoreTerms, contributions
 from partywise.methods.survival.certified.whole import whole_scores
 from partywise.methods.survival.models import STRONG, Weibull
 from partywise.methods.survival.options import GradientOptions, OneReleaseOptions
 from partywise.methods.survival.protocols.competitors import cells, gradient, moments
+from partywise.methods.survival.protocols.competitors.cells import corners, piecewise_fit, sign_groups
 from partywise.methods.survival.records import SurvivalRecords
 from partywise.methods.survival.tables import CellTable, cell_counts, equal_edges
 from survival_driver import fit, piecewise_exponential, run_of, scaled
@@ -82,9 +80,9 @@ def test_corner_pairs_reach_the_sensitivity_of_a_gradient(stop, of_bound):
 @pytest.mark.parametrize("radius", [0.3, 1.0, 1.6, R])
 def test_corner_pairs_reach_the_sensitivity_of_moments(radius):
     """Two events with opposite covariates: in different bins, or in the same at a radius of 1.6."""
-    edges, bound, distance = equal_edges(2.0, 4), classes.bound(radius), classes.largest_distance(radius)
+    edges, bound, distance = equal_edges(2.0, 4), moments.bound(radius), moments.largest_distance(radius)
     ends = [
-        classes.contributions(SurvivalRecords(np.full(64, t), np.full(64, e), CORNERS), edges, radius)
+        moments.contributions(SurvivalRecords(np.full(64, t), np.full(64, e), CORNERS), edges, radius)
         for t, e in ((0.0, True), (1.1, True), (1.1, False), (2.0, False))
     ]
     assert largest_share(np.concatenate(ends), bound, distance) == pytest.approx(1, abs=1e-9)
@@ -97,7 +95,7 @@ def test_corner_pairs_reach_the_sensitivity_of_moments(radius):
 @given(st.floats(0, 3), st.booleans(), st.lists(st.floats(-1, 1), min_size=P, max_size=P))
 def test_no_contribution_is_longer_than_its_bound(time, event, z):
     record = SurvivalRecords(np.array([time]), np.array([event]), np.array([z]))
-    assert np.linalg.norm(classes.contributions(record, equal_edges(2.0, 4), R)) <= classes.bound(R) * (1 + 1e-12)
+    assert np.linalg.norm(moments.contributions(record, equal_edges(2.0, 4), R)) <= moments.bound(R) * (1 + 1e-12)
     for model in (HazardModel(np.full(6, 3.0), np.full(P, -4.0)), HazardModel(np.zeros(6), np.zeros(P))):
         assert np.linalg.norm(contributions(record, model, terms(1.5))) <= terms(1.5).bound * (1 + 1e-12)
 
@@ -105,8 +103,8 @@ def test_no_contribution_is_longer_than_its_bound(time, event, z):
 def test_moments_are_a_newton_step_from_means_over_risk_sets(moderate):
     """Those at risk in a bin: all who leave later, and half of those who leave in it."""
     edges = equal_edges(2.0, 4)
-    sums = classes.contributions(moderate, edges, R).sum(axis=0)
-    table = classes.released_table(sums, edges, 0.0, len(moderate))
+    sums = moments.contributions(moderate, edges, R).sum(axis=0)
+    table = moments.released_table(sums, edges, 0.0, len(moderate))
     z, seen = moderate.covariates, moderate.until(2.0)
     score, information = z[seen.events].sum(axis=0), np.zeros((P, P))
     for low, high in pairwise(edges):
@@ -116,7 +114,7 @@ def test_moments_are_a_newton_step_from_means_over_risk_sets(moderate):
         events = (inside & seen.events).sum()
         score = score - events * mean
         information += events * ((z.T * weights) @ z / weights.sum() - np.outer(mean, mean))
-    np.testing.assert_allclose(classes.newton_step(sums, table, P), np.linalg.solve(information, score), rtol=1e-6)
+    np.testing.assert_allclose(moments.newton_step(sums, table, P), np.linalg.solve(information, score), rtol=1e-6)
 
 
 def test_cells_without_noise_are_the_piecewise_exponential_fit(indicators):
@@ -131,12 +129,12 @@ def test_cells_without_noise_are_the_piecewise_exponential_fit(indicators):
 
 def test_a_step_is_no_longer_than_its_limits_and_adds_momentum():
     found = Baseline(np.full(6, 10.0), np.full(6, 0.1), np.linspace(0, 1, 7), np.ones(7))
-    trail = ascent.ascend(np.zeros((1, 1 + P)), np.full(1 + P, 1e9), 0.5, 0.8, found, R)
+    trail = gradient.ascend(np.zeros((1, 1 + P)), np.full(1 + P, 1e9), 0.5, 0.8, found, R)
     assert trail[1, 0] == 1 and R * np.linalg.norm(trail[1, 1:]) == pytest.approx(3)
-    small = ascent.ascend(np.array([[0.0, 0.0], [0.2, -0.1]]), np.array([6.0, 12.0]), 0.5, 0.8, found, 1.0)
+    small = gradient.ascend(np.array([[0.0, 0.0], [0.2, -0.1]]), np.array([6.0, 12.0]), 0.5, 0.8, found, 1.0)
     np.testing.assert_allclose(small[-1], [0.2 + 0.16 + 0.05, -0.1 - 0.08 + 0.1])
-    np.testing.assert_allclose(ascent.average(np.arange(10.0).reshape(5, 2)), [7.0, 8.0])
-    assert ascent.public_rate(R, 0.75) == pytest.approx(0.5)
+    np.testing.assert_allclose(gradient.average(np.arange(10.0).reshape(5, 2)), [7.0, 8.0])
+    assert gradient.public_rate(R, 0.75) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(

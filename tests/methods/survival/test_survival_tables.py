@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from partywise.methods.survival import exact
 from partywise.methods.survival.bands import (
     Band,
+    _gradient,
     compare_means,
     log_survival_covariance,
+    noisy_log_rank,
     pointwise,
     public_draws,
     simultaneous,
@@ -24,7 +26,6 @@ from partywise.methods.survival.model import SurvivalEstimate, SurvivalFacts
 from partywise.methods.survival.models import Weibull
 from partywise.methods.survival.options import SurvivalTableOptions
 from partywise.methods.survival.protocols import table as table_protocol
-from partywise.methods.survival.ranks import _gradient, noisy_log_rank
 from partywise.methods.survival.records import SurvivalRecords, pool
 from partywise.methods.survival.tables import CellTable, cell_counts, chosen_bins, correct_sum, equal_edges
 from survival_driver import fit, scaled

@@ -15,11 +15,11 @@ from ....federation.roles import records_together
 from ....federation.run import Run
 from ....privacy.accounting.calibration import gdp_mu
 from ....privacy.statistics.whole import Whole
+from ..bands import noisy_log_rank
 from ..certified.whole import whole_cells
 from ..curves import survival_curves
 from ..exact import EventTable, kaplan_meier, log_rank
 from ..model import Numbers, SurvivalEstimate, SurvivalFacts
-from ..ranks import noisy_log_rank
 from ..records import SurvivalRecords
 from ..tables import CellTable, Relation, cell_counts, correct_sum
 
