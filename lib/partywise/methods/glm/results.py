@@ -1,8 +1,7 @@
-"""Results of generalised linear models after a fit: coefficients and tests, deviances, predictions."""
+"""Results of generalised linear models after a fit: coefficients and their tests, deviances, the summary."""
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -12,17 +11,14 @@ import numpy as np
 from scipy.special import chdtrc, fdtrc
 
 from ...core.errors import ModelError
-from ...federation.estimators.column_estimator import COLUMNS
-from ...federation.estimators.estimator import Estimator
-from ...federation.estimators.inputs import check_index, numbers, vector
-from ...models.families import FAMILIES, Family
+from ...federation.estimators.estimator import summary_rows
 from ...models.family_facts import FACTS
+from ...models.intervals import CONDITION, noise_line
+from ...privacy.rounding import upward
 from .diagnostics import Wald, aic, deviance_r2, deviance_table, wald
-from .formulas import Design
 from .model import GlmEstimate
 from .noisy_statistics.submodels import coefficients
-from .records import WeightedResponse, response_of
-from .summary import summary_of
+from .predictions import Predictions
 
 if TYPE_CHECKING:
     import pandas
@@ -35,25 +31,17 @@ Named: TypeAlias = "pandas.Series | pandas.DataFrame | Mapping[str, float]"
 SHAPES = {"standard_errors": 1, "covariance": 2, "noise_errors": 1}
 
 
-class Results(Estimator):
+class Results(Predictions):
     """Attributes and methods of a fit, and the family that they are of."""
 
-    family: str
     _finite = ("coef_", "intercept_")
     names_: tuple[str, ...]
     n_records_: int
-    _design: Design | None = None
-    _estimate = GlmEstimate
     _model_fields = (
         *("coefficients", "epsilon_claimed", "status", *SHAPES, "intervals", "deviance", "null_deviance", "dispersion"),
         *("log_likelihood", "iterations", "numbers"),
     )
     _model_attributes: ClassVar[Mapping[str, object]] = {"names_": tuple[str, ...], "n_records_": int}
-
-    def _family(self) -> Family:
-        if self.family not in FAMILIES:
-            raise ValueError(f"family={self.family!r} is unknown; use one of {tuple(FAMILIES)}.")
-        return FAMILIES[self.family]
 
     def _holder(self) -> str:
         if self._design is not None:
@@ -310,166 +298,6 @@ class Results(Estimator):
             raise ValueError("a ridge shrinks these coefficients: the tests are of fits without one.")
         return len(self.names_) - len(restricted.names_)
 
-    def _residuals(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        sample_weight: np.ndarray | None,
-        offset: np.ndarray | None,
-        trials: np.ndarray | None = None,
-    ) -> tuple[WeightedResponse, np.ndarray]:
-        """The response of records and their linear predictors; the records of a fit have its offset."""
-        check_index(X, {"y": y, "sample_weight": sample_weight, "offset": offset, "trials": trials})
-        eta = self.linear_predictor(X, offset)
-        if offset is None and hasattr(self, "_offset_of_fit"):
-            known, offset = self._offset_of_fit
-            if self._digest(eta) != known:
-                raise ValueError(
-                    "the fit has an offset, and these are other records: give their offset, zeros if they have none."
-                )
-            eta = eta + offset
-        vectors = {"y": vector("y", y, len(eta)), "weights": sample_weight, "offset": offset, "trials": trials}
-        block = {name: np.asarray(value, dtype=float) for name, value in vectors.items() if value is not None}
-        return response_of(block, np.arange(len(eta)), self.family, "caller"), eta
-
-    @staticmethod
-    def _digest(eta: np.ndarray) -> str:
-        """Return a digest that identifies the records of the fit."""
-        return hashlib.sha256(np.ascontiguousarray(eta).tobytes()).hexdigest()
-
-    def resid_response(
-        self, X: np.ndarray, y: np.ndarray, offset: np.ndarray | None = None, trials: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Responses less their means, of records that are given again: a fit keeps none.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, p)
-            Records with the columns of the fit.
-        y : ndarray of shape (n,)
-            Their responses.
-        offset : ndarray of shape (n,), optional
-            Added to the linear predictor; by default that of the fit, whose records these must be if it has one.
-        trials : ndarray of shape (n,), optional
-            Of a binomial y that counts successes: residuals are of the shares of these, like `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-
-        Raises
-        ------
-        ValueError
-            For records other than those of a fit with an offset, if their offset is not given.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import partywise as pw
-        >>> X = pw.stream(1, "records").normal(size=(200, 2))
-        >>> y = 1 + X[:, 1] + pw.stream(1, "noise").normal(size=200)
-        >>> fit = pw.VerticalGLM("gaussian", parties=2, random_state=7).fit(X, y)
-        >>> np.allclose(X.T @ fit.resid_response(X, y), 0)  # least squares leaves nothing along a column
-        True
-        """
-        response, eta = self._residuals(X, y, None, offset, trials)
-        return response.y - response.family.mean(eta)
-
-    def resid_working(
-        self, X: np.ndarray, y: np.ndarray, offset: np.ndarray | None = None, trials: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Residuals of the last working response.
-
-        Parameters
-        ----------
-        X, y, offset, trials
-            As of `resid_response`.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import partywise as pw
-        >>> X = pw.stream(1, "records").normal(size=(500, 2))
-        >>> visits = pw.stream(1, "visits").poisson(np.exp(0.5 * X[:, 1]))
-        >>> fit = pw.VerticalGLM("poisson", parties=2, random_state=7).fit(X, visits)
-        >>> np.allclose(fit.resid_working(X, visits), visits / fit.predict(X) - 1)  # of the log link
-        True
-        """
-        response, eta = self._residuals(X, y, None, offset, trials)
-        return response.family.working(response.y, eta)
-
-    def resid_pearson(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        sample_weight: np.ndarray | None = None,
-        offset: np.ndarray | None = None,
-        trials: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Residuals over the root of the variance function, times that of the weights.
-
-        Parameters
-        ----------
-        X, y, sample_weight, offset, trials
-            As of `score`.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import partywise as pw
-        >>> X = pw.stream(1, "records").normal(size=(500, 2))
-        >>> visits = pw.stream(1, "visits").poisson(np.exp(0.5 * X[:, 1]))
-        >>> fit = pw.VerticalGLM("poisson", parties=2, random_state=7).fit(X, visits)
-        >>> chi_square = (fit.resid_pearson(X, visits) ** 2).sum()
-        >>> print(f"{chi_square / fit.df_resid:.2f}")  # near 1: no sign of overdispersion
-        1.00
-        """
-        response, eta = self._residuals(X, y, sample_weight, offset, trials)
-        family = response.family
-        return np.sqrt(response.weigh(family.weight(eta))) * family.working(response.y, eta)
-
-    def resid_deviance(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        sample_weight: np.ndarray | None = None,
-        offset: np.ndarray | None = None,
-        trials: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Roots of what the records add to the deviance, with the sign of the residual.
-
-        Parameters
-        ----------
-        X, y, sample_weight, offset, trials
-            As of `score`.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import partywise as pw
-        >>> X = pw.stream(1, "records").normal(size=(500, 2))
-        >>> visits = pw.stream(1, "visits").poisson(np.exp(0.5 * X[:, 1]))
-        >>> fit = pw.VerticalGLM("poisson", parties=2, random_state=7).fit(X, visits)
-        >>> np.allclose((fit.resid_deviance(X, visits) ** 2).sum(), fit.deviance_)
-        True
-        """
-        response, eta = self._residuals(X, y, sample_weight, offset, trials)
-        family = response.family
-        parts = np.sqrt(np.maximum(response.weigh(family.unit_deviance(response.y, eta)), 0))
-        return np.sign(response.y - family.mean(eta)) * parts
-
     def summary(self) -> str:
         """Table of the coefficients with their tests, and a line each of what was fitted, its fit and its privacy.
 
@@ -490,7 +318,57 @@ class Results(Estimator):
         age             0.1029     0.07285       1.412      0.1595    -0.04081      0.2465
         dose            0.9784     0.07369       13.28    3.76e-29       0.833       1.124
         """
-        return summary_of(self, self._fitted_estimate(), self._tests(0.95))
+        estimate: GlmEstimate = self._fitted_estimate()
+        tests, spent, absent = self._tests(0.95), self.privacy_, getattr(self, "n_absent_", 0)
+        left_out = f" ({absent} without weight or trials are left out)" if absent else ""
+        steps = "" if estimate.iterations is None else f" after {estimate.iterations} iterations"
+        lines = [
+            f"{self.family} by {self.protocol}: {self.n_records_} records{left_out}, {len(estimate.coefficients)} "
+            f"coefficients, {self.status_}{steps}"
+        ]
+        if self.deviance_r2_ is not None:
+            lines.append(
+                f"deviance {_number(self.deviance_)} of {_number(self.null_deviance_)} without columns, "
+                f"explained {self.deviance_r2_:.3f}"
+            )
+        rest = {"dispersion": self.dispersion_, "AIC": self.aic}
+        lines.append(", ".join(f"{name} {_number(value)}" for name, value in rest.items() if value is not None))
+        lines.append(f"epsilon {upward(spent.epsilon_certified)} at delta {spent.delta:g}, for one {spent.unit}")
+        cov_type = getattr(self._options(), "cov_type", "nonrobust")
+        if cov_type != "nonrobust" and tests is not None:
+            lines.append(f"standard errors: {cov_type}, from squared scores, with normal tests")
+        if estimate.numbers.get("penalised"):
+            lines.append("penalised: standard errors leave out the bias of the ridge")
+        lines += self._approximations(estimate)
+        return "\n".join([*filter(None, lines), *self._table(estimate, tests)])
+
+    def _approximations(self, estimate: GlmEstimate) -> list[str]:
+        """Return the lines on approximations, and on the noise of privacy."""
+        lines = []
+        if estimate.numbers.get("approximate"):
+            lines.append("approximate: a polynomial or a formula for normal columns stands in for the link")
+        if not self._options().uses_epsilon or np.isinf(estimate.epsilon_claimed):
+            return lines
+        lines.append(noise_line(estimate.noise_errors_reason))
+        reason = self.intervals_.reason
+        some = f"intervals: over records and noise, shrinkage taken off, {CONDITION}"
+        lines.append(f"no intervals: {reason}" if reason else some)
+        return lines
+
+    def _table(self, estimate: GlmEstimate, tests: Wald | None) -> list[str]:
+        """Rows of the coefficients, with what is known of their errors and intervals of 95 %."""
+        columns = {"coef": estimate.coefficients}
+        if tests is not None and estimate.standard_errors is not None:
+            columns |= {"std err": estimate.standard_errors, "z or t": tests.statistic, "p": tests.p_values}
+            bounds: np.ndarray | None = tests.interval
+        else:
+            if estimate.noise_errors is not None:
+                columns["noise sd"] = estimate.noise_errors
+            bounds = self.intervals_.bounds()
+        if bounds is not None:
+            columns |= {"2.5 %": bounds[:, 0], "97.5 %": bounds[:, 1]}
+        names = ["intercept", *self.names_]
+        return summary_rows(columns, names, 1 + max(map(len, names)))
 
     def submodel(self, columns: Sequence[int | str]) -> np.ndarray:
         """Coefficients of the model on some of the columns, from what was released: at no further cost.
@@ -531,100 +409,6 @@ class Results(Estimator):
         chosen = [self.names_.index(name) if isinstance(name, str) else int(name) for name in columns]
         return coefficients(released, self.family, chosen)
 
-    def linear_predictor(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
-        """Linear predictors of records.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, p)
-            Records with the columns of the fit; a frame, where the fit has a formula.
-        offset : ndarray of shape (n,), optional
-            Added to them.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-
-        Raises
-        ------
-        ValueError
-            If columns or the length of the offset do not fit.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import partywise as pw
-        >>> X = pw.stream(1, "records").normal(size=(500, 2))
-        >>> visits = pw.stream(1, "visits").poisson(np.exp(0.5 * X[:, 1]))
-        >>> fit = pw.VerticalGLM("poisson", parties=2, random_state=7).fit(X, visits)
-        >>> fit.linear_predictor(np.array([[0.0, 0.0], [0.0, 2.0]])).round(1)  # the truth is 0 and 1
-        array([0.1, 0.9])
-        """
-        estimate = self._fitted_estimate()
-        framed = self._design is not None and hasattr(X, "columns")
-        array = self._records(self._design.columns(X) if framed else X, 2, COLUMNS)  # type: ignore[union-attr]
-        shift = None if offset is None else numbers("offset", offset, 1, f"({len(array)},): one a record")
-        if shift is not None and len(shift) != len(array):
-            raise ValueError(f"offset has {len(shift)} entries for {len(array)} rows of X.")
-        return estimate.predictor(array, shift)
-
-    def predict(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
-        """Means of the response.
-
-        Parameters
-        ----------
-        X, offset
-            As of `linear_predictor`.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import partywise as pw
-        >>> X = pw.stream(1, "records").normal(size=(500, 2))
-        >>> visits = pw.stream(1, "visits").poisson(np.exp(0.5 * X[:, 1]))
-        >>> fit = pw.VerticalGLM("poisson", parties=2, random_state=7).fit(X, visits)
-        >>> new = np.array([[0.0, 1.0]])
-        >>> fit.predict(new).round(1), fit.predict(new, offset=np.log([10])).round(1)  # visits in one year, and in ten
-        (array([1.7]), array([16.9]))
-        """
-        return self._family().mean(self.linear_predictor(X, offset))
-
-    def score(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        sample_weight: np.ndarray | None = None,
-        offset: np.ndarray | None = None,
-        trials: np.ndarray | None = None,
-    ) -> float:
-        """Share of the null deviance of these records that the fit explains.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, p)
-            Records with the columns of the fit.
-        y : ndarray of shape (n,)
-            Their responses.
-        sample_weight : ndarray of shape (n,), optional
-            Prior weights.
-        offset : ndarray of shape (n,), optional
-            Added to the linear predictor.
-        trials : ndarray of shape (n,), optional
-            Of a binomial family: y are successes among so many.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import partywise as pw
-        >>> X = pw.stream(1, "records").normal(size=(1000, 2))
-        >>> visits = pw.stream(1, "visits").poisson(np.exp(0.5 * X[:, 1]))
-        >>> fit = pw.VerticalGLM("poisson", parties=2, random_state=7).fit(X[:500], visits[:500])
-        >>> round(fit.score(X[500:], visits[500:]), 2)  # of records that it was not fitted to
-        0.19
-        """
-        response, eta = self._residuals(X, y, sample_weight, offset, trials)
-        return deviance_r2(response.deviance(eta), response.null()[1])
+def _number(value: float) -> str:
+    return f"{value:.6g}"
