@@ -15,6 +15,7 @@ from scipy.special import digamma, polygamma
 
 from ....models.family_facts import ByFamily, FamilyName
 from ....models.links import LOGIT
+from ....privacy.accounting.roots import bisect
 from .counts import cumulants
 from .moments import NoisyMoments
 
@@ -128,8 +129,8 @@ def _gamma(moments: NoisyMoments, columns: list[int], slopes: np.ndarray) -> tup
 
 def _shape(variance: float) -> float:
     """The shape of a Gamma variable whose logarithm has a variance."""
-    logarithm = _bisect(lambda a: float(polygamma(1, np.exp(a))) - variance, np.log(1e6), np.log(1e-3))
-    return float(np.exp(logarithm))
+    ends = bisect(lambda a: not float(polygamma(1, np.exp(a))) < variance, np.log(1e-3), np.log(1e6), rounds=STEPS)
+    return float(np.exp(sum(ends) / 2))
 
 
 def correction_slope(moments: NoisyMoments, columns: list[int], family: FamilyName, slopes: np.ndarray) -> float:
@@ -152,15 +153,18 @@ def _binomial(moments: NoisyMoments, columns: list[int], slopes: np.ndarray) -> 
 
     def center(kappa: float) -> float:
         size = kappa * spread * abs(NODES).max() + 10
-        return _bisect(lambda m: float(WEIGHTS @ LOGIT.mean(m + kappa * spread * NODES)) - mean, -size, size)
+        return (
+            sum(bisect(lambda m: WEIGHTS @ LOGIT.mean(m + kappa * spread * NODES) < mean, -size, size, rounds=STEPS))
+            / 2
+        )
 
-    def excess(kappa: float) -> float:
+    def attenuated(kappa: float) -> bool:
         mu = LOGIT.mean(center(kappa) + kappa * spread * NODES)
-        return kappa * float(WEIGHTS @ (mu * (1 - mu))) - 1
+        return kappa * float(WEIGHTS @ (mu * (1 - mu))) < 1
 
     kappa = 1 / (mean * (1 - mean))
     if spread > 0:
-        kappa = _bisect(excess, kappa, max(LARGEST / spread, kappa))
+        kappa = sum(bisect(attenuated, kappa, max(LARGEST / spread, kappa), rounds=STEPS)) / 2
     return center(kappa), kappa * slopes
 
 
@@ -173,14 +177,6 @@ def _poisson(moments: NoisyMoments, columns: list[int], slopes: np.ndarray) -> t
     if variance > LARGEST:
         slopes = slopes * np.sqrt(LARGEST / variance)
     return float(np.log(mean)) - shape.parts(slopes)[0], slopes
-
-
-def _bisect(function: Callable[[float], float], low: float, high: float) -> float:
-    """Return the zero of an increasing function between two ends, or the end nearest to it."""
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if function(middle) < 0 else (low, middle)
-    return (low + high) / 2
 
 
 LINKS: Mapping[str, Callable[[NoisyMoments, list[int], np.ndarray], tuple[float, np.ndarray]]] = ByFamily(
