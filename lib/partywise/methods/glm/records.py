@@ -142,6 +142,11 @@ def local_columns(party: Party, rows: np.ndarray, public: GlmFacts) -> np.ndarra
     return columns_of(party.block, rows, [public.names[column] for column in party.columns], party.name)
 
 
+def local_null(active: Party, response: WeightedResponse) -> tuple[float, float]:
+    """Intercept and deviance without columns; ValueError where responses do not differ, before anything is sent."""
+    return response.null()
+
+
 def local_absent(active: Party, response: WeightedResponse) -> Clear:
     """Numbers of the records without weight."""
     return Clear(response.absent, units=("label",), owner=active.name)

@@ -152,11 +152,9 @@ def _binomial(moments: NoisyMoments, columns: list[int], slopes: np.ndarray) -> 
     spread = np.sqrt(predictor_variance(moments, columns, slopes))
 
     def center(kappa: float) -> float:
-        size = kappa * spread * abs(NODES).max() + 10
-        return (
-            sum(bisect(lambda m: WEIGHTS @ LOGIT.mean(m + kappa * spread * NODES) < mean, -size, size, rounds=STEPS))
-            / 2
-        )
+        deviations = kappa * spread * NODES
+        size = abs(deviations).max() + 10
+        return sum(bisect(lambda m: WEIGHTS @ LOGIT.mean(m + deviations) < mean, -size, size, rounds=STEPS)) / 2
 
     def attenuated(kappa: float) -> bool:
         mu = LOGIT.mean(center(kappa) + kappa * spread * NODES)

@@ -46,20 +46,18 @@ class Steering:
             raise ValueError("direction is None: evaluate first.")
         return Line.along(self.point, self.direction, ridge)
 
-    def after_step(self, step: float) -> Steering:
-        """After a step along the direction."""
-        return self if self.direction is None else replace(self, beta=self.beta + step * self.direction)
-
     def end_as_separated(self, matrix: np.ndarray, ridge: float) -> Steering:
         """End where X'WX (q, q) has lost the curvature of a direction; the reason names the column."""
         place = None if self.first is None else separating_column(matrix, self.first, ridge)
         return replace(self, direction=None, verdict="diverged", reason=separated_reason(place, self.names))
 
 
-def start_steering(
-    intercept: float, names: Sequence[str], matrix: np.ndarray | None, mean_weight: float, ridge: float
-) -> Steering:
-    """Return the state at an intercept; ``matrix`` (q, q) is X'X for L-BFGS, or its substitute, None for Newton."""
+def analyst_started(begun: np.ndarray, names: Sequence[str], matrix: np.ndarray | None, ridge: float) -> Steering:
+    """Return the state at an intercept.
+
+    begun : (2,) intercept, mean weight; matrix : (q, q) X'X for L-BFGS, or its substitute, None for Newton
+    """
+    intercept, mean_weight = begun.tolist()
     beta = np.concatenate([[intercept], np.zeros(len(names))])
     now = Steering(beta, names=tuple(names))
     if matrix is None:
@@ -68,12 +66,17 @@ def start_steering(
     return replace(now, first=first, memory=Memory(first))
 
 
-def steer_newton(
-    now: Steering, deviance: float, scores: np.ndarray, information: np.ndarray, family: str, options: JointOptions
+def analyst_newton(
+    now: Steering,
+    deviance: tuple[float],
+    scores: np.ndarray,
+    information: np.ndarray,
+    family: str,
+    options: JointOptions,
 ) -> Steering:
-    """After an evaluation with X'WX (q, q), of majorant weights where the verdict before asked for them."""
+    """Return the state after an evaluation with X'WX (q, q), of majorant weights where the verdict asked for them."""
     again = now.verdict == MAJORANT
-    point = StepPoint.at(now.beta, deviance, scores, options.ridge)
+    point = StepPoint.at(now.beta, deviance[0], scores, options.ridge)
     matrix = information + np.diag(penalties(len(now.beta), options.ridge))
     direction, _, verdict = newton_step(point.gradient, matrix, now.first, ridge=options.ridge)
     path = now.path if again else (*now.path, point.value)
@@ -87,11 +90,13 @@ def steer_newton(
     return _next_verdict(now, direction, family, options)
 
 
-def steer_lbfgs(now: Steering, deviance: float, scores: np.ndarray, family: str, options: JointOptions) -> Steering:
-    """After an evaluation."""
+def analyst_lbfgs(
+    now: Steering, deviance: tuple[float], scores: np.ndarray, family: str, options: JointOptions
+) -> Steering:
+    """Return the state after an evaluation of L-BFGS."""
     if now.memory is None:
         raise ValueError("memory is None: start L-BFGS with a matrix.")
-    point = StepPoint.at(now.beta, deviance, scores, options.ridge)
+    point = StepPoint.at(now.beta, deviance[0], scores, options.ridge)
     memory = now.memory if now.point is None else now.memory.after(now.point, point)
     direction = memory.direction(point.gradient)
     return _next_verdict(
@@ -99,9 +104,11 @@ def steer_lbfgs(now: Steering, deviance: float, scores: np.ndarray, family: str,
     )
 
 
-def without_step(now: Steering) -> Steering:
-    """Return the state if no step along the direction lowers the objective."""
-    return replace(now, verdict="not_converged", reason=NO_STEP, direction=None)
+def analyst_moved(now: Steering, step: float) -> Steering:
+    """Return the state after a step along the direction; 0 states that none lowers the objective."""
+    if not step:
+        return replace(now, verdict="not_converged", reason=NO_STEP, direction=None)
+    return now if now.direction is None else replace(now, beta=now.beta + step * now.direction)
 
 
 def in_blocks(sizes: Sequence[int]) -> list[slice]:

@@ -20,7 +20,7 @@ from ..diagnostics import DiagnosticSums, aic_published, deviance_r2, diagnose, 
 from ..model import GlmEstimate, Status
 from ..options import JointOptions
 from ..records import WeightedResponse
-from .iterations import LAST, Steering, in_blocks, start_steering, steer_lbfgs, steer_newton, without_step
+from .iterations import LAST, Steering, in_blocks
 
 # Openings that are kept for whoever attacks the active party's view.
 KEPT = 60
@@ -91,16 +91,6 @@ def local_evaluated(active: Party, response: WeightedResponse, predictor: Linear
     return Evaluation(response.deviance(eta), scale_to_unit(u), scale_to_unit(response.weigh(w)))
 
 
-def local_scores(active: Party, evaluation: Evaluation) -> ScaledVector:
-    """The vector u."""
-    return evaluation.u
-
-
-def local_weights(active: Party, evaluation: Evaluation) -> ScaledVector:
-    """The vector w."""
-    return evaluation.w
-
-
 def local_own_scores(
     active: Party, evaluation: Evaluation, X: np.ndarray, parts: Sequence[Clear]
 ) -> tuple[Clear, Clear]:
@@ -157,25 +147,6 @@ def local_scales(party: Party, scaling: Scaling) -> Clear:
     return Clear((scaling.means, scaling.scales), units=("features",), owner=party.name)
 
 
-def analyst_started(begun: np.ndarray, names: Sequence[str], matrix: np.ndarray | None, ridge: float) -> Steering:
-    """Before the first evaluation."""
-    return start_steering(float(begun[0]), names, matrix, float(begun[1]), ridge)
-
-
-def analyst_newton(
-    now: Steering, deviance: tuple[float], scores: np.ndarray, matrix: np.ndarray, family: str, options: JointOptions
-) -> Steering:
-    """Return the state after an evaluation of Newton."""
-    return steer_newton(now, deviance[0], scores, matrix, family, options)
-
-
-def analyst_lbfgs(
-    now: Steering, deviance: tuple[float], scores: np.ndarray, family: str, options: JointOptions
-) -> Steering:
-    """Return the state after an evaluation of L-BFGS."""
-    return steer_lbfgs(now, deviance[0], scores, family, options)
-
-
 def analyst_verdict(now: Steering, parts: Sequence[Clear]) -> Clear:
     """Return the verdict for all other places."""
     return unprotected_value(now.verdict, parts)
@@ -193,11 +164,6 @@ def analyst_line(now: Steering, ridge: float, parts: Sequence[Clear]) -> Clear:
     """(5,) what decides about steps along the direction."""
     line = now.line(ridge)
     return unprotected_value(np.array([line.value, line.slope, line.penalty, line.lean, line.bend]), parts)
-
-
-def analyst_moved(now: Steering, step: float) -> Steering:
-    """After a step; one of length 0 is the end."""
-    return now.after_step(step) if step else without_step(now)
 
 
 def analyst_finished(now: Steering, matrix: np.ndarray, ridge: float) -> Steering:

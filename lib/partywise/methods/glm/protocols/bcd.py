@@ -44,7 +44,7 @@ from ..blocks import PartyBlock, corrected_step, published_step, update_block
 from ..exact import check_size, separated_reason
 from ..model import GlmEstimate, Status
 from ..options import BcdOptions
-from ..records import WeightedResponse, local_columns, local_response
+from ..records import WeightedResponse, local_columns, local_null, local_response
 from ..solvers import unit_of
 from .scoring import local_part
 
@@ -69,11 +69,6 @@ def local_records(active: Party, response: WeightedResponse) -> Clear:
     """The response with its weights, if there are some, as they are sent."""
     records = response.y if response.weights is None else np.column_stack([response.y, response.weights])
     return Clear(records, units=("label",))
-
-
-def local_null(active: Party, response: WeightedResponse) -> float:
-    """The null deviance, before anything is sent: responses that do not differ have none."""
-    return response.null()[1]
 
 
 def local_heard(party: Party, records: np.ndarray, family: str) -> WeightedResponse:
@@ -149,11 +144,11 @@ def local_deviances(
     block: PartyBlock,
     others: np.ndarray,
     response: WeightedResponse,
-    null: float,
+    null: tuple[float, float],
     parts: Sequence[Clear],
 ) -> Clear:
     """(2,) deviance and null deviance."""
-    return unprotected_value(np.array([response.deviance(others + block.predictor), null]), parts)
+    return unprotected_value(np.array([response.deviance(others + block.predictor), null[1]]), parts)
 
 
 def local_coefficients(party: Party, block: PartyBlock, scaling: Scaling, parts: Sequence[Clear]) -> Clear:

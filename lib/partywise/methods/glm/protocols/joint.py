@@ -48,18 +48,23 @@ from ....models.standardise import Scaling
 from ....privacy.accounted_values import Clear
 from ..exact import check_size
 from ..model import GlmEstimate
-from ..opened_link.iterations import LAST, MAJORANT, STEP, Steering
+from ..opened_link.iterations import (
+    LAST,
+    MAJORANT,
+    STEP,
+    Steering,
+    analyst_lbfgs,
+    analyst_moved,
+    analyst_newton,
+    analyst_started,
+)
 from ..opened_link.steps import (
     LinearPredictor,
     analyst_direction,
     analyst_estimate,
     analyst_finished,
-    analyst_lbfgs,
     analyst_line,
-    analyst_moved,
     analyst_named,
-    analyst_newton,
-    analyst_started,
     analyst_verdict,
     local_along,
     local_evaluated,
@@ -69,12 +74,10 @@ from ..opened_link.steps import (
     local_part,
     local_predictor,
     local_scales,
-    local_scores,
     local_sent_start,
     local_start,
     local_step,
     local_sums,
-    local_weights,
 )
 from ..records import (
     WeightedResponse,
@@ -122,7 +125,7 @@ def collect_information(
     (active_block,) = run.gather(
         (active,), ANALYST, ("X'WX of its own",), local_own_information, evaluation, X, masked.parts
     )
-    return information(run, masked, run.at(active, local_weights, evaluation), active_block, name)
+    return information(run, masked, evaluation, active_block, name)
 
 
 def evaluate(
@@ -139,7 +142,7 @@ def evaluate(
     evaluation = run.at(active, local_evaluated, response, predictor, "observed")
     names = ("deviance", "X'u of its own")
     deviance, active_scores = run.gather((active,), ANALYST, names, local_own_scores, evaluation, X, masked.parts)
-    total = scores(run, masked, run.at(active, local_scores, evaluation), active_scores, step)
+    total = scores(run, masked, evaluation, active_scores, step)
     if options.solver == "lbfgs":
         now = run.at(ANALYST, analyst_lbfgs, now, deviance, total, run.spec.public.family, options)
         return now, broadcast_state(run, now, masked.parts)

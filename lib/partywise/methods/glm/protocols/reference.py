@@ -27,12 +27,7 @@ from ..diagnostics import diagnose, sums_of
 from ..exact import PooledFit, fit_glm
 from ..model import GlmEstimate
 from ..options import GlmReferenceOptions
-from ..records import WeightedResponse, local_columns, local_response
-
-
-def local_null(active: Party, response: WeightedResponse) -> tuple[float, float]:
-    """The fit without columns; ValueError if nothing differs, before anything is sent."""
-    return response.null()
+from ..records import WeightedResponse, local_columns, local_null, local_response
 
 
 def local_features(passive: Party, columns: np.ndarray) -> Clear:

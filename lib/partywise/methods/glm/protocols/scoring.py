@@ -129,13 +129,8 @@ def local_scores(active: Party, others: tuple[np.ndarray, ...], family: str) -> 
     return LinearScores(total, FAMILIES[family].mean(total))
 
 
-def to_scores(scores: LinearScores) -> LinearScores:
-    """Return the scores as the active party has them."""
-    return scores
-
-
 def fit(run: Run) -> LinearScores:
     """One message of each passive party; the active party has the scores."""
     active, passive = roles(run.parties, bare=True)
     others = run.gather(passive, active, "linear predictors of new records", local_predictor)
-    return run.assemble(to_scores, run.at(active, local_scores, others, run.spec.public.family))
+    return run.at(active, local_scores, others, run.spec.public.family)

@@ -56,7 +56,7 @@ from ....federation.run import Run
 from ....models.standardise import Scaling
 from ..exact import check_size
 from ..model import GlmEstimate
-from ..records import WeightedResponse, absent_records, local_columns, local_response, local_scaling
+from ..records import WeightedResponse, absent_records, local_columns, local_null, local_response, local_scaling
 from ..secret_shared_link.plan import COLUMN, make_plan, wants_pearson
 from ..secret_shared_link.polynomials import is_centred
 from ..secret_shared_link.steps import (
@@ -72,20 +72,16 @@ from ..secret_shared_link.steps import (
     local_block,
     local_centre,
     local_likelihood,
-    local_null,
-    local_own,
-    local_shift,
     local_start,
     local_terms,
     to_estimate,
 )
-from ..secret_shared_link.terms import LinkTerms
 from .secret_shared_sums import SharedInputs, at_optimum, ends_of, evaluate, opened_gram, vector_of
 
 
 def prepare(
     run: Run, rows: PerPlace[np.ndarray], n: int
-) -> tuple[SharedInputs, np.ndarray, WeightedResponse, LinkTerms, PerPlace[Scaling]]:
+) -> tuple[SharedInputs, np.ndarray, WeightedResponse, PerPlace[Scaling]]:
     """Checked columns and response, rings, seeds, and what crosses once behind masks."""
     active, passive = roles(run.parties, bare=True)
     order, public, options = (active, *passive), run.spec.public, run.spec.options
@@ -105,17 +101,16 @@ def prepare(
     seeds = dealing(run, order, plan.columns)
     X = []
     for party, width in zip(order, widths, strict=True):
-        value = private(run, seeds, party, run.at(party, local_own, blocks), (n, width), COLUMN, bound=2 * n**0.5)
+        value = private(run, seeds, party, blocks, (n, width), COLUMN, bound=2 * n**0.5)
         X.append(send_masked(run, seeds, value, f"columns of {party.name}", order))
     holders = order[:2]
     every = ("linear", None), *(("scores", place) for place in range(len(plan.link.scores)))
     vectors = [vector_of(run, seeds, holders, terms, which, plan) for which in every]
-    shift = run.at(active, local_shift, terms)
     inputs = SharedInputs(
-        seeds, plan, order, holders, blocks, shift, tuple(X), *vectors[0], tuple(masked for _, masked in vectors[1:])
+        seeds, plan, order, holders, blocks, terms, tuple(X), *vectors[0], tuple(masked for _, masked in vectors[1:])
     )
     start = run.send(active, ANALYST, "fit without columns", local_start, response, null, terms)
-    return inputs, start, response, terms, scaling
+    return inputs, start, response, scaling
 
 
 def send_coefficients(run: Run, inputs: SharedInputs, state: State) -> PerPlace[np.ndarray]:
@@ -128,12 +123,12 @@ def send_coefficients(run: Run, inputs: SharedInputs, state: State) -> PerPlace[
     return per_place(sent)
 
 
-def refine(run: Run, inputs: SharedInputs, state: State, terms: LinkTerms) -> tuple[State, str, int]:
+def refine(run: Run, inputs: SharedInputs, state: State) -> tuple[State, str, int]:
     """The state after Newton steps at the end of the search, how they ended, and how many sums they opened."""
     options, parts, public = run.spec.options, parts_of(run.parties), run.spec.public
     ranges = {fine.name: fine for fine in inputs.plan.link.fine}
     first = inputs.plan.link.fine[0]
-    ends = ends_of(run, inputs, terms)
+    ends = ends_of(run, inputs)
     names = public.names_of(party.columns for party in inputs.order)
     status, number = first.name, 0
     while status in ranges:
@@ -153,7 +148,7 @@ def fit(run: Run) -> GlmEstimate:
     """Evaluations until the coefficients stop changing, then Newton steps and the sums of the diagnostics."""
     options, parts, public = run.spec.options, parts_of(run.parties), run.spec.public
     rows, n = common_rows(run)
-    inputs, start, response, terms, scaling = prepare(run, rows, n)
+    inputs, start, response, scaling = prepare(run, rows, n)
     plan, active = inputs.plan, inputs.order[0]
     gram = opened_gram(run, inputs, options.start == "gram")
     state = run.at(ANALYST, analyst_started, start, gram, plan, options)
@@ -167,7 +162,7 @@ def fit(run: Run) -> GlmEstimate:
     # Aggregates: X'X, scores and objective of an evaluation; then X'WX, scores, deviance, power sum, Pearson's.
     openings, likelihood = 1 + 2 * number, None
     if status == "ok" or (plan.link.fine[0].scores and number < options.max_iter):
-        state, status, more = refine(run, inputs, state, terms)
+        state, status, more = refine(run, inputs, state)
         openings += more
     else:
         send_coefficients(run, inputs, state)

@@ -38,7 +38,7 @@ class SharedInputs:
 
     order : the active party, then the others; holders : the two of them that have shares of predictors
     constant, linear, scores : v_0 as the active party has it, v_0 and v_1, v_2, ... behind masks
-    blocks : standardised columns at every party; shift : part of u without a coefficient, at the active one
+    blocks : standardised columns at every party; terms : numbers of the response, at the active one
     """
 
     dealing: Dealing
@@ -46,7 +46,7 @@ class SharedInputs:
     order: tuple[Party, ...]
     holders: tuple[Party, ...]
     blocks: PerPlace
-    shift: np.ndarray
+    terms: LinkTerms
     columns: tuple[MaskedValue, ...]
     constant: SharedValue
     linear: MaskedValue
@@ -83,8 +83,8 @@ def predict_shares(
     most = link.widest / len(inputs.order)
     n, predictors = inputs.plan.n, []
     for party in inputs.order:
-        shift = inputs.shift if party.role == "active" else 0.0
-        cut = run.at(party, local_cut, inputs.blocks, theta, shift, link.radius, most)
+        terms = inputs.terms if party.role == "active" else None
+        cut = run.at(party, local_cut, inputs.blocks, theta, terms, link.radius, most)
         value = private(run, inputs.dealing, party, cut, (n, 1), bits, ring=ring)
         if party not in inputs.holders:
             value = shared_between(run, inputs.dealing, value, inputs.holders, f"part of {party.name}, {name}")
@@ -116,9 +116,9 @@ def evaluate(
     return opened_sum(run, inputs, [linear], pairs, f"objective, {name}"), opened
 
 
-def ends_of(run: Run, inputs: SharedInputs, terms: LinkTerms) -> Ends:
+def ends_of(run: Run, inputs: SharedInputs) -> Ends:
     """The numbers of the response for evaluations at the optimum."""
-    plan, dealing, holders = inputs.plan, inputs.dealing, inputs.holders
+    plan, dealing, holders, terms = inputs.plan, inputs.dealing, inputs.holders, inputs.terms
 
     def vector(name: str, place: int | None = None) -> tuple[SharedValue, MaskedValue]:
         value = local_value(run, dealing, holders, terms, (name, place), plan, plan.last)

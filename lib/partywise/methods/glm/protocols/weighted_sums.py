@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 
@@ -40,7 +41,7 @@ from ....federation.roles import ANALYST, parts_of
 from ....federation.run import Run
 from ....privacy.accounted_values import Clear
 from ..opened_link.iterations import in_blocks
-from ..opened_link.steps import ScaledVector
+from ..opened_link.steps import Evaluation
 
 # After the point of columns, weights and scores: sums are right to about 1e-13 of what they could be.
 BITS = 38
@@ -77,9 +78,9 @@ class MaskedColumns:
         return self.order[1:]
 
 
-def local_values(active: Party, vector: ScaledVector) -> np.ndarray:
-    """The numbers of a scaled vector."""
-    return vector.values
+def local_values(active: Party, evaluation: Evaluation, vector: Literal["u", "w"]) -> np.ndarray:
+    """The numbers up to 1 of a vector of the evaluation."""
+    return (evaluation.u if vector == "u" else evaluation.w).values
 
 
 def local_own_products(party: Party, columns: np.ndarray) -> Clear:
@@ -110,10 +111,10 @@ def gram(run: Run, masked: MaskedColumns, columns: PerPlace[np.ndarray], *, betw
     return run.at(ANALYST, analyst_gram, diagonal, pairs, masked.n)
 
 
-def scores(run: Run, masked: MaskedColumns, u: ScaledVector, active_scores: OwnSums, step: int) -> np.ndarray:
+def scores(run: Run, masked: MaskedColumns, evaluation: Evaluation, active_scores: OwnSums, step: int) -> np.ndarray:
     """X'u (q,) at the analyst, from u at the active party and what it sends of its own columns."""
     active = masked.order[0]
-    values = run.at(active, local_values, u)
+    values = run.at(active, local_values, evaluation, "u")
     vector = private(run, masked.dealing, active, values, (masked.n, 1), BITS)
     hidden = send_masked(run, masked.dealing, vector, f"scores, step {step}", masked.rest)
     opened = []
@@ -127,10 +128,12 @@ def scores(run: Run, masked: MaskedColumns, u: ScaledVector, active_scores: OwnS
     return run.at(ANALYST, analyst_scores, active_scores, opened)
 
 
-def information(run: Run, masked: MaskedColumns, w: ScaledVector, active_block: OwnSums, name: str) -> np.ndarray:
+def information(
+    run: Run, masked: MaskedColumns, evaluation: Evaluation, active_block: OwnSums, name: str
+) -> np.ndarray:
     """X'WX (q, q) at the analyst, from w at the active party and what it sends of its own columns."""
     active, triples = masked.order[0], masked.dealing
-    values = run.at(active, local_values, w)
+    values = run.at(active, local_values, evaluation, "w")
     vector = private(run, triples, active, values, (masked.n, 1), BITS)
     hidden = send_masked(run, triples, vector, f"weights, {name}", masked.rest)
     edges, blocks = [], []

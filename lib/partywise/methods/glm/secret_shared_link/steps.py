@@ -80,11 +80,6 @@ def local_block(party: Party, columns: np.ndarray, scaling: Scaling, absent: np.
     return with_ones(X) if party.role == "active" else X
 
 
-def local_null(active: Party, response: WeightedResponse) -> tuple[float, float]:
-    """Intercept and deviance without columns."""
-    return response.null()
-
-
 def local_centre(active: Party, response: WeightedResponse, null: tuple[float, float]) -> Clear:
     """Return the centre of the polynomials."""
     return Clear(centre_of(response.family.name, null[0]), units=("label",), owner=active.name)
@@ -108,20 +103,11 @@ def local_vector(active: Party, terms: LinkTerms, which: tuple[str, int | None])
     return (vectors if place is None else vectors[place])[:, None]
 
 
-def local_shift(active: Party, terms: LinkTerms) -> np.ndarray:
-    """(n,) part of the predictor that does not come from a coefficient."""
-    return terms.shift
-
-
-def local_own(party: Party, block: np.ndarray) -> np.ndarray:
-    """The party's standardised columns."""
-    return block
-
-
 def local_cut(
-    party: Party, X: np.ndarray, theta: np.ndarray, shift: np.ndarray | float, radius: float, most: float
+    party: Party, X: np.ndarray, theta: np.ndarray, terms: LinkTerms | None, radius: float, most: float
 ) -> np.ndarray:
-    """(n,) the party's part of u over R, with a shift, within what the ring holds."""
+    """(n,) the party's part of u over R, the active one's with the shift of its terms, within what the ring holds."""
+    shift = 0.0 if terms is None else terms.shift
     return np.clip((X @ theta + shift) / radius, -most, most)
 
 
