@@ -25,12 +25,12 @@ from ....federation.run import Run
 from ....privacy.accounted_values import Clear
 from ..model import PcaEstimate
 from ..rotations import scores_of_block, stack_rotations
-from .common import PartyColumns, check_parties, local_columns, to_estimate
+from .common import check_parties, local_columns, local_standardised, to_estimate
 
 
-def local_scores(party: Party, columns: PartyColumns) -> Clear:
+def local_scores(party: Party, standardised: np.ndarray) -> Clear:
     """U_k D_k of the party's block."""
-    return Clear(scores_of_block(columns.values), units=("features",), owner=party.name)
+    return Clear(scores_of_block(standardised), units=("features",), owner=party.name)
 
 
 def analyst_estimate(
@@ -51,7 +51,8 @@ def fit(run: Run) -> PcaEstimate:
     check_parties(run.parties)
     rows, n = common_rows(run)
     columns = run.each(run.parties, local_columns, rows, run.spec.public.names)
-    scores = run.gather(run.parties, ANALYST, "scores U D", local_scores, columns)
+    standardised = run.each(run.parties, local_standardised, columns)
+    scores = run.gather(run.parties, ANALYST, "scores U D", local_scores, standardised)
     groups, names = [party.columns for party in run.parties], [party.name for party in run.parties]
     estimate = run.at(ANALYST, analyst_estimate, scores, groups, names, n)
     return run.assemble(to_estimate, estimate, rows, run.spec.public.aligned)

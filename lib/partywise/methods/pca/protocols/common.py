@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,13 +14,6 @@ from ..components import check_spread, standardise
 from ..model import PcaEstimate
 
 
-class PartyColumns(NamedTuple):
-    """A party's common records: standardised (n, p_k), and the standard deviations (p_k,)."""
-
-    values: np.ndarray
-    sds: np.ndarray
-
-
 def check_parties(parties: Sequence[Participant]) -> None:
     """ValueError unless at least two parties hold columns, each some."""
     if len(parties) < 2:
@@ -29,12 +21,17 @@ def check_parties(parties: Sequence[Participant]) -> None:
     check_holders(parties)
 
 
-def local_columns(party: Party, rows: np.ndarray, names: Sequence[str]) -> PartyColumns:
-    """The party's common records, standardised by its own means and deviations; ValueError naming what has none."""
+def local_columns(party: Party, rows: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """The party's common records (n, p_k); ValueError naming a column that has no correlations."""
     column_names = [names[column] for column in party.columns]
     X = columns_of(party.block, rows, column_names, party.name)
     check_spread(X, column_names, party.name)
-    return PartyColumns(*standardise(X))
+    return X
+
+
+def local_standardised(party: Party, columns: np.ndarray) -> np.ndarray:
+    """The party's common records (n, p_k), standardised by its own means and deviations."""
+    return standardise(columns)[0]
 
 
 def to_estimate(estimate: PcaEstimate, rows: Mapping[str, np.ndarray], aligned: bool) -> PcaEstimate:

@@ -45,38 +45,34 @@ from ....federation.places import PerPlace, per_place
 from ....federation.roles import ANALYST, parts_of
 from ....federation.run import Run
 from ....privacy.accounted_values import Clear
-from ..components import components
+from ..components import components, standardise
 from ..model import PcaEstimate
 from ..options import CorrelationOptions
-from .common import PartyColumns, check_parties, local_columns, to_estimate
+from .common import check_parties, local_columns, local_standardised, to_estimate
 
 # After the point of a standardised value: errors of R stay near 1e-13.
 BITS = 38
 FEATURES = ("features",)
 
 
-def local_values(party: Party, columns: PartyColumns) -> np.ndarray:
-    """The party's standardised records (n, p_k)."""
-    return columns.values
-
-
-def local_own_products(party: Party, columns: PartyColumns) -> Clear:
+def local_own_products(party: Party, standardised: np.ndarray) -> Clear:
     """X_k'X_k of the party alone."""
-    return Clear(columns.values.T @ columns.values, units=FEATURES, owner=party.name)
+    return Clear(standardised.T @ standardised, units=FEATURES, owner=party.name)
 
 
-def local_deviations(party: Party, columns: PartyColumns) -> Clear:
+def local_deviations(party: Party, columns: np.ndarray) -> Clear:
     """Standard deviations (p_k,)."""
-    return Clear(columns.sds, units=FEATURES, owner=party.name)
+    return Clear(standardise(columns)[1], units=FEATURES, owner=party.name)
 
 
 def local_projected(
-    party: Party, columns: PartyColumns, loadings: tuple[np.ndarray, float], options: CorrelationOptions, n: int
+    party: Party, columns: np.ndarray, loadings: tuple[np.ndarray, float], options: CorrelationOptions, n: int
 ) -> np.ndarray:
     """X_k V_(k) of the leading components (n, c) in words: at most sqrt(n p) in the unit that the analyst sent."""
     rows, unit = loadings
-    weights = columns.sds[:, None] / unit if options.matrix == "covariance" else 1.0
-    return encode_words(columns.values @ (weights * rows[:, : options.components]), bits_of(n, rows.shape[1]))
+    standardised, sds = standardise(columns)
+    weights = sds[:, None] / unit if options.matrix == "covariance" else 1.0
+    return encode_words(standardised @ (weights * rows[:, : options.components]), bits_of(n, rows.shape[1]))
 
 
 def local_summed(party: Party, shares: Sequence[np.ndarray]) -> np.ndarray:
@@ -128,14 +124,13 @@ def analyst_scores(estimate: PcaEstimate, shares: Sequence[np.ndarray], options:
     return decode_words(words, bits_of(len(words), len(estimate.matrix))) * unit
 
 
-def cross_products(run: Run, columns: PerPlace[PartyColumns], n: int) -> tuple[list[np.ndarray], int]:
+def cross_products(run: Run, standardised: PerPlace[np.ndarray], n: int) -> tuple[list[np.ndarray], int]:
     """X_j'X_k of every pair of parties at the analyst, and how many products of secret numbers they took."""
     parties = run.parties
     triples = dealing(run, parties, ring_for(n, 2 * BITS))
-    values = run.each(parties, local_values, columns)
     closed = []
     for party in parties:
-        secret = private(run, triples, party, values, (n, len(party.columns)), BITS)
+        secret = private(run, triples, party, standardised, (n, len(party.columns)), BITS)
         closed.append(send_masked(run, triples, secret, f"columns of {party.name}", parties))
     opened = []
     for pair, (left, right) in zip(combinations(parties, 2), combinations(closed, 2), strict=True):
@@ -147,7 +142,7 @@ def cross_products(run: Run, columns: PerPlace[PartyColumns], n: int) -> tuple[l
 
 def summed_scores(
     run: Run,
-    columns: PerPlace[PartyColumns],
+    columns: PerPlace[np.ndarray],
     loadings: PerPlace[tuple[np.ndarray, float]],
     estimate: PcaEstimate,
     n: int,
@@ -193,8 +188,9 @@ def fit(run: Run) -> PcaEstimate:
     rows, n = common_rows(run)
     all_parts = parts_of(run.parties, FEATURES)
     columns = run.each(run.parties, local_columns, rows, run.spec.public.names)
-    between, products = cross_products(run, columns, n)
-    within = run.gather(run.parties, ANALYST, "own products", local_own_products, columns)
+    standardised = run.each(run.parties, local_standardised, columns)
+    between, products = cross_products(run, standardised, n)
+    within = run.gather(run.parties, ANALYST, "own products", local_own_products, standardised)
     sds = None
     if options.matrix == "covariance":
         sds = run.gather(run.parties, ANALYST, "standard deviations", local_deviations, columns)

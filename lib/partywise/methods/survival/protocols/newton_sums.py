@@ -16,7 +16,7 @@ sums, by evaluation     clients, server   `Clear` of rows: sums of w, w z and th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -35,14 +35,6 @@ from .common import SERVER, local_rows
 
 # What a client sums at coefficients: over risk sets, over exposure_times in bins, over tied events.
 LocalSums = Callable[[SurvivalRecords, np.ndarray, np.ndarray], WeightedSums]
-
-
-@dataclass(frozen=True, eq=False)
-class OpenedFit:
-    """Steps on opened sums, and the centres and scales of the covariates that they are steps of."""
-
-    ascent: Ascent
-    scaling: Scaling
 
 
 def pack_sums(sums: WeightedSums) -> np.ndarray:
@@ -117,19 +109,14 @@ def server_step(
     return ascend(ascent, partial_likelihood(ascent.beta, events, np.sum(totals, axis=0), *sums))
 
 
-def server_fit(ascent: Ascent, scaling: np.ndarray) -> OpenedFit:
-    """The steps, and what their coefficients are of."""
-    return OpenedFit(ascent, Scaling(*scaling))
-
-
 def newton(
     run: Run,
     places: np.ndarray,
     events: PerPlace[np.ndarray],
     functions: Sequence[LocalSums],
     heard: Sequence[str],
-) -> PerPlace[OpenedFit]:
-    """Coefficients at the server, from sums at so many times or bins, which all places know.
+) -> tuple[PerPlace[Ascent], np.ndarray]:
+    """Steps at the server on sums at so many times or bins, which all places know, and centres and scales (2, p).
 
     heard : names of the messages that the server has received before
     """
@@ -150,14 +137,14 @@ def newton(
         opened = run.gather(run.parties, SERVER, f"sums {number}", local_opened, *inputs)
         names.append(f"sums {number}")
         ascent = run.at(SERVER, server_step, ascent, opened, events, totals)
-    return run.at(SERVER, server_fit, ascent, scaling)
+    return ascent, scaling
 
 
 def server_answer(
-    estimate: SurvivalEstimate, fit: OpenedFit, times_sent: int, names: Sequence[str]
+    estimate: SurvivalEstimate, ascent: Ascent, scaling: np.ndarray, times_sent: int, names: Sequence[str]
 ) -> SurvivalEstimate:
     """The estimate with the coefficients, or the reason why there are none."""
-    ascent, scales = fit.ascent, fit.scaling.scales
+    scales = scaling[1]
     numbers = estimate.numbers | {"steps": max(ascent.evaluations - 1, 0), "times_sent": times_sent}
     estimate = replace(estimate, numbers=numbers)
     if ascent.status != "ok" or ascent.matrix is None:

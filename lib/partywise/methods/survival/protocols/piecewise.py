@@ -57,4 +57,4 @@ def fit(run: Run) -> SurvivalEstimate:
     if facts.covariates == 0:
         return estimate
     fitted = newton(run, edges, run.at(SERVER, server_events, table), (exposure_sums,), ("counts",))
-    return run.at(SERVER, server_answer, estimate, fitted, 0, facts.names)
+    return run.at(SERVER, server_answer, estimate, *fitted, 0, facts.names)

@@ -71,4 +71,4 @@ def fit(run: Run) -> SurvivalEstimate:
     events = run.at(SERVER, server_events, tables)
     functions = (risk_sums, tied_sums) if options.ties == "efron" else (risk_sums,)
     fitted = newton(run, times, events, functions, ("event times", "tables"))
-    return run.at(SERVER, server_answer, estimate, fitted, len(times), facts.names)
+    return run.at(SERVER, server_answer, estimate, *fitted, len(times), facts.names)

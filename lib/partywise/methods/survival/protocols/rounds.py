@@ -56,7 +56,7 @@ class NoisyRounds(Generic[State]):
     terms: Callable[..., ScoreTerms]
     start: Callable[[Baseline, ScoreTerms], State]
     model: Callable[[State, Baseline, ScoreTerms], HazardModel]
-    update: Callable[[State, np.ndarray, Baseline, ScoreTerms], State]
+    update: Callable[[State, ReleasedSum, Baseline, ScoreTerms], State]
     answer: Callable[[State, Baseline, ScoreTerms], Answer]
 
 
@@ -75,13 +75,6 @@ def server_model(
     model = method.model(state, baseline, terms)
     made_of = tuple(payload for noisy in released for payload in noisy.releases)
     return Public(np.concatenate([model.log_hazards, model.coefficients]), because=AFTER, made_of=made_of)
-
-
-def server_update(
-    method: NoisyRounds[State], state: State, noisy: ReleasedSum, baseline: Baseline, terms: ScoreTerms
-) -> State:
-    """Return the state of the server after one more round."""
-    return method.update(state, noisy.value, baseline, terms)
 
 
 def server_answer(
@@ -122,5 +115,5 @@ def fit_rounds(run: Run, method: NoisyRounds[State]) -> SurvivalEstimate:
         statistics, cost = run.each(sums.clients, local_sums, sent, terms), terms.mu_of(number)
         noisy = released_sum(run, sums, f"{method.name} {number}", statistics, total, cost, largest)
         released = (*released, noisy)
-        state = run.at(SERVER, server_update, method, state, noisy, released_baseline, terms)
+        state = run.at(SERVER, method.update, state, noisy, released_baseline, terms)
     return run.at(SERVER, server_answer, method, state, released_baseline, table, terms, run.epsilon, len(run.parties))

@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from ....federation.exchanges.noisy_sums import ReleasedSum
 from ....federation.run import Run
 from ..certified.scores import Baseline, HazardModel, ScoreFit, ScoreTerms, start, update
 from ..model import SurvivalEstimate
@@ -31,9 +32,9 @@ def server_model(fits: Fits, baseline: Baseline, terms: ScoreTerms) -> HazardMod
     return fits[-1].model
 
 
-def server_fits(fits: Fits, sums: np.ndarray, baseline: Baseline, terms: ScoreTerms) -> Fits:
+def server_fits(fits: Fits, noisy: ReleasedSum, baseline: Baseline, terms: ScoreTerms) -> Fits:
     """The fits with one more."""
-    return (*fits, update(fits[-1], sums, baseline, terms))
+    return (*fits, update(fits[-1], noisy.value, baseline, terms))
 
 
 def server_answer(fits: Fits, baseline: Baseline, terms: ScoreTerms) -> Answer:

@@ -14,6 +14,7 @@ from functools import partial
 
 import numpy as np
 
+from .....federation.exchanges.noisy_sums import ReleasedSum
 from .....federation.run import Run
 from ...certified.scores import STEP_LIMITS, Baseline, HazardModel, ScoreTerms, log_hazards
 from ...model import SurvivalEstimate
@@ -62,11 +63,11 @@ def server_model(trail: np.ndarray, baseline: Baseline, terms: ScoreTerms) -> Ha
 
 
 def server_trail(
-    trail: np.ndarray, sums: np.ndarray, baseline: Baseline, terms: ScoreTerms, *, options: GradientOptions
+    trail: np.ndarray, noisy: ReleasedSum, baseline: Baseline, terms: ScoreTerms, *, options: GradientOptions
 ) -> np.ndarray:
     """The trail with one more step."""
     rate = options.rate or public_rate(terms.radius, options.momentum)
-    return ascend(trail, sums, rate, options.momentum, baseline, terms.radius)
+    return ascend(trail, noisy.value, rate, options.momentum, baseline, terms.radius)
 
 
 def server_answer(trail: np.ndarray, baseline: Baseline, terms: ScoreTerms) -> Answer:
