@@ -12,7 +12,7 @@ from partywise.audits.attacks.identifiers import attack_ids, dictionary_attack
 from partywise.audits.attacks.predictors import attack_rows, attack_space, column_space, row_errors, space_by_iteration
 from partywise.audits.attacks.rotations import recover_rows
 from partywise.core.randomness import stream
-from partywise.methods.pca.rotations import scores_of_block
+from partywise.methods.pca.protocols.block_svd import scores_of_block
 
 N, K = 5000, 8
 

@@ -9,8 +9,8 @@ import pytest
 
 import partywise as pw
 from partywise.core.randomness import stream
-from partywise.methods.glm.noisy_statistics.intervals import clipped_share, intervals_of, share_beyond
 from partywise.methods.glm.noisy_statistics.moments import MomentScale, NoisyMoments
+from partywise.methods.glm.noisy_statistics.noise import clipped_share, intervals_of, share_beyond
 from partywise.methods.glm.noisy_statistics.scaling import default_radius
 from partywise.models.intervals import Intervals
 from partywise.privacy.accounting.calibration import gdp_mu

@@ -7,9 +7,8 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 from partywise.core.randomness import stream
-from partywise.methods.linear.exact import exact_fit, loss
 from partywise.methods.linear.options import LinearCertifiedOptions, LinearPooledOptions, LinearPublishedOptions
-from partywise.methods.linear.steps import batches, descend, minimiser, residuals, responses
+from partywise.methods.linear.steps import batches, descend, exact_fit, loss, minimiser, residuals, responses
 
 RNG = stream(1, "linear steps")
 X = RNG.uniform(-2, 2, size=(80, 4))

@@ -10,7 +10,7 @@ from partywise.federation.place_checks import PlacedRun
 from partywise.methods.pca.components import components, loading_angle, shares
 from partywise.methods.pca.options import BlockSvdOptions
 from partywise.methods.pca.protocols import block_svd
-from partywise.methods.pca.rotations import scores_of_block, stack_rotations
+from partywise.methods.pca.protocols.block_svd import scores_of_block, stack_rotations
 
 GROUPS = {
     2: [(0, 1, 2, 3), (4, 5, 6, 7, 8)],

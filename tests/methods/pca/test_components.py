@@ -13,8 +13,17 @@ from statsmodels.tools.sm_exceptions import IterationLimitWarning
 
 from partywise.core.arrays import orient
 from partywise.core.randomness import stream
-from partywise.methods.pca.components import alike, components, eigenspaces, loading_angle, shares
-from partywise.methods.pca.inference import correlation_of, nearest_correlation, pvalues, variance_inflation
+from partywise.methods.pca.components import (
+    alike,
+    components,
+    correlation_of,
+    eigenspaces,
+    loading_angle,
+    nearest_correlation,
+    pvalues,
+    shares,
+    variance_inflation,
+)
 
 
 def columns(n=300, p=5, seed=1):

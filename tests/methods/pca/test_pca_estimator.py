@@ -12,7 +12,7 @@ from glm_driver import records, start
 from partywise.audits.contract import same
 from partywise.core.arrays import orient
 from partywise.federation.run import simulate
-from partywise.methods.pca.inference import pvalues, variance_inflation
+from partywise.methods.pca.components import pvalues, variance_inflation
 from partywise.methods.pca.options import CorrelationOptions
 from partywise.methods.pca.protocols import correlation
 

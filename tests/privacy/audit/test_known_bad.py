@@ -20,7 +20,7 @@ from partywise.core.errors import CertificationError
 from partywise.core.randomness import stream
 from partywise.federation.channel import Channel
 from partywise.federation.parties import Party
-from partywise.methods.pca.rotations import scores_of_block
+from partywise.methods.pca.protocols.block_svd import scores_of_block
 from partywise.privacy.accounted_values import Clear
 from partywise.privacy.accounting.calibration import classic_gaussian_sigma
 from partywise.privacy.audit.exact import audit_exact

@@ -19,7 +19,7 @@ from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.trial import outcome, trials
-from partywise.methods.linear.exact import exact_fit
+from partywise.methods.linear.steps import exact_fit
 from partywise.methods.trees.source_config import from_source
 from partywise.studies.vertical_linear import cases
 from partywise.studies.vertical_linear.data import folds, split

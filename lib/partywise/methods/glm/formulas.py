@@ -13,21 +13,10 @@ import numpy as np
 class Design:
     """The columns of the right-hand side of a formula, each of which one party makes alone.
 
-    Parameters
-    ----------
-    formula : str
-        Such as ``"age * smoker + C(region)"``: terms, and no response.
-    frame : pandas.DataFrame
-        Columns of all parties.
-    parties : sequence of sequences of str or int
-        Columns of each, by name or number.
+    formula : such as ``"age * smoker + C(region)"``: terms, and no response
+    frame : a pandas frame with the columns of all parties; parties : columns of each, by name or number
 
-    Raises
-    ------
-    ImportError
-        Without formulaic.
-    ValueError
-        If a term needs columns of two parties, the formula has a response or no intercept, or ``parties`` is a number.
+    ImportError without formulaic; ValueError if a term needs columns of two parties, or the formula has a response.
     """
 
     def __init__(self, formula: str, frame: Any, parties: Sequence[Sequence[str | int]]) -> None:

@@ -55,8 +55,6 @@ def mean_of(total: int, count: int) -> float:
 def sizes(public: LinearFacts, options: ModelOptions, batch: int) -> Sizes:
     """Bits of the largest residuals and gradients in all rounds, for any data within their bounds.
 
-    Notes
-    -----
     A step maps coefficients b to (I - rate M) b + rate w X'y / m, where M = s X'X / m + ridge is positive semi-definite
     with norm at most L = s R^2 + ridge, R the bound of the length of a row (with its 1 for the intercept), s the slope
     and w the weight of the residual. So a round makes ||b|| at most max(1, rate L - 1) ||b|| + rate w R max|y|, and

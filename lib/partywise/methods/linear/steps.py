@@ -1,4 +1,4 @@
-"""Gradient steps of linear models on columns in one place: residuals, batches, the path, and where the path leads."""
+"""Gradient steps of linear models on columns in one place, and where they lead; the minimum of the loss itself."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...core.errors import UnboundedObjectiveError
+from ...models.links import LOGIT
+from ...models.newton import newton
+from ...models.objective import Objective
 from .model import Path
 from .options import LinearPooledOptions
 
@@ -58,21 +62,9 @@ def shrinkage(d: int, ridge: float) -> np.ndarray:
 def descend(
     X: np.ndarray, response: np.ndarray, drawn: Sequence[np.ndarray], options: LinearPooledOptions
 ) -> tuple[np.ndarray, Path]:
-    """The coefficients after a step along every batch, and on the way.
+    """The coefficients (1 + d,) after a step along every batch of X (n, d), and their path.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-    response : ndarray of shape (n,)
-        As `responses` has it.
-    drawn : sequence of ndarray
-        Rows of each step.
-    options : LinearPooledOptions
-        ``model``, ``learning_rate``, ``ridge``, ``intercept``, ``eval_freq``.
-
-    Returns
-    -------
-    coefficients : (1 + d,), path : Path
+    response : (n,) as `responses` has it; drawn : rows of each step
     """
     columns, ridge = with_ones(X, options.intercept), shrinkage(X.shape[1], options.ridge)
     b = np.zeros(columns.shape[1])
@@ -115,3 +107,35 @@ def minimiser(X: np.ndarray, response: np.ndarray, model: str, ridge: float, int
     both = np.concatenate([columns, shrunk]), np.concatenate([target - level, np.zeros(len(scale))])
     slopes = np.linalg.lstsq(*both, rcond=None)[0] / scale
     return np.concatenate([[level - slopes @ centre], slopes])
+
+
+# Enough to give separable labels a minimum, too little to be seen otherwise.
+LEAST_RIDGE = 1e-9
+
+
+def loss(eta: np.ndarray, response: np.ndarray, model: str) -> float:
+    """Mean loss: logistic in nats for a response of -1 and 1, half the squared error of a linear model."""
+    if model == "linear":
+        return float(np.mean((eta - response) ** 2) / 2)
+    return float(np.mean(LOGIT.log_loss(eta, response)))
+
+
+def exact_fit(
+    X: np.ndarray, response: np.ndarray, model: str, ridge: float, intercept: bool
+) -> tuple[np.ndarray, bool]:
+    """Coefficients (1 + d,) of the least objective on X (n, d), and whether there is one that was reached.
+
+    Without a ridge, separable labels have no minimum: the coefficients are then those of ``LEAST_RIDGE``.
+    """
+    if model == "linear":
+        return minimiser(X, response, model, ridge, intercept), True
+    columns, shrunk = with_ones(X, intercept)[:, 1 - intercept :], shrinkage(X.shape[1], ridge)[1 - intercept :]
+    problem = Objective(columns, columns.T @ (response > 0) / len(X), shrunk)
+    try:
+        fit = newton(problem)
+    except UnboundedObjectiveError:
+        return exact_fit(X, response, model, LEAST_RIDGE, intercept)[0], False
+    b = fit.theta
+    if not ridge:  # where columns depend on each other, the shortest of many
+        b = np.linalg.lstsq(columns, columns @ b, rcond=None)[0]
+    return b if intercept else np.concatenate([np.zeros(1), b]), fit.converged

@@ -1,4 +1,4 @@
-"""Columns to be correlated, eigenvalues and loadings of their matrix, and the distance between two decompositions."""
+"""Columns to be correlated; eigenvalues, loadings, p-values and inflation of variances of their matrix."""
 
 from __future__ import annotations
 
@@ -6,32 +6,20 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
+from scipy.special import betainc
 
 from ...core.arrays import orient
+from ...privacy.statistics.isometry import nearest_semidefinite
 
 # Eigenvalues that differ by less, relative to the largest, count as equal.
 EQUAL = 1e-8
 
 
 def components(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Principal components of a symmetric matrix.
+    """Eigenvalues (p,) of a symmetric matrix (p, p), falling, and loadings (p, p), one component a column.
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (p, p)
-        Symmetric; the mean of it and its transpose is taken.
-
-    Returns
-    -------
-    eigenvalues : ndarray of shape (p,)
-        From the largest, in the squared units of the columns; a private matrix may have negative ones.
-    loadings : ndarray of shape (p, p)
-        One component a column, of length 1, signed by `orient`.
-
-    Raises
-    ------
-    ValueError
-        If the matrix is not square or not finite.
+    Eigenvalues are in the squared units of the columns, and those of a private matrix may be negative. Loadings have
+    length 1, signed by `orient`. ValueError if the matrix is not square or not finite.
     """
     square = checked_matrix(matrix)
     values, vectors = np.linalg.eigh(square)
@@ -126,3 +114,80 @@ def standardise(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     centred -= centred.mean(axis=0)
     sds = np.sqrt((centred**2).sum(axis=0) / (len(X) - 1))
     return centred / sds, sds * unit
+
+
+# Eigenvalues below this share of the largest are zero: the columns are linearly dependent.
+DEPENDENT = 1e-12
+
+
+def correlation_of(matrix: np.ndarray, names: tuple[str, ...] | None = None) -> np.ndarray:
+    """Correlation matrix of a covariance matrix (p, p)."""
+    square = checked_matrix(matrix)
+    variances = np.diag(square)
+    if np.any(variances <= 0):
+        place = int(np.argmin(variances))
+        column = place if names is None else repr(names[place])
+        raise ValueError(f"column {column} has variance {variances[place]:.3g}: it has no correlations; leave it out.")
+    sds = np.sqrt(variances)
+    correlation = square / np.outer(sds, sds)
+    np.fill_diagonal(correlation, 1.0)
+    return correlation
+
+
+def pvalues(correlation: np.ndarray, n: int) -> np.ndarray:
+    """Two-sided p-values (p, p) of no correlation, by Student's t with n - 2 degrees of freedom; noise is not counted.
+
+    t^2 = r^2 (n - 2) / (1 - r^2), so that P(|T| > t) is the incomplete beta function of 1 - r^2, which does not cancel.
+    """
+    if n < 3:
+        raise ValueError(f"n is {n}: a p-value of a correlation needs at least 3 records.")
+    r = np.clip(checked_matrix(correlation), -1.0, 1.0)
+    values = betainc((n - 2) / 2, 0.5, (1 - r) * (1 + r))
+    np.fill_diagonal(values, 0.0)
+    return values
+
+
+def variance_inflation(correlation: np.ndarray) -> np.ndarray:
+    """(p,) variance inflation factors 1 / (1 - R_j^2) of regressing each column on all others with an intercept.
+
+    Infinite for columns that are linear functions of others. ValueError for negative eigenvalues, as noise makes them:
+    project such a matrix first (`nearest_correlation`).
+    """
+    values, vectors = np.linalg.eigh(checked_matrix(correlation))
+    zero = values <= DEPENDENT * values[-1]
+    if values[0] < -1e-8 * values[-1]:
+        raise ValueError(f"correlation has the eigenvalue {values[0]:.3g}: take the nearest correlation matrix first.")
+    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=~zero)
+    factors = vectors**2 @ inverse
+    factors[np.any(np.abs(vectors[:, zero]) > 1e-6, axis=1)] = np.inf
+    return factors
+
+
+def nearest_correlation(matrix: np.ndarray, tolerance: float = 1e-10, max_iter: int = 2000) -> tuple[np.ndarray, float]:
+    """The nearest correlation matrix in Frobenius norm, and the least eigenvalue before.
+
+    Projections onto the semi-definite matrices and onto those of unit diagonal in turn, the first with Dykstra's
+    correction (Higham, IMA J. Numer. Anal. 2002), until a step changes less than ``tolerance``. After ``max_iter`` of
+    them the diagonal is divided out, so that the result is a correlation matrix in any case.
+    """
+    square = checked_matrix(matrix)
+    if np.any(np.diag(square) <= 0):
+        raise ValueError(f"matrix has the diagonal entry {np.diag(square).min():.3g}: a correlation matrix has ones.")
+    least = float(np.linalg.eigvalsh(square)[0])
+    nearest, correction = square, np.zeros_like(square)
+    for _ in range(max_iter):
+        shifted = nearest - correction
+        projected = nearest_semidefinite(shifted)
+        correction = projected - shifted
+        following = projected.copy()
+        np.fill_diagonal(following, 1.0)
+        change = np.linalg.norm(following - nearest) / np.linalg.norm(following)
+        nearest = following
+        if change <= tolerance and np.max(np.abs(np.diag(projected) - 1)) <= tolerance:
+            break
+    # The unit diagonal was set last: one more projection, scaled back, is semi-definite and has it too.
+    projected = nearest_semidefinite(nearest)
+    sds = np.sqrt(np.diag(projected))
+    scaled = (projected + projected.T) / 2 / np.outer(sds, sds)
+    np.fill_diagonal(scaled, 1.0)
+    return scaled, least

@@ -20,8 +20,7 @@ from ...federation.exchanges.sharing import DEALER
 from ...federation.parties import Party
 from ...federation.roles import ANALYST
 from ...federation.secure_streams import Randomness
-from .components import shares, standardise
-from .inference import correlation_of, pvalues, variance_inflation
+from .components import correlation_of, pvalues, shares, standardise, variance_inflation
 from .model import PcaFacts
 from .options import BlockSvdOptions, CorrelationOptions
 from .protocols import block_svd, correlation

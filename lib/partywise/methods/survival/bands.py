@@ -199,11 +199,6 @@ def noisy_log_rank(table: CellTable, *, noise: bool = True) -> RankTest | None:
 
     Only the bins up to the last whose smaller group at risk stands out of its noise take part.  The variance is that
     of the hypergeometric events and, unless ``noise`` is False, that of the released cells to first order.
-
-    Raises
-    ------
-    ValueError
-        Unless the table has two groups.
     """
     if len(table.cells) != 2:
         raise ValueError(f"the table has {len(table.cells)} groups: the log-rank test compares two.")

@@ -239,13 +239,9 @@ def partial_likelihood(
     at_risk: WeightedSums,
     tied: WeightedSums | None = None,
 ) -> Likelihood:
-    """Cox's partial likelihood from sums over all clients.
+    """Cox's partial likelihood at coefficients (p,) from sums over all clients.
 
-    Parameters
-    ----------
-    coefficients : (p,)
-    events : (U,) events at each time
-    covariate_sum : (p,) of the covariates of all events
+    events : (U,) events at each time; covariate_sum : (p,) of the covariates of all events
     at_risk : sums over the risk set of each time; of exposure_times in bins, for the piecewise-exponential model, whose
         baseline is profiled out
     tied : sums over the events at each time: ties by Efron (1977); None: by Breslow (1974)
@@ -338,10 +334,7 @@ def ascend(ascent: Ascent, at: Likelihood) -> Ascent:
 def maximise(likelihood: Callable[[np.ndarray], Likelihood], start: Ascent, names: Sequence[str] = ()) -> CoxFit:
     """Newton's method with halved steps from no effects.
 
-    Raises
-    ------
-    NoMaximum
-        Where no event or a covariate leaves the likelihood without one, or the steps do not reach it.
+    `NoMaximum` where no event or a covariate leaves the likelihood without one, or the steps do not reach it.
     """
     ascent = start
     while ascent.status == GOING:

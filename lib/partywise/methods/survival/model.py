@@ -40,13 +40,7 @@ class SurvivalFacts:
     names: tuple[str, ...] = ()
 
     def sizes(self, clients: int) -> tuple[int, ...]:
-        """Records n_k of each of so many clients.
-
-        Raises
-        ------
-        ValueError
-            If the clients are natural ones, and others in number; or there are more than records.
-        """
+        """Records n_k of each of so many clients; ValueError for another number of natural ones, or too many."""
         if self.natural_sizes:
             if clients != len(self.natural_sizes):
                 raise ValueError(f"n_parties is {clients}: there are {len(self.natural_sizes)} clients of their own.")

@@ -14,10 +14,9 @@ import numpy as np
 
 from ...audits.attacks.messages import directions_seen
 from ...audits.attacks.roc import rank_auc
-from ...methods.linear.exact import exact_fit, loss
 from ...methods.linear.model import LinearEstimate
 from ...methods.linear.options import LinearPooledOptions
-from ...methods.linear.steps import descend, minimiser, responses
+from ...methods.linear.steps import descend, exact_fit, loss, minimiser, responses
 from ...models.criteria import CLASSES
 from ...privacy.ledger.ledger import Ledger
 from .data import LinearData

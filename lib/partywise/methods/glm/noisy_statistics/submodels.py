@@ -156,13 +156,13 @@ def _binomial(moments: NoisyMoments, columns: list[int], slopes: np.ndarray) -> 
         size = abs(deviations).max() + 10
         return sum(bisect(lambda m: WEIGHTS @ LOGIT.mean(m + deviations) < mean, -size, size, rounds=STEPS)) / 2
 
-    def attenuated(kappa: float) -> bool:
+    def is_attenuated(kappa: float) -> bool:
         mu = LOGIT.mean(center(kappa) + kappa * spread * NODES)
         return kappa * float(WEIGHTS @ (mu * (1 - mu))) < 1
 
     kappa = 1 / (mean * (1 - mean))
     if spread > 0:
-        kappa = sum(bisect(attenuated, kappa, max(LARGEST / spread, kappa), rounds=STEPS)) / 2
+        kappa = sum(bisect(is_attenuated, kappa, max(LARGEST / spread, kappa), rounds=STEPS)) / 2
     return center(kappa), kappa * slopes
 
 

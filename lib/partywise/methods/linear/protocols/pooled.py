@@ -12,10 +12,9 @@ from ....federation.roles import roles
 from ....federation.run import Run
 from ....models.newton_step import dependent_columns
 from ....privacy.accounted_values import Clear
-from ..exact import exact_fit
 from ..model import LinearEstimate
 from ..options import LinearExactOptions, LinearPooledOptions
-from ..steps import descend
+from ..steps import descend, exact_fit
 from .common import local_batches, local_response
 
 

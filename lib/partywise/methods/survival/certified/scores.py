@@ -156,10 +156,7 @@ class HazardModel:
 def stopped_residuals(records: SurvivalRecords, model: HazardModel, terms: ScoreTerms) -> tuple[np.ndarray, np.ndarray]:
     """Residuals (n,) in [-C, 1] and cumulative hazards (n,) of the records, each followed until its hazard reaches C.
 
-    Raises
-    ------
-    ValueError
-        If the model holds a number that is not finite: nothing is computed from records then.
+    ValueError if the model holds a number that is not finite: nothing is computed from records then.
     """
     if not (np.isfinite(model.log_hazards).all() and np.isfinite(model.coefficients).all()):
         raise ValueError(

@@ -36,8 +36,6 @@ def whole_cells(counts: np.ndarray, relation: Relation = "replace_one", *, strat
 def largest_distance(radius: float, stop: float, curvature: float, level: float) -> float:
     """Largest distance of the contributions of two records to the scores, over all records and models.
 
-    Notes
-    -----
     Write (r, L) for residual and cumulative hazard of a record, a = |z|^2 and s = z_1'z_2.  With |(1, z)(1, z)'|^2 =
     (1 + a)^2 the squared distance is
 

@@ -20,10 +20,7 @@ Noise = Literal["poisson", "gaussian", "none"]
 def add_noise(times: np.ndarray, noise: Noise, seed: int, snr: float | None = None) -> np.ndarray:
     """Times (n,) as they are sent: Poisson(t) in the order of the rows, or t + N(0, var(t) / snr) rounded, at least 0.
 
-    Raises
-    ------
-    ValueError
-        Without ``snr`` for Gaussian noise, whose default of 0 divides by zero.
+    ValueError without ``snr`` for Gaussian noise, whose default of 0 divides by zero.
     """
     generator = mersenne_twister(seed)
     if noise == "none":

@@ -12,7 +12,7 @@ from ....audits.exposure import Exposure, Task
 from ....audits.pairs import clear_exposure, gaussian_exposure
 from ....audits.worlds import AuditData, World
 from ....core.randomness import Rng
-from ....methods.pca.rotations import scores_of_block
+from ....methods.pca.protocols.block_svd import scores_of_block
 from ....privacy.accounted_values import Public
 from ....privacy.statistics.bounded import Bounded
 from ....privacy.statistics.moments import second_moment

@@ -49,8 +49,6 @@ def bound(radius: float) -> float:
 def largest_distance(radius: float) -> float:
     """Largest distance of two contributions, over all records.
 
-    Notes
-    -----
     At a given product s of their covariates the squared distance does not fall in their lengths: these are R.  In
     different classes of exit it is largest for two events with opposite covariates.  In the same class two events are
     in one cell, and an event and another record in two, with the covariates of the event alone in the sum of these:
