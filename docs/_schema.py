@@ -18,6 +18,7 @@ from partywise.core.checks import Range, field_types
 from partywise.deployment.settings import Listener, NetworkSettings
 from partywise.deployment.site.settings import Site
 from partywise.experiment.configuration.grammar import NAME, CaseBlock, Configuration, Grid, StudyBlock
+from partywise.experiment.plan import SHORT
 from partywise.experiment.study import Study, available, load
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -102,6 +103,11 @@ def method(declaration: Study, definitions: Schema) -> Schema:
             "description": "how its estimate is computed",
         },
         "title": {"type": "string", "description": "what figures call it; braces hold options"},
+        "short": {"type": "string", "description": f"its title in tables, at most {SHORT} characters"},
+        "without_noise": {
+            "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+            "description": "methods that fit the same model without noise; the first in a case is the reference",
+        },
     }
     branches = []
     for name, protocol in declaration.methods.items():

@@ -246,7 +246,7 @@ def test_the_pipeline_takes_a_run_as_it_is_and_makes_cube_figure_and_report(fini
         assert meanings(cube["status"]).item() == "ok" and np.isnan(cube["log_loss"].item())
     for name in FIGURES[study]:
         assert Path("results/mine/figures", study, f"{name}.png").stat().st_size > 10_000
-    assert "of parties apart in mode experiment" in Path("results/mine", study, "screen.txt").read_text()
+    assert "distributed fits in mode experiment" in Path("results/mine", study, "findings.json").read_text()
     (record,) = Path("results/mine/provenance", study, "fit").rglob("*.json")
     assert json.loads(record.read_text())["runs_apart"] == [run_id]
     assert planned(tmp_path, *words) == Planned({}, ())

@@ -25,7 +25,7 @@ OUTPUTS = {
     "wire": "wire.md",
     "summary": "summary.csv",
     "text": "summary.txt",
-    "screen": "screen.txt",
+    "findings": "findings.json",
     "tables": "tables.html",
 }
 

@@ -6,27 +6,19 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from partywise.core.verdicts import STATUSES
 from partywise.experiment.plans import plans, read_configuration
+from screen import HEAD, LINES, WIDTH, next_steps
 
 from .measured import screen_file
 
 PAGE = "docs/expected_output.md"
 # Configurations whose screen the page shows, with what is said to run them.
 SHOWN = {"default": ("config.yaml", "./run"), "smoke": ("config/smoke.yaml", "./run --configfile config/smoke.yaml")}
-# A page shows no time of its own.
-LAST = "Done in M:SS (minutes:seconds)."
-FAULTS = "|".join(status.replace("_", " ") for status in STATUSES if status != "ok")
-FIRST = re.compile(rf"(?P<study>\w+): (?P<fits>[\d,]+) fits, (all of them ok|[\d,]+ ({FAULTS}).*)")
-SECOND = re.compile(r"  (unit [\w ]+, certified at worst: ε .*|no fit claims an ε)")
-END = (
-    r"Tables: {top}/<study>/summary\.txt, or \./run summary \[study\]; cube\.nc beside them",
-    r"Figures: {top}/figures/<study>/; all on one page: \./run report",
-)
+FIRST = re.compile(r"Run (?P<name>[\w.-]+): (?P<studies>\d+) stud(y|ies), (?P<fits>[\d,]+) fits?( in [\d:]+)?")
 AFTER = """
 Numbers of a study move with its code and are in docs/numbers_moved.md then; on one version they are the same on every
 machine with the same processor features, whatever the number of cores. What differs between two runs is the time in
-the last line. `./run compare` and `./run compare --findings` say whether two runs agree, `./run compare --reference`
+the first line. `./run compare` and `./run compare --findings` say whether two runs agree, `./run compare --reference`
 compares with stored results.
 
 ## `./run test`
@@ -52,8 +44,8 @@ def page(root: Path) -> str:
         screen = root / screen_file(name)
         if screen.exists():
             text = screen.read_text(encoding="utf-8").rstrip("\n")
-            lines += [f"## `{command}`", "", f"`{path}` ends with this screen, and the time it took:", ""]
-            lines += ["```", text, LAST, "```", ""]
+            lines += [f"## `{command}`", "", f"`{path}` ends with this screen; its first line also has the time:", ""]
+            lines += ["```", text, "```", ""]
     return "\n".join(lines) + AFTER
 
 
@@ -63,34 +55,30 @@ def screens(text: str) -> dict[str, list[str]]:
     return {command: block.splitlines() for command, block in matches}
 
 
-def oddities(screen: Sequence[str], configuration: Path, name: str) -> list[str]:
+def oddities(lines: Sequence[str], configuration: Path, name: str) -> list[str]:
     """Return the differences between a screen and the form that a run of this configuration prints; times are ignored.
 
-    Every study has its line with the number of fits that its plan has, the worst certified epsilon below it and at
-    most three rows; two lines name the places of tables and figures.
+    The first line counts the studies and fits of the plan, a table has a row of each study with a result, and the last
+    lines name what to look at next.
     """
     planned = plans(read_configuration(configuration))
-    odd, seen, rows = [], {}, 0
-    body, end = list(screen[: -len(END)]), list(screen[-len(END) :])
-    for number, line in enumerate(body):
-        if first := FIRST.fullmatch(line):
-            seen[first["study"]] = int(first["fits"].replace(",", ""))
-            rows = 0
-            if number + 1 == len(body) or not SECOND.fullmatch(body[number + 1]):
-                odd.append(f"{first['study']} has no line of its worst certified epsilon")
-        elif line and not SECOND.fullmatch(line):
-            rows += 1
-            if not line.startswith("  ") or rows > 3:
-                odd.append(f"no row of a study: {line!r}")
-        if len(line) > 100:
-            odd.append(f"more than 100 characters: {line!r}")
-    wanted = {study: plan.n_cells for study, plan in planned.items()}
+    first = FIRST.fullmatch(lines[0]) if lines else None
+    if first is None:
+        return [f"no first line of a run: {lines[0]!r}" if lines else "no line"]
+    odd = [f"more than {WIDTH} characters: {line!r}" for line in lines if len(line) > WIDTH]
+    if len(lines) > LINES:
+        odd.append(f"{len(lines)} lines, and one screen has {LINES}")
+    wanted = {"name": name, "studies": str(len(planned)), "fits": f"{sum(plan.n_cells for plan in planned.values()):,}"}
     odd += [
-        f"{key}: {seen.get(key)} fits, {wanted.get(key)} in {configuration.name}"
-        for key in sorted({*seen, *wanted})
-        if seen.get(key) != wanted.get(key)
+        f"{key}: {first[key]}, {value} in {configuration.name}" for key, value in wanted.items() if first[key] != value
     ]
-    for line, form in zip(end, END, strict=True):
-        if not re.fullmatch(form.format(top=f"results/{name}"), line):
-            odd.append(f"other last lines: {line!r}")
+    measured = [
+        plan
+        for plan in planned.values()
+        if any(plan.study.headings[name].better != "neither" for name in plan.study.headline)
+    ]
+    if measured and not any(line.startswith(HEAD[0]) for line in lines):
+        odd.append(f"no table: {HEAD[0]}")
+    if list(lines[-2:]) != next_steps(f"results/{name}"):
+        odd.append(f"other last lines: {lines[-1]!r}")
     return odd

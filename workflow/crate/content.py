@@ -38,6 +38,7 @@ ABOUT = {
     "summary.csv": "Means with standard errors",
     "summary.txt": "Means with standard errors, to be read",
     "screen.txt": "The lines that a run ends with",
+    "findings.json": "What the screen shows of a study",
     "timings.csv": "Processor time and memory of the fits",
     "tables.html": "All tables as a page",
 }

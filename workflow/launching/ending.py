@@ -23,17 +23,20 @@ def report(code: int, begun: float, since: float, folder: Path, place: Place, na
     """
     from snakemake_logger_plugin_partywise import clock, finished
 
-    top = folder / place.folder
+    top, took = folder / place.folder, clock(time.monotonic() - begun)
     if code == 0:
+        has_run = finished(folder, since)
         if names:
-            print(write_screen(folder, place.folder, names), end="")
-        done = f"Done in {clock(time.monotonic() - begun)} (minutes:seconds)."
-        nothing = f"Nothing to be done: {top} is up to date with {place.configuration}."
-        print(done if finished(folder, since) else nothing, flush=True)
+            print(write_screen(folder, place.folder, names, took if has_run else ""), end="")
+        elif has_run:
+            print(f"Done in {took} (minutes:seconds).")
+        if not has_run:
+            print(f"Nothing to be done: {top} is up to date with {place.configuration}.")
+        sys.stdout.flush()
     else:
         logs = top / "logs"
         print(
-            f"Stopped after {clock(time.monotonic() - begun)} with exit code {code}.  What is finished stays, and the "
+            f"Stopped after {took} with exit code {code}.  What is finished stays, and the "
             f"same command resumes; logs of jobs are in {logs}.",
             file=sys.stderr,
         )

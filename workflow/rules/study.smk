@@ -119,7 +119,7 @@ rule collect:
         wire="<results>/{study}/wire.md",
         summary="<results>/{study}/summary.csv",
         text="<results>/{study}/summary.txt",
-        screen="<results>/{study}/screen.txt",
+        findings="<results>/{study}/findings.json",
         timings="<results>/{study}/timings.csv",
         tables=report(
             "<results>/{study}/tables.html",

@@ -57,12 +57,14 @@ class Quantity:
     meaning, unit : ``long_name`` and ``units`` of its variable; the unit is 1 where it has none
     heading : what readers call it in a summary
     better : which values are better, the ``lower`` or the ``higher`` ones; ``neither`` where it is not judged
+    noise_free : its value for the fit of the same model without noise, where it is a distance from that fit
     """
 
     meaning: str
     unit: str = "1"
     heading: str = ""
     better: Better = "neither"
+    noise_free: float | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -108,12 +110,13 @@ def measure(
     summary: bool = False,
     headline: int = 0,
     certified: bool = False,
+    noise_free: float | None = None,
 ) -> Any:
     """Declare a measure: a field of a dataclass of `Measures`; one that is in a summary needs a heading.
 
     ``what`` is its meaning, or a `Quantity` that several studies share, which then has unit, heading and direction.
     """
-    quantity = what if isinstance(what, Quantity) else Quantity(what, unit, heading, better)
+    quantity = what if isinstance(what, Quantity) else Quantity(what, unit, heading, better, noise_free)
     return field(default=ABSENT, metadata={"measure": Measure(quantity, summary, headline, certified)})
 
 

@@ -19,6 +19,10 @@ from .study import NO_NOISE, Lazy, Protocol, Source, Study, address_of, load_obj
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+# Keys of a method that only readers see: no job depends on them.
+FOR_READERS = ("title", "short", "without_noise")
+# Characters of a short title.
+SHORT = 24
 GRID = "give methods, replicates, parties, folds and epsilon, here or for all cases under grid of the study"
 
 
@@ -28,6 +32,8 @@ class MethodPlan:
 
     title : how figures call it; protocol_name : as the configuration names it; explicit_options : those that it sets
     module : module that defines the protocol where that is not the study
+    short : its title in at most ``SHORT`` characters
+    without_noise : labels of methods that fit the same model without noise; the first in a case is the reference
     """
 
     label: str
@@ -37,6 +43,8 @@ class MethodPlan:
     protocol_name: str
     explicit_options: tuple[str, ...] = ()
     module: str | None = None
+    short: str = ""
+    without_noise: tuple[str, ...] = ()
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -260,6 +268,7 @@ def plan(name: str, block: object, root_seed: int, *, complete: bool = True) -> 
     refuse_unknown(study_block.grid, [entry.name for entry in fields(Grid)], f"{where}.grid")
     blocks = {label: as_block(entry, f"{where}.methods.{label}") for label, entry in study_block.methods.items()}
     methods = {label: _method(study, label, entry, f"{where}.methods.{label}") for label, entry in blocks.items()}
+    _check_without_noise(methods, f"{where}.methods")
     entries = list(written_out(study_block, f"{where}.cases"))
     study_plan = Plan(
         study=study,
@@ -273,7 +282,7 @@ def plan(name: str, block: object, root_seed: int, *, complete: bool = True) -> 
         module=Lazy(address).module,
         plain={
             "spec": study_block.spec,
-            "methods": {label: _without_title(entry) for label, entry in blocks.items()},
+            "methods": {label: _for_jobs(entry) for label, entry in blocks.items()},
             "cases": {entry.name: entry.block for entry in entries},
         },
         ledger_replicates=study_block.ledger_replicates,
@@ -284,8 +293,21 @@ def plan(name: str, block: object, root_seed: int, *, complete: bool = True) -> 
     return study_plan
 
 
-def _without_title(entry: Mapping[str, object]) -> dict[str, object]:
-    return {key: value for key, value in entry.items() if key != "title"}
+def _check_without_noise(methods: Mapping[str, MethodPlan], where: str) -> None:
+    """ConfigError for a method whose reference is not among the methods, or adds noise."""
+    quiet = [label for label, method in methods.items() if not method.draws_noise]
+    for label, method in methods.items():
+        for reference in method.without_noise:
+            if reference not in quiet:
+                problem = "adds noise" if reference in methods else "is not among the methods"
+                raise ConfigError(
+                    f"{where}.{label}.without_noise is {reference!r}, which {problem}: give the label of a method that "
+                    f"fits the same model without noise; those that add none are {', '.join(quiet) or 'none'}."
+                )
+
+
+def _for_jobs(entry: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in entry.items() if key not in FOR_READERS}
 
 
 def _study(name: str, address: str, where: str) -> tuple[str, Study]:
@@ -300,7 +322,7 @@ def _study(name: str, address: str, where: str) -> tuple[str, Study]:
 
 
 def _method(study: Study, label: str, entry: dict[str, object], where: str) -> MethodPlan:
-    options = {key: value for key, value in entry.items() if key not in ("protocol", "title")}
+    options = {key: value for key, value in entry.items() if key not in ("protocol", *FOR_READERS)}
     protocol = entry.get("protocol")
     if protocol is None:
         raise ConfigError(f"{where}.protocol is missing: it must be one of {', '.join(study.methods)}.")
@@ -313,15 +335,37 @@ def _method(study: Study, label: str, entry: dict[str, object], where: str) -> M
         raise ConfigError(f"{where}.protocol is {protocol!r}: {choices(protocol, study.methods)}.")
     options_in_force: Any = build(chosen.options, options, where)
     title = checked_title(entry.get("title", label.replace("_", " ")), f"{where}.title")
+    title = fill(title, _values(options_in_force), f"{where}.title")
     return MethodPlan(
         label,
         chosen,
         options_in_force,
-        fill(title, _values(options_in_force), f"{where}.title"),
+        title,
         protocol,
         tuple(options),
         module,
+        _short_title(entry, title, label, _values(options_in_force), where),
+        _without_noise(entry.get("without_noise", ()), f"{where}.without_noise"),
     )
+
+
+def _without_noise(labels: object, where: str) -> tuple[str, ...]:
+    """Return the labels of a key that holds one or several."""
+    listed = [labels] if isinstance(labels, str) else labels
+    if not isinstance(listed, list | tuple) or not all(isinstance(label, str) for label in listed):
+        raise ConfigError(f"{where} is {labels!r}: give the label of a method that adds no noise, or a list of labels.")
+    return tuple(listed)
+
+
+def _short_title(entry: Mapping[str, object], title: str, label: str, values: Mapping[str, object], where: str) -> str:
+    """Return the short title of a method: as given, else the title where it is short enough, else the label."""
+    if "short" in entry:
+        short = fill(checked_title(entry["short"], f"{where}.short"), values, f"{where}.short")
+    else:
+        short = title if len(title) <= SHORT else label.replace("_", " ")
+    if len(short) > SHORT:
+        raise ConfigError(f"{where}.short is {short!r}: tables have room for {SHORT} characters; give a shorter one.")
+    return short
 
 
 def _case(study: Study, entry: CaseEntry, complete: bool) -> CasePlan:

@@ -320,6 +320,8 @@ class Study:
         of the study.
     trials : Lazy, optional
         Small cases on which any method of the study can be tried (name -> `partywise.experiment.trial.Trial`).
+    units : mapping
+        Unit of a guarantee -> how readers call it, where that differs from `partywise.experiment.tables.screen.UNITS`.
     folds_share : bool
         Whether folds draw from the same streams and may re-use a release: addresses and names of releases then
         distinguish fits where each draws anew. By default every fold has streams and releases of its own.
@@ -344,6 +346,7 @@ class Study:
     figures: Mapping[str, Figure] = field(default_factory=dict)
     check: Callable[[Plan], None] | None = None
     trials: Lazy | None = HERE
+    units: Mapping[str, str] = field(default_factory=dict)
     folds_share: bool = False
 
     def __post_init__(self) -> None:
@@ -404,8 +407,8 @@ class Study:
 
     @cached_property
     def headings(self) -> Mapping[str, Heading]:
-        """Public names of the variables of the summary; another is known by its own name and not judged."""
-        names = {*self.summary, self.certified}
+        """Public names of the variables of summary and screen; another is known by its own name and not judged."""
+        names = {*self.summary, *self.headline, self.certified}
         return {name: measure.quantity.known_as for name, measure in self.own_measures.items() if name in names}
 
     @cached_property

@@ -1,7 +1,4 @@
-"""Summary of a study in a few lines, and in one: fits, the worst epsilon next to its claim, headline rows.
-
-The first two lines are on every screen; of the others, which are in order of weight, as many as there is room for.
-"""
+"""Findings of a study from its cube: verdicts, the weakest guarantee, certified fits next to noise-free ones."""
 
 from __future__ import annotations
 
@@ -11,67 +8,80 @@ from itertools import groupby, islice
 
 import numpy as np
 
-from ...federation.account.interface import EXPERIMENT, RELEASE
+from ...federation.account.interface import EXPERIMENT
 from ...privacy.rounding import upward
-from ..cells import IN_SAMPLE, RUN_MODE
+from ..cells import IN_SAMPLE, RUN_MODE, STATUS
 from ..claims import Claim
 from ..measures import Heading
-from ..plan import Plan
+from ..plan import MethodPlan, Plan
 from ..results.columns import CubeColumns
+from .findings import NONE, NOT_RUN, USUAL, Findings, PrivateResult, WorstGuarantee
 from .run_totals import CELL, RUN
 from .summary import Slot, fault_counts, heading, slots
 from .templates import short
 
-WIDTH = 100
-OVERVIEW = ("fits", "claimed ε", "certified ε, at worst", "of the method", "unit", "headline")
-# Characters of a headline row, and how many of them a line holds.
-HEADLINE, MOST = 160, 2
+OVERVIEW = ("fits", "claimed ε", "certified ε, at worst", "of the method", "unit", "results")
+# How many results a line of the overview holds, and how many methods a sentence on verdicts names.
+MOST, MOST_METHODS = 2, 3
 CLAIMED = "epsilon_claimed"
-# Of several targets the one whose guarantee most people ask for.
-USUAL = 1.0
 # A certified epsilon may exceed its target by what rounding leaves.
 ROUNDING = 1e-6
+# Units of a guarantee in plain words; a study may have words of its own.
+UNITS = {"row": "record", "user": "person", "label": "label", "features": "features"}
+# Verdicts on fits as the ends of sentences about one fit or several.
+VERDICTS = {
+    "not_converged": "did not converge",
+    "diverged": "diverged",
+    "not_finite": "ended with values that are not finite",
+    "separated": "met classes that are separated",
+    "singular": "met a singular matrix",
+    "clipped": "clipped too many records",
+    "constant_response": "met a constant response",
+    "too_few_events": "met too few events",
+    "empty_group": "met an empty group",
+    "one_slice": "found a single slice",
+    "more_columns_than_records": "met more columns than records",
+    "not_estimable": "could not be estimated",
+}
 
 
-def screen_text(plan: Plan, columns: CubeColumns) -> str:
-    """The lines of a study, each of at most ``WIDTH`` characters."""
-    lines = [f"{plan.study.name}: {fit_outcomes(columns)}", _worst(plan, columns)]
-    lines += [*_runs_apart(columns), *rows(plan, columns)]
-    return "".join(f"{_short(line, WIDTH)}\n" for line in lines)
-
-
-def fit_outcomes(columns: CubeColumns) -> str:
-    """Count the fits, and those that did not end well by verdict, in words."""
-    return f"{int((columns.status > 0).sum()):,} fits, {fault_counts(columns) or 'all of them ok'}"
-
-
-def _runs_apart(columns: CubeColumns) -> Iterator[str]:
-    """Yield a line per mode with the number of fits whose parties were processes of their own."""
-    words = columns.display_values(RUN_MODE, slice(None)) if RUN_MODE in columns.names() else []
-    for mode, why in ((EXPERIMENT, ": all know the seeds of the noise, which protects nobody"), (RELEASE, "")):
-        if count := words.count(mode):
-            yield f"  {count:,} of parties apart in mode {mode}{why}"
-
-
-def _worst(plan: Plan, columns: CubeColumns) -> str:
-    """The worst certified epsilon, for what unit, and its claim; the worst finite one too where not all are."""
+def findings(plan: Plan, columns: CubeColumns, left_out: Sequence[str] = ()) -> Findings:
+    """Return what a study found; ``left_out`` are sentences on records of own data that no fit uses."""
     extremes = worst(plan, columns)
-    if not extremes:
-        return "  no fit claims an ε"
-    texts = [
-        f"{upward(extreme.epsilon_certified)} ({_short(extreme.title, 22)}, claims {_number(extreme.epsilon_claimed)})"
-        for extreme in extremes
-    ]
-    first = f"  unit {_unit(plan)}, certified at worst: ε {texts[0]}"
-    if np.isfinite(extremes[0].epsilon_certified):
-        return first
-    return f"{first}; finite: {texts[1]}" if texts[1:] else f"{first}; none is finite"
+    return Findings(
+        study=plan.study.name,
+        fits=int((columns.status > 0).sum()),
+        verdicts=tuple(_verdicts(plan, columns)),
+        claims=tuple(_flag_counts(plan, columns, name) for name in plan.study.headline if _is_flag(plan, name)),
+        worst=_guarantee(extremes[0]) if extremes else None,
+        results=tuple(results(plan, columns)),
+        warnings=(*_warnings(plan, columns), *left_out),
+    )
 
 
-def _unit(plan: Plan) -> str:
-    """Return the unit that the epsilons of a study protect; claims under audit have a unit each."""
-    audited = any(isinstance(case.source, Claim) for case in plan.cases.values())
-    return "of each claim" if audited else plan.spec.unit
+def _verdicts(plan: Plan, columns: CubeColumns) -> Iterator[str]:
+    """Yield a sentence per verdict other than ``ok``: how many fits, and of which methods."""
+    for code, name in enumerate(STATUS):
+        if name not in VERDICTS or not (count := int((columns.status == code).sum())):
+            continue
+        titles = dict.fromkeys(
+            plan.methods[block.method].short
+            for block in columns.places.blocks
+            if (columns.status[block.first : block.stop] == code).any()
+        )
+        shown = ", ".join(islice(titles, MOST_METHODS))
+        more = f" and {len(titles) - MOST_METHODS} more methods" if len(titles) > MOST_METHODS else ""
+        yield f"{count:,} fit{'s' * (count > 1)} {VERDICTS[name]} ({shown}{more})"
+
+
+def _warnings(plan: Plan, columns: CubeColumns) -> Iterator[str]:
+    """Yield sentences on modes that protect nobody and on guarantees at a delta that allows everything."""
+    words = columns.display_values(RUN_MODE, slice(None)) if RUN_MODE in columns.names() else []
+    if count := words.count(EXPERIMENT):
+        yield f"{count:,} distributed fits in mode {EXPERIMENT}: all parties know the noise, which protects nobody"
+    names = [name for name in (CELL, RUN) if name in columns.numbers]
+    if any(slot.delta_at_least_1_over_n for slot in slots(columns, names)):
+        yield "guarantees at a delta of 1/n or more allow publishing a whole record: see delta in summary.csv"
 
 
 @dataclass(frozen=True)
@@ -103,6 +113,10 @@ def worst(plan: Plan, columns: CubeColumns) -> list[Worst]:
     return extremes
 
 
+def _guarantee(extreme: Worst) -> WorstGuarantee:
+    return WorstGuarantee(upward(extreme.epsilon_certified), _number(extreme.epsilon_claimed), extreme.title)
+
+
 def whole(run: np.ndarray, cell: np.ndarray) -> np.ndarray:
     """Epsilon of a whole replicate where its releases are kept, of a fit elsewhere."""
     return np.where(np.isnan(run), cell, run)
@@ -116,24 +130,21 @@ def _labels(columns: CubeColumns, cell: int) -> tuple[str, str]:
     return str(labels[0][case]), str(labels[1][method])
 
 
-@dataclass(frozen=True)
-class _Row:
-    text: str
-    protected: bool
-
-
-def rows(plan: Plan, columns: CubeColumns, width: int = WIDTH) -> Iterator[str]:
-    """Counts first, then a row for each group of cases: those with a certified fit before the others."""
-    headline = [name for name in plan.study.headline if name in columns.numbers]
-    measured = [name for name in headline if heading(plan, name).better != "neither"]
-    yield from (_flag_counts(plan, columns, name) for name in headline if name not in measured)
+def results(plan: Plan, columns: CubeColumns) -> list[PrivateResult]:
+    """Return a result per group of cases that has a measured value: certified fits at the usual epsilon come first."""
+    measured = [name for name in plan.study.headline if name in columns.numbers and not _is_flag(plan, name)]
     if not measured:
-        return
-    names = list(dict.fromkeys([*measured, CELL, RUN, IN_SAMPLE]))
+        return []
+    names = dict.fromkeys([*measured, CELL, RUN, plan.study.certified, IN_SAMPLE])
     all_slots = slots(columns, [name for name in names if name in columns.numbers])
     groups = groupby(all_slots, key=lambda slot: plan.cases[slot.labels["case"]].group)
-    group_rows = [row for _, group in groups if (row := _group(plan, list(group), measured, width))]
-    yield from (row.text for row in sorted(group_rows, key=lambda row: not row.protected))
+    found = [result for _, group in groups if (result := _result(plan, list(group), measured)) is not None]
+    return sorted(found, key=lambda result: (result.private == NONE, bool(result.epsilon)))
+
+
+def _is_flag(plan: Plan, variable: str) -> bool:
+    """Whether a variable is counted: no direction of its values is better."""
+    return heading(plan, variable).better == "neither"
 
 
 def _flag_counts(plan: Plan, columns: CubeColumns, variable: str) -> str:
@@ -143,40 +154,59 @@ def _flag_counts(plan: Plan, columns: CubeColumns, variable: str) -> str:
         mean, _, count = slot.averages[variable]
         if count:
             up.setdefault(plan.methods[slot.labels["method"]].title, []).append(mean > 0)
-    counts = ", ".join(f"{sum(flags)} of {len(flags)} {title}" for title, flags in up.items())
-    return f"  {heading(plan, variable).words}: {counts}"
+    counts = ", ".join(f"{sum(flags) or 'none'} of {len(flags)} {title}" for title, flags in up.items())
+    return f"{heading(plan, variable).words}: {counts}"
 
 
-def _group(plan: Plan, group: Sequence[Slot], measured: Sequence[str], width: int) -> _Row | None:
-    """The best certified fit of the first of some cases at the usual target, and the same protocol without noise."""
+def _result(plan: Plan, group: Sequence[Slot], measured: Sequence[str]) -> PrivateResult | None:
+    """Return the best certified fit of the first case at the usual target, and the same model without noise."""
     for variable in measured:
-        having = [slot for slot in group if slot.averages[variable][2]]
-        if not having:
+        with_value = [slot for slot in group if slot.averages[variable][2]]
+        if not with_value:
             continue
-        first = having[0].labels["case"]
-        having = [slot for slot in having if slot.labels["case"] == first]
-        private = most_private(at_usual([slot for slot in having if 0 < epsilon_of(slot) < np.inf]))
+        case = with_value[0].labels["case"]
+        candidates = [slot for slot in with_value if slot.labels["case"] == case]
+        private = most_private(plan, at_usual([slot for slot in candidates if 0 < epsilon_of(plan, slot) < np.inf]))
         better = heading(plan, variable)
-        best = _best(private or having, variable, better)
-        cases = {slot.labels["case"] for slot in group}
-        title = _short(plan.cases[first].title, 28) if len(cases) == 1 else f"{_short(first, 28)}, 1 of {len(cases)}"
-        mean, error, _ = best.averages[variable]
-        value = f"{_number(mean)}" + (f" +- {error:.1g}" if np.isfinite(error) else "")
-        guarantee = f"at ε {upward(epsilon_of(best))}" if private else "without a guarantee"
-        start = f"  {title}: {better.words} {value}{_in_sample(best)} {guarantee}, "
-        free = _noise_free(plan, having, best, variable) if private else ""
-        room = width - len(start) - len(free)
-        return _Row(f"{start}{_short(plan.methods[best.labels['method']].title, room)}{free}", bool(private))
+        best = _best(private or candidates, variable, better)
+        method = plan.methods[best.labels["method"]]
+        in_sample = " (in-sample)" if best.averages.get(IN_SAMPLE, (0.0, 0.0, 0))[0] > 0 else ""
+        value = _with_error(best, variable)
+        epsilon = epsilon_of(plan, best)
+        is_usual = best.labels["epsilon"] == USUAL and epsilon <= USUAL * (1 + ROUNDING)
+        return PrivateResult(
+            title=plan.cases[case].title,
+            protects=unit_of(plan, method) if private else "-",
+            measure=f"{better.words}{in_sample}, {better.better}",
+            private=value if private else NONE,
+            noise_free=_noise_free(plan, candidates, best, variable) if private else value,
+            epsilon="" if is_usual or not private else upward(epsilon),
+        )
     return None
 
 
-def _noise_free(plan: Plan, having: Sequence[Slot], beside: Slot, variable: str) -> str:
-    """Return the result of the same protocol without noise at the same parties; another model is not a reference."""
-    for slot in having:
-        free = np.isinf(epsilon_of(slot)) and np.isinf(slot.labels["epsilon"])
-        if free and slot.labels["parties"] == beside.labels["parties"] and _same_but_noise(plan, slot, beside):
-            return f"; {_number(slot.averages[variable][0])} without noise"
-    return "; not run without noise"
+def unit_of(plan: Plan, method: MethodPlan) -> str:
+    """Return what the guarantee of a method protects: the unit of its options, or that of the study, in plain words."""
+    unit = getattr(method.options, "unit", None) or plan.spec.unit
+    return plan.study.units.get(unit, UNITS.get(unit, unit))
+
+
+def _noise_free(plan: Plan, candidates: Sequence[Slot], private: Slot, variable: str) -> str:
+    """Return the result of the same model without noise, on the same data at the same parties.
+
+    It is 0, or another constant, of a measure that is a distance from that fit; the fit of the method that the
+    configuration names; or that of the same protocol with the same options except those of the noise.
+    """
+    constant = plan.study.own_measures[variable].quantity.noise_free
+    if constant is not None:
+        return _number(constant)
+    labels = plan.methods[private.labels["method"]].without_noise
+    for slot in candidates:
+        same = slot.labels["method"] in labels if labels else _same_but_noise(plan, slot, private)
+        without_noise = np.isinf(slot.labels["epsilon"]) or not plan.methods[slot.labels["method"]].draws_noise
+        if same and without_noise and slot.labels["parties"] == private.labels["parties"]:
+            return _number(slot.averages[variable][0])
+    return NOT_RUN
 
 
 def _same_but_noise(plan: Plan, noise_free: Slot, noisy: Slot) -> bool:
@@ -189,8 +219,10 @@ def _same_but_noise(plan: Plan, noise_free: Slot, noisy: Slot) -> bool:
     return all(getattr(first.options, name) == getattr(second.options, name) for name in names)
 
 
-def epsilon_of(slot: Slot) -> float:
+def epsilon_of(plan: Plan, slot: Slot) -> float:
     """Certified epsilon of a slot: of the folds of a replicate together where that is known."""
+    if plan.study.certified != CELL:
+        return slot.averages[plan.study.certified][0]
     run, cell = (slot.averages[name] for name in (RUN, CELL))
     return run[0] if run[2] else cell[0]
 
@@ -204,7 +236,7 @@ def at_usual(candidates: Sequence[Slot]) -> list[Slot]:
     return [slot for slot in candidates if slot.labels["epsilon"] == usual]
 
 
-def most_private(candidates: Sequence[Slot]) -> list[Slot]:
+def most_private(plan: Plan, candidates: Sequence[Slot]) -> list[Slot]:
     """Return the slots whose fits keep their target; if none does, those with the least certified epsilon.
 
     A method that is certified at an epsilon without meaning would win by its accuracy.
@@ -214,8 +246,8 @@ def most_private(candidates: Sequence[Slot]) -> list[Slot]:
         for slot in candidates
         if np.isfinite(target := slot.labels["epsilon"]) and slot.averages[CELL][0] <= target * (1 + ROUNDING)
     ]
-    least = min(map(epsilon_of, candidates), default=np.inf)
-    return within_target or [slot for slot in candidates if epsilon_of(slot) == least]
+    least = min((epsilon_of(plan, slot) for slot in candidates), default=np.inf)
+    return within_target or [slot for slot in candidates if epsilon_of(plan, slot) == least]
 
 
 def _best(candidates: Sequence[Slot], variable: str, better: Heading) -> Slot:
@@ -223,20 +255,17 @@ def _best(candidates: Sequence[Slot], variable: str, better: Heading) -> Slot:
     return min(candidates, key=lambda slot: sign * slot.averages[variable][0])
 
 
-def _in_sample(slot: Slot) -> str:
-    return " (in-sample)" if slot.averages.get(IN_SAMPLE, (0.0, 0.0, 0))[0] > 0 else ""
+def _with_error(slot: Slot, variable: str) -> str:
+    mean, error, _ = slot.averages[variable]
+    return _number(mean) + (f" +- {error:.1g}" if np.isfinite(error) else "")
 
 
 def _number(value: float) -> str:
-    return f"{value:.4g}"
-
-
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: max(most - 1, 0)]}…"
+    return f"{value:.3g}"
 
 
 def overview(plan: Plan, columns: CubeColumns, left_out: Sequence[str] = ()) -> dict[str, str]:
-    """Texts of ``OVERVIEW``, headline rows as lines; both epsilons are those of the fit with the worst certificate.
+    """Texts of ``OVERVIEW``, results as lines; both epsilons are those of the fit with the worst certificate.
 
     ``left_out`` are sentences on records of own data that are not used: lines below the fits.
     """
@@ -247,6 +276,19 @@ def overview(plan: Plan, columns: CubeColumns, left_out: Sequence[str] = ()) -> 
         certified = upward(extremes[0].epsilon_certified, "∞")
     if extremes[1:]:
         certified += f" (finite: {upward(extremes[1].epsilon_certified)})"
-    headline = "\n".join(row.strip().replace("+-", "±") for row in islice(rows(plan, columns, HEADLINE), MOST))
-    fits = "\n".join([fit_outcomes(columns), *left_out])
-    return dict(zip(OVERVIEW, (fits, claimed, certified, method, _unit(plan), headline), strict=True))
+    counts = [_flag_counts(plan, columns, name) for name in plan.study.headline if _is_flag(plan, name)]
+    lines = [*counts, *map(_sentence, islice(results(plan, columns), MOST))]
+    outcomes = f"{int((columns.status > 0).sum()):,} fits, {fault_counts(columns) or 'all of them ok'}"
+    audited = any(isinstance(case.source, Claim) for case in plan.cases.values())
+    unit = "of each claim" if audited else unit_of(plan, next(iter(plan.methods.values())))
+    texts = ("\n".join([outcomes, *left_out]), claimed, certified, method, unit, "\n".join(lines))
+    return dict(zip(OVERVIEW, texts, strict=True))
+
+
+def _sentence(result: PrivateResult) -> str:
+    """Return a result on one line."""
+    if result.private == NONE:
+        return f"{result.title}: {result.measure}: {result.noise_free} without a guarantee"
+    epsilon = result.epsilon or f"{USUAL:g}"
+    private = result.private.replace("+-", "±")
+    return f"{result.title}: {result.measure}: {private} at ε {epsilon}, {result.noise_free} without noise"

@@ -75,6 +75,11 @@ class FedavgOptions(TrainingOptions):
         return self.layer in ("local_dp", "certified")
 
     @property
+    def noise_free(self) -> bool:
+        """Whether there is no layer, and so no noise."""
+        return self.layer == "none"
+
+    @property
     def central(self) -> bool:
         """Whether the server sees updates as they are, and adds the noise."""
         return self.layer in ("fixed_clipping", "adaptive_clipping")
@@ -102,6 +107,7 @@ class RowGradientsOptions(TrainingOptions):
     clip: Positive = 1.0
 
     uses_epsilon = True
+    unit = "row"
 
 
 @final

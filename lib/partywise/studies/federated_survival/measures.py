@@ -21,6 +21,7 @@ class SurvivalMeasures(Measures):
         better="lower",
         summary=True,
         headline=1,
+        noise_free=0.0,
     )
     coefficient_rms: float | None = measure(
         "root mean square distance of log hazard ratios from the pooled ones, in their standard errors",
@@ -28,6 +29,7 @@ class SurvivalMeasures(Measures):
         better="lower",
         summary=True,
         headline=2,
+        noise_free=0.0,
     )
     worse_than_zero: bool | None = measure(
         "1 if log hazard ratios of 0 would be closer to the pooled ones",

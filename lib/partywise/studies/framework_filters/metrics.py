@@ -76,7 +76,7 @@ def ledger_measures(ledger: Ledger, names: tuple[str, ...], spec: FilterSpec) ->
         return FilterMeasures(
             certified_held=math.inf, secrecy_bits_claimed=float(KEY_BITS), secrecy_bits_held=float(mask_bits(KEY_BITS))
         )
-    unit = "row" if isinstance(options, RowGradientsOptions) else "user"
+    unit = getattr(options, "unit", "user")
     if isinstance(options, FedavgOptions) and options.central:
         epsilon = ledger.worst_total([name for name in names if name != "server"], unit, delta).epsilon_certified
     else:

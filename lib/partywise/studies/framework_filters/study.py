@@ -106,6 +106,7 @@ STUDY = Study(
         "statistics": Protocol(StatisticsOptions, extra=("server",), release=NO_NOISE),
         "masks": Protocol(MasksOptions, extra=("server",), release=NO_NOISE),
     },
+    units={"user": "client"},
     measures=FilterMeasures,
     examples=FilterExamples,
     data_class="FilterData",

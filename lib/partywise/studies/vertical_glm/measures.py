@@ -21,9 +21,15 @@ class GlmMeasures(Measures):
         better="lower",
         summary=True,
         headline=2,
+        noise_free=0.0,
     )
     excess_deviance_test: float | None = measure(
-        "the same on the held-out records", heading="excess deviance, test", better="lower", summary=True, headline=1
+        "the same on the held-out records",
+        heading="excess deviance, test",
+        better="lower",
+        summary=True,
+        headline=1,
+        noise_free=0.0,
     )
     worse_than_null: bool | None = measure(
         "1 if the deviance, of held-out records where there are any, exceeds the null model's",
@@ -51,6 +57,7 @@ class GlmMeasures(Measures):
         better="lower",
         summary=True,
         headline=3,
+        noise_free=0.0,
     )
     record_openings: int | None = measure(
         "n-vectors of another party's data that somebody sees",

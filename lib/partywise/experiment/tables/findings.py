@@ -1,0 +1,86 @@
+"""What a study found, in the words that people read first: its rows of the screen and of the report.
+
+`screen.py` computes them from a cube; ``findings.json`` of a study keeps them.  The standard library is enough to
+read them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+# Of several targets the one whose guarantee most people ask for.
+USUAL = 1.0
+# In the place of a number that a configuration does not compute.
+NOT_RUN, NONE = "not run", "none"
+
+
+@dataclass(frozen=True)
+class PrivateResult:
+    """The certified fit of one case at the usual epsilon, next to the fit of the same model without noise.
+
+    title : title of the case; protects : unit of the guarantee
+    measure : what is measured, and which values are better
+    private, noise_free : means with standard errors over replicates, or why there is none
+    epsilon : certified epsilon where it is not the usual one, else empty
+    """
+
+    title: str
+    protects: str
+    measure: str
+    private: str
+    noise_free: str
+    epsilon: str = ""
+
+
+@dataclass(frozen=True)
+class WorstGuarantee:
+    """The weakest guarantee of the fits of a study that claim one, rounded upward, and what its method claims."""
+
+    epsilon_certified: str
+    epsilon_claimed: str
+    method: str
+
+    @property
+    def is_infinite(self) -> bool:
+        """Whether nothing is certified."""
+        return self.epsilon_certified == "inf"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a study found.
+
+    study : its name; fits : number of its fits
+    verdicts : sentences on fits whose verdict is not ok; claims : counts of claims that were attacked
+    worst : the weakest guarantee; None where no fit claims one
+    results : certified fits, those at the usual epsilon first
+    warnings : sentences on guarantees without meaning, modes that protect nobody and records that are left out
+    """
+
+    study: str
+    fits: int
+    verdicts: tuple[str, ...]
+    claims: tuple[str, ...]
+    worst: WorstGuarantee | None
+    results: tuple[PrivateResult, ...]
+    warnings: tuple[str, ...]
+
+    def text(self) -> str:
+        """Content of ``findings.json``."""
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def of(cls, text: str) -> Findings:
+        """Findings from the content of ``findings.json``."""
+        stored: Mapping[str, object] = json.loads(text)
+        worst, results = stored["worst"], stored["results"]
+        lists = {name: tuple(stored[name]) for name in ("verdicts", "claims", "warnings")}  # type: ignore[arg-type]
+        return cls(
+            study=str(stored["study"]),
+            fits=int(stored["fits"]),  # type: ignore[call-overload]
+            worst=WorstGuarantee(**worst) if isinstance(worst, dict) else None,
+            results=tuple(PrivateResult(**row) for row in results),  # type: ignore[attr-defined]
+            **lists,
+        )
