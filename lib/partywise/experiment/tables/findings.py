@@ -7,7 +7,6 @@ read them.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 # Of several targets the one whose guarantee most people ask for.
@@ -74,13 +73,8 @@ class Findings:
     @classmethod
     def of(cls, text: str) -> Findings:
         """Findings from the content of ``findings.json``."""
-        stored: Mapping[str, object] = json.loads(text)
-        worst, results = stored["worst"], stored["results"]
-        lists = {name: tuple(stored[name]) for name in ("verdicts", "claims", "warnings")}  # type: ignore[arg-type]
-        return cls(
-            study=str(stored["study"]),
-            fits=int(stored["fits"]),  # type: ignore[call-overload]
-            worst=WorstGuarantee(**worst) if isinstance(worst, dict) else None,
-            results=tuple(PrivateResult(**row) for row in results),  # type: ignore[attr-defined]
-            **lists,
-        )
+        stored = json.loads(text)
+        worst = stored.pop("worst")
+        rows = [PrivateResult(**row) for row in stored.pop("results")]
+        lists = {name: tuple(stored[name]) for name in ("verdicts", "claims", "warnings")}
+        return cls(**stored | lists, results=tuple(rows), worst=WorstGuarantee(**worst) if worst else None)
