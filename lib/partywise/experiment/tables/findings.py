@@ -55,7 +55,7 @@ class Findings:
     verdicts : sentences on fits whose verdict is not ok; claims : counts of claims that were attacked
     worst : the weakest guarantee; None where no fit claims one
     results : certified fits, those at the usual epsilon first
-    warnings : sentences on guarantees without meaning, modes that protect nobody and records that are left out
+    warnings : sentences on guarantees without meaning, modes without protection and records that are left out
     """
 
     study: str

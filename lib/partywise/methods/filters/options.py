@@ -76,7 +76,7 @@ class FedavgOptions(TrainingOptions):
 
     @property
     def noise_free(self) -> bool:
-        """Whether there is no layer, and so no noise."""
+        """Whether updates go through without a layer, and so without noise."""
         return self.layer == "none"
 
     @property
