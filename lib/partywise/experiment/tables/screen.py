@@ -78,7 +78,7 @@ def _warnings(plan: Plan, columns: CubeColumns) -> Iterator[str]:
     """Yield sentences on modes without protection and on guarantees at a delta that allows everything."""
     words = columns.display_values(RUN_MODE, slice(None)) if RUN_MODE in columns.names() else []
     if count := words.count(EXPERIMENT):
-        yield f"{count:,} distributed fits in mode {EXPERIMENT}: all parties know the noise, so that nothing is protected"
+        yield f"{count:,} distributed fits in mode {EXPERIMENT}: all parties know the noise, and nothing is protected"
     names = [name for name in (CELL, RUN) if name in columns.numbers]
     if any(slot.delta_at_least_1_over_n for slot in slots(columns, names)):
         yield "guarantees at a delta of 1/n or more allow publishing a whole record: see delta in summary.csv"
