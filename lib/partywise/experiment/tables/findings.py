@@ -1,4 +1,4 @@
-"""What a study found, in the words that people read first: its rows of the screen and of the report.
+"""Findings of a study as people read them first: its rows of the screen and of the report.
 
 `screen.py` computes them from a cube; ``findings.json`` of a study keeps them.  The standard library is enough to
 read them.
@@ -49,7 +49,7 @@ class WorstGuarantee:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a study found.
+    """Findings of a study.
 
     study : its name; fits : number of its fits
     verdicts : sentences on fits whose verdict is not ok; claims : counts of claims that were attacked

@@ -69,9 +69,9 @@ def _verdicts(plan: Plan, columns: CubeColumns) -> Iterator[str]:
             for block in columns.places.blocks
             if (columns.status[block.first : block.stop] == code).any()
         )
-        shown = ", ".join(islice(titles, MOST_METHODS))
+        names = ", ".join(islice(titles, MOST_METHODS))
         more = f" and {len(titles) - MOST_METHODS} more methods" if len(titles) > MOST_METHODS else ""
-        yield f"{count:,} fit{'s' * (count > 1)} {VERDICTS[name]} ({shown}{more})"
+        yield f"{count:,} fit{'s' * (count > 1)} {VERDICTS[name]} ({names}{more})"
 
 
 def _warnings(plan: Plan, columns: CubeColumns) -> Iterator[str]:
@@ -138,8 +138,8 @@ def results(plan: Plan, columns: CubeColumns) -> list[PrivateResult]:
     names = dict.fromkeys([*measured, CELL, RUN, plan.study.certified, IN_SAMPLE])
     all_slots = slots(columns, [name for name in names if name in columns.numbers])
     groups = groupby(all_slots, key=lambda slot: plan.cases[slot.labels["case"]].group)
-    found = [result for _, group in groups if (result := _result(plan, list(group), measured)) is not None]
-    return sorted(found, key=lambda result: (result.private == NONE, bool(result.epsilon)))
+    candidates = [_result(plan, list(group), measured) for _, group in groups]
+    return sorted(filter(None, candidates), key=lambda result: (result.private == NONE, bool(result.epsilon)))
 
 
 def _is_flag(plan: Plan, variable: str) -> bool:
