@@ -10,12 +10,19 @@ import inspect
 
 from fingerprint import source
 from partywise.experiment.plan import Plan
-from partywise.experiment.plotting.words import caption_of
 
 PLACE = "{replicates}"
 MOST_CASES = 3
 # Declared figures, and the words of a declaration in the order of its fields.
 KINDS = {"Lines": ("title", "x"), "Bars": ("title",), "Panels": ("title",)}
+# What the caption of a declared figure ends in.
+MEANS = "Lines: means over {replicates}, bands or bars: ± 1 standard error."
+ENDINGS = {
+    "epsilon": f"{MEANS} Horizontal lines: methods without a target of epsilon; thin dotted ones: the method of that "
+    "colour without noise. Hollow marks: the target is not certified.",
+    "path": "The first replicate and fold at the fewest parties, of a private method at its largest target; no mean.",
+    "bars": "Bars: the largest value in {replicates}; of arrays, in the first.",
+}
 
 
 def caption(address: str, replicates: str) -> str:
@@ -54,3 +61,11 @@ def _declared(call: ast.expr) -> str | None:
     words = dict(zip(KINDS[call.func.id], call.args, strict=False))
     words |= {str(entry.arg): entry.value for entry in call.keywords if entry.arg in ("title", "caption", "x")}
     return caption_of(call.func.id, **{name: ast.literal_eval(value) for name, value in words.items()})
+
+
+def caption_of(kind: str, title: str, caption: str = "", x: str = "") -> str:
+    """Caption of a figure that is declared as ``kind`` (Lines, Bars, Panels) with these words."""
+    ending = "" if kind == "Panels" else ENDINGS["bars"] if kind == "Bars" else ENDINGS.get(x, MEANS)
+    if x.startswith("path_"):
+        ending = ENDINGS["path"]
+    return " ".join(filter(None, (caption or f"{title}.", ending)))

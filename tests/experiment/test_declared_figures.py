@@ -7,13 +7,12 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.ticker import FixedLocator
 
-from captions import caption
+from captions import caption, caption_of
 from invented import invented
 from partywise.experiment.plotting.layout import Axis
 from partywise.experiment.plotting.lines import Lines
 from partywise.experiment.plotting.select import title
 from partywise.experiment.plotting.series import cases_of, methods_of, series
-from partywise.experiment.plotting.words import caption_of
 from partywise.experiment.study import Figure
 from partywise.studies.federated_survival.figures.errors import hazard_ratio_error
 from pipeline import ROOT

@@ -10,8 +10,8 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from partywise.experiment.plotting.select import plan_behind
-from partywise.experiment.plotting.typeset import TypesetTable
 from partywise.experiment.results.labels import dim_of
+from partywise.experiment.tables.rows import TypesetTable
 
 
 def relabelled(cube: xr.Dataset) -> xr.Dataset:

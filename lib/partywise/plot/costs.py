@@ -10,13 +10,10 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from ..core.errors import CubeError
-from ..experiment.plotting.layout import label_of
-from ..experiment.plotting.replicates import over_with_bands
+from ..experiment.plotting.layout import label_of, ticks_at
 from ..experiment.plotting.select import plan_behind, title
-from ..experiment.plotting.series import cases_of, methods_of, series
-from ..experiment.plotting.style import GREY, Look, Marks, compact, look, one_panel
-from ..experiment.plotting.ticks import ticks_at
-from ..experiment.plotting.words import PROTECTED
+from ..experiment.plotting.series import cases_of, methods_of, over_with_bands, series
+from ..experiment.plotting.style import GREY, PROTECTED, Look, Marks, compact, look, one_panel
 
 # Cases that an error names.
 SHOWN = 6

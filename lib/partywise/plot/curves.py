@@ -10,9 +10,8 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 from matplotlib.axes import Axes
 
-from ..experiment.plotting.style import COLORS, DASHES, GREY, Marks, compact, one_panel
-from ..experiment.plotting.ticks import plain_ticks
-from ..experiment.plotting.words import PROTECTED
+from ..experiment.plotting.layout import plain_ticks
+from ..experiment.plotting.style import COLORS, DASHES, GREY, PROTECTED, Marks, compact, one_panel
 from ..privacy.accounting.compose import Composition
 from ..privacy.accounting.tradeoff import power
 from ..privacy.ledger.event import QUESTIONS

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from .layout import Axis, PanelLayout, axes_of
 from .series import example_fit, example_fits_of, methods_of
-from .shade import shade
+from .style import shade
 
 # Letters of an inch of a line above a bar; inches of a bar with its words, and of all else of a panel.
 LETTERS, BAR, REST = 15, 0.42, 1.2

@@ -1,4 +1,4 @@
-"""Layout that declared figures share: their cases, a grid of panels with labels, legend and title; axes of measures.
+"""Layout that declared figures share: their cases, a grid of panels with labels, legend and title; axes and ticks.
 
 A study names a declared figure as it names a function that draws one; `Lines`, `Bars` and `Panels` are called with the
 cube.  Meaning, unit and direction of a measure come from the study's `measures.py`, titles of cases and methods from
@@ -17,14 +17,22 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.axis import XAxis, YAxis
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, FuncFormatter
+from matplotlib.scale import SymmetricalLogScale
+from matplotlib.ticker import (
+    EngFormatter,
+    FixedLocator,
+    FormatStrFormatter,
+    Formatter,
+    FuncFormatter,
+    LogLocator,
+    NullFormatter,
+    NullLocator,
+)
 
 from ..measures import BYTES_MEASURED, EPSILON_CLAIMED, Quantity, measures_of
-from .replicates import over_with_bands
 from .select import plan_behind, title
-from .series import cases_of
-from .style import GREY, empty, heading, legend_below, panels
-from .ticks import down_to_zero, plain_ticks
+from .series import cases_of, over_with_bands
+from .style import GREY, compact, empty, heading, legend_below, panels
 
 if TYPE_CHECKING:
     from ..study import Study
@@ -33,6 +41,10 @@ if TYPE_CHECKING:
 LEAST, LETTERS, LETTERS_PER_INCH, LARGE = 6.4, 40, 9, 1e5
 # Share of an axis above its largest mark; panels side by side at most, where rows of them show several measures.
 MARGIN, ABREAST = 0.03, 6
+# At most so many numbers fit under a panel; factor between the largest value and the end of an axis.
+MOST, END = 9, 4
+# A logarithmic axis whose ends differ by less than the first factor reaches beyond both by the second.
+ALIKE, WIDER = 1.1, 2
 COMMON = {"bytes_measured": BYTES_MEASURED, "epsilon_claimed": EPSILON_CLAIMED}
 Draw = Callable[[Axes, str, int], Iterable[str]]
 DIRECTIONS = {"lower": "lower is better", "higher": "higher is better"}
@@ -285,3 +297,48 @@ class Panels(PanelLayout):
         return self.grid(
             cube, cases, 1, lambda ax, case, _: [*words, *(self.draw(ax, cube, case) or ())], height=height
         )
+
+
+def ticks_at(ax: Axes, epsilons: Iterable[float]) -> None:
+    """A logarithmic axis of x with the epsilons that are drawn as ticks, if their numbers do not touch."""
+    ax.set_xscale("log")
+    ticks = np.unique([float(f"{epsilon:.3g}") for epsilon in epsilons if 0 < epsilon < np.inf])
+    low, high = _wide_enough(ax, "x")
+    if len(ticks) and (np.diff(np.log(ticks)) > np.log(high / low) / MOST).all():
+        ax.xaxis.set_major_locator(FixedLocator(ticks.tolist()))
+        ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+        ax.xaxis.set_minor_locator(NullLocator())
+    else:
+        plain_ticks(ax)
+
+
+def plain_ticks(ax: Axes, which: Literal["x", "y"] = "x", words: Formatter | None = None) -> None:
+    """A logarithmic axis with plain numbers: each power of ten where it is long, more where it is short."""
+    ax.set(**{f"{which}scale": "log"})
+    axis = ax.xaxis if which == "x" else ax.yaxis
+    low, high = _wide_enough(ax, which)
+    axis.set_major_locator(LogLocator(subs=(1,) if high > 100 * low else (1, 2, 5), numticks=12))
+    axis.set_major_formatter(words or FormatStrFormatter("%g"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _wide_enough(ax: Axes, which: Literal["x", "y"]) -> tuple[float, float]:
+    """Ends of a logarithmic axis, apart enough that numbers that all but agree lie together."""
+    low, high = ax.get_xlim() if which == "x" else ax.get_ylim()
+    if 0 < low <= high < ALIKE * low:
+        low, high = low / WIDER, high * WIDER
+        ax.set(**{f"{which}lim": (low, high)})
+    return low, high
+
+
+def down_to_zero(ax: Axes, which: Literal["x", "y"], least: float) -> None:
+    """An axis that is logarithmic above ``least`` and linear below, with ticks at 0 and at every other power of ten."""
+    ax.set(**{f"{which}scale": SymmetricalLogScale(None, linthresh=least)})
+    axis, siblings = (ax.xaxis, ax.get_shared_x_axes()) if which == "x" else (ax.yaxis, ax.get_shared_y_axes())
+    maxima = [getattr(sibling.dataLim, f"{which}1") for sibling in siblings.get_siblings(ax)]
+    end = END * max(10 * least, *(value for value in maxima if np.isfinite(value)))
+    ax.set(**{f"{which}lim": (-least / 2, end)})
+    powers = range(0, int(np.ceil(np.log10(end / least))), 1 + int(np.log10(end / least)) // 4)
+    axis.set_major_locator(FixedLocator([0, *(least * 10.0**power for power in powers)]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: compact(value)))
+    axis.set_minor_locator(NullLocator())

@@ -15,8 +15,7 @@ from matplotlib.figure import Figure
 from ...core.checks import Scalar
 from ...core.errors import CubeError
 from .bars import Bars
-from .layout import Axis, PanelLayout, axes_of, label_of
-from .replicates import over_with_bands
+from .layout import Axis, PanelLayout, axes_of, down_to_zero, label_of, ticks_at
 from .select import coordinate_of, number_of, plan_behind
 from .series import (
     Series,
@@ -25,13 +24,12 @@ from .series import (
     example_fit,
     example_fits_of,
     methods_of,
+    over_with_bands,
     replicate_means,
     series,
     summarise,
 )
-from .style import Look, Marks, compact, look, overlay_marks, run_ticks
-from .ticks import down_to_zero, ticks_at
-from .words import PROTECTED
+from .style import PROTECTED, Look, Marks, compact, look, overlay_marks, run_ticks
 
 # Factor between the places of two methods whose bars stand side by side; marks of a long line.
 APART, MARKS = 1.04, 12

@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 from ...core.files import replacing
 from ..results.cube import open_recorded_cube
 from ..study import Lazy
+from ..tables.rows import TypesetTable, save_table
 from .style import EMPTY
-from .typeset import TypesetTable, save_table
 
 # Files are drawn without a display; who imports a plot for a notebook keeps the backend of the notebook.
 mpl.use("Agg")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypedDict
 
 import matplotlib as mpl
@@ -25,8 +25,19 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 BLACK, ORANGE, SKY, GREEN = "#000000", "#D9780B", "#5672F4", "#00A75D"
 BLUE, RED, PURPLE, BROWN = "#23428B", "#AB2509", "#AF73B6", "#7D2A2C"
 GREY = "#737373"
+# Colours of methods in figures where most claim no epsilon, which black and grey alone would not distinguish.
+OPEN = (BLACK, PURPLE, GREEN, RED, ORANGE, BROWN, BLUE, SKY, GREY)
 # Points of the smallest marker in a legend of signs.
 SMALLEST = 4.5
+
+# The unit that a study protects.
+PROTECTED = {
+    "row": "a record",
+    "label": "a label",
+    "features": "a record's features",
+    "user": "all records of a person",
+    "user_label": "all labels of a person",
+}
 
 # Which panels have one axis.
 Share = Literal["row", "col", "all"]
@@ -276,3 +287,12 @@ def empty(reason: str) -> Figure:
     ax.text(0.5, 0.5, reason, ha="center", va="center", wrap=True, transform=ax.transAxes)
     figure.set_label(EMPTY)
     return figure
+
+
+def shade(cube: xr.Dataset, method: str) -> Look:
+    """The look of a method, in colour too where it claims no epsilon."""
+    style, claims = look(cube, method), cube["method_claims"].values
+    if claims[np.flatnonzero(cube["method_label"].values == method)[0]]:
+        return style
+    titles = list(dict.fromkeys(map(str, cube["method_title"].values[~claims.astype(bool)])))
+    return replace(style, color=OPEN[titles.index(style.label) % len(OPEN)])

@@ -14,8 +14,7 @@ from ....experiment.cells import RUN_APART
 from ....experiment.plotting.layout import Panels
 from ....experiment.plotting.select import coordinate_of
 from ....experiment.plotting.series import example_fit, example_fits_of, methods_of
-from ....experiment.plotting.shade import shade
-from ....experiment.plotting.style import Marks
+from ....experiment.plotting.style import Marks, shade
 from ....experiment.results.attributes import meanings
 from ....plot.intervals import CoefficientRows, coefficients
 from .case_facts import columns_of, has_names

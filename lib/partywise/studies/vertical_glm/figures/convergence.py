@@ -8,7 +8,7 @@ import xarray as xr
 
 from ....experiment.plotting.layout import Axis
 from ....experiment.plotting.lines import Lines
-from ....experiment.plotting.shade import shade
+from ....experiment.plotting.style import shade
 from ....models.family_facts import FACTS
 from .case_facts import ends, setting_of
 

@@ -7,7 +7,7 @@ import xarray as xr
 from ....experiment.plotting.bars import Bars
 from ....experiment.plotting.layout import Axis
 from ....experiment.plotting.lines import Lines
-from ....experiment.plotting.shade import shade
+from ....experiment.plotting.style import shade
 
 
 def _rows(cube: xr.Dataset, case: str, method: str, value: float) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from ....experiment.plotting.layout import ticks_at
 from ....experiment.plotting.select import plan_behind, title
 from ....experiment.plotting.style import (
     BLACK,
@@ -19,7 +20,6 @@ from ....experiment.plotting.style import (
     legend_of_signs,
     panels,
 )
-from ....experiment.plotting.ticks import ticks_at
 from ....plot.costs import costs_of
 from .utility import by_feature, loss_of
 

@@ -8,11 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from ....experiment.plotting.replicates import over
+from ....experiment.plotting.layout import plain_ticks
 from ....experiment.plotting.select import title
-from ....experiment.plotting.series import methods_of
+from ....experiment.plotting.series import methods_of, over
 from ....experiment.plotting.style import BLACK, BLUE, GREEN, GREY, ORANGE, RED, empty, heading, legend_below, panels
-from ....experiment.plotting.ticks import plain_ticks
 
 # Operations on ciphertexts: variable, words, colour, marker.
 OPERATIONS = {
