@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from partywise.audits.attacks.identifiers import attack_ids
+from partywise.audits.attacks.messages import attack_ids
 from partywise.core.randomness import stream
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges import psi

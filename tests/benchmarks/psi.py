@@ -28,7 +28,7 @@ from nacl import bindings
 
 from partywise.alignment.align import align
 from partywise.alignment.identifiers import hash_identifiers
-from partywise.audits.attacks.identifiers import dictionary_attack
+from partywise.audits.attacks.messages import dictionary_attack
 
 try:
     import private_set_intersection.python as openmined

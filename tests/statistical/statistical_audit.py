@@ -14,7 +14,7 @@ import scipy.stats
 
 from error_rates import ALPHA
 from false_alarms import alarms_of
-from partywise.audits.attacks.tracing import discriminant_direction, trace_split, tracing_auc
+from partywise.audits.attacks.membership import discriminant_direction, trace_split, tracing_auc
 from partywise.core.randomness import stream
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.audit.pairs import audit_pair

@@ -1,4 +1,4 @@
-"""What else scores U_k D_k (n, k) of a block X_k give away, beyond `partywise.audits.attacks.rotations`: with fewer
+"""What else scores U_k D_k (n, k) of a block X_k give away, beyond `partywise.audits.attacks.linear_images`: with fewer
 known rows than columns, by published correlations, and by the shape of a column."""
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ key of the digests             first party, every other (keyed)     Cipher, key:
 digests                        every party, analyst                 Clear(row); 32 n_k
 positions, number              analyst, every party                 `federation.exchanges.common_tokens`
 
-A reader of the SHA-256 of an identifier finds it by hashing all possible ones (`audits.attacks.identifiers`). Under a
+A reader of the SHA-256 of an identifier finds it by hashing all possible ones (`audits.attacks.messages`). Under a
 key the analyst, which does not have it, cannot; a party, which has the key, could if it saw the digests of another.
 Both show the analyst which records of which parties agree.
 """

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partywise.audits.attacks.membership import ATTACK, attack_metrics
+from partywise.audits.attacks.membership import ATTACK, attack_metrics, tracing_auc
 from partywise.audits.attacks.roc import balanced_accuracy, bootstrap_interval, rank_auc, true_positive_rate
-from partywise.audits.attacks.tracing import tracing_auc
 from partywise.core.randomness import stream
 from partywise.methods.functional.model import CurveEstimate
 from partywise.methods.functional.options import BaselineOptions, CentralOptions, LocalOptions

@@ -11,9 +11,14 @@ import pytest
 
 from block_attacks import binary_column, candidate_rotations, candidate_rows
 from glm_driver import DECLARED, fitted, records
-from partywise.audits.attacks.identifiers import attack_ids
-from partywise.audits.attacks.predictors import attack_rows, attack_space, row_errors, space_by_iteration
-from partywise.audits.attacks.rotations import recover_rows
+from partywise.audits.attacks.linear_images import (
+    attack_rows,
+    attack_space,
+    recover_rows,
+    row_errors,
+    space_by_iteration,
+)
+from partywise.audits.attacks.messages import attack_ids
 from partywise.core.randomness import Streams, stream
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges.psi import points_of

@@ -8,9 +8,15 @@ from scipy.special import expit
 
 from block_attacks import binary_column, candidate_rotations, candidate_rows
 from partywise.alignment.identifiers import hash_identifiers
-from partywise.audits.attacks.identifiers import attack_ids, dictionary_attack
-from partywise.audits.attacks.predictors import attack_rows, attack_space, column_space, row_errors, space_by_iteration
-from partywise.audits.attacks.rotations import recover_rows
+from partywise.audits.attacks.linear_images import (
+    attack_rows,
+    attack_space,
+    column_space,
+    recover_rows,
+    row_errors,
+    space_by_iteration,
+)
+from partywise.audits.attacks.messages import attack_ids, dictionary_attack
 from partywise.core.randomness import stream
 from partywise.methods.pca.protocols.block_svd import scores_of_block
 

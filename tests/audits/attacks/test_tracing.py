@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from error_rates import ALPHA
-from partywise.audits.attacks.tracing import (
+from partywise.audits.attacks.membership import (
     discriminant_direction,
     roc_curve,
     signed_records,

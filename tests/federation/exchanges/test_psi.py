@@ -11,7 +11,7 @@ import pytest
 from nacl import bindings
 
 from partywise.alignment.identifiers import hash_identifiers
-from partywise.audits.attacks.identifiers import attack_ids
+from partywise.audits.attacks.messages import attack_ids
 from partywise.core.randomness import stream
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges import psi

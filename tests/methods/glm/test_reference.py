@@ -10,7 +10,7 @@ import pytest
 from forked import checked, forked
 from glm_driver import FAMILIES, fitted, records, start
 from glm_oracle import oracle
-from partywise.audits.attacks.predictors import attack_rows, attack_space
+from partywise.audits.attacks.linear_images import attack_rows, attack_space
 from partywise.audits.contract import same
 from partywise.federation.run import simulate
 from partywise.methods.glm.options import GlmReferenceOptions

@@ -14,8 +14,8 @@ import pytest
 from audit_driver import cell, scalars
 from fixed import fixed
 from partywise.alignment.identifiers import hash_identifiers
-from partywise.audits.attacks.identifiers import dictionary_attack
-from partywise.audits.attacks.rotations import recover_rows
+from partywise.audits.attacks.linear_images import recover_rows
+from partywise.audits.attacks.messages import dictionary_attack
 from partywise.core.errors import CertificationError
 from partywise.core.randomness import stream
 from partywise.federation.channel import Channel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...audits.attacks.tracing import roc_curve, signed_records, trace_split, tracing_auc
+from ...audits.attacks.membership import roc_curve, signed_records, trace_split, tracing_auc
 from ...audits.exposure import Exposure, Task
 from ...audits.pairs import ClearPair, GaussianPair
 from ...privacy.accounted_values import Clear, Public

@@ -8,7 +8,7 @@ U_k D_k of its standardised block (n, p_k)          every party, analyst        
 The analyst stacks and decomposes them.  Its matrix is R~ = B'RB with B = blockdiag(V_k), not the correlation matrix R,
 and is reported under this protocol's own name for comparison; eigenvalues and explained variances are right.
 The source calls U_k D_k an aggregate from which values "cannot be recovered": it is the block up to a rotation, so that
-p_k known records give all others (`partywise.audits.attacks.rotations`), and is booked as infinite.
+p_k known records give all others (`partywise.audits.attacks.linear_images`), and is booked as infinite.
 With the true R next to it no record need be known (one of 2^p_k sign patterns is exact): the options refuse that.
 
 The formulas: X_k = U_k D_k V_k' of the standardised block of party k, M = [U_1 D_1 | ... | U_K D_K] = U~ D~ V~',

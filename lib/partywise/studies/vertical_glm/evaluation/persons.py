@@ -11,7 +11,7 @@ import numpy as np
 from ....alignment.digests import local_key, local_keyed, local_published
 from ....alignment.options import Mode
 from ....alignment.rows import work
-from ....audits.attacks.identifiers import attack_ids
+from ....audits.attacks.messages import attack_ids
 from ....experiment.study import MethodSpec
 from ....federation.exchanges.psi import local_exponent, local_first, local_last, local_points, points_of
 from ....federation.parties import Party

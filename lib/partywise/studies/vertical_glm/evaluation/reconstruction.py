@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import qr
 
-from ....audits.attacks.predictors import attack_rows, attack_space, space_by_iteration
+from ....audits.attacks.linear_images import attack_rows, attack_space, space_by_iteration
 from ..data import GlmData
 from ..measures import GlmMeasures
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ....alignment.identifiers import hash_identifiers
-from ....audits.attacks.identifiers import attack_ids, dictionary_attack, sha256_digest
+from ....audits.attacks.messages import attack_ids, dictionary_attack, sha256_digest
 from ....audits.exposure import Exposure, Task
 from ....audits.pairs import ClearPair
 from ....audits.worlds import AuditData, World

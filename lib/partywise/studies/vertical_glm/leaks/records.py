@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ....audits.attacks.predictors import column_space
-from ....audits.attacks.rotations import recover_rows
+from ....audits.attacks.linear_images import column_space, recover_rows
 from ....audits.exposure import Exposure, Task
 from ....audits.pairs import clear_exposure, gaussian_exposure
 from ....audits.worlds import AuditData, World
