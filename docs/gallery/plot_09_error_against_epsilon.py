@@ -12,7 +12,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 import partywise as pw
-from partywise.experiment.differences.reference import ARCHIVE, unpack
+from partywise.experiment.differences.verb import ARCHIVE, unpack
 from partywise.experiment.results.cube import open_cube
 
 with tempfile.TemporaryDirectory() as folder:

@@ -111,7 +111,7 @@ VERBS = (
         "compare --reference",
         "[FOLDER]",
         "findings of a run (default results/default) against the stored reference",
-        "experiment.differences.reference:compare_reference",
+        "experiment.differences.verb:compare_reference",
         "unpack the reference results of the default run (`docs/reference/default.tar.xz`) and print what "
         "`results/default` finds differently",
     ),

@@ -75,17 +75,12 @@ def notes_of(cube: xr.Dataset, case: str, variable: str) -> list[str]:
     return notes + ["thin dotted: the same method without noise"] * free
 
 
-def at_its_claim(cube: xr.Dataset, method: str) -> str:
-    """Return the words in the legend for the claims of a method."""
-    return "at its claim"
-
-
 def epsilon_against_error(
     cube: xr.Dataset,
     variable: str | None = None,
     *,
     case: str | None = None,
-    claim: Callable[[xr.Dataset, str], str] = at_its_claim,
+    claim: Callable[[xr.Dataset, str], str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the error of all methods of a case at their certified epsilon, and hollow at what they claim.
@@ -100,7 +95,7 @@ def epsilon_against_error(
     case : str, optional
         By default the only one in which a method has an epsilon.
     claim : callable, optional
-        (cube, method) -> text of the legend on its claims.
+        (cube, method) -> text of the legend on its claims, by default "at its claim".
     ax : Axes, optional
         Where to draw; its title and legend are then yours. By default a figure of its own.
 
@@ -141,7 +136,7 @@ def epsilon_against_error(
         for method, curve in costs_of(cube, case, variable).items():
             style = look(cube, method)
             if curve.private:
-                _points(panel, curve, style, claim(cube, method))
+                _points(panel, curve, style, "at its claim" if claim is None else claim(cube, method))
                 epsilons += [*curve.epsilon_certified, *curve.epsilon_claimed]
             else:
                 panel.axhline(

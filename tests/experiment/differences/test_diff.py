@@ -13,8 +13,7 @@ import pytest
 import xarray as xr
 
 from partywise.__main__ import main
-from partywise.experiment.differences.difference import MOVED, NO_ERROR, Difference, difference
-from partywise.experiment.differences.keys import differing_keys
+from partywise.experiment.differences.difference import MOVED, NO_ERROR, Difference, difference, differing_keys
 from partywise.experiment.differences.shifts import ROUNDING, shifts
 from partywise.experiment.differences.summary import LINES, text
 from partywise.experiment.results.cube import DIMS

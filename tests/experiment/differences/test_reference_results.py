@@ -13,7 +13,7 @@ import xarray as xr
 
 from partywise.__main__ import main
 from partywise.core.errors import DataMissing
-from partywise.experiment.differences.reference import pack, unpack
+from partywise.experiment.differences.verb import pack, unpack
 from partywise.experiment.plans import read_configuration
 from partywise.experiment.results.cube import DIMS, open_cube
 from pipeline import ROOT

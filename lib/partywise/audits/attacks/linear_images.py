@@ -1,8 +1,9 @@
 """Disclosure by linear images of a party's block X_k: the space of its columns, and with few known rows all of them.
 
-The source sends U_k D_k of X_k = U_k D_k V_k' (seed 004, "Block SVD"), the block up to a rotation, or eta_k = X_k beta_k
-in every iteration (seed 004, "The BCD Algorithm"), one more vector of its column space each time.  The functions below
-are attacks by the receiver; they bound no epsilon, and show why the ledger books such messages as ``Clear``.
+The source sends U_k D_k of X_k = U_k D_k V_k' (seed 004, "Block SVD"), the block up to a rotation, or eta_k =
+X_k beta_k of every iteration (seed 004, "The BCD Algorithm"), one more vector of its column space each time.  The
+functions below are attacks by the receiver; they bound no epsilon, and show why the ledger books such messages as
+``Clear``.
 """
 
 from __future__ import annotations

@@ -18,7 +18,6 @@ import xarray as xr
 from ..results.attributes import meanings
 from ..results.compare import align, bits_differ, cube_pairs
 from ..results.cube import DIMS, open_cube
-from .keys import differing_keys, root_seed
 from .shifts import FOLD, REPLICATE, SLOT, Label, Place, Shift, shifts
 
 # Kinds of entries, in the order in which they are told.
@@ -26,6 +25,7 @@ CONFIGURATION, EPSILON, STATUS = "configuration", "epsilon", "status"
 MOVED, NO_ERROR, ONE_ONLY, CELLS = "moved", "no_error", "one_only", "cells"
 KINDS = (CONFIGURATION, EPSILON, STATUS, MOVED, NO_ERROR, ONE_ONLY, CELLS)
 VERSIONS = ("code_sha256", "lock_sha256", "git_commit")
+ABSENT = "(absent)"
 
 
 @dataclass(frozen=True)
@@ -246,3 +246,62 @@ def rows(findings: Sequence[Difference]) -> Iterator[dict[str, object]]:
                 "first": old,
                 "second": new,
             } | blank
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key whose value differs; ``(absent)`` where a configuration does not have it."""
+
+    path: str
+    first: str
+    second: str
+
+
+def differing_keys(first: str, second: str) -> Iterator[Key]:
+    """Keys that differ between the ``config_json`` of two cubes, in the order in which they were written.
+
+    What only one of them has, such as a case, is one key, however much is below it.
+    """
+    old, new = _as_written(first), _as_written(second)
+    yield from _differing(old, new, "")
+
+
+def root_seed(text: str) -> object:
+    """The root seed of a ``config_json``."""
+    return json.loads(text).get("root_seed")
+
+
+def _as_written(text: str) -> dict[str, object]:
+    """The tree of keys as a configuration file has it."""
+    config = dict(json.loads(text))
+    study, seed = config.pop("study", ""), config.pop("root_seed", None)
+    return {"root_seed": seed, "studies": {study: config}}
+
+
+def _differing(old: object, new: object, path: str) -> Iterator[Key]:
+    if old is not _NOTHING and new is not _NOTHING and old == new:
+        return
+    first, second = _children(old), _children(new)
+    if not first or not second:
+        yield Key(path, _value_text(old), _value_text(new))
+        return
+    for key in dict.fromkeys([*first, *second]):
+        below = f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}".lstrip(".")
+        yield from _differing(first.get(key, _NOTHING), second.get(key, _NOTHING), below)
+
+
+_NOTHING = object()
+
+
+def _children(value: object) -> Mapping[str | int, object]:
+    """Return the children of a mapping, or of a list that has mappings, by key or index; else none."""
+    if isinstance(value, list) and any(isinstance(inner, Mapping) for inner in value):
+        return dict(enumerate(value))
+    return value if isinstance(value, Mapping) else {}
+
+
+def _value_text(value: object) -> str:
+    if value is _NOTHING:
+        return ABSENT
+    text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
+    return text.replace("Infinity", ".inf")

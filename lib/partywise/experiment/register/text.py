@@ -1,4 +1,4 @@
-"""The register in words: the sentence of the README and the page of the documentation, both made of the CSV file."""
+"""The register in words, made of the CSV file: the sentence of the README, pages of the documentation and of HTML."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from ..tables.templates import pipe_table
+from ..tables.templates import pipe_table, render
 from .table import RegisterRow, counts
 from .verdict import RULE, SHARE, STATUSES, Z
 
@@ -23,6 +23,25 @@ KINDS = {
 }
 # Share of true numbers that lie more than Z standard errors away: two tails of the normal distribution at 3.
 BY_CHANCE = 0.0027
+# Columns of the page of HTML with their headings, and those that are numbers.
+SHOWN = {
+    "source": "source",
+    "place": "place",
+    "quantity": "quantity",
+    "printed": "printed",
+    "spread": "bracket",
+    "reproduction": "ours",
+    "se": "standard error",
+    "replicates": "replicates",
+    "z": "z",
+    "within_5_percent": "within 5 %",
+    "certified": "certified epsilon",
+    "status": "status",
+    "because": "because",
+    "command": "command",
+    "cpu_minutes": "CPU min",
+}
+NUMBERS = {"printed", "spread", "reproduction", "se", "replicates", "z", "certified", "cpu_minutes"}
 
 
 def sentence(rows: Sequence[RegisterRow], fitted: Sequence[str]) -> str:
@@ -146,4 +165,18 @@ def _again(rows: Sequence[RegisterRow]) -> str:
         "`claims.html`, a page with a filter; the third writes this page, `docs/claims.csv` and the sentence of the "
         "README. "
         "What is printed, where it stands and how our number is chosen lies in `lib/partywise/studies/*/register/`."
+    )
+
+
+def html(rows: Sequence[RegisterRow], fitted: Sequence[str] = ()) -> str:
+    """One page of HTML without network, a table with a search and filters; ``fitted`` as in `sentence`."""
+    return render(
+        "register/claims.html.jinja",
+        title="Claims register",
+        sentence=sentence(rows, fitted),
+        rule=RULE,
+        statuses=STATUSES,
+        columns=SHOWN,
+        numbers=NUMBERS,
+        rows=rows,
     )

@@ -24,10 +24,9 @@ def claims(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     from ..tables.rows import write_text
     from . import table
     from .numbers import Cubes
-    from .page import html
     from .printed_source import files, read
     from .register import missing, rows
-    from .text import sentence
+    from .text import html, sentence
 
     printed = [read(path) for path in files()]
     cubes, folder = Cubes(results), results / "claims"
