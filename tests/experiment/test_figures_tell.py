@@ -16,7 +16,7 @@ from matplotlib.text import Text
 from invented import invented
 from partywise.core.errors import ConfigError
 from partywise.experiment.plan import plan
-from partywise.experiment.tables.rows import TypesetTable
+from partywise.experiment.tables.templates import TypesetTable
 from partywise.methods.logistic.zonotope import LP_ROWS
 from pipeline import ROOT
 from shipped import DEFAULT, shipped

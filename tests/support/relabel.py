@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from partywise.experiment.plotting.select import plan_behind
 from partywise.experiment.results.labels import dim_of
-from partywise.experiment.tables.rows import TypesetTable
+from partywise.experiment.tables.templates import TypesetTable
 
 
 def relabelled(cube: xr.Dataset) -> xr.Dataset:

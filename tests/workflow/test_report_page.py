@@ -17,7 +17,7 @@ import yaml
 
 from captions import caption, case_titles
 from partywise.experiment.plans import plans, read_configuration
-from partywise.experiment.tables.rows import TypesetTable, save_table
+from partywise.experiment.tables.templates import TypesetTable, save_table
 from pipeline import RESULTS, ROOT, STUDY, TINY, copy_run, edit, environment, snakemake
 from snakemake_report_plugin_partywise.content import FIRST, TooOld, run_of
 from snakemake_report_plugin_partywise.page import MOST_LINES, ROOM, page

@@ -19,7 +19,7 @@ from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.results.provenance import config_json
-from partywise.experiment.tables.rows import TypesetTable, save_table
+from partywise.experiment.tables.templates import TypesetTable, save_table
 from partywise.studies.sliced_inverse_regression import cases
 from partywise.studies.sliced_inverse_regression.figures import angles as slicing_angles
 from partywise.studies.sliced_inverse_regression.figures import marks as slicing_marks

@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 from ...core.files import replacing
 from ..results.cube import open_recorded_cube
 from ..study import Lazy
-from ..tables.rows import TypesetTable, save_table
 from .style import EMPTY
 
 # Files are drawn without a display; who imports a plot for a notebook keeps the backend of the notebook.
@@ -35,7 +34,12 @@ METADATA: dict[str, dict[str, str | None]] = {
 
 def draw_figure(address: str, cube: Path | str, **files: Path | str) -> None:
     """Draw a figure from a cube that its job compared with its record, of which only what it shows is read; save it."""
-    wanted: tuple[type, Callable[..., None]] = (TypesetTable, save_table) if "html" in files else (Figure, save_figure)
+    wanted: tuple[type, Callable[..., None]] = (Figure, save_figure)
+    if "html" in files:
+        # Images need no templates.
+        from ..tables.templates import TypesetTable, save_table
+
+        wanted = TypesetTable, save_table
     kind, save = wanted
     with open_recorded_cube(cube) as opened:
         drawn = Lazy(address)(opened)

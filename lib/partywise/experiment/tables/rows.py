@@ -7,7 +7,6 @@ import io
 import tempfile
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, TypeVar
@@ -123,28 +122,3 @@ def _is_number(value: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-@dataclass(frozen=True)
-class TypesetTable:
-    """Table that a figure with ``output="table"`` returns.
-
-    title : one line
-    rows : of the CSV file, which share their keys; the page shows their numbers in four digits
-    notes : sentences under the table
-    """
-
-    title: str
-    rows: Sequence[Mapping[str, object]]
-    notes: Sequence[str] = ()
-
-
-def save_table(table: TypesetTable, html: Path | str, csv: Path | str) -> None:
-    """Write a table as a page and as rows, byte for byte the same on every call."""
-    from .templates import render
-
-    write_csv(csv, table.rows)
-    page = render(
-        "tables/typeset.html.jinja", title=table.title, rows=table.rows, notes=table.notes, file=Path(csv).name
-    )
-    write_text(html, page)

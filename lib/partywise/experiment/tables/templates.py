@@ -1,13 +1,17 @@
-"""Pages and tables by the Jinja2 templates of the rooms of ``experiment``: HTML is escaped, Markdown is not."""
+"""Pages and tables by the Jinja2 templates of the rooms of ``experiment``: HTML is escaped, Markdown is not.
+
+A figure of a study that is a table is a `TypesetTable`: one page of HTML and one CSV file.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from .rows import inert
+from .rows import inert, write_csv, write_text
 from .summary import MOST_ROWS
 
 FOLDER = Path(__file__).resolve().parents[1]
@@ -56,3 +60,26 @@ ENVIRONMENT = environment()
 def render(name: str, **values: object) -> str:
     """The text of a template, by its path below ``experiment``."""
     return ENVIRONMENT.get_template(name).render(values)
+
+
+@dataclass(frozen=True)
+class TypesetTable:
+    """Table that a figure with ``output="table"`` returns.
+
+    title : one line
+    rows : of the CSV file, which share their keys; the page shows their numbers in four digits
+    notes : sentences under the table
+    """
+
+    title: str
+    rows: Sequence[Mapping[str, object]]
+    notes: Sequence[str] = ()
+
+
+def save_table(table: TypesetTable, html: Path | str, csv: Path | str) -> None:
+    """Write a table as a page and as rows, byte for byte the same on every call."""
+    write_csv(csv, table.rows)
+    page = render(
+        "tables/typeset.html.jinja", title=table.title, rows=table.rows, notes=table.notes, file=Path(csv).name
+    )
+    write_text(html, page)

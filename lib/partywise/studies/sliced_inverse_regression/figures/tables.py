@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from ....experiment.plotting.select import title
-from ....experiment.tables.rows import TypesetTable
+from ....experiment.tables.templates import TypesetTable
 from .marks import TableMark, entries, source_methods
 from .notes import remarks
 
