@@ -14,7 +14,7 @@ from partywise.experiment.plotting.lines import Lines
 from partywise.experiment.plotting.select import title
 from partywise.experiment.plotting.series import cases_of, methods_of, series
 from partywise.experiment.study import Figure
-from partywise.studies.federated_survival.figures.errors import hazard_ratio_error
+from partywise.studies.federated_survival.figures.ratios import hazard_ratio_error
 from pipeline import ROOT
 from shipped import shipped_plans
 

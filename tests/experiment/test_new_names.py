@@ -15,7 +15,7 @@ from partywise.experiment.configuration.new_names import RENAMED, RENAMED_VALUES
 from partywise.experiment.results.compare import compare_cubes
 from partywise.experiment.results.cube import DIMS
 from partywise.experiment.study import available, load
-from partywise.studies.privacy_audit.options import AuditOptions
+from partywise.studies.privacy_audit.study import AuditOptions
 
 VARIANTS = get_type_hints(AuditOptions)["variant"]
 

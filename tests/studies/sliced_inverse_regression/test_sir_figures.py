@@ -24,7 +24,7 @@ from partywise.studies.sliced_inverse_regression import cases
 from partywise.studies.sliced_inverse_regression.figures import angles as slicing_angles
 from partywise.studies.sliced_inverse_regression.figures import marks as slicing_marks
 from partywise.studies.sliced_inverse_regression.figures import tables as slicing_tables
-from partywise.studies.sliced_inverse_regression.figures.notes import RULE
+from partywise.studies.sliced_inverse_regression.figures.tables import RULE
 from partywise.studies.sliced_inverse_regression.study import STUDY
 from relabel import content, relabelled
 from small_cube import assemble, read_block

@@ -25,7 +25,7 @@ from partywise.studies.vertical_linear import cases
 from partywise.studies.vertical_linear.data import folds, split
 from partywise.studies.vertical_linear.own_cases import draw, table
 from partywise.studies.vertical_linear.own_settings import LinearTableSettings
-from partywise.studies.vertical_linear.settings import LinearGeneratedSettings
+from partywise.studies.vertical_linear.study import LinearGeneratedSettings
 from pipeline import ROOT
 
 SIZED = {"protocol": "certified", "cipher": "sized"}

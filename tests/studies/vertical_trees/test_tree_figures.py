@@ -7,7 +7,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 from partywise.data.columns.settings import ColumnDatasetSettings
-from partywise.studies.vertical_trees.figures import lossless, privacy, tables, utility, wire
+from partywise.studies.vertical_trees.figures import privacy, tables, utility, wire
 from partywise.studies.vertical_trees.study import STUDY
 from relabel import content, relabelled
 from small_cube import computed
@@ -129,13 +129,13 @@ def test_bytes_and_operations_are_means_over_replicates(cube):
 
 
 def test_a_lossless_fit_has_no_difference_at_any_number_of_parties(cube):
-    figure = lossless.lossless_by_parties(cube)
+    figure = utility.lossless_by_parties(cube)
     np.testing.assert_array_equal(lines(figure, 1)["orders"], [[2, 0], [3, 0]])
     np.testing.assert_allclose(lines(figure, 0)["orders"], lines(figure, 0)["in one place"])
 
 
 def test_shares_of_rerouted_rows_are_those_of_the_cube(cube):
-    drawn = lines(lossless.rows_rerouted(cube))
+    drawn = lines(utility.rows_rerouted(cube))
     cell = cube["rows_rerouted"].sel(case="targets", method_label="bins").isel(parties=0, fold=0).mean("replicate")
     finite = np.isfinite(cell["epsilon"].values)
     np.testing.assert_allclose(drawn["bins, 5 bins"][:, 1], cell.values[finite])

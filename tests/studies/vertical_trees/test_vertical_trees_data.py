@@ -15,8 +15,7 @@ from partywise.data.tables import Table
 from partywise.studies.vertical_trees import cases
 from partywise.studies.vertical_trees.cases import draw_generated, draw_score
 from partywise.studies.vertical_trees.data import TreeData, folds, split
-from partywise.studies.vertical_trees.settings import TreeGeneratedSettings
-from partywise.studies.vertical_trees.study import STUDY
+from partywise.studies.vertical_trees.study import STUDY, TreeGeneratedSettings
 
 
 def rng_for(*names, shared=False):

@@ -131,11 +131,11 @@ STUDY = Study(
     data_class="SurvivalData",
     figures={
         "survival_curves": Figure("curves", records=True),
-        "survival_error": Figure("errors"),
-        "hazard_ratio_error": Figure("errors"),
+        "survival_error": Figure("ratios"),
+        "hazard_ratio_error": Figure("ratios"),
         "hazard_ratios": Figure("ratios"),
-        "records_read": Figure("errors"),
-        "interval_coverage": Figure("errors"),
+        "records_read": Figure("ratios"),
+        "interval_coverage": Figure("ratios"),
     },
     check=check,
 )

@@ -105,7 +105,7 @@ STUDY = Study(
     figures={
         "utility_by_epsilon": Figure("utility"),
         "excess_by_size": Figure("utility"),
-        "calibration_curves": Figure("calibration"),
+        "calibration_curves": Figure("utility"),
         "unbounded_shares": Figure("training"),
         "running_away": Figure("training"),
         "gap_by_passes": Figure("training"),

@@ -21,7 +21,7 @@ from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounting.calibration import gaussian_epsilon
 from ...privacy.audit.one_run import audit_one_run
-from .options import AuditOptions
+from .study import AuditOptions
 
 SERVER = "server"
 # A bound refutes a claim by more than rounding errors.

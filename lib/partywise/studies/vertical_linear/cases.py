@@ -16,7 +16,7 @@ from ...data.tables import Table
 from ...models.criteria import CLASSES
 from ...models.links import LOGIT
 from .data import LinearData
-from .settings import LinearGeneratedSettings, ScaledDatasetSettings
+from .study import LinearGeneratedSettings, ScaledDatasetSettings
 
 # Generated features lie in [-BOUND, BOUND], responses in so many of their standard deviations.
 BOUND, DEVIATIONS = 3.0, 6.0

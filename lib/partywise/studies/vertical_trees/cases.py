@@ -16,7 +16,7 @@ from ...data.tables import Table
 from ...models.criteria import NUMBERS
 from ...models.links import LOGIT
 from .data import TreeData
-from .settings import TreeGeneratedSettings
+from .study import TreeGeneratedSettings
 
 # Every third generated column has so many whole numbers, and ties.
 LEVELS = 10

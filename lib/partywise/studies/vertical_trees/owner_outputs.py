@@ -14,8 +14,7 @@ from ...federation.folds import Fold
 from ...methods.trees.model import LEAF, Ensemble, StepFunction, Tree, TreeEstimate, TreeFacts
 from ...methods.trees.protocols.common import held_out
 from .data import TreeData
-from .losses import predictions
-from .metrics import options_of, select_trees
+from .metrics import options_of, predictions, select_trees
 
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
