@@ -1,4 +1,4 @@
-"""Pages of the site that come from the code: keys of the configuration, variables of the cubes, names in Python.
+"""Pages of the site that come from the code: keys, variables of the cubes, names in Python, sequence diagrams.
 
 They are written where `conf.py` asks for them each time the site is built, and never committed.
 """
@@ -25,6 +25,7 @@ from partywise.experiment.study import Study, available, load
 from partywise.experiment.tables.templates import pipe_table
 
 sys.path.insert(0, str(Path(__file__).parent))
+import _protocols
 from _words import WORDS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,6 +37,7 @@ ENTRY = re.compile(rf"(?:^|; |\. )\s*({WORD}(?:(?:,\s+| and ){WORD})*) : ", re.M
 def write(folder: Path) -> None:
     """Write all pages into a folder that need not exist; a page that would not change is left alone."""
     folder.mkdir(exist_ok=True)
+    _protocols.write(folder)
     pages = {"keys": keys_page(), "variables": variables_page(), "api": api_page()}
     for name, text in pages.items():
         path = folder / f"{name}.md"

@@ -1,6 +1,7 @@
-"""The page of sequence diagrams, ``protocols.md``, and its images: from the transcripts of small runs of every method.
+"""The page of sequence diagrams of the site, with its images: from the transcripts of small runs of every method.
 
-``.venv/bin/python docs/_protocols.py`` writes them anew; a test compares the committed ones with the runs.
+``./run docs`` writes them below ``_generated``.  The image that pages outside the site show is committed:
+``.venv/bin/python docs/_protocols.py`` writes it anew, and a test compares it with the run.
 """
 
 from __future__ import annotations
@@ -25,20 +26,13 @@ from partywise.experiment.study import load
 from partywise.experiment.trial import execution
 from partywise.federation.run import simulate
 
-PAGE, IMAGES = "protocols.md", "images/protocols"
-KINDS = """\
-| line | kind | what it is | in brackets |
-|---|---|---|---|
-| solid | release | a value with noise, or made of such: paid for in the ledger | its mechanism and distribution |
-| broken | cipher | closed to its receiver | who could open it |
-| dotted | public | free by a stated argument | the argument |
-| double | clear | unprotected: the ledger has infinity for it | of whom: features, labels, whole rows |
-"""
-WORDS = """\
-Every diagram is drawn from the transcript of one small run with a fixed seed, and a test compares this page with such
-runs. A line goes from dots to heads, one message for each pair; a frame repeats what is in it, `[k]` is a number that
-grows from pass to pass, and of parties that take turns each has its dot or head. Sizes, and how often something
-repeats, are those of the small run; the list below a diagram has the same steps in words.
+PAGE, IMAGES = "diagrams", "protocols"
+# The diagram of the pages that are read without a site: study, case and method.
+EXAMPLE = ("sliced_inverse_regression", "rows", "cert")
+EXAMPLE_FILE = Path(__file__).parent / "images" / "protocol.svg"
+INTRODUCTION = """\
+Every diagram is drawn from the transcript of one small run with a fixed seed. [How to read a
+diagram](../protocols.md). The list below a diagram has the same steps in words.
 """
 
 
@@ -83,15 +77,25 @@ class Diagram:
 
 def diagrams() -> Iterator[Diagram]:
     """Every method of every study on its small cases."""
-    for study, case, method in every_protocol.fits():
-        planned = every_protocol.planned(study)
-        chosen = planned.methods[method]
-        run = execution(planned, case, method, every_protocol.generated(study, case))
-        simulate(chosen.protocol.fit, run)
-        rows, holders = run.channel.transcript(), tuple(party.name for party in run.parties)
-        says = cleandoc(chosen.protocol.fit.target.__doc__ or "").partition("\n")[0]
-        steps = folded(rows, run.names)
-        yield Diagram(study, chosen.protocol_name, case, method, says, run.names, holders, rows, steps)
+    for fit in every_protocol.fits():
+        yield diagram_of(*fit)
+
+
+def diagram_of(study: str, case: str, method: str) -> Diagram:
+    """Run a method on a small case, and return what was sent."""
+    planned = every_protocol.planned(study)
+    chosen = planned.methods[method]
+    run = execution(planned, case, method, every_protocol.generated(study, case))
+    simulate(chosen.protocol.fit, run)
+    rows, holders = run.channel.transcript(), tuple(party.name for party in run.parties)
+    says = cleandoc(chosen.protocol.fit.target.__doc__ or "").partition("\n")[0]
+    steps = folded(rows, run.names)
+    return Diagram(study, chosen.protocol_name, case, method, says, run.names, holders, rows, steps)
+
+
+def drawn_diagram(diagram: Diagram) -> str:
+    """Return the image of a diagram as SVG."""
+    return drawn(diagram.steps, diagram.names, diagram.holders, diagram.title)
 
 
 def distinct(candidates: Iterable[Diagram]) -> list[Diagram]:
@@ -107,26 +111,22 @@ def distinct(candidates: Iterable[Diagram]) -> list[Diagram]:
 
 def pages(selection: Sequence[Diagram]) -> dict[str, str]:
     """The page and its images, by their paths below the folder of documents."""
-    files = {
-        f"{IMAGES}/{diagram.image}": drawn(diagram.steps, diagram.names, diagram.holders, diagram.title)
-        for diagram in selection
-        if diagram.transcript
-    }
-    parts = ["# Protocols", "", KINDS, WORDS]
+    files = {f"{IMAGES}/{diagram.image}": drawn_diagram(diagram) for diagram in selection if diagram.transcript}
+    parts = ["# All protocols", "", INTRODUCTION]
     for study, group in groupby(selection, key=lambda diagram: diagram.study):
-        parts += [f"## {study}", "", f"{load(study).title}: [page of the study]({study}.md).", ""]
+        parts += [f"## {study}", "", f"{load(study).title}: [page of the study](../{study}.md).", ""]
         for protocol, variants in groupby(group, key=lambda diagram: diagram.protocol):
             members = list(variants)
             parts += [f"### {study}: {protocol}", "", members[0].says, ""]
             for diagram in members:
                 parts += _section(diagram)
-    return {PAGE: "\n".join(parts).rstrip() + "\n"} | files
+    return {f"{PAGE}.md": "\n".join(parts).rstrip() + "\n"} | files
 
 
 def _section(diagram: Diagram) -> list[str]:
     """A diagram, and its steps as a list that opens."""
     labels = [f"`{label}`" for label in dict.fromkeys(diagram.same)]
-    also = f" The same, but for numbers: {', '.join(labels[1:])}." if labels[1:] else ""
+    also = f" The same messages with other numbers: {', '.join(labels[1:])}." if labels[1:] else ""
     lead = f"Method {labels[0]} on the case `{diagram.case}`"
     if not diagram.transcript:
         return [f"{lead}: no message.{also}", ""]
@@ -145,15 +145,18 @@ def _section(diagram: Diagram) -> list[str]:
 
 
 def write(folder: Path) -> None:
-    """The page and its images, anew; images that nothing shows any more go."""
-    files = pages(distinct(diagrams()))
+    """Write the page and its images below a folder; what would not change is left alone."""
     (folder / IMAGES).mkdir(parents=True, exist_ok=True)
-    for path in (folder / IMAGES).glob("*.svg"):
-        if f"{IMAGES}/{path.name}" not in files:
-            path.unlink()
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    for name, text in pages(distinct(diagrams())).items():
+        path = folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def example() -> str:
+    """Return the committed image."""
+    return drawn_diagram(diagram_of(*EXAMPLE))
 
 
 if __name__ == "__main__":
-    write(Path(__file__).parent)
+    EXAMPLE_FILE.write_text(example(), encoding="utf-8")
