@@ -2,7 +2,7 @@
 
 The holder of the response forms `DiagnosticSums`; the place that has the matrix X'WX of expected weights does the
 rest. Source: seed 004, "Diagnostics", for ``aic_published`` and the pseudo-R2, which it calls McFadden's; their errors
-are described at `aic_published` and `mcfadden_r2`.
+are described at `aic_published` and `deviance_r2`.
 """
 
 from __future__ import annotations
@@ -140,15 +140,11 @@ def _unscaled_covariance(information: np.ndarray, ridge: float) -> np.ndarray:
 
 
 def deviance_r2(deviance: float, null_deviance: float) -> float:
-    """Share of the null deviance that a fit explains, 1 - D / D_0."""
+    """Share of the null deviance that a fit explains, 1 - D / D_0.
+
+    Seed 004 calls it McFadden's 1 - log L / log L_0, which it is of binomial responses of one trial a record only.
+    """
     return float(1 - deviance / null_deviance)
-
-
-def mcfadden_r2(log_likelihood: float, null_log_likelihood: float, family: str) -> float:
-    """McFadden's 1 - log L / log L_0, of one trial a record only: seed 004 calls 1 - D / D_0 so for every family."""
-    if family != "binomial":
-        raise ValueError(f"family={family!r}: McFadden's R2 is of 'binomial' only, use deviance_r2.")
-    return float(1 - log_likelihood / null_log_likelihood)
 
 
 def aic_published(deviance: float, q: int) -> float:

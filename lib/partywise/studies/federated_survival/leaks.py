@@ -22,9 +22,10 @@ from ...methods.survival.published.gradient_cox import (
 )
 from ...methods.survival.published.histograms import histograms
 from ...methods.survival.published.noised_times import add_noise
-from ...methods.survival.published.propensity import PUBLIC_SEED, clipped_sum, with_intercept
+from ...methods.survival.published.propensity import PUBLIC_SEED, clipped_sum
 from ...methods.survival.records import SurvivalRecords, scale
 from ...methods.survival.tables import cell_counts, equal_edges
+from ...models.standardise import with_ones
 from ...privacy.accounting.calibration import gaussian_epsilon
 from ...privacy.mechanisms.integer import IntegerGaussian
 from ...privacy.statistics.bounded import Bounded, sum_certificate
@@ -138,7 +139,7 @@ def published_gradients(task: Task[GradientSettings]) -> Exposure:
 
 def _gradient(world: World) -> np.ndarray:
     """Sum of clipped gradients of a logistic model at 0, whose labels are the events."""
-    X = with_intercept(world.x[:, 1:])
+    X = with_ones(world.x[:, 1:])
     return clipped_sum(X, world.y, np.zeros(X.shape[1]), 1.0)
 
 

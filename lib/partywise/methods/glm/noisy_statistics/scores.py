@@ -24,8 +24,6 @@ from ....privacy.statistics.whole import Whole, gram_squares, step_bits, whole
 from ..model import GlmFacts
 from .scaling import constant, statistic_range
 
-BOTH = ("label", "features")
-
 
 @dataclass(frozen=True)
 class ScoreClip(BallClip):

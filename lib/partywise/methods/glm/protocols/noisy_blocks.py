@@ -119,11 +119,6 @@ def server_total(predictors: Sequence[np.ndarray], made_of: Sequence[AccountedVa
     return Public(np.sum(predictors, axis=0), because=AFTER, made_of=made_of)
 
 
-def server_started(block: SweepBlock) -> np.ndarray:
-    """No coefficient of a block yet."""
-    return np.zeros(block.size)
-
-
 def server_block(
     beta: np.ndarray, moments: np.ndarray, score: np.ndarray, block: SweepBlock, plan: SweepPlan
 ) -> np.ndarray:

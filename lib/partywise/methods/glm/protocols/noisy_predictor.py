@@ -59,7 +59,6 @@ from .noisy_blocks import (
     server_block,
     server_returned,
     server_sent,
-    server_started,
     server_total,
 )
 from .scoring import held_parts, with_records
@@ -174,7 +173,7 @@ def fit(run: Run) -> GlmEstimate:
             closed[p.name] = close(run, encryption_of(run), p, (active,), *inputs)
     names = {p.name: message_name("X'X", block) for p, block in turns}
     moments = {p.name: run.send(p, ANALYST, names[p.name], local_moments, columns, b, run.rng_for) for p, b in turns}
-    betas = {p.name: run.at(ANALYST, server_started, block) for p, block in turns}
+    betas = {p.name: run.at(ANALYST, np.zeros, block.size) for p, block in turns}
     parts = {p.name: [run.received(ANALYST, names[p.name])] for p in run.parties}
     state, history = PredictorRound(columns, steps, closed, y, moments, betas, parts), list[np.ndarray]()
     for sweep in range(options.sweeps):

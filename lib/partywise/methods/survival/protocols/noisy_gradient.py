@@ -195,11 +195,6 @@ def server_coefficients(trail: Trail) -> Public:
     return Public(trail.coefficients[-1], because=AFTER, made_of=trail.made_of)
 
 
-def server_start(p: int) -> Trail:
-    """Coefficients of 0 alone."""
-    return Trail(np.zeros((1, p)))
-
-
 def server_step(trail: Trail, gradients: ArrayLike, parts: Sequence[AccountedValue], plan: GradientPlan) -> Trail:
     """The trail with the coefficients of one more step, by the gradients of all clients or of the aggregation."""
     last, matrix = trail.coefficients[-1], np.asarray(gradients).reshape(-1, trail.coefficients.shape[1])
@@ -241,7 +236,7 @@ def fit(run: Run) -> SurvivalEstimate:
             f"records: give at most as many steps, steps={min(sizes)}."
         )
     central = plan.options.variant == "central"
-    trail, at = run.at(SERVER, server_start, facts.covariates), np.zeros(facts.covariates)
+    trail, at = run.at(SERVER, Trail, np.zeros((1, facts.covariates))), np.zeros(facts.covariates)
     senders: tuple[Party | str, ...] = (AGGREGATOR,) if central else run.parties
     if central:
         run.charge(run.parties, *plan.announcements())

@@ -17,6 +17,7 @@ import numpy as np
 
 from ....core.randomness import mersenne_twister
 from ....models.links import LOGIT
+from ....models.standardise import with_ones
 from ....privacy.accountants.renyi import RDP
 from ....privacy.accounting.compose import cost
 
@@ -70,14 +71,9 @@ def noise_multiplier(plan: PropensityTraining, n: int, epsilon: float, delta: fl
     return high
 
 
-def with_intercept(X: np.ndarray) -> np.ndarray:
-    """A first column of ones (n, 1 + p)."""
-    return np.column_stack([np.ones(len(X)), X])
-
-
 def propensity_table(covariates: np.ndarray, treatment: int) -> tuple[np.ndarray, np.ndarray]:
     """X (n, p) with a first column of ones and without the treatment, and y (n,) whether that is above its centre."""
-    return with_intercept(np.delete(covariates, treatment, axis=1)), (covariates[:, treatment] > 0).astype(float)
+    return with_ones(np.delete(covariates, treatment, axis=1)), (covariates[:, treatment] > 0).astype(float)
 
 
 def clipped_sum(X: np.ndarray, y: np.ndarray, coefficients: np.ndarray, clip: float) -> np.ndarray:
@@ -129,7 +125,7 @@ def train(
 
     parts : X and y of each client; rngs : of each client, for its batches, and what adds its noise
     """
-    blocks = [(with_intercept(X), y) for X, y in parts]
+    blocks = [(with_ones(X), y) for X, y in parts]
     shared = np.zeros(blocks[0][0].shape[1])
     for _ in range(plan.rounds):
         local = [

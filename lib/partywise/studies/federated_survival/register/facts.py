@@ -24,9 +24,9 @@ from ....methods.survival.published.propensity import (
     noise_multiplier,
     normal_noise,
     train,
-    with_intercept,
 )
 from ....methods.survival.records import SurvivalRecords, scale
+from ....models.standardise import with_ones
 from ....privacy.accountants.exact import Exact
 from ....privacy.accounting.calibration import gaussian_epsilon
 from ....privacy.accounting.compose import cost
@@ -57,7 +57,7 @@ def _accuracy(table: int, epsilon: float, delta: float) -> float:
         )
         for k in range(CLIENTS)
     ]
-    return float(np.mean((with_intercept(X) @ train(blocks, plan, rngs) > 0) == y))
+    return float(np.mean((with_ones(X) @ train(blocks, plan, rngs) > 0) == y))
 
 
 @lru_cache(maxsize=64)
