@@ -18,70 +18,44 @@ from ...models.links import LOGIT, Link, require_logit
 
 @dataclass(frozen=True)
 class LabelFacts:
-    """Public facts before a label is read: the sizes, and which rows train.
-
-    from_the_data : number of features whose range was read from the table, so that one row can rescale all others
-    """
+    """Public facts before a label is read: the sizes, and which rows train."""
 
     n_train: int
     n_features: int
     feature_names: tuple[str, ...]
+    # Number of features whose range was read from the table, so that one row can rescale all others.
     from_the_data: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class ReleasePlan:
-    """Plan of the release of a dot-product and of its fit; computed from public inputs only.
+    """Plan of the release of a dot-product and of its fit; computed from public inputs only."""
 
-    Parameters
-    ----------
-    distribution : {"gaussian", "rr"}
-        Gaussian noise on v (central), or randomised response on every label (local), debiased.
-    covariance : ndarray of shape (k, k) or None
-        Of the Gaussian noise of one round, on the scale of v; None for randomised response and without noise.
-    ridge : ndarray of shape (k,)
-        Diagonal of Lambda.
-    epsilon : float
-        What all rounds together certify at ``delta`` for one label; randomised response: at delta = 0.
-    delta : float
-    mu : float or None
-        Gaussian-DP parameter of one round; infinity without noise, None for randomised response.
-    predicted_excess : float
-        The planner's prediction of the excess risk; NaN for a plan that was not optimised.
-    certified : bool
-        Whether ``epsilon`` is at most the claim.
-    epsilon_claimed : float
-        By the formula that set the noise.
-    power : float or None
-        Exponent a of the shape (X'X/N + r)^a of the covariance.
-    rounds, rate : int, float
-        Noisy releases of v, and the probability with which Poisson sampling takes a label into one of them.
-    intercept : bool
-        Whether column 0 of the features is one.
-    link : Link
-        Of everything that is fitted and measured with the plan; the release knows none.
-
-    Raises
-    ------
-    ValueError
-        If the excess risk is predicted for another link than the logit, whose curvature the planner assumes.
-        If ``epsilon`` or ``mu`` is NaN, or the covariance is not finite with a positive diagonal: such a plan does not
-        state its cost.
-    """
-
+    # "gaussian": noise on v (central), or "rr": randomised response on every label (local), debiased.
     distribution: str
+    # (k, k) of the Gaussian noise of one round, on the scale of v; None for randomised response and without noise.
     covariance: np.ndarray | None
+    # Diagonal of Lambda, shape (k,).
     ridge: np.ndarray
+    # What all rounds together certify at ``delta`` for one label; randomised response: at delta = 0.
     epsilon: float
     delta: float
+    # Gaussian-DP parameter of one round; infinity without noise, None for randomised response.
     mu: float | None
+    # NaN for a plan that was not optimised.
     predicted_excess: float
+    # Whether ``epsilon`` is at most the claim.
     certified: bool
+    # By the formula that set the noise.
     epsilon_claimed: float
+    # Exponent a of the shape (X'X/N + r)^a of the covariance.
     power: float | None = None
+    # Noisy releases of v, and the probability with which Poisson sampling takes a label into one of them.
     rounds: int = 1
     rate: float = 1.0
+    # Whether column 0 of the features is one.
     intercept: bool = True
+    # Of everything that is fitted and measured with the plan; the release knows none.
     link: Link = LOGIT
 
     def __post_init__(self) -> None:
@@ -107,30 +81,25 @@ class ReleasePlan:
 
 @dataclass(frozen=True)
 class LabelEstimate:
-    """Estimate that every method of the study returns.
+    """Estimate that every method of the study returns."""
 
-    theta : (k,) coefficients
-    epsilon_claimed : by the formula that set the noise
-    plan : noise and ridge of a released dot-product, else None
-    noisy_dot : (k,) the release itself, else None
-    noise_errors : (k,) standard deviation that the noise of privacy gives each coefficient, to first order and from
-        public features and releases alone; None where the next field states why
-    noise_errors_reason : why a noisy fit has none
-    numbers : further scalars of the fit (steps, bounded, ...)
-    status, reason : whether Newton's steps reached their optimum, and what to give where they did not
-    link : how margins X theta become probabilities
-    intervals : of the coefficients that made the labels, over labels and noise, or why there are none
-    """
-
+    # Coefficients (k,).
     theta: np.ndarray
+    # By the formula that set the noise.
     epsilon_claimed: float
+    # Noise and ridge of a released dot-product, and the release (k,) itself.
     plan: ReleasePlan | None = None
     noisy_dot: np.ndarray | None = None
+    # Further scalars of the fit: steps, bounded, ...
     numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
+    # (k,) standard deviation that the noise of privacy gives each coefficient, to first order and from public features
+    # and releases alone; None where ``noise_errors_reason`` states why.
     noise_errors: np.ndarray | None = None
     link: Link = LOGIT
+    # Of the coefficients that made the labels, over labels and noise, or why there are none.
     intervals: Intervals = NOT_COMPUTED
     noise_errors_reason: str = ""
+    # Whether Newton's steps reached their optimum, and what to give where they did not.
     status: str = "ok"
     reason: str = ""
 

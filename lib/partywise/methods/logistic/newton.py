@@ -28,33 +28,9 @@ ROUNDS = 60
 def fit_many(X, noisy_dots, plan: ReleasePlan, *, start: np.ndarray | None = None) -> np.ndarray:
     """Fit every noisy dot-product, shape (R, k) -> (R, k): the same optima as `newton` one by one.
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, k)
-        Public features; column 0 is the intercept.
-    noisy_dots : ndarray of shape (R, k)
-        For example of `redraw_dot_products`.
-    plan : ReleasePlan
-        Its ridge; and its noise, which gives how far a release may be off (see `attainable`).
-    start : ndarray of shape (k,), optional
-        Where the Hessian is factored; by default the optimum of the mean dot-product.
-
-    Returns
-    -------
-    ndarray of shape (R, k)
-
-    Raises
-    ------
-    UnboundedObjectiveError
-        Without ridge, if one of the dot-products has no minimiser.
-    ValueError
-        If a shape does not fit.
-
-    Notes
-    -----
-    Steps theta <- theta - H^-1 gradient(theta) with H fixed converge linearly, the faster the closer the replicates
-    are to the centre. All margins of a block of rows are one matrix product. What does not converge fast enough
-    falls back to damped Newton from where it is.
+    Steps theta <- theta - H^-1 gradient(theta) with H fixed, by default at the optimum of the mean dot-product,
+    converge linearly, the faster the closer the replicates are to it. The others continue with damped Newton from where
+    they are.
     """
     X = check_features(X)
     dots = np.array(noisy_dots, dtype=float)

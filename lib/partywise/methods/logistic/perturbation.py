@@ -19,7 +19,7 @@ from ...privacy.statistics.bounded import Bounded, SensitivityCertificate
 from .noise import optimum_deviations
 from .planner import noise_epsilon
 
-# Rows of which the tilt may move: how many lengths of a row.
+# How many lengths of a row the tilt may move; the original proof adds or removes one, which needs half the noise.
 RELATIONS = {"replace_one": 2, "add_remove": 1}
 # Share of delta that objective perturbation spends: an accountant can compose what leaves it a remainder.
 COVERED = 1 - 1e-9
@@ -39,48 +39,12 @@ def objective_perturbation(
     link: Link = LOGIT,
     **terms: Unpack[Terms],
 ) -> Release:
-    """Minimise a randomly tilted objective: (epsilon, delta)-DP for whole rows, or for labels alone.
+    """Minimise a randomly tilted objective, theta (k,): (epsilon, delta)-DP for whole rows, or for labels alone.
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, k)
-        Private features in [0, 1]; the bound sqrt(k) on the length of a row is public. So must be what 0 and 1 mean,
-        or ``unit`` is ``"label"``.
-    y : ndarray of shape (N,)
-        Labels in {0, 1}.
-    epsilon, delta : float
-    rng : numpy.random.Generator
-    owner : str
-        Party whose rows they are.
-    ridge : float
-        Smallest ridge on the scale of the mean objective; the method adds its own.
-    relation : {"replace_one", "add_remove"}
-        Neighbours of the guarantee; the original proof adds or removes a row, which needs half the noise.
-    unit : {"row", "label"}
-        What the event promises. ``"label"`` (by label flips, the same noise) where the features are scaled by their
-        own smallest and largest value: replacing one row would then rescale all others, and nothing holds for rows.
-    link : Link
-        The logit, whose bounds on gradients and curvatures the proof uses.
-    **terms
-        See `partywise.privacy.mechanisms.Terms`; trust model ``"central"`` by default.
-
-    Returns
-    -------
-    Release
-        theta of shape (k,); event with ``epsilon`` and ``delta_numeric = delta``: the Gaussian version, whose noise
-        grows with the length of a row only, while that of the pure version grows with k besides.
-
-    Raises
-    ------
-    ValueError
-        If a feature lies outside [0, 1] (nothing is clipped silently) or a parameter is out of range.
-    CertificationError
-        If the solver stops before the minimiser.
-
-    Notes
-    -----
-    theta minimises sum_i loss_i + (D/2) |theta|^2 + b'theta with D = k / (2 epsilon) and b ~ N(0, s^2 I) (Kifer,
-    Smith and Thakurta 2012, algorithm 1, where loss gradients are bounded by sqrt(k) and curvatures by k/4).
+    theta minimises sum_i loss_i + (D/2) |theta|^2 + b'theta with D = k / (2 epsilon) and b ~ N(0, s^2 I) (Kifer, Smith
+    and Thakurta 2012, algorithm 1, where loss gradients are bounded by sqrt(k) and curvatures by k/4): features lie in
+    [0, 1], and what 0 and 1 mean is public. Where ranges were read from the data, ``unit="label"``: nothing holds for
+    rows then.
 
     Formal guarantee: unit row, the given relation, by `row_noise`, which recomputes both parts of the proof. It holds
     for the exact minimiser; the objective of the solver's answer is within 1e-13 of it.
@@ -119,6 +83,7 @@ def objective_perturbation(
         return fit.theta
 
     terms.setdefault("trust_model", "central")
+    # The Gaussian version: its noise grows with the length of a row only, that of the pure version with k besides.
     parameters: EventProfile = {
         "epsilon": float(epsilon),
         "delta_numeric": 0.0 if math.isinf(epsilon) else COVERED * delta,

@@ -40,49 +40,13 @@ def plan_label_dp(
 ) -> ReleasePlan:
     """Choose distribution and shape of the noise and ridge by the predicted excess risk.
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, k)
-        Public features.
-    epsilon : float
-        Positive; infinity gives a plan without noise.
-    delta : float
-        In (0, 1); ignored for ``distribution="rr"``, which is pure.
-    tau : float
-        Expected standard deviation of the logits over the rows.
-    distribution : {"auto", "gaussian", "rr"}
-        ``"auto"`` takes the one with the smaller prediction.
-    group : int
-        Labels of one person, at most: epsilon is what all of them together cost, a public bound. The plan's own
-        ``epsilon`` and ``mu`` stay those of one label.
-    features_public : bool
-        Must hold: the plan, and the sensitivity behind it, show the features.
-    intercept : bool
-        Whether column 0 of X is the intercept, one constant, which is next to unpenalised; without one all
-        columns are penalised alike.
-    link : Link
-        The logit, whose curvature the prediction assumes.
+    `predicted_excess` is minimised over a grid of ridges and over Sigma = c (X'X/N + r)^a (`gaussian_shapes`). What is
+    expected of the coefficients, logits with a standard deviation of tau, is a guess: it can cost utility, never
+    privacy.
 
-    Returns
-    -------
-    ReleasePlan
-        Deterministic in its arguments.
-
-    Raises
-    ------
-    CertificationError
-        If the features are private.
-    ValueError
-        If an argument is out of its range.
-
-    Notes
-    -----
-    `predicted_excess` is minimised over the ridge on a grid and over Sigma = c (X'X/N + r)^a, a in {0, 1/4, 1/2, 3/4,
-    1}, r in {1e-3, 1e-2, 1e-1} times the mean diagonal of X'X/N, c from the privacy parameter. What is expected of the
-    coefficients is a guess: it can cost utility and never privacy.
-
-    Formal guarantee: c makes max_i x_i' Sigma^-1 x_i equal to N^2 mu^2, so flipping one label moves v by at most mu
-    in the geometry of the noise, and some label moves it that far; with a group of m labels of a person by m mu.
+    Formal guarantee: c makes max_i x_i' Sigma^-1 x_i equal to N^2 mu^2, so flipping one label moves v by at most mu in
+    the geometry of the noise, and some label moves it that far; with a group of m labels of a person by m mu. Epsilon
+    is then the cost of the group; the plan's own ``epsilon`` and ``mu`` stay those of one label.
     """
     require_logit(link, "plan_label_dp predicts the excess risk", "use fixed_plan")
     X = public_features(X, features_public, intercept=intercept)
@@ -127,29 +91,9 @@ def fixed_plan(
 ) -> ReleasePlan:
     """Independent noise by a formula, and a fixed ridge: the published release and its variants.
 
-    Parameters
-    ----------
-    X, epsilon, delta, group, features_public, intercept
-        As in `plan_label_dp`; the classic formula claims for one label, and does so for any group.
-    distribution : {"gaussian", "rr"}
-        Distribution of the noise.
-    sigma : {"analytic", "classic"}
-        Calibration. The classic formula is reproduced beyond its validity too: ``epsilon`` of the plan and the mu of
-        its event are then the true ones, above ``epsilon_claimed``, and ``certified`` is False.
-    bound : {"max_norm", "sqrt_k"}
-        Sensitivity max ||x_i||/N, or the published sqrt(k)/N, which needs features in [0, 1].
-    ridge : float, ndarray of shape (k,), or "fixed"
-        Strength of the ridge, or the diagonal of Lambda; ``"fixed"`` is sigma sqrt(k)/radius, sigma the root mean
-        variance of the noise.
-    radius : float
-        Expected length of theta in the fixed rule.
-    link : Link
-        Of the fit; the noise is the same for all.
-
-    Raises
-    ------
-    CertificationError, ValueError
-        As in `plan_label_dp`.
+    The classic formula claims for one label, whatever the group, and is reproduced beyond its validity too: ``epsilon``
+    of the plan and the mu of its event are then the true ones, above ``epsilon_claimed``, and ``certified`` is False.
+    The published bound sqrt(k)/N needs features in [0, 1]; the ridge "fixed" is deviation sqrt(k)/radius.
     """
     X = public_features(X, features_public, unit_box=bound == "sqrt_k", intercept=intercept)
     n, k = X.shape
@@ -202,27 +146,9 @@ def label_noise_plan(
 ) -> ReleasePlan:
     """Plan of ``rounds`` noisy dot-products that together cost (epsilon, delta) for one label, or a group of them.
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, k)
-        Public features.
-    epsilon, delta : float
-        Of all rounds together.
-    rounds : int
-        Noisy releases, at least 1.
-    rate : float
-        In (0, 1]. Below 1, every round sums the labels of a Poisson sample that no other party sees; one label is then
-        present in one world and absent in the other, and the accountant of Poisson-sampled Gaussians sets the noise.
-        Of a group nothing is proved that sampling would gain: its noise is that of rounds of all labels.
-    group, features_public, intercept
-        As in `plan_label_dp`.
-    link : Link
-        Of the fit; the noise is the same for all.
-
-    Returns
-    -------
-    ReleasePlan
-        Without ridge; ``covariance`` and ``mu`` are those of one round.
+    Below rate 1, every round sums the labels of a Poisson sample that no other party sees; one label is then present in
+    one world and absent in the other, and the accountant of Poisson-sampled Gaussians sets the noise. For a group
+    nothing is proved that sampling would gain: its noise is that of rounds of all labels.
     """
     X = public_features(X, features_public, intercept=intercept)
     target = noise_epsilon(epsilon, delta, "gaussian")
@@ -269,11 +195,7 @@ def _sampled_sigma(epsilon: float, delta: float, rate: float, rounds: int) -> fl
 
 
 def noise_epsilon(epsilon: float, delta: float, distribution: str) -> float:
-    """The epsilon that noise is computed for: the given one, or below infinity at most `LARGEST_EPSILON`.
-
-    Raises a named `ValueError` for an epsilon that is not positive or too small for its noise to be a float, or a
-    delta outside (0, 1) for Gaussian noise.
-    """
+    """Epsilon that noise is computed for: the given one, or below infinity at most `LARGEST_EPSILON`."""
     if not epsilon > 0:
         raise ValueError(f"epsilon={epsilon!r} must be positive; infinity means no noise.")
     if epsilon < SMALLEST_EPSILON:

@@ -20,29 +20,18 @@ FLAT = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Expectation:
-    """Expectation of the planner about coefficients that it must not estimate.
+    """Expectation of the planner about coefficients that it must not estimate."""
 
-    Parameters
-    ----------
-    n : int
-        Rows.
-    mean : ndarray of shape (k,)
-        Of the features, relative to the intercept in column 0.
-    spread : ndarray of shape (k-1,)
-        Variances of the features in their principal directions.
-    directions : ndarray of shape (k-1, k-1)
-        These directions, in columns.
-    prior : ndarray of shape (k-1,)
-        Expected squares of the coefficients along them: sum of spread * prior is tau^2.
-    intercept : bool
-        Whether column 0 is one. Without, directions are those of the features as they are, all k of them.
-    """
-
+    # Rows.
     n: int
+    # Of the features (k,), relative to the intercept in column 0.
     mean: np.ndarray
+    # Variances (k-1,) of the features in their principal directions, and these directions, in columns.
     spread: np.ndarray
     directions: np.ndarray
+    # Expected squares (k-1,) of the coefficients along them: sum of spread * prior is tau^2.
     prior: np.ndarray
+    # Whether column 0 is one. Without, directions are those of the features as they are, all k of them.
     intercept: bool = True
 
     @property
@@ -54,10 +43,8 @@ class Expectation:
 def expectation(gram: np.ndarray, n: int, tau: float, intercept: bool = True) -> Expectation:
     """Coefficients that spread the logits by tau (their standard deviation over the rows), nothing else being known.
 
-    Without an intercept the spread is about 0, their root mean square.
-
-    A coefficient of a feature that varies little is then expected to be large: coefficients are in the units of the
-    features, logits are not.
+    Without an intercept the spread is about 0, their root mean square. A coefficient of a feature that varies little is
+    expected to be large: coefficients are in the units of the features, logits are not.
     """
     mean, about = np.zeros(len(gram)), gram
     if intercept:

@@ -40,43 +40,11 @@ def release_dot_product(
     features_public: bool = True,
     **terms: Unpack[Terms],
 ) -> Release:
-    """Release the dot-product as planned.
+    """Release the dot-product as planned: shape (k,), or (rounds, k) for a plan of more than one round.
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, k)
-        The public features the plan was made for.
-    y : ndarray of shape (N,)
-        Labels in {0, 1}.
-    plan : ReleasePlan
-        Distribution, covariance and rounds.
-    rng : numpy.random.Generator
-    owner : str
-        Party whose labels they are.
-    features_public : bool
-        Must hold.
-    **terms
-        See `partywise.privacy.mechanisms.Terms`; by default the trust model is ``"central"`` (Gaussian) or
-        ``"local"`` (randomised response), and ``epsilon_claimed`` comes from the plan.
-
-    Returns
-    -------
-    Release
-        Shape (k,), or (rounds, k) for a plan of more than one round.
-
-    Raises
-    ------
-    CertificationError
-        If the features are private, or the plan was made for other features.
-    ValueError
-        If labels or shapes are wrong.
-
-    Notes
-    -----
-    Formal guarantee: unit label, relation label_flip, features public. Gaussian: mu-Gaussian-DP with the mu of the
-    plan (all rounds together: mu sqrt(rounds)), exact, reached by the row that is longest in the geometry of the
-    noise. Randomised response: pure epsilon on every label by itself; debiasing and averaging are post-processing,
-    after which the value is v in expectation.
+    Formal guarantee: unit label, relation label_flip, features public. Gaussian: mu-Gaussian-DP with the mu of the plan
+    (all rounds together: mu sqrt(rounds)), exact, reached by the row that is longest in the geometry of the noise.
+    Randomised response: pure epsilon on every label by itself; debiasing and averaging are post-processing.
     """
     if not features_public:
         raise CertificationError("features_public=False: the sensitivity max ||x_i||/N would show the features.")
@@ -101,17 +69,15 @@ def release_dot_product(
 
 @dataclass(frozen=True, eq=False)
 class WholeRows:
-    """Public features in coordinates in which the noise of a plan is alike in all directions, as whole steps.
+    """Public features in coordinates in which the noise of a plan is alike in all directions, as whole steps."""
 
-    steps : (N, k) whole numbers in floats, L^-1 x_i over a step, where the covariance of the plan is L L'
-    step : 2^-20 times the power of two below the longest of these rows
-    root : L (k, k); None where the rows are the features themselves
-    longest : length of the longest row before it was rounded
-    """
-
+    # (N, k) whole numbers in floats, L^-1 x_i over a step, where the covariance of the plan is L L'.
     steps: np.ndarray
+    # 2^-20 times the power of two below the longest of these rows.
     step: float
+    # L (k, k); None where the rows are the features themselves.
     root: np.ndarray | None
+    # Length of the longest row before it was rounded.
     longest: float
 
     @classmethod
@@ -150,7 +116,7 @@ class WholeRows:
 
 
 def redraw_dot_products(X, y, plan: ReleasePlan, draws: int, rng: np.random.Generator) -> np.ndarray:
-    """Independent what-if releases for the experimenter, shape (draws, k): never sent, so nothing is charged.
+    """Draw what-if releases for the experimenter, shape (draws, k): never sent, so nothing is charged.
 
     Gaussian noise is drawn in floating point.
     """

@@ -24,23 +24,13 @@ SOLVERS = ("newton", "hybrid", "full_batch")
 
 @dataclass(frozen=True, eq=False)
 class WalrFit:
-    """A fit from a noisy dot-product.
-
-    Parameters
-    ----------
-    theta : ndarray of shape (k,)
-    steps : int
-    converged : bool
-        Newton: the decrement fell below the tolerance. First-order: the gradient did, which they rarely reach.
-    bounded : bool or None
-        Whether the objective has a minimiser; None if that is not known.
-    objective, gradient_norm : float
-        At theta, with the noisy dot-product and the ridge.
-    """
+    """A fit from a noisy dot-product, with the objective and its gradient's norm at theta."""
 
     theta: np.ndarray
     steps: int
+    # Newton: the decrement fell below the tolerance. First-order: the gradient did, which they rarely reach.
     converged: bool
+    # Whether the objective has a minimiser; None if that is not known.
     bounded: bool | None
     objective: float
     gradient_norm: float
@@ -61,35 +51,8 @@ def fit_walr(
 ) -> WalrFit:
     """Fit from a released dot-product: post-processing, at no privacy cost.
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, k)
-        Public features; column 0 is the intercept, unless the plan was made with ``intercept=False``.
-    noisy_dot : ndarray of shape (k,)
-        Value of `release_dot_product`.
-    plan : ReleasePlan
-        Its ridge; and its noise, which gives how far the release may be off (see `attainable`).
-    solver : {"newton", "hybrid", "full_batch"}
-        The exact optimum, or the published gradient descents.
-    rng : numpy.random.Generator
-        Draws the mini-batches of ``"hybrid"``, which needs it.
-    steps, batch_size, learning_rate
-        Of the first-order trainers; they always take all their steps.
-    tolerance : float
-        See `newton`; for first-order trainers on the gradient norm.
-    start : ndarray of shape (k,), optional
-        By default 0.
-
-    Returns
-    -------
-    WalrFit
-
-    Raises
-    ------
-    UnboundedObjectiveError
-        Newton without ridge where no minimiser exists; the message and its ``direction`` state along which direction.
-    ValueError
-        If an argument is out of its range, for example ``batch_size > N``.
+    ``newton`` finds the exact optimum (and raises `UnboundedObjectiveError` without ridge where none exists);
+    ``hybrid`` and ``full_batch`` are the published descents, which always take all their steps.
     """
     objective = planned_objective(X, noisy_dot, plan)
     if solver not in SOLVERS:
@@ -133,10 +96,10 @@ def gradient_descent(
     batch_size: int | None = None,
     link: Link = LOGIT,
 ) -> np.ndarray:
-    """Gradient descent from 0 with another noisy dot-product (T, k) in every step, theta of shape (k,).
+    """Descend from 0 with another noisy dot-product (T, k) in every step, theta of shape (k,).
 
-    The learning rate is fixed before any label is read. ``rng`` draws the trainer's own batches of ``batch_size`` (by
-    default all) examples, independent of those that the labels were sampled in.
+    The learning rate is fixed before any label is read. ``rng`` draws the trainer's own batches, independent of those
+    that the labels were sampled in.
     """
     X = check_features(X)
     dots = np.atleast_2d(np.asarray(noisy_dots, dtype=float))
@@ -170,11 +133,7 @@ def ordinary_mini_batch(
 
 
 def penalised_optimum(X, y, ridge=0.0, link: Link = LOGIT) -> np.ndarray:
-    """The non-private optimum, shape (k,): reads the labels; for the evaluator and the baseline without privacy.
-
-    ``ridge`` is a strength (see `ridge_vector`) or a diagonal of shape (k,). Without ridge, labels that a plane
-    separates raise `UnboundedObjectiveError`.
-    """
+    """Non-private optimum, shape (k,): reads the labels; for the evaluator and the baseline without privacy."""
     X = check_features(X)
     v = check_labels(y, len(X)) @ X / len(X)
     return newton(Objective(X, v, check_ridge(ridge, X.shape[1]), link)).theta

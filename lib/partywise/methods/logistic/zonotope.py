@@ -27,47 +27,25 @@ PROVED_MARGIN = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Boundedness:
-    """Answer of a boundedness test.
+    """Answer of a boundedness test."""
 
-    Parameters
-    ----------
-    status : {"bounded", "boundary", "unbounded", "unknown"}
-        A minimiser exists; the infimum is finite and not attained; F falls without end; the test cannot decide.
-    margin : float
-        Least slope r(d) over the directions with mean |x_i'd| = 1 that the test looks at: all of them (LP, at most
-        1/2), or the axes (coordinate). -inf where a direction moves no margin and v anyway.
-    direction : ndarray of shape (k,) or None
-        Unit vector along which F does not grow, unless the status is bounded or unknown.
-    test : {"lp", "coordinate"}
-    """
-
+    # "bounded": a minimiser exists; "boundary": the infimum is finite and not attained; "unbounded": F falls without
+    # end; "unknown": the test cannot decide.
     status: str
+    # Least slope r(d) over the directions with mean |x_i'd| = 1 that the test looks at: all of them (LP, at most 1/2),
+    # or the axes (coordinate). -inf where a direction moves no margin and v anyway.
     margin: float
+    # Unit vector (k,) along which F does not grow, unless the status is bounded or unknown.
     direction: np.ndarray | None
+    # "lp" or "coordinate".
     test: str
 
 
 def boundedness(X, v, *, lp_rows: int = LP_ROWS) -> Boundedness:
     """Test whether F without ridge has a minimiser.
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, k)
-        Features.
-    v : ndarray of shape (k,)
-        Dot-product, noisy or not.
-    lp_rows : int
-        Up to this N the LP answers exactly; above, only the test of the axes is made, which can prove that F is
-        unbounded and nothing else.
-
-    Returns
-    -------
-    Boundedness
-
-    Raises
-    ------
-    ValueError
-        If X or v is malformed.
+    Up to ``lp_rows`` rows the LP answers exactly; above, only the axes are tested, which can prove that F is unbounded
+    and nothing else.
     """
     X = check_features(X)
     v = check_vector("v", v, X.shape[1])
@@ -75,9 +53,9 @@ def boundedness(X, v, *, lp_rows: int = LP_ROWS) -> Boundedness:
 
 
 def minimiser_status(X: np.ndarray, v: np.ndarray, link: Link) -> str:
-    """The status of `boundedness` alone, of sound X and v: the axes and a Newton fit settle most, the LP the rest.
+    """Status of `boundedness` alone, of sound X and v: the axes and a Newton fit settle most, the LP the rest.
 
-    Up to `LP_ROWS` rows; above, the axes alone are asked.  The status is that of any link with means in (0, 1).
+    Above `LP_ROWS` rows the axes alone are asked. The status is that of any link with means in (0, 1).
     """
     axes = coordinate_test(X, v).status
     if axes != "unknown" or len(X) > LP_ROWS:
