@@ -32,8 +32,6 @@ LARGEST_REACH = 3.0
 def reach_of(p: int, total: int, clients: float, mu: float) -> float:
     """Radius, over R sqrt(p), of the ball to which records are clipped before their second moment is released.
 
-    Notes
-    -----
     All arguments are public and known before data are seen; where clients share noise, ``clients`` is the variance that
     all shares have together, K / (K - t) of what the law asks for. With a ball of radius C the merged second moment has
     noise of spectral norm about 2 sqrt(p) C^2 / t, while the bias that clipping leaves falls like C^(-4) where six

@@ -113,26 +113,16 @@ TIE = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Subspace:
-    """An estimated basis and what happened on the way.
+    """An estimated basis and what happened on the way."""
 
-    Parameters
-    ----------
-    basis : ndarray of shape (p, d)
-        Only its span counts.
-    strengths : ndarray of shape (min(p, H),) or (p,)
-        Singular values (aggregation ``mean``, pooled estimator) or eigenvalues, decreasing.
-    n_floored : int
-        Eigenvalues of the covariance that were raised.
-    indefinite : bool
-        Whether the covariance had an eigenvalue that was not positive.
-    unidentified : bool
-        Whether the d-th strength is zero or tied with the next: the span is then arbitrary.
-    """
-
+    # (p, d); only its span counts.
     basis: np.ndarray
+    # Singular values (aggregation ``mean``, pooled estimator) or eigenvalues, decreasing.
     strengths: np.ndarray
+    # Eigenvalues of the covariance that were raised, and whether one was not positive.
     n_floored: int = 0
     indefinite: bool = False
+    # Whether the d-th strength is zero or tied with the next: the span is then arbitrary.
     unidentified: bool = False
 
 
@@ -251,44 +241,12 @@ def check_directions(n_directions: int, p: int, n_slices: int) -> None:
 
 
 def sir(X, y, n_slices: int, n_directions: int, edges=None) -> np.ndarray:
-    """Pooled sliced inverse regression without privacy.
+    """Pooled sliced inverse regression without privacy, (p, d): Li (1991); seed 001, section 2.1.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-        Records; not changed, and never copied as a whole.
-    y : ndarray of shape (n,)
-        Response. Numbers are cut into slices of nearly equal size, equal responses staying together; with at most
-        ``n_slices`` different ones each is a slice. Other labels are classes, ``n_slices`` of them.
-    n_slices : int
-        H, at least 2.
-    n_directions : int
-        d, at most min(p, H - 1).
-    edges : ndarray of shape (H - 1,), optional
-        Increasing edges instead of the quantiles of y.
-
-    Returns
-    -------
-    ndarray of shape (p, d)
-        Solutions v of Lambda0 v = lambda Sigma v by decreasing lambda, with v' Sigma v = 1; signs are arbitrary.
-
-    Raises
-    ------
-    ValueError
-        For mismatched lengths, entries that are not finite, fewer than two slices, edges that do not increase, or d
-        out of range.
-
-    Warns
-    -----
-    UserWarning
-        If slices were lost to equal responses or hold no record; if the covariance is singular, so that eigenvalues
-        were raised (constant or dependent columns, or p >= n: screen columns first); if the directions are not
-        identified.
-
-    Notes
-    -----
-    Source: Li (1991); seed 001, section 2.1. One pass over blocks of records about the mean of the first block, so
-    that a large mean costs no digits.
+    Solutions v of Lambda0 v = lambda Sigma v by decreasing lambda, with v' Sigma v = 1; signs are arbitrary. Numbers in
+    y are cut at ``edges`` or into slices of nearly equal size, equal responses staying together; other labels are
+    classes, ``n_slices`` of them. One pass over blocks of records about the mean of the first block, so that a large
+    mean costs no digits.
     """
     X, y = check_records(X, y)
     if edges is not None:

@@ -18,20 +18,18 @@ from .subspace import ReleasedMoments
 
 @dataclass(frozen=True, eq=False)
 class SlicingFacts:
-    """Facts that everyone knows before data are seen.
+    """Facts that everyone knows before data are seen."""
 
-    names, sizes : of every client, n_k records; the number of a client is its place among them
-    n_columns, n_slices, n_directions : p, H, d
-    public_slices : edges fixed in advance, or the classes
-    records : (block, facts, settings, screening) -> `ClientRecords`: how a client reads what its block holds
-    """
-
+    # Names and sizes n_k of all clients; the number of a client is its place among them.
     names: tuple[str, ...]
     sizes: tuple[int, ...]
+    # p, H, d.
     n_columns: int
     n_slices: int
     n_directions: int
+    # Edges fixed in advance, or the classes.
     public_slices: Slices
+    # (block, facts, settings, screening) -> `ClientRecords`: how a client reads what its block holds.
     records: Callable[..., ClientRecords] = ArrayRecords
 
     @cached_property
@@ -84,29 +82,25 @@ SlicingSpec = ProtocolSpec[Options, object, SlicingCase, SlicingFacts]
 
 @dataclass(frozen=True)
 class SlicingEstimate:
-    """Result of every method of the study.
+    """Result of every method of the study."""
 
-    basis : (p, d), only its span counts; NaN if the method found none
-    epsilon_claimed : sum of the claims of all kinds of release of a client
-    epsilon : of the grid; clients : their number
-    columns : those that screening kept, None without screening
-    numbers : further scalars of the fit
-    noise_errors : (p, d) standard deviation that the noise of privacy gives each entry of the basis, to first order and
-        from releases alone, given the columns that were kept; NaN in a direction that noise could produce; None
-        without noise, or where ``noise_errors_reason`` states why
-    moments : of the release, for a bound of its loss (`partywise.methods.inverse_regression.subspace.loss_bound`); None
-        of others
-    status, reason : "ok", or why the basis is not to be used, and the sentence that names the remedy
-    """
-
+    # (p, d), only its span counts; NaN if the method found none.
     basis: np.ndarray
+    # Sum of the claims of all kinds of release of a client.
     epsilon_claimed: float
+    # Of the grid.
     epsilon: float
     clients: int
+    # Those that screening kept, None without screening.
     columns: np.ndarray | None = None
     numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
+    # (p, d) standard deviation that the noise of privacy gives each entry of the basis, to first order and from
+    # releases alone, given the columns that were kept; NaN in a direction that noise could produce; None without noise,
+    # or where ``noise_errors_reason`` states why.
     noise_errors: np.ndarray | None = None
+    # Of the release, for a bound of its loss (`subspace.loss_bound`); None of others.
     moments: ReleasedMoments | None = None
+    # "ok", or why the basis is not to be used, and the sentence that names the remedy.
     status: str = "ok"
     reason: str = ""
     noise_errors_reason: str = ""

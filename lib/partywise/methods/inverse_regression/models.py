@@ -54,30 +54,11 @@ def settings(model: str) -> SlicingModel:
 
 
 def directions(model: str, p: int, rng: np.random.Generator, *, active: int | None = None, support="disjoint"):
-    """True basis of a model, one draw for all clients of a replicate.
+    """Draw the true basis (p, d) of a model, for all clients of a replicate, supported on the first ``active`` columns.
 
-    Parameters
-    ----------
-    model : {"I", "II", "III", "IV", "V"}
-        I and II: entries Unif(0.4, 0.8). III to V: constant on two sets of columns. All normalised.
-    p : int
-        Number of columns.
-    rng : numpy.random.Generator
-        Consumed by models I and II only.
-    active : int, optional
-        Size s of the true support, the first s columns; all p by default.
-    support : {"disjoint", "printed"}
-        Columns of beta_2, 1-based, with s0 = ceil(s/2): s0 < j <= s, or s - s0 <= j <= s as printed (which overlaps
-        beta_1, so that the columns are not orthogonal as the source states).
-
-    Returns
-    -------
-    ndarray of shape (p, d)
-
-    Raises
-    ------
-    ValueError
-        For an unknown model or support, or unless d <= active <= p.
+    I and II: entries Unif(0.4, 0.8). III to V: constant on two sets of columns, with s0 = ceil(s/2) those of beta_2,
+    1-based, s0 < j <= s, or s - s0 <= j <= s as ``printed`` (which overlaps beta_1, so that the columns are not
+    orthogonal as the source states). All are normalised.
     """
     d = settings(model).n_directions
     s = p if active is None else active
@@ -96,31 +77,9 @@ def directions(model: str, p: int, rng: np.random.Generator, *, active: int | No
 
 
 def draw(model: str, n: int, p: int, rng: np.random.Generator, *, beta=None):
-    """Draw the records of one client.
+    """Draw the records of one client, X (n, p) and y (n,), from the directions ``beta`` (p, d), and return all three.
 
-    Parameters
-    ----------
-    model : {"I", "II", "III", "IV", "V"}
-        See the head of this file.
-    n, p : int
-        Records and columns, at least 1 and d.
-    rng : numpy.random.Generator
-        First the directions (if not given), then the records.
-    beta : ndarray of shape (p, d), optional
-        True basis, shared by the clients of a replicate; drawn by `directions` if not given.
-
-    Returns
-    -------
-    X : ndarray of shape (n, p)
-        Stored column by column.
-    y : ndarray of shape (n,)
-        Labels 0.0 and 1.0 in model I, numbers otherwise.
-    beta : ndarray of shape (p, d)
-
-    Raises
-    ------
-    ValueError
-        For an unknown model, ``n < 1``, or a basis of another shape.
+    Without ``beta`` the directions are drawn first. Model I has labels 0.0 and 1.0, the others have numbers.
     """
     model_of = settings(model)
     if n < 1:

@@ -32,42 +32,28 @@ ROUNDING = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class SliceMoments:
-    """Moments of the records of one client, or of several.
+    """Moments of the records of one client, or of several."""
 
-    Parameters
-    ----------
-    n : int
-        Records.
-    sums : ndarray of shape (p, H)
-        Of the records of every slice, in steps: whole numbers if records were clipped.
-    gram : ndarray of shape (p (p + 1) / 2,)
-        T'T in squared steps, diagonal and upper triangle (`to_triangle`): whole numbers if records were clipped.
-    counts : ndarray of shape (H,)
-        Records of every slice.
-    kind : {"public", "quantile", "labels"}
-        Origin of the slices (see `Slices`).
-    clip : WholeClip, optional
-        What all records went through; None if unclipped.
-    bits : int
-        The size of the clip is 2^bits steps; public. Without a clip a step is 1.
-    largest_norm : float
-        max_i ||T_i||, the c_R of the source. It depends on the data: no certified mechanism reads it.
-    clip_share : float
-        Share of entries (records, for a ball) that were clipped; stays with the client.
-    parents, slice_parents : tuple of str
-        The releases that the clip, the centre or the whitening came from; those that the slices came from, on which
-        S does not depend.
-    """
-
+    # Records.
     n: int
+    # (p, H) of the records of every slice, in steps: whole numbers if records were clipped.
     sums: np.ndarray
+    # T'T in squared steps, diagonal and upper triangle (`to_triangle`): whole numbers if records were clipped.
     gram: np.ndarray
+    # Records (H,) of every slice.
     counts: np.ndarray
+    # Origin of the slices (see `Slices`).
     kind: str
+    # What all records went through; None if unclipped.
     clip: WholeClip | None = None
+    # The size of the clip is 2^bits steps; public. Without a clip a step is 1.
     bits: int = 0
+    # max_i ||T_i||, the c_R of the source. It depends on the data: no certified mechanism reads it.
     largest_norm: float = 0.0
+    # Share of entries (records, for a ball) that were clipped; stays with the client.
     clip_share: float = 0.0
+    # The releases that the clip, the centre or the whitening came from; those that the slices came from, on which S
+    # does not depend.
     parents: tuple[str, ...] = ()
     slice_parents: tuple[str, ...] = ()
 

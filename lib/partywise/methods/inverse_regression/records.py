@@ -55,16 +55,13 @@ class RadiusSetting(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ArrayRecords:
-    """Records as arrays.
+    """Records as arrays."""
 
-    block : of the client: ``X`` (n, p) and ``y`` (n,), and the clipped moments that it may keep of them
-    facts : what everyone knows; settings : of the case, with ``radius`` R
-    screening : by which statistic the method screens columns; arrays are the same for all
-    """
-
+    # ``X`` (n, p) and ``y`` (n,) of the client, and the clipped moments that it may keep of them.
     block: Mapping[str, np.ndarray]
     facts: SliceFacts
     settings: RadiusSetting
+    # By which statistic the method screens columns; arrays are the same for all.
     screening: str
 
     def records(self, columns: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:

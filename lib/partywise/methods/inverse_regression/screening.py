@@ -218,10 +218,7 @@ def contrasts_release(
     stratum: str = "*",
     **terms: Unpack[Terms],
 ) -> Release:
-    """Release F Z with mean signs and F p, mu-Gaussian-DP for replacing one record; ``mu = inf`` adds no noise.
-
-    Arguments as above.
-    """
+    """Release F Z with mean signs and F p, mu-Gaussian-DP for replacing one record; ``mu = inf`` adds no noise."""
     statistic = whole_contrasts(sums, counts, code, n, stratum=stratum)
     return read_contrasts(IntegerGaussian(mu=mu)(statistic, rng, owner=owner, **terms), statistic, n)
 

@@ -15,27 +15,18 @@ KINDS = ("public", "quantile", "labels")
 
 @dataclass(frozen=True, eq=False)
 class Slices:
-    """A partition of the response into H slices.
+    """A partition of the response into H slices."""
 
-    Parameters
-    ----------
-    n_slices : int
-        H, at least 2.
-    edges : ndarray of shape (H - 1,) or shorter
-        Increasing and finite: slice h holds ``edges[h-1] < y <= edges[h]``. Quantile edges that coincide are merged,
-        so that there may be fewer; the last slices then stay empty.
-    kind : {"public", "quantile", "labels"}
-        Where the edges come from. ``"quantile"`` ones depend on the data: one response can move every boundary.
-    labels : ndarray of shape (H,), optional
-        With ``kind="labels"``: the public set of classes, in the order of the columns of M.
-    parents : tuple of str
-        The releases that the edges or classes came from.
-    """
-
+    # H, at least 2.
     n_slices: int
+    # Increasing and finite, at most H - 1: slice h holds ``edges[h-1] < y <= edges[h]``. Quantile edges that coincide
+    # are merged; the last slices then stay empty.
     edges: np.ndarray
+    # "public", "labels", or "quantile", whose edges depend on the data: one response can move every boundary.
     kind: str
+    # Of the kind "labels": the public set of classes (H,), in the order of the columns of M.
     labels: np.ndarray | None = None
+    # Releases that the edges or classes came from.
     parents: tuple[str, ...] = ()
 
     def tails(self, y: np.ndarray) -> np.ndarray:

@@ -39,27 +39,10 @@ def pair(first, second) -> tuple[np.ndarray, np.ndarray]:
 
 
 def projection_loss(B1, B2) -> float:
-    """Frobenius distance ||P_B1 - P_B2|| of the projections on two subspaces.
+    """Frobenius distance ||P_B1 - P_B2|| of the projections on two subspaces (seed 001, section 5.1).
 
-    Parameters
-    ----------
-    B1, B2 : ndarray of shape (p, d1) and (p, d2), or (p,)
-        Bases with independent columns; only their spans count.
-
-    Returns
-    -------
-    float
-        In [0, sqrt(2 d)] for d1 = d2 = d; 0 if and only if the spans agree.
-
-    Raises
-    ------
-    ValueError
-        For another shape, entries that are not finite, or dependent columns.
-
-    Notes
-    -----
-    Seed 001, section 5.1, d(beta_hat, beta). With orthonormal bases the square is
-    ||(I - P_2) Q_1||^2 + ||(I - P_1) Q_2||^2, which keeps its digits where d1 + d2 - 2 ||Q_1'Q_2||^2 cancels.
+    Only the spans of the bases (p, d1) and (p, d2) count. With orthonormal ones the square is ||(I - P_2) Q_1||^2 +
+    ||(I - P_1) Q_2||^2, which keeps its digits where d1 + d2 - 2 ||Q_1'Q_2||^2 cancels.
     """
     a, b = pair(B1, B2)
     inner = a.T @ b
@@ -90,10 +73,10 @@ def screening_metrics(selected, support) -> dict[str, float]:
 
 
 def coordinates(X: np.ndarray, codes: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """(N, d) coordinates of records in a subspace: uncorrelated, of variance 1, the best separated first.
+    """Coordinates (N, d) of records in a subspace: uncorrelated, of variance 1, the best separated first.
 
-    Only the span of ``basis`` counts.  Signs: each coordinate grows with the number of the slice.  This is the
-    evaluator's view on records that stay where they are; nothing of it is released.
+    Only the span of ``basis`` counts, and each coordinate grows with the number of the slice. This is the evaluator's
+    view on records that stay where they are; nothing of it is released.
     """
     Z = np.asarray(X, dtype=float) @ np.linalg.qr(basis)[0]
     Z = Z - Z.mean(axis=0)
@@ -125,18 +108,14 @@ def slice_means(Z: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 @dataclass(frozen=True, eq=False)
 class ReleasedMoments:
-    """Moments of the records from a certified release, and the noise in them.
+    """Moments of the records from a certified release, and the noise in them."""
 
-    means : (p, H) slice means about the released mean; mean : (p,) of the records; shares : (H,) slice proportions
-    covariance : (p, p) about the released mean
-    sd_means, sd_shares, sd_second : sds of the noise of an entry, the last of the isometric vector
-    records : their number
-    """
-
+    # Slice means (p, H) about the released mean (p,) of the records, slice proportions (H,), and the covariance (p, p).
     means: np.ndarray
     mean: np.ndarray
     shares: np.ndarray
     covariance: np.ndarray
+    # Sds of the noise of an entry, the last of the isometric vector.
     sd_means: float
     sd_shares: float
     sd_second: float

@@ -23,24 +23,21 @@ FIRST_PART, FIRST_SHARE = 4, 0.6
 
 @dataclass(frozen=True)
 class RoundPlan:
-    """One round of screening: what crosses, what it costs, how many columns are left.
+    """One round of screening: what crosses, what it costs, how many columns are left."""
 
-    number : from 1; message : name of what a client sends; mu : Gaussian-DP parameter of its release
-    share : of the squared parameter of all rounds; keep : columns that stay
-    """
-
+    # From 1.
     number: int
+    # Name of what a client sends.
     message: str
+    # Gaussian-DP parameter of its release, and the share of the squared parameter of all rounds.
     mu: float
     share: float
+    # Columns that stay.
     keep: int
 
 
 class CertifiedPlan(SlicingPlan[Options]):
-    """Public facts of a certified fit.
-
-    If clients share noise, its settings are those of all of them together: delta falls with all records.
-    """
+    """Public facts of a certified fit; where clients share noise its delta is that of all records together."""
 
     @classmethod
     def of(cls, spec: Any, epsilon: float, clients: int) -> CertifiedPlan[Options]:

@@ -93,10 +93,7 @@ def server_fit(
     plan: MomentsPlan,
     clients: tuple[int, int],
 ) -> SlicingEstimate:
-    """Slice means and second moment about the released mean, inverted; the noise sds are those of the last client.
-
-    clients : how many there are, and how many take part
-    """
+    """Slice means and second moment about the released mean, inverted; the noise sds are those of the last client."""
     spec = plan.spec
     slices = weighted_mean(means, weights)
     M, mean = about_the_mean(slices)

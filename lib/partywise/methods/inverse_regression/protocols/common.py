@@ -42,10 +42,7 @@ class ClientTerms(Terms):
 
 @dataclass(frozen=True)
 class RecordView:
-    """View of clients on their records, shared by methods that read the same.
-
-    facts : known to everyone; settings : of the case; screening : by which statistic columns are screened
-    """
+    """View of clients on their records, shared by methods that screen columns by the same statistic."""
 
     facts: SlicingFacts
     settings: SlicingCase
@@ -57,10 +54,7 @@ class RecordView:
 
 @dataclass(frozen=True)
 class SlicingPlan(Generic[Options]):
-    """Public facts of a fit before its first message, which determine a client's releases.
-
-    spec : of the method; epsilon : of the grid
-    """
+    """Public facts of a fit before its first message, which determine a client's releases."""
 
     spec: SlicingSpec[Options]
     epsilon: float
@@ -115,14 +109,13 @@ def local_last(client: Party, pair: tuple[object, R]) -> R:
 
 @dataclass(frozen=True)
 class ClientFacts:
-    """Facts of a fit from a client's records, which stay with it.
+    """Facts of a fit from a client's records, which stay with it."""
 
-    clip_share : of the entries behind its moments that the public radius clipped; None where nothing is clipped
-    counts : (H,) records of the slices; levels : the two least responses, if one slice holds all
-    """
-
+    # Of the entries behind its moments that the public radius clipped; None where nothing is clipped.
     clip_share: float | None
+    # Records (H,) of the slices.
     counts: np.ndarray
+    # The two least responses, if one slice holds all.
     levels: tuple[object, ...]
 
 
@@ -221,10 +214,7 @@ def server_basis(
     estimator: str = "sir",
     least: float = 0.0,
 ) -> Subspace:
-    """Basis from received slice means, each (p, H), and the merged second moment (p, p); NaN if nothing can be made.
-
-    least : eigenvalue that noise alone gives, as of `partywise.methods.inverse_regression.estimate.invert`
-    """
+    """Basis from received slice means, each (p, H), and the merged second moment (p, p); NaN if nothing can be made."""
     stack = np.stack(means)
     if not (np.all(np.isfinite(stack)) and np.all(np.isfinite(second))):
         return failed_subspace(stack.shape[1], n_directions)
@@ -257,10 +247,7 @@ def server_estimate(
     records: int | None = None,
     **numbers: float | int | bool | None,
 ) -> SlicingEstimate:
-    """The estimate in all p columns, with its flags and a verdict from releases and public numbers.
-
-    errors : of the basis, from noise; records : of all clients that take part, where the verdict is asked for
-    """
+    """The estimate in all p columns, with flags and, given ``records``, a verdict from releases and public numbers."""
 
     def spread(rows: np.ndarray) -> np.ndarray:
         if columns is None:

@@ -20,17 +20,15 @@ EQUAL = 1e-8
 
 @dataclass(frozen=True)
 class Deviations:
-    """Public sds of the noise of what was merged.
+    """Public sds of the noise of what was merged."""
 
-    means, shares : of an entry of the slice means, and of a slice proportion
-    second : of the diagonal of the second moment, sqrt(2) times that of other entries
-    mean : of an entry of the mean that was released with the second moment of whitened records; None where records are
-        not whitened and the mean is the sum of the slice means
-    """
-
+    # Of an entry of the slice means, and of a slice proportion.
     means: float
     shares: float
+    # Of the diagonal of the second moment, sqrt(2) times that of other entries.
     second: float
+    # Of an entry of the mean that was released with the second moment of whitened records; None where records are not
+    # whitened and the mean is the sum of the slice means.
     mean: float | None = None
 
 

@@ -94,15 +94,15 @@ class PublishedPlan(SlicingPlan[SlicingPublishedOptions]):
 
 @dataclass(frozen=True)
 class SecondMomentRule:
-    """Inputs of a second moment's release besides the records: the same for either noise on slice means.
+    """Inputs of a second moment's release besides the records: the same for either noise on slice means."""
 
-    own, centre, clipped : of the moments; scale : of lemma 1's noise; epsilon : claimed
-    """
-
+    # Of the moments.
     own: bool
     centre: bool
     clipped: bool
+    # Of lemma 1's noise.
     scale: float
+    # Claimed.
     epsilon: float
 
 

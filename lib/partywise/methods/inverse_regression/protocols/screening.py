@@ -44,14 +44,13 @@ from .noise_shares import SharedNoise, shared_release
 
 @dataclass(frozen=True, eq=False)
 class ScreeningRound:
-    """Aggregate of one round at the server.
+    """Aggregate of one round at the server."""
 
-    columns : (q,) screened ones; aggregate : (m, q) contrasts about the mean signs, or votes (1, q), over all clients
-    weight : inverse variance of the noise, in units that all rounds share
-    """
-
+    # Screened columns (q,).
     columns: np.ndarray
+    # Contrasts (m, q) about the mean signs, or votes (1, q), over all clients.
     aggregate: np.ndarray
+    # Inverse variance of the noise, in units that all rounds share.
     weight: float
 
 

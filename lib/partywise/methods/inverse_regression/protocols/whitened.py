@@ -91,10 +91,7 @@ def local_whitened(
     releases: Sequence[Release],
     rng_for: Rng,
 ) -> tuple[Release, float]:
-    """Round 2: noisy slices (p + 1, H) of whitened records, and the share of records that shrank.
-
-    Nothing, where the merged covariance has no positive eigenvalue.
-    """
+    """Noisy slices (p + 1, H) of whitened records, and the share that shrank; no value without positive eigenvalues."""
     spec = plan.spec
     moments = local_whitened_moments(client, plan, columns, counted, merged_moments, releases, rng_for)
     if moments is None:
@@ -133,10 +130,7 @@ def server_fit(
     plan: WhitenedPlan,
     clients: tuple[int, int],
 ) -> SlicingEstimate:
-    """Back to x-space; the noise sds are those of the last client.
-
-    clients : how many there are, and how many take part
-    """
+    """Back to x-space; the noise sds are those of the last client."""
     counted = sum(weights), plan.variance(clients[1])
     spec, d, covariance = plan.spec, plan.spec.public.n_directions, server_covariance(answer.value)
     subspace, errors, sd_means = failed_subspace(len(covariance), d), None, None

@@ -159,9 +159,6 @@ def local_whole_whitened(
     total: Whole,
     *inputs: *tuple[WhitenedPlan, np.ndarray | None, tuple[int, float], np.ndarray, Sequence[Release], Rng],
 ) -> tuple[Whole, float]:
-    """Return a client's part of the whitened slices of all, and its share of shrunk records; both stay with it.
-
-    Nothing is added if the merged covariance has no positive eigenvalue.
-    """
+    """A client's part of the whitened slices of all, and its share of shrunk records; both stay with it."""
     moments = local_whitened_moments(client, *inputs)
     return (total, math.nan) if moments is None else (whole_slices(moments), moments.clip_share)
