@@ -31,8 +31,9 @@ from ..certified import (
     release_second,
     release_slices,
 )
-from ..estimate import noise_edge
+from ..estimate import noise_edge, values_of
 from ..model import SlicingEstimate
+from ..moments import SliceMoments
 from ..options import SlicingCertifiedOptions
 from ..slices import case_clip
 from ..subspace import ReleasedMoments
@@ -40,8 +41,6 @@ from .budgets import CertifiedPlan, user_epsilon
 from .common import (
     ClientTerms,
     local_facts,
-    local_first,
-    local_last,
     local_moments,
     merged_sd,
     noise_sd,
@@ -52,7 +51,7 @@ from .common import (
     with_facts,
 )
 from .noise import Deviations, basis_errors
-from .noise_shares import SharedNoise, agree_to_share, shared_release
+from .noise_shares import SharedNoise, agree_to_share, local_whole_slices, shared_release
 from .screening import screen
 
 # Of one release of both moments.
@@ -76,17 +75,14 @@ def local_release(
     return means, release_second(moments, budget["second"], delta, rng, mirrored=mirrored, **terms)
 
 
-def local_whole_moments(
-    client: Party, plan: MomentsPlan, columns: np.ndarray | None, rng_for: Rng
-) -> tuple[Whole, Whole]:
-    """Return a client's contribution to the slices and the second moment of all, which stays with it."""
-    moments = local_moments(client, plan.view, False, columns, True, rng_for)
-    return whole_slices(moments), whole_second(moments, mirrored=plan.spec.options.second == "mirrored")
+def local_whole_second(client: Party, moments: SliceMoments, mirrored: bool) -> Whole:
+    """Return a client's contribution to the second moment of all, which stays with it."""
+    return whole_second(moments, mirrored=mirrored)
 
 
 def server_fit(
-    means: Sequence[np.ndarray],
-    seconds: Sequence[np.ndarray],
+    means: Sequence[np.ndarray | Release],
+    seconds: Sequence[np.ndarray | Release],
     releases: tuple[Sequence[Release], Sequence[Release]],
     weights: Sequence[int],
     columns: np.ndarray | None,
@@ -95,11 +91,12 @@ def server_fit(
 ) -> SlicingEstimate:
     """Slice means and second moment about the released mean, inverted; the noise sds are those of the last client."""
     spec = plan.spec
-    slices = weighted_mean(means, weights)
+    tables = values_of(means)
+    slices = weighted_mean(tables, weights)
     M, mean = about_the_mean(slices)
-    covariance, aggregation = covariance_of(weighted_mean(seconds, weights), mean), spec.options.aggregation
+    covariance, aggregation = covariance_of(weighted_mean(values_of(seconds), weights), mean), spec.options.aggregation
     # Kernel and projector are made of every client's matrix, about its own mean.
-    stack, shares = ([M], [1]) if aggregation == "mean" else (list(about_the_mean(np.stack(means))[0]), weights)
+    stack, shares = ([M], [1]) if aggregation == "mean" else (list(about_the_mean(tables)[0]), weights)
     sd = merged_sd(releases[0], weights)
     length = case_clip(spec.settings.radius).length(len(M))
     sds = Deviations(sd, sd / length, merged_sd(releases[1], weights))
@@ -131,16 +128,6 @@ def server_fit(
     )
 
 
-def server_fit_shared(
-    slices: Release,
-    second: Release,
-    records: int,
-    *given: *tuple[np.ndarray | None, MomentsPlan, tuple[int, int]],
-) -> SlicingEstimate:
-    """The estimate from releases of all clients together."""
-    return server_fit([slices.value], [second.value], ([slices], [second]), [records], *given)
-
-
 def shared_moments(
     run: Run, shared: SharedNoise[SlicingCertifiedOptions], clients: Sequence[Party], columns: np.ndarray | None
 ) -> tuple[Release, Release]:
@@ -149,13 +136,13 @@ def shared_moments(
     mirrored = plan.spec.options.second == "mirrored"
     pooled = shared.moments(plan.n_kept, case_clip(plan.spec.settings.radius))
     slices, second = whole_slices(pooled), whole_second(pooled, mirrored=mirrored)
-    contributions = run.each(clients, local_whole_moments, plan, columns, run.rng_for)
-    statistics = run.each(clients, local_first, contributions)
-    means = shared_release(
-        run, shared, "slice means", statistics, slices, shared.mu("means"), read_slices, slices, pooled
-    )
-    statistics, mu = run.each(clients, local_last, contributions), shared.mu("second")
-    return means, shared_release(run, shared, "second moment", statistics, second, mu, read_second, mirrored, pooled.p)
+    moments = run.each(clients, local_moments, plan.view, False, columns, True, run.rng_for)
+    statistics = run.each(clients, local_whole_slices, moments)
+    means = shared_release(run, shared, "slice means", statistics, slices, shared.mu("means"))
+    means = run.at("server", read_slices, means, slices, pooled)
+    statistics = run.each(clients, local_whole_second, moments, mirrored)
+    release = shared_release(run, shared, "second moment", statistics, second, shared.mu("second"))
+    return means, run.at("server", read_second, release, mirrored, pooled.p)
 
 
 def fit(run: Run) -> SlicingEstimate:
@@ -165,13 +152,17 @@ def fit(run: Run) -> SlicingEstimate:
     plan, counted = CertifiedPlan.of(run.spec, run.epsilon, len(clients)), (len(run.parties), len(clients))
     shared = agree_to_share(run, clients, weights, plan) if run.spec.options.shares_noise else None
     columns = screen(run, clients, weights, plan, shared)
+    means: Sequence[Release]
+    seconds: Sequence[Release]
+    counts = weights
     if shared is not None:
         slices, second = shared_moments(run, shared, clients, columns)
-        estimate = run.at("server", server_fit_shared, slices, second, shared.records, columns, plan, counted)
+        means, seconds, counts = (slices,), (second,), [shared.records]
+        releases = means, seconds
     else:
         names = ("slice means", "second moment")
         means, seconds = run.gather(clients, "server", names, local_release, plan, columns, run.rng_for)
-        releases = tuple(run.received("server", name) for name in names)
-        estimate = run.at("server", server_fit, means, seconds, releases, weights, columns, plan, counted)
+        releases = run.received("server", names[0]), run.received("server", names[1])
+    estimate = run.at("server", server_fit, means, seconds, releases, counts, columns, plan, counted)
     facts = run.each(clients, local_facts, plan.view, False, columns, True, run.rng_for)
     return run.assemble(with_facts, estimate, facts, weights)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic, TypeVar
@@ -24,7 +24,6 @@ from ..records import ClientRecords
 from ..screening import ccmd_multiplicity
 from ..subspace import ReleasedMoments
 
-R = TypeVar("R")
 Options = TypeVar("Options", bound=SlicingOptions, covariant=True)
 # Why a noisy basis has no deviations.
 NO_FORMULA = (
@@ -95,16 +94,6 @@ def local_moments(
     if clipped:
         client.clips.add_share("radius", moments.clip_share, moments.n * len(moments.sums))
     return moments
-
-
-def local_first(client: Party, pair: tuple[R, object]) -> R:
-    """The first of two values that a client has."""
-    return pair[0]
-
-
-def local_last(client: Party, pair: tuple[object, R]) -> R:
-    """The other one."""
-    return pair[1]
 
 
 @dataclass(frozen=True)
@@ -195,7 +184,7 @@ def merged_sd(releases: Sequence[Release], weights: Sequence[int]) -> float:
     return float(np.linalg.norm(np.multiply(weights, sds)) / sum(weights))
 
 
-def weighted_mean(values: Sequence[np.ndarray], weights: Sequence[int]) -> np.ndarray:
+def weighted_mean(values: Iterable[np.ndarray], weights: Sequence[int]) -> np.ndarray:
     """Mean of what clients sent, weighted by their sizes."""
     total: np.ndarray = np.zeros(())
     for value, weight in zip(values, weights, strict=True):

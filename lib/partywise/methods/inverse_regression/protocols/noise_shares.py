@@ -10,10 +10,10 @@ all sums of a fit compose.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt
-from typing import Generic, TypeVarTuple
+from typing import Generic
 
 import numpy as np
 
@@ -26,12 +26,11 @@ from ....federation.run import Run
 from ....privacy.mechanisms.release import Release
 from ....privacy.statistics.clips import WholeClip
 from ....privacy.statistics.whole import Whole
+from ..bounded import whole_slices
 from ..certified import release_mu
 from ..moments import SliceMoments
 from ..options import SlicingExactOptions
 from .budgets import CertifiedPlan, ExactPlan, Options
-
-Values = TypeVarTuple("Values")
 
 
 @dataclass(frozen=True)
@@ -87,12 +86,14 @@ def shared_release(
     statistics: PerPlace[Whole],
     total: Whole,
     mu: float,
-    read: Callable[[Release, *Values], Release],
-    *given: *Values,
 ) -> Release:
-    """The release of the sum of the statistics of all clients, at the server, as ``read(release, *given)`` has it."""
+    """The release of the sum of the statistics of all clients, at the server."""
     # No entry of a record exceeds the largest move of all, so that N times that bounds the sum.
     largest = shared.records * (isqrt(int(total.squares)) + 1)
     colluders = shared.plan.spec.options.colluders
-    release = noisy_sum(run, shared.keys, name, statistics, total, mu, colluders=colluders, largest=largest)
-    return run.at("server", read, release, *given)
+    return noisy_sum(run, shared.keys, name, statistics, total, mu, colluders=colluders, largest=largest)
+
+
+def local_whole_slices(client: Party, moments: SliceMoments) -> Whole:
+    """Return a client's contribution to the slices of all, which stays with it."""
+    return whole_slices(moments)

@@ -23,6 +23,7 @@ from ....privacy.accounted_values import AccountedValue, Public
 from ....privacy.mechanisms.release import Release, derive
 from ....privacy.statistics.whole import Whole
 from ....privacy.strata import cell_of
+from ..estimate import values_of
 from ..model import SlicingSpec
 from ..options import SlicingExactOptions
 from ..screening import (
@@ -68,12 +69,13 @@ def screen(
     for step in plan.rounds:
         if shared is None:
             values = run.gather(clients, "server", step.message, local_screening, plan, step, columns, run.rng_for)
-            rounds = run.at("server", server_listen, rounds, values, weights, step, columns)
+            counted = weights
             releases = run.received("server", step.message)
         else:
             release = shared_screening(run, clients, plan, step, columns, shared)
-            rounds = run.at("server", server_listen_shared, rounds, release, shared.records, step, columns)
+            values, counted = (release,), [shared.records]
             releases = (*releases, release)
+        rounds = (*rounds, run.at("server", server_heard, values, counted, step, columns))
         columns = run.broadcast("server", clients, "columns", server_answer, rounds, releases, step, plan.spec)
     return columns
 
@@ -91,17 +93,13 @@ def shared_screening(
     public, name = plan.spec.public, f"{step.message} {step.number}"
     total = whole_votes(np.zeros(public.n_columns), kept_columns(plan.spec))
     if step.message == "votes":
-        return shared_release(run, shared, name, statistics, total, step.mu, read_votes)
+        return shared_release(run, shared, name, statistics, total, step.mu)
     counts = np.zeros(public.n_slices)
     counts[0] = shared.records
     q = public.n_columns if step.number == 1 else plan.rounds[step.number - 2].keep
     total = whole_contrasts(np.zeros((public.n_slices, q)), counts, code_of(plan), shared.records)
-    return shared_release(run, shared, name, statistics, total, step.mu, read_contrasts, total, shared.records)
-
-
-def read_votes(release: Release) -> Release:
-    """Sums of votes, as they are."""
-    return release
+    release = shared_release(run, shared, name, statistics, total, step.mu)
+    return run.at("server", read_contrasts, release, total, shared.records)
 
 
 def code_of(plan: ExactPlan) -> Public:
@@ -164,25 +162,11 @@ def local_whole_screening(
     return whole_contrasts(sums if columns is None else sums[:, columns], counts, code_of(plan), int(counts.sum()))
 
 
-def server_listen_shared(
-    rounds: Sequence[ScreeningRound], release: Release, records: int, *inputs: *tuple[RoundPlan, np.ndarray | None]
-) -> tuple[ScreeningRound, ...]:
-    """Return the rounds so far with another one, of all clients together."""
-    return server_listen(rounds, [release.value], [records], *inputs)
-
-
-def server_listen(
-    rounds: Sequence[ScreeningRound], *inputs: *tuple[Sequence[np.ndarray], Sequence[int], RoundPlan, np.ndarray | None]
-) -> tuple[ScreeningRound, ...]:
-    """Return the rounds so far with another one."""
-    return (*rounds, server_heard(*inputs))
-
-
 def server_heard(
-    values: Sequence[np.ndarray], weights: Sequence[int], step: RoundPlan, columns: np.ndarray | None
+    values: Sequence[np.ndarray | Release], weights: Sequence[int], step: RoundPlan, columns: np.ndarray | None
 ) -> ScreeningRound:
     """One round over all clients: contrasts weighted by n_k / N, votes summed."""
-    stack = np.stack(values)
+    stack = values_of(values)
     if step.message == "votes":
         merged = stack.sum(axis=0)[None]
     else:

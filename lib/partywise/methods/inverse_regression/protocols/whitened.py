@@ -19,6 +19,7 @@ import numpy as np
 
 from ....core.randomness import Rng
 from ....federation.parties import Party
+from ....federation.places import per_place
 from ....federation.run import Run
 from ....privacy.accounted_values import AccountedValue, Clear, Public
 from ....privacy.mechanisms.release import Release, derive
@@ -29,14 +30,14 @@ from ..certified import (
     release_slices,
     unwhiten,
 )
+from ..estimate import values_of
 from ..model import SlicingEstimate
+from ..moments import SliceMoments
 from .budgets import CertifiedPlan, user_epsilon
 from .common import (
     ClientFacts,
     failed_subspace,
     local_facts,
-    local_first,
-    local_last,
     merged_sd,
     noise_sd,
     participating_clients,
@@ -85,18 +86,15 @@ def local_second(
 def local_whitened(
     client: Party,
     plan: WhitenedPlan,
-    columns: np.ndarray | None,
-    counted: tuple[int, float],
-    merged_moments: np.ndarray,
+    moments: SliceMoments | None,
     releases: Sequence[Release],
     rng_for: Rng,
-) -> tuple[Release, float]:
+) -> Release:
     """Noisy slices (p + 1, H) of whitened records, and the share that shrank; no value without positive eigenvalues."""
     spec = plan.spec
-    moments = local_whitened_moments(client, plan, columns, counted, merged_moments, releases, rng_for)
     if moments is None:
-        return replace(releases[-1], value=None), math.nan
-    release = release_slices(
+        return replace(releases[-1], value=None)
+    return release_slices(
         moments,
         plan.budget["means"],
         spec.settings.release_delta,
@@ -105,25 +103,19 @@ def local_whitened(
         stratum=cell_of("clients", client.name),
         release_id=f"whitened slice means of {client.name}",
     )
-    return release, moments.clip_share
 
 
 def server_merge(
-    seconds: Sequence[np.ndarray], weights: Sequence[int], releases: Sequence[Release]
+    seconds: Sequence[np.ndarray | Release], weights: Sequence[int], releases: Sequence[Release]
 ) -> Release | Public | Clear:
     """Weighted mean (p + 1, p) of the released second moments and means."""
-    mean = np.tensordot(np.asarray(weights) / sum(weights), np.stack(seconds), 1)
+    mean = np.tensordot(np.asarray(weights) / sum(weights), values_of(seconds), 1)
     return derive(mean, releases, name=MERGED, owner="server")
-
-
-def server_hand_on(second: Release) -> Release | Public | Clear:
-    """Return the second moment and mean (p + 1, p) from a release of all clients together."""
-    return server_merge([second.value], [1], [second])
 
 
 def server_fit(
     answer: AccountedValue,
-    means: Sequence[np.ndarray],
+    means: Sequence[np.ndarray | Release | None],
     releases: Sequence[Sequence[Release]],
     weights: Sequence[int],
     columns: np.ndarray | None,
@@ -135,10 +127,11 @@ def server_fit(
     spec, d, covariance = plan.spec, plan.spec.public.n_directions, server_covariance(answer.value)
     subspace, errors, sd_means = failed_subspace(len(covariance), d), None, None
     if whitens(covariance):
-        subspace = unwhiten(np.stack(means), weights, covariance, d, least_eigenvalue(plan, counted))
+        tables = values_of(means)
+        subspace = unwhiten(tables, weights, covariance, d, least_eigenvalue(plan, counted))
         sd_means = noise_sd(releases[1])
         sds = deviations(plan, releases, weights, counted)
-        errors = basis_errors(weighted_mean(means, weights), covariance, answer.value[-1], d, sds)
+        errors = basis_errors(weighted_mean(tables, weights), covariance, answer.value[-1], d, sds)
     return server_estimate(
         subspace,
         spec,
@@ -156,17 +149,6 @@ def server_fit(
     )
 
 
-def server_fit_shared(
-    answer: AccountedValue,
-    means: Release,
-    second: Release,
-    records: int,
-    *given: *tuple[np.ndarray | None, WhitenedPlan, tuple[int, int]],
-) -> SlicingEstimate:
-    """The estimate from releases of all clients together."""
-    return server_fit(answer, [means.value], ([second], [means]), [records], *given)
-
-
 def deviations(
     plan: WhitenedPlan,
     releases: Sequence[Sequence[Release]],
@@ -180,11 +162,15 @@ def deviations(
 
 
 def with_shrunk(
-    estimate: SlicingEstimate, shrunk: Sequence[float], facts: Mapping[str, ClientFacts], weights: Sequence[int]
+    estimate: SlicingEstimate,
+    whitened: Mapping[str, SliceMoments | None],
+    facts: Mapping[str, ClientFacts],
+    weights: Sequence[int],
 ) -> SlicingEstimate:
     """The estimate, with what the clients' records give and the share of them that shrank, which stay with them."""
     estimate = with_facts(estimate, facts, weights)
-    if estimate.numbers["sd_means"] is None:
+    shrunk = [moments.clip_share for moments in whitened.values() if moments is not None]
+    if not shrunk:
         return estimate
     return replace(estimate, numbers=estimate.numbers | {"shrunk": float(np.mean(shrunk))})
 
@@ -199,27 +185,29 @@ def fit(run: Run) -> SlicingEstimate:
     columns = screen(run, clients, weights, plan, shared)
     if shared is not None:
         second = shared_second(run, shared, clients, columns, counted)
-        answer = run.at("server", server_hand_on, second)
-        released, shrunk = shared_whitened(run, shared, clients, columns, counted, answer)
-        inputs = answer, released, second, shared.records, columns, plan, n
-        estimate = run.at("server", server_fit_shared, *inputs)
+        answer = run.at("server", server_merge, [second], [1], [second])
+        released, whitened = shared_whitened(run, shared, clients, columns, counted, answer)
+        values = [released], ([second], [released]), [shared.records]
     else:
         # 1. second moments, merged
         seconds = run.gather(clients, "server", "second moment", local_second, plan, columns, counted, run.rng_for)
         answer = run.at("server", server_merge, seconds, weights, run.received("server", "second moment"))
 
         # 2. one client after the other gets the merged matrix, whitens with it and releases its slice means
-        means, shrunk = [], []
+        means, moments = [], {}
         for client in clients:
-            moments = run.send("server", client, MERGED, answer)
+            merged = run.send("server", client, MERGED, answer)
             releases = run.received(client, MERGED)
-            drawn = run.at(client, local_whitened, plan, columns, counted, moments, releases, run.rng_for)
-            means.append(run.send(client, "server", "whitened slice means", local_first, drawn))
-            shrunk.append(run.at(client, local_last, drawn))
-
-        # 3. back to x-space
+            inputs = plan, columns, counted, merged, releases, run.rng_for
+            moments[client.name] = run.at(client, local_whitened_moments, *inputs)
+            drawn = plan, moments[client.name], releases, run.rng_for
+            means.append(run.send(client, "server", "whitened slice means", local_whitened, *drawn))
+        whitened = per_place(moments)
         releases = tuple(run.received("server", name) for name in ("second moment", "whitened slice means"))
-        estimate = run.at("server", server_fit, answer, means, releases, weights, columns, plan, n)
+        values = means, releases, weights
+
+    # 3. back to x-space
+    estimate = run.at("server", server_fit, answer, *values, columns, plan, n)
     clipped = True if plan.spec.options.clip == "box" else None
     facts = run.each(clients, local_facts, plan.view, False, columns, clipped, run.rng_for)
-    return run.assemble(with_shrunk, estimate, shrunk, facts, weights)
+    return run.assemble(with_shrunk, estimate, whitened, facts, weights)

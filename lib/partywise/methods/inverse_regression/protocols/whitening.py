@@ -11,7 +11,7 @@ import numpy as np
 from ....core.randomness import Rng
 from ....federation.parties import Party
 from ....federation.payloads import Payload
-from ....federation.places import per_place
+from ....federation.places import PerPlace
 from ....federation.run import Run
 from ....privacy.accounted_values import Public
 from ....privacy.mechanisms.release import Release
@@ -24,7 +24,7 @@ from ..moments import SliceMoments, client_moments, whitened_means
 from ..options import WhitenedOptions
 from ..slices import case_clip
 from .budgets import CertifiedPlan
-from .common import local_first, local_last, local_records
+from .common import local_records
 from .noise_shares import SharedNoise, shared_release
 
 WhitenedPlan = CertifiedPlan[WhitenedOptions]
@@ -122,8 +122,10 @@ def shared_second(
     pooled = shared.moments(plan.n_kept, second_clip(plan, counted))
     moments = run.each(clients, local_clipped_moments, plan, columns, counted, run.rng_for)
     statistics = run.each(clients, local_whole_second, moments)
-    total, mu = whole_second_and_mean(pooled), shared.mu("second")
-    return shared_release(run, shared, "second moment", statistics, total, mu, read_second_and_mean, pooled)
+    release = shared_release(
+        run, shared, "second moment", statistics, whole_second_and_mean(pooled), shared.mu("second")
+    )
+    return run.at("server", read_second_and_mean, release, pooled)
 
 
 def local_whole_second(client: Party, moments: SliceMoments) -> Whole:
@@ -138,27 +140,18 @@ def shared_whitened(
     columns: np.ndarray | None,
     counted: tuple[int, float],
     answer: Payload,
-) -> tuple[Release, list[float]]:
-    """Round 2 of all clients together, as a release at the server, and at each the share of its records that shrank."""
-    plan, drawn = shared.plan, []
-    pooled = shared.moments(plan.n_kept, BallClip(ball_of(plan)), (MERGED,))
+) -> tuple[Release, PerPlace[SliceMoments | None]]:
+    """Round 2 of all clients together, as a release at the server, and at each the moments of its whitened records."""
+    pooled = shared.moments(shared.plan.n_kept, BallClip(ball_of(shared.plan)), (MERGED,))
     total = whole_slices(pooled)
-    moments = run.broadcast("server", clients, MERGED, answer)
-    for client in clients:
-        inputs = total, plan, columns, counted, moments, run.received(client, MERGED), run.rng_for
-        drawn.append(run.at(client, local_whole_whitened, *inputs))
-    places = list(zip(clients, drawn, strict=True))
-    statistics = per_place({client.name: run.at(client, local_first, whitened) for client, whitened in places})
-    name, mu = "whitened slice means", shared.mu("means")
-    shrunk = [run.at(client, local_last, whitened) for client, whitened in places]
-    return shared_release(run, shared, name, statistics, total, mu, read_slices, total, pooled), shrunk
+    merged = run.broadcast("server", clients, MERGED, answer)
+    releases = run.received(clients, MERGED)
+    moments = run.each(clients, local_whitened_moments, shared.plan, columns, counted, merged, releases, run.rng_for)
+    statistics = run.each(clients, local_whole_whitened, moments, total)
+    release = shared_release(run, shared, "whitened slice means", statistics, total, shared.mu("means"))
+    return run.at("server", read_slices, release, total, pooled), moments
 
 
-def local_whole_whitened(
-    client: Party,
-    total: Whole,
-    *inputs: *tuple[WhitenedPlan, np.ndarray | None, tuple[int, float], np.ndarray, Sequence[Release], Rng],
-) -> tuple[Whole, float]:
-    """A client's part of the whitened slices of all, and its share of shrunk records; both stay with it."""
-    moments = local_whitened_moments(client, *inputs)
-    return (total, math.nan) if moments is None else (whole_slices(moments), moments.clip_share)
+def local_whole_whitened(client: Party, moments: SliceMoments | None, nothing: Whole) -> Whole:
+    """Return a client's contribution to the whitened slices of all; nothing without a positive eigenvalue."""
+    return nothing if moments is None else whole_slices(moments)
