@@ -17,10 +17,9 @@ import pytest
 from partywise.core.randomness import stream
 from partywise.data.loaders.read import read_table
 from partywise.methods.logistic.evaluate import log_loss
-from partywise.methods.logistic.model import ReleasePlan
+from partywise.methods.logistic.model import ReleasePlan, ridge_vector
 from partywise.methods.logistic.newton import fit_many
 from partywise.methods.logistic.noise import certified_mu, gaussian_shapes, rr_covariance
-from partywise.methods.logistic.objective import ridge_vector
 from partywise.methods.logistic.planner import fixed_plan, plan_label_dp
 from partywise.methods.logistic.release import redraw_dot_products
 from partywise.models.newton import newton

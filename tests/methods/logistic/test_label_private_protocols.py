@@ -17,7 +17,7 @@ from partywise.data.column_facts import ColumnFacts
 from partywise.data.tables import Table
 from partywise.experiment.configuration.build import build
 from partywise.experiment.plan import plan
-from partywise.methods.logistic.objective import dot_product
+from partywise.methods.logistic.model import dot_product
 from partywise.methods.logistic.options import LabelReferenceOptions, LabelSgdOptions, RoundsOptions, WalrOptions
 from partywise.methods.logistic.planner import label_noise_plan
 from partywise.methods.logistic.protocols import one_release

@@ -13,8 +13,8 @@ from fingerprint import imports
 from logit_data import logistic
 from partywise.core.randomness import stream
 from partywise.methods.logistic.evaluate import auc, log_loss
+from partywise.methods.logistic.model import dot_product, ridge_vector
 from partywise.methods.logistic.newton import fit_many
-from partywise.methods.logistic.objective import dot_product, ridge_vector
 from partywise.methods.logistic.perturbation import objective_perturbation
 from partywise.methods.logistic.planner import fixed_plan, label_noise_plan, plan_label_dp
 from partywise.methods.logistic.release import redraw_dot_products, release_dot_product

@@ -26,9 +26,9 @@ from partywise.core.randomness import stream
 from partywise.methods.logistic import newton
 from partywise.methods.logistic.estimator import LabelPrivateLogisticRegression
 from partywise.methods.logistic.evaluate import log_loss, predict, risk
+from partywise.methods.logistic.model import dot_product
 from partywise.methods.logistic.newton import fit_many
 from partywise.methods.logistic.noise import coefficient_deviations
-from partywise.methods.logistic.objective import dot_product
 from partywise.methods.logistic.perturbation import objective_perturbation
 from partywise.methods.logistic.planner import fixed_plan, label_noise_plan, plan_label_dp
 from partywise.methods.logistic.protocols import one_release, reference, rounds

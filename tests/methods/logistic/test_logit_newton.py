@@ -9,8 +9,8 @@ from sklearn.linear_model import LogisticRegression
 from logit_data import logistic, objective_by_hand
 from partywise.core.errors import UnboundedObjectiveError
 from partywise.core.randomness import stream
+from partywise.methods.logistic.model import dot_product, ridge_vector
 from partywise.methods.logistic.newton import fit_many
-from partywise.methods.logistic.objective import dot_product, ridge_vector
 from partywise.methods.logistic.planner import fixed_plan, plan_label_dp
 from partywise.methods.logistic.release import redraw_dot_products
 from partywise.methods.logistic.trainers import fit_walr, ordinary_mini_batch, penalised_optimum

@@ -8,9 +8,9 @@ from scipy.special import expit
 
 import partywise as pw
 from partywise.core.randomness import stream
+from partywise.methods.logistic.model import dot_product
 from partywise.methods.logistic.newton import fit_many
 from partywise.methods.logistic.noise import coefficient_deviations, descent_deviations
-from partywise.methods.logistic.objective import dot_product
 from partywise.methods.logistic.planner import fixed_plan, label_noise_plan, plan_label_dp
 from partywise.methods.logistic.release import release_dot_product
 from partywise.methods.logistic.trainers import fit_walr, gradient_descent

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from logit_data import logistic
 from partywise.core.randomness import stream
 from partywise.methods.logistic.evaluate import log_loss
+from partywise.methods.logistic.model import ridge_vector
 from partywise.methods.logistic.newton import fit_many
 from partywise.methods.logistic.noise import POWERS, certified_mu, gaussian_shapes, max_norm, reach, rr_covariance
-from partywise.methods.logistic.objective import ridge_vector
 from partywise.methods.logistic.planner import fixed_plan, label_noise_plan, plan_label_dp
 from partywise.methods.logistic.prediction import expectation, predicted_excess
 from partywise.methods.logistic.release import redraw_dot_products, release_dot_product

@@ -11,8 +11,8 @@ from error_rates import accepts_covariance, accepts_mean
 from logit_data import logistic, rounding_of
 from partywise.core.errors import BudgetExceeded, CertificationError
 from partywise.core.randomness import stream
+from partywise.methods.logistic.model import dot_product
 from partywise.methods.logistic.noise import max_norm, rr_covariance
-from partywise.methods.logistic.objective import dot_product
 from partywise.methods.logistic.perturbation import RELATIONS, objective_perturbation, row_noise
 from partywise.methods.logistic.planner import fixed_plan, label_noise_plan, plan_label_dp
 from partywise.methods.logistic.release import WholeRows, redraw_dot_products, release_dot_product

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 from logit_data import logistic
 from partywise.methods.logistic import zonotope
-from partywise.methods.logistic.objective import dot_product
+from partywise.methods.logistic.model import dot_product
 from partywise.methods.logistic.zonotope import boundedness, coordinate_test, lp_test, minimiser_status, recession_slope
 from partywise.models.links import LOGIT
 

@@ -1,4 +1,7 @@
-"""Public facts before a label is read, with the link and the plan, and the estimate that a fit returns.
+"""Public facts before a label is read, the objective, the link and the plan, and the estimate that a fit returns.
+
+The objective is a dot-product with the labels and a ridge (`partywise.models.objective`). Column 0 of X is the
+intercept (all ones), which the ridge penalises a hundred times less than the other columns.
 
 The link that a `ReleasePlan` holds is that of all that is fitted and measured with it: another one
 (`partywise.models.links`) is given to `fixed_plan` or `label_noise_plan`.
@@ -12,8 +15,14 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from ...federation.folds import DeltaConstant, ProtocolSpec
+from ...federation.parties import Party
 from ...models.intervals import NOT_COMPUTED, Intervals
 from ...models.links import LOGIT, Link, require_logit
+from ...models.objective import check_diagonal, check_features, check_labels
+from ...privacy.accounted_values import Clear
+
+INTERCEPT = 0
+INTERCEPT_SHARE = 0.01
 
 
 @dataclass(frozen=True)
@@ -127,3 +136,45 @@ def labels_of(spec: LabelSpec[object]) -> int:
 def delta_of(spec: LabelSpec[object]) -> float:
     """delta of the case in force: its own, or that of the study."""
     return spec.study.delta if spec.settings.delta is None else spec.settings.delta
+
+
+def local_features(trainer: Party, train: np.ndarray) -> Clear:
+    """The trainer's training rows (N, k), for the measurer of the labels.
+
+    Features are public where the label of one example is the unit: sending them costs nothing for the unit ``label``
+    and infinity for ``row``, which the ledger shows.
+    """
+    return Clear(trainer.block["X"][train], units=("features",), owner=trainer.name)
+
+
+def dot_product(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """v = X'y / N, shape (k,): reads labels, so it is released through a mechanism or kept."""
+    X = check_features(X)
+    return check_labels(y, len(X)) @ X / len(X)
+
+
+def ridge_vector(strength: float, k: int, intercept: bool = True) -> np.ndarray:
+    """Diagonal of Lambda, shape (k,): ``strength``, and a hundredth of it for an intercept in column 0."""
+    if not (np.isfinite(strength) and strength >= 0):
+        raise ValueError(f"ridge={strength!r} must be finite and at least 0.")
+    ridge = np.full(k, float(strength))
+    if intercept:
+        ridge[INTERCEPT] *= INTERCEPT_SHARE
+    return ridge
+
+
+def check_intercept(X: np.ndarray, intercept: bool) -> None:
+    """Raise a named `ValueError` unless column 0 is constant, where it is to be the intercept."""
+    first = X[:, INTERCEPT]
+    if intercept and np.any(first != first[0]):
+        raise ValueError(
+            f"X[:, 0] runs from {float(first.min())!r} to {float(first.max())!r}: column 0 is the intercept, penalised "
+            "a hundredth as much as the others; put a column of ones first, or plan with intercept=False."
+        )
+
+
+def check_ridge(ridge, k: int, intercept: bool = True) -> np.ndarray:
+    """Return the diagonal of Lambda, shape (k,), from a scalar (see `ridge_vector`) or a vector of length k."""
+    if np.ndim(ridge) == 0:
+        return ridge_vector(float(ridge), k, intercept)
+    return check_diagonal(ridge, k)

@@ -10,9 +10,8 @@ from scipy.linalg import cho_factor, cho_solve
 from ...models.links import Link
 from ...models.newton import newton
 from ...models.objective import Objective, check_features, check_vector
-from .model import ReleasePlan
+from .model import ReleasePlan, check_ridge
 from .noise import attainable
-from .objective import check_ridge
 
 # Margins are computed for this many rows at a time, for all replicates: they stay in cache.
 BLOCK = 1024

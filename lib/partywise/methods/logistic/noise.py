@@ -15,8 +15,7 @@ from ...models.intervals import Intervals
 from ...models.links import Link
 from ...models.objective import Objective, weighted_gram
 from ...privacy.accounting.calibration import classic_gaussian_sigma, gdp_mu
-from .model import ReleasePlan
-from .objective import INTERCEPT
+from .model import INTERCEPT, ReleasePlan
 
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 # The shape's ridge r, as shares of the mean diagonal of X'X/N: it bounds how much a rare row can cost.

@@ -11,9 +11,8 @@ from ...core.errors import CertificationError
 from ...models.links import LOGIT, Link, require_logit
 from ...models.objective import check_features
 from ...privacy.accounting.calibration import gaussian_epsilon
-from .model import ReleasePlan
+from .model import ReleasePlan, check_intercept, check_ridge, ridge_vector
 from .noise import certified_mu, gaussian_deviation, gaussian_shapes, max_norm, rr_covariance
-from .objective import check_intercept, check_ridge, ridge_vector
 from .options import LARGEST_EPSILON, SMALLEST_EPSILON
 from .prediction import Expectation, expectation, predicted_excess
 

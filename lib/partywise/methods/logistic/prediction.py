@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .objective import INTERCEPT, INTERCEPT_SHARE
+from .model import INTERCEPT, INTERCEPT_SHARE
 
 # The expected coefficients lean towards directions of small spread: prior variance ~ spread^-LEAN. Between 0 (equal in
 # all directions) and 1 (every direction moves the logits as much).

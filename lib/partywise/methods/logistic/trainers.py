@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...core.verdicts import OK, Verdict
 from ...models.links import LOGIT, Link
 from ...models.newton import TOLERANCE, newton, no_minimiser
 from ...models.objective import Objective, Point, check_features, check_labels, check_vector
-from .model import ReleasePlan
+from .model import ReleasePlan, check_intercept, check_ridge
 from .noise import attainable
-from .objective import check_intercept, check_ridge
 from .zonotope import LP_ROWS, boundedness, minimiser_status
 
 SOLVERS = ("newton", "hybrid", "full_batch")
@@ -34,6 +34,13 @@ class WalrFit:
     bounded: bool | None
     objective: float
     gradient_norm: float
+
+    def verdict(self, trainer: str) -> Verdict:
+        """Whether Newton's steps reached their optimum; gradient descents take all their steps."""
+        if trainer != "newton" or self.converged:
+            return OK
+        state = f"{self.steps} Newton steps have not reached an optimum (trainer={trainer!r})"
+        return Verdict("not_converged", f"{state}: give a ridge or fewer columns")
 
 
 def fit_walr(
@@ -76,7 +83,9 @@ def fit_walr(
         batch_size=size,
         link=objective.link,
     )
-    return _first_order_fit(objective, theta, steps, tolerance)
+    point = objective.at(theta)
+    norm = float(np.linalg.norm(objective.gradient(point)))
+    return WalrFit(theta, steps, norm <= tolerance, has_minimiser(objective, point), point.value, norm)
 
 
 def planned_objective(X, noisy_dot, plan: ReleasePlan) -> Objective:
@@ -179,12 +188,6 @@ def _refuse(objective: Objective) -> None:
         return
     kind = "falls without end" if test.status == "unbounded" else "reaches its infimum nowhere"
     raise no_minimiser(test.direction, f"the objective {kind} (margin {test.margin:.3g})")
-
-
-def _first_order_fit(objective: Objective, theta: np.ndarray, steps: int, tolerance: float) -> WalrFit:
-    point = objective.at(theta)
-    norm = float(np.linalg.norm(objective.gradient(point)))
-    return WalrFit(theta, steps, norm <= tolerance, has_minimiser(objective, point), point.value, norm)
 
 
 def has_minimiser(objective: Objective, point: Point) -> bool | None:

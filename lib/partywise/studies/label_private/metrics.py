@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...methods.logistic.evaluate import BINS, auc, calibration, log_loss, predict, risk
-from ...methods.logistic.model import LabelEstimate, ReleasePlan
-from ...methods.logistic.objective import dot_product, ridge_vector
+from ...methods.logistic.model import LabelEstimate, ReleasePlan, dot_product, ridge_vector
 from ...methods.logistic.options import LabelReferenceOptions, WalrOptions
 from ...methods.logistic.planner import fixed_plan
 from ...methods.logistic.trainers import fit_walr, ordinary_mini_batch, penalised_optimum, planned_objective

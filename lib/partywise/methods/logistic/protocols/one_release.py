@@ -19,13 +19,12 @@ from ....federation.parties import Party
 from ....federation.run import Run
 from ....models.intervals import Intervals
 from ....privacy.mechanisms.release import Release
-from ..model import LabelEstimate, LabelSpec, ReleasePlan, delta_of, labels_of
+from ..model import LabelEstimate, LabelSpec, ReleasePlan, delta_of, labels_of, local_features
 from ..noise import OVERSHOT, coefficient_deviations, descent_deviations, released_intervals
 from ..options import WalrOptions
 from ..planner import fixed_plan, plan_label_dp
 from ..release import release_dot_product
 from ..trainers import fit_walr
-from .common import fit_verdict, local_features
 
 
 def local_release(measurer: Party, train: np.ndarray, X: np.ndarray, plan: ReleasePlan, rng_for: Callable) -> Release:
@@ -78,7 +77,7 @@ def server_fit(
         "chosen_distribution": plan.distribution,
         "ridge": float(plan.ridge[-1]),
     }
-    verdict = fit_verdict(options.trainer, fitted)
+    verdict = fitted.verdict(options.trainer)
     errors, why, intervals = None, "", Intervals(reason=f"trainer={options.trainer!r} need not have reached an optimum")
     if options.trainer != "newton":
         errors = descent_deviations(X, fitted.theta, plan, options.learning_rate, options.steps)

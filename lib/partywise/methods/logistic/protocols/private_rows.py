@@ -14,9 +14,8 @@ from ....federation.parties import Party
 from ....federation.run import Run
 from ....models.intervals import Intervals
 from ....privacy.mechanisms.release import Release
-from ..model import LabelEstimate, LabelSpec, delta_of
+from ..model import LabelEstimate, LabelSpec, delta_of, local_features
 from ..perturbation import objective_perturbation, tilt_deviations
-from .common import local_features
 
 
 def local_coefficients(

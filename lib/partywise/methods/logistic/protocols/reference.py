@@ -17,13 +17,11 @@ from ....federation.run import Run
 from ....models.intervals import Intervals
 from ....models.newton_step import dependent_columns
 from ....privacy.accounted_values import Clear
-from ..model import LabelEstimate
+from ..model import LabelEstimate, dot_product
 from ..noise import released_intervals
-from ..objective import dot_product
 from ..options import LabelReferenceOptions
 from ..planner import fixed_plan
 from ..trainers import fit_walr, ordinary_mini_batch
-from .common import fit_verdict
 
 
 class Descent(TypedDict):
@@ -62,7 +60,7 @@ def local_fit(
     intervals = Intervals(reason=f"trainer={options.trainer!r} need not have reached an optimum")
     if options.trainer == "newton" and walr_fit.converged:
         intervals = released_intervals(X, walr_fit.theta, plan)
-    verdict = fit_verdict(options.trainer, walr_fit)
+    verdict = walr_fit.verdict(options.trainer)
     if options.trainer == "newton" and not options.ridge and X.shape[1] < len(X):
         verdict = first_fault((verdict, rank_verdict([names[1 + place] for place in dependent_columns(X[:, 1:])])))
     return LabelEstimate(

@@ -18,13 +18,12 @@ from ....federation.run import Run
 from ....models.intervals import Intervals
 from ....models.objective import Objective
 from ....privacy.mechanisms.release import Release
-from ..model import LabelEstimate, LabelSpec, ReleasePlan, delta_of, labels_of
+from ..model import LabelEstimate, LabelSpec, ReleasePlan, delta_of, labels_of, local_features
 from ..noise import OVERSHOT, descent_deviations
 from ..options import RoundsOptions
 from ..planner import label_noise_plan
 from ..release import release_dot_product
 from ..trainers import gradient_descent, has_minimiser
-from .common import local_features
 
 
 def local_rounds(measurer: Party, train: np.ndarray, X: np.ndarray, plan: ReleasePlan, rng_for: Callable) -> Release:
