@@ -16,8 +16,7 @@ from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import plans
 from partywise.methods.trees.codes import quantile_bins
-from partywise.methods.trees.ensemble import grow_trees
-from partywise.methods.trees.gathering.routing import rows_rerouted
+from partywise.methods.trees.ensemble import grow_trees, rows_rerouted
 from partywise.methods.trees.options import TreePooledOptions
 from partywise.methods.trees.source_config import from_source
 from pipeline import ROOT

@@ -14,9 +14,8 @@ from partywise.federation.place_checks import PlacedRun
 from partywise.methods.trees.model import LEAF, Ensemble
 from partywise.methods.trees.options import ScatteringOptions
 from partywise.methods.trees.protocols.label_scattering import fit
-from partywise.methods.trees.scattering.cells import integers_of, marks_of, nodes_of
 from partywise.methods.trees.scattering.passive import local_bins
-from partywise.methods.trees.scattering.plan import plan_of
+from partywise.methods.trees.scattering.plan import integers_of, marks_of, nodes_of, plan_of
 from partywise.privacy.mechanisms.random import SecureRandom
 from scattering_driver import make_run, pooled
 

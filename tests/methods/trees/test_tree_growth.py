@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from partywise.methods.trees import ensemble as growing
 from partywise.methods.trees.codes import CodedColumns, dense_ranks, from_codes, quantile_bins
+from partywise.methods.trees.ensemble import grow
 from partywise.methods.trees.growth import cells as sums
-from partywise.methods.trees.growth import tree as growing
 from partywise.methods.trees.growth.cells import Bins, bins_of, complete_siblings, histograms
 from partywise.methods.trees.growth.level import Level, close_level, split, start, tree_of
 from partywise.methods.trees.growth.splits import Rule, best_splits, grid, left_of, on_grid
-from partywise.methods.trees.growth.tree import grow
 from partywise.methods.trees.model import LEAF
 from tree_driver import data, slow_tree
 

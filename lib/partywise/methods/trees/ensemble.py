@@ -1,4 +1,4 @@
-"""Boosting and forests: the loop over trees, base scores, gradients, leaves."""
+"""Boosting and forests: one tree, the loop over trees, base scores, gradients, leaves; and whether raw values agree."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import numpy as np
 from ...models.criteria import CLASSES, Criterion
 from ...models.links import LOGIT
 from ...models.losses import class_derivatives, derivatives
-from .codes import CodedColumns
-from .growth.cells import Bins, bins_of
-from .growth.level import Level, cut_at_next_row, tree_of
-from .growth.splits import Rule, grid, on_grid
-from .growth.tree import grow
+from .codes import CodedColumns, public_bins
+from .growth.cells import Bins, bins_of, complete_siblings, histograms
+from .growth.level import Level, close_level, cut_at_next_row, split, start, tree_of
+from .growth.splits import Rule, best_splits, better, grid, left_of, on_grid, ranked_splits
 from .model import LEAF, Ensemble, Tree
 from .options import TreeOptions
 
 # What is drawn for one tree: which columns it may split, how often each row takes part (None: once each).
 Draws = tuple[Sequence[int], np.ndarray | None]
+# A histogram costs a few operations a cell, ranks some more a row: above so many cells a row, ranks are cheaper.
+CELLS_A_ROW = 4
 
 
 def rule_of(options: TreeOptions) -> Rule:
@@ -134,6 +135,27 @@ def begin(n: int, base: float) -> Growing:
     return Growing((), np.full(n, base), base)
 
 
+def grow(bins: Bins, a: np.ndarray, w: np.ndarray, depth: int, rule: Rule, rows: np.ndarray | None = None) -> Level:
+    """A tree of so many split levels, closed, on sums a, w (n,) on a grid; ``rows`` are those that take part."""
+    level, before, cells = start(a, w, rows), None, bins
+    narrow = np.ones(len(bins.columns), dtype=bool)
+    for _ in range(depth):
+        if not level.width:
+            break
+        few = bins.sizes * level.width <= CELLS_A_ROW * len(a)
+        if not few[narrow].all():
+            # Sums that the next levels no longer ask for.
+            before = None if before is None else before[:, :, np.repeat(few[narrow], bins.sizes[narrow])]
+            narrow &= few
+            cells = bins.only(narrow)
+        before = complete_siblings(level, histograms(cells, level, a, w), before)
+        splits = best_splits(cells, level, before, rule)
+        if not narrow.all():
+            splits = better(splits, ranked_splits(bins.only(~narrow), level, a, w, rule))
+        level = split(level, splits, left_of(bins, level, splits))
+    return close_level(level)
+
+
 def grow_trees(
     data: CodedColumns | Callable[[int], CodedColumns],
     y: np.ndarray,
@@ -230,3 +252,36 @@ def _fill(tree: Tree, thresholds: Mapping[int, np.ndarray]) -> Tree:
         if feature != LEAF and feature in thresholds:
             raw[node] = thresholds[feature][tree.cut[node]]
     return replace(tree, threshold=raw)
+
+
+def rows_rerouted(ensemble: Ensemble, data: CodedColumns | Callable[[int], CodedColumns], X: np.ndarray) -> float:
+    """Share of the training rows that end in another leaf of some tree when routed by the stored raw thresholds.
+
+    0 where equal values have equal codes and no noise was drawn. Source: seed 003 cuts ties by position.
+    """
+    moved = np.zeros(len(X), dtype=bool)
+    for number, tree in enumerate(ensemble.trees):
+        codes = (data(number // ensemble.outputs) if callable(data) else data).codes
+        moved |= tree.leaves_of(X) != tree.leaves_of_codes(codes)
+    return float(moved.mean()) if len(moved) else 0.0
+
+
+def pooled_difference(
+    ensemble: Ensemble,
+    thresholds: Sequence[np.ndarray],
+    X: np.ndarray,
+    y: np.ndarray,
+    options: TreeOptions,
+    criterion: Criterion,
+    draws: Sequence[Draws],
+    step: float | None = None,
+    unit: float = 1.0,
+    bounds: tuple[float, float] | None = None,
+) -> float:
+    """Largest difference of a score to that of `grow_trees` in one place from raw values, same thresholds.
+
+    ``thresholds`` are all cuts of each column, whether they split or not.
+    """
+    codes = public_bins(X, thresholds)
+    pooled = grow_trees(codes, y, options, criterion, draws, step, ensemble.outputs, unit, bounds)
+    return float(np.max(np.abs(pooled.scores(X) - ensemble.scores(X)), initial=0.0))

@@ -19,10 +19,9 @@ from ....federation.payloads import Payload
 from ....federation.roles import records_together
 from ....federation.run import Run
 from ..codes import CodedColumns, from_codes, side_by_side
-from ..ensemble import Draws, grow_trees, with_thresholds
+from ..ensemble import Draws, grow_trees, pooled_difference, rows_rerouted, with_thresholds
 from ..gathering.protection import Protection, protection
 from ..gathering.ranks import RankCodes, message_of, rank, rank_codes
-from ..gathering.routing import pooled_difference, rows_rerouted
 from ..model import ColumnGroups, Ensemble, Numbers, TreeEstimate, TreeSpec
 from ..options import GatheringOptions
 from .common import active_of, columns_of, draws_of, local_codes, passive_of

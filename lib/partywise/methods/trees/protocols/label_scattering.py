@@ -10,7 +10,8 @@ back is `Clear`. The loop over trees and levels is public; a level without open 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,11 +21,12 @@ from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, Publi
 from ....federation.parties import Party
 from ....federation.places import PerPlace, per_place
 from ....federation.run import Run
-from ..codes import CodedColumns
-from ..ensemble import base_of, begin
+from ..codes import CodedColumns, side_by_side
+from ..ensemble import Draws, base_of, begin, pooled_difference, rows_rerouted, with_thresholds
 from ..model import ColumnGroups, TreeEstimate, TreeSpec
 from ..options import ScatteringOptions
 from ..scattering.active import (
+    Branches,
     TreeTraining,
     local_chosen,
     local_drawn,
@@ -37,8 +39,8 @@ from ..scattering.active import (
     local_root,
     local_splits,
 )
-from ..scattering.branches import Branches
 from ..scattering.passive import (
+    Work,
     local_answer,
     local_bins,
     local_left,
@@ -47,8 +49,7 @@ from ..scattering.passive import (
     local_work,
     local_worked,
 )
-from ..scattering.plan import ScatteringPlan, plan_of
-from ..scattering.report import Work, to_estimate
+from ..scattering.plan import STEP, ScatteringPlan, plan_of, wire
 from .common import active_of, columns_of, draws_of, local_codes, passive_of
 from .inference import score_held_out
 
@@ -85,6 +86,48 @@ def local_labels(active: Party, train: np.ndarray) -> np.ndarray:
 def local_rows(party: Party, train: np.ndarray) -> np.ndarray:
     """A party's own training rows, for what is reported of the run."""
     return party.block["X"][train]
+
+
+def to_estimate(
+    estimate: TreeEstimate,
+    work: Mapping[str, Work],
+    labels: np.ndarray,
+    draws: Sequence[Draws],
+    groups: ColumnGroups,
+    plan: ScatteringPlan,
+    codes: Mapping[str, CodedColumns],
+    rows: Mapping[str, np.ndarray],
+    spec: TreeSpec[ScatteringOptions],
+) -> TreeEstimate:
+    """The estimate, as only an evaluator sees it; no guarantee is claimed.
+
+    codes, rows : of the training records, by party; labels : of the training records
+    """
+    columns = dict(groups)
+    others = {name: columns[name] for name in work}
+    raw = {
+        c: cuts
+        for name, party_columns in others.items()
+        for c, cuts in zip(party_columns, codes[name].thresholds, strict=True)
+    }
+    ensemble = estimate.ensemble
+    whole = with_thresholds(ensemble, raw)
+    X = np.empty((plan.n, sum(map(len, columns.values()))))
+    for name, block in rows.items():
+        X[:, columns[name]] = block
+    data = side_by_side([codes[name] for name in columns], list(columns.values()))
+    options, criterion = spec.options, spec.public.criterion
+    numbers = wire(ensemble, [columns for columns, _ in draws], list(others.values()), plan, options) | {
+        "additions": sum(report.additions for report in work.values()),
+        "rows_rerouted": rows_rerouted(whole, data, X),
+        "max_prediction_difference": pooled_difference(
+            whole, data.thresholds, X, labels, options, criterion, draws, STEP, plan.unit, spec.public.response_bounds
+        ),
+    }
+    guess = next((report.guess for report in work.values()), None)
+    if guess is not None and criterion == "CrossEntropyLoss":
+        numbers["labels_recovered"] = float(np.mean(guess == (labels > 0)))
+    return replace(estimate, ensemble=whole, numbers=numbers)
 
 
 def keys_of(run: Run, active: Party, passive: Sequence[Party]) -> Keys:

@@ -18,9 +18,15 @@ from ....privacy.accounted_values import Clear
 from ..codes import CodedColumns
 from ..model import TreeSpec
 from ..options import ScatteringOptions
-from .cells import group_rows, guessed_labels, nodes_of, open_sums
-from .plan import ScatteringPlan, passive_bins
-from .report import Work
+from .plan import ScatteringPlan, group_rows, guessed_labels, nodes_of, open_sums, passive_bins
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """Report of a passive party: its additions, and the labels that it reads off the first gradients."""
+
+    additions: int = 0
+    guess: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
