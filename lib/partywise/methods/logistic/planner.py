@@ -90,7 +90,7 @@ def fixed_plan(
 ) -> ReleasePlan:
     """Independent noise by a formula, and a fixed ridge: the published release and its variants.
 
-    The classic formula claims for one label, whatever the group, and is reproduced beyond its validity too: ``epsilon``
+    The classic formula claims for one label, for any group, and is reproduced beyond its validity too: ``epsilon``
     of the plan and the mu of its event are then the true ones, above ``epsilon_claimed``, and ``certified`` is False.
     The published bound sqrt(k)/N needs features in [0, 1]; the ridge "fixed" is deviation sqrt(k)/radius.
     """
