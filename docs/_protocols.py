@@ -18,10 +18,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 import every_protocol
-from _sequence.drawing import drawn
-from _sequence.folding import folded
+from _sequence.drawing import draw
+from _sequence.folding import fold_rows
 from _sequence.steps import Step, arrows_of
-from _sequence.wording import listed, totals
+from _sequence.wording import numbered_list, totals
 from partywise.experiment.study import load
 from partywise.experiment.trial import execution
 from partywise.federation.run import simulate
@@ -89,13 +89,13 @@ def diagram_of(study: str, case: str, method: str) -> Diagram:
     simulate(chosen.protocol.fit, run)
     rows, holders = run.channel.transcript(), tuple(party.name for party in run.parties)
     says = cleandoc(chosen.protocol.fit.target.__doc__ or "").partition("\n")[0]
-    steps = folded(rows, run.names)
+    steps = fold_rows(rows, run.names)
     return Diagram(study, chosen.protocol_name, case, method, says, run.names, holders, rows, steps)
 
 
-def drawn_diagram(diagram: Diagram) -> str:
+def draw_diagram(diagram: Diagram) -> str:
     """Return the image of a diagram as SVG."""
-    return drawn(diagram.steps, diagram.names, diagram.holders, diagram.title)
+    return draw(diagram.steps, diagram.names, diagram.holders, diagram.title)
 
 
 def distinct(candidates: Iterable[Diagram]) -> list[Diagram]:
@@ -111,7 +111,7 @@ def distinct(candidates: Iterable[Diagram]) -> list[Diagram]:
 
 def pages(selection: Sequence[Diagram]) -> dict[str, str]:
     """The page and its images, by their paths below the folder of documents."""
-    files = {f"{IMAGES}/{diagram.image}": drawn_diagram(diagram) for diagram in selection if diagram.transcript}
+    files = {f"{IMAGES}/{diagram.image}": draw_diagram(diagram) for diagram in selection if diagram.transcript}
     parts = ["# All protocols", "", INTRODUCTION]
     for study, group in groupby(selection, key=lambda diagram: diagram.study):
         parts += [f"## {study}", "", f"{load(study).title}: [page of the study](../{study}.md).", ""]
@@ -137,7 +137,7 @@ def _section(diagram: Diagram) -> list[str]:
         "",
         "<details><summary>The steps as a list</summary>",
         "",
-        listed(diagram.steps),
+        numbered_list(diagram.steps),
         "",
         "</details>",
         "",
@@ -155,7 +155,7 @@ def write(folder: Path) -> None:
 
 def example() -> str:
     """Return the committed image."""
-    return drawn_diagram(diagram_of(*EXAMPLE))
+    return draw_diagram(diagram_of(*EXAMPLE))
 
 
 if __name__ == "__main__":

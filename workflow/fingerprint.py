@@ -79,17 +79,17 @@ def source(module: str, packages: Iterable[str], lib: Path = LIB) -> Path | None
 @cache
 def imports(path: Path, module: str) -> frozenset[str]:
     """Modules of the package that a source file imports anywhere, except for type checking only."""
-    return frozenset(name for name in named(path, module) if name.split(".")[0] == PACKAGE)
+    return frozenset(name for name in imported_names(path, module) if name.split(".")[0] == PACKAGE)
 
 
 @cache
-def named(path: Path, module: str) -> frozenset[str]:
+def imported_names(path: Path, module: str) -> frozenset[str]:
     """Everything that a source file imports anywhere, except for type checking only."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    return _parsed().names(path.read_bytes(), package)
+    return _import_cache().names(path.read_bytes(), package)
 
 
-class Parsed:
+class ImportCache:
     """Imports of sources, kept in a file by their content: to parse all sources takes half of the time of a plan.
 
     place : of the file; where its folder is absent or cannot be written, the next process parses again
@@ -124,11 +124,11 @@ class Parsed:
 
 
 @cache
-def _parsed() -> Parsed:
+def _import_cache() -> ImportCache:
     """Return the stored imports of the folder of the run."""
-    parsed = Parsed(Path.cwd() / ".snakemake" / "imports.json")
-    atexit.register(parsed.keep)
-    return parsed
+    cache_of_run = ImportCache(Path.cwd() / ".snakemake" / "imports.json")
+    atexit.register(cache_of_run.keep)
+    return cache_of_run
 
 
 def _names(content: bytes, package: str) -> set[str]:
@@ -174,7 +174,7 @@ def closure(roots: Iterable[str], lib: Path = LIB) -> dict[str, Path]:
         if module in modules or (path := source(module, packages, lib)) is None:
             continue
         modules[module] = path
-        queue += named(path, module) if packages else imports(path, module)
+        queue += imported_names(path, module) if packages else imports(path, module)
         queue += beside(path, module)
         if "." in module:
             queue.append(module.rpartition(".")[0])

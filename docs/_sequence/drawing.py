@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from .steps import Step
-from .wording import Line, lines, numbered, totals
+from .wording import Line, lines, split_number, totals
 
 # Width in pixels, and what one line for each takes at least.
 WIDTH, NARROWEST = 680, 88
@@ -36,36 +36,36 @@ class Lifeline:
     holds: bool
 
 
-def lifelines(names: Sequence[str], holders: Sequence[str], found: Sequence[Line]) -> list[Lifeline]:
+def lifelines(names: Sequence[str], holders: Sequence[str], diagram_lines: Sequence[Line]) -> list[Lifeline]:
     """A line for each, or for many of one name that do the same: "client 1 ... client 40"."""
     groups: dict[tuple[str, bool], list[str]] = {}
     for name in names:
-        stem, count = numbered(name)
+        stem, count = split_number(name)
         groups.setdefault((stem, count is not None), []).append(name)
-    made, sides = list[Lifeline](), [set(side) for line in found for side in (line.senders, line.receivers)]
+    columns, sides = list[Lifeline](), [set(side) for line in diagram_lines for side in (line.senders, line.receivers)]
     for name in names:
-        stem, count = numbered(name)
+        stem, count = split_number(name)
         group = groups[stem, count is not None]
         alike = all(not side & set(group) or side >= set(group) for side in sides)
         if len(group) < FOLDED or count is None or not alike:
-            made.append(Lifeline(name, (name,), name in holders))
+            columns.append(Lifeline(name, (name,), name in holders))
         elif name == group[0]:
-            made.append(Lifeline(f"{name} ... {group[-1]}", tuple(group), name in holders))
-    return made
+            columns.append(Lifeline(f"{name} ... {group[-1]}", tuple(group), name in holders))
+    return columns
 
 
-def drawn(steps: Sequence[Step], names: Sequence[str], holders: Sequence[str], title: str) -> str:
+def draw(steps: Sequence[Step], names: Sequence[str], holders: Sequence[str], title: str) -> str:
     """The diagram."""
-    found = list(lines(steps))
-    columns = lifelines(names, holders, found)
+    diagram_lines = list(lines(steps))
+    columns = lifelines(names, holders, diagram_lines)
     width = max(WIDTH, NARROWEST * len(columns) + 20)
     at = {
         name: round(10 + (width - 20) * (k + 0.5) / len(columns), 1)
-        for k, one in enumerate(columns)
-        for name in one.names
+        for k, column in enumerate(columns)
+        for name in column.names
     }
-    body, bottom = _steps(found, at, width)
-    kinds = [kind for kind in KINDS if any(line.kind == kind for line in found)]
+    body, bottom = _steps(diagram_lines, at, width)
+    kinds = [kind for kind in KINDS if any(line.kind == kind for line in diagram_lines)]
     height = bottom + 16 + (26 if kinds else 0)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
@@ -83,21 +83,21 @@ def drawn(steps: Sequence[Step], names: Sequence[str], holders: Sequence[str], t
 
 def _heads(columns: Sequence[Lifeline], at: dict[str, float], width: int, bottom: float) -> list[str]:
     """Who is there: in a box, with broken edges who holds no data."""
-    made, wide = [], min(150.0, (width - 20) / len(columns) - 10)
-    for one in columns:
-        x = at[one.names[0]]
-        edge = "" if one.holds else ' stroke-dasharray="4 3"'
-        if len(one.names) > 1:
-            made.append(_box(x - wide / 2 + 3, 7, wide, 34, edge))
-        made += [_box(x - wide / 2, 10, wide, 34, edge), f'<path d="M{x:g} 44V{bottom:g}" stroke="#C4C4C4"/>']
-        second = "" if one.holds else "no data"
-        first, second = one.label.split(" ... ") if len(one.names) > 1 else (one.label, second)
-        second = f"... {second}" if len(one.names) > 1 else second
-        made.append(_text(x, 24 if second else 31, first, "middle", TEXT, 12))
+    parts, wide = [], min(150.0, (width - 20) / len(columns) - 10)
+    for column in columns:
+        x = at[column.names[0]]
+        edge = "" if column.holds else ' stroke-dasharray="4 3"'
+        if len(column.names) > 1:
+            parts.append(_box(x - wide / 2 + 3, 7, wide, 34, edge))
+        parts += [_box(x - wide / 2, 10, wide, 34, edge), f'<path d="M{x:g} 44V{bottom:g}" stroke="#C4C4C4"/>']
+        second = "" if column.holds else "no data"
+        first, second = column.label.split(" ... ") if len(column.names) > 1 else (column.label, second)
+        second = f"... {second}" if len(column.names) > 1 else second
+        parts.append(_text(x, 24 if second else 31, first, "middle", TEXT, 12))
         if second:
-            size, colour = (12, TEXT) if len(one.names) > 1 else (10, FADED)
-            made.append(_text(x, 38, second, "middle", colour, size))
-    return made
+            size, colour = (12, TEXT) if len(column.names) > 1 else (10, FADED)
+            parts.append(_text(x, 38, second, "middle", colour, size))
+    return parts
 
 
 def _box(x: float, y: float, width: float, height: float, more: str = "") -> str:
@@ -111,30 +111,30 @@ def _text(x: float, y: float, words: str, anchor: str, colour: str, size: float)
     return f'<text {place} fill="{colour}" font-size="{size:g}">{escape(words)}</text>'
 
 
-def _steps(found: Sequence[Line], at: dict[str, float], width: int) -> tuple[list[str], float]:
+def _steps(diagram_lines: Sequence[Line], at: dict[str, float], width: int) -> tuple[list[str], float]:
     """All steps and where they end; the frames of loops lie below the arrows."""
-    frames, made, opened, y = list[str](), list[str](), list[tuple[int, float, str]](), 52.0
+    frames, parts, open_frames, y = list[str](), list[str](), list[tuple[int, float, str]](), 52.0
 
-    def closed(depth: int) -> None:
+    def close_frames(depth: int) -> None:
         nonlocal y
-        while opened and opened[-1][0] >= depth:
-            level, top, title = opened.pop()
+        while open_frames and open_frames[-1][0] >= depth:
+            level, top, title = open_frames.pop()
             y += 6
             frames.extend(_frame(level, top, y, width, title))
             y += 4
 
-    for line in found:
-        closed(line.depth)
+    for line in diagram_lines:
+        close_frames(line.depth)
         if line.kind:
             arrow, y = _arrow(line, at, y, width)
-            made += arrow
+            parts += arrow
         else:
-            opened.append((line.depth, y + 4, f"{line.number}\u00a0 {line.title}"))
+            open_frames.append((line.depth, y + 4, f"{line.number}\u00a0 {line.title}"))
             y += HEAD
-    closed(0)
+    close_frames(0)
     # The outer frames were closed last and lie below the inner ones.
-    texts = [part for part in made if part.startswith("<text")]
-    strokes = [part for part in made if not part.startswith("<text")]
+    texts = [part for part in parts if part.startswith("<text")]
+    strokes = [part for part in parts if not part.startswith("<text")]
     return [*reversed(frames), HALO, *texts, "</g>", *strokes], y + 6
 
 
@@ -159,39 +159,39 @@ def _arrow(line: Line, at: dict[str, float], y: float, width: int) -> tuple[list
     texts = [(f"{bold}&#160; {rest}", sum(long))]
     if sum(long) > width - 24 - 14 * line.depth:
         texts = [(bold, long[0]), (rest, long[1])]
-    middle, made = (min(senders + receivers) + max(senders + receivers)) / 2, []
+    middle, parts = (min(senders + receivers) + max(senders + receivers)) / 2, []
     for text, size in texts:
         y += LEADING
         x = min(max(middle, size / 2 + 14 + 7 * line.depth), width - size / 2 - 12 - 7 * line.depth)
-        made.append(f'<text x="{x:.0f}" y="{y:g}">{text}</text>')
+        parts.append(f'<text x="{x:.0f}" y="{y:g}">{text}</text>')
     y += 9
-    return made + _line(line.kind, senders, receivers, y), y + BELOW
+    return parts + _line(line.kind, senders, receivers, y), y + BELOW
 
 
 def _line(kind: str, senders: Sequence[float], receivers: Sequence[float], y: float) -> list[str]:
     """From every sender, a dot, to every receiver, a head."""
     colour, dashes, thick = KINDS[kind]
-    made, tips = [], {(x, 1 if any(s < x for s in senders) else -1) for x in receivers}
+    parts, tips = [], {(x, 1 if any(s < x for s in senders) else -1) for x in receivers}
     tips |= {(x, -1) for x in receivers if len(senders) > 1 and any(s > x for s in senders)}
     low, high = min([*senders, *receivers]), max([*senders, *receivers])
     # A line ends below its heads.
     low += 5 if (low, -1) in tips else 0
     high -= 5 if (high, 1) in tips else 0
     path, dash = f'd="M{low:g} {y:g}H{high:g}"', f' stroke-dasharray="{dashes}"' if dashes else ""
-    made.append(f'<path {path} stroke="{colour}" stroke-width="{thick:g}"{dash}/>')
+    parts.append(f'<path {path} stroke="{colour}" stroke-width="{thick:g}"{dash}/>')
     if kind == "clear":
-        made.append(f'<path {path} stroke="#FFFFFF" stroke-width="1.8"/>')
-    made += [f'<circle cx="{x:g}" cy="{y:g}" r="3.2" fill="{colour}"/>' for x in senders]
+        parts.append(f'<path {path} stroke="#FFFFFF" stroke-width="1.8"/>')
+    parts += [f'<circle cx="{x:g}" cy="{y:g}" r="3.2" fill="{colour}"/>' for x in senders]
     for x, side in sorted(tips):
-        made.append(f'<path d="M{x:g} {y:g}l{-9 * side} -4.6v9.2z" fill="{colour}"/>')
-    return made
+        parts.append(f'<path d="M{x:g} {y:g}l{-9 * side} -4.6v9.2z" fill="{colour}"/>')
+    return parts
 
 
 def _legend(kinds: Sequence[str], y: float) -> list[str]:
     """What the lines mean."""
-    made, x = [], 14.0
+    parts, x = [], 14.0
     for kind in kinds:
-        made += _line(kind, [x], [x + 44], y - 4)
-        made.append(_text(x + 52, y, kind, "start", TEXT, 11))
+        parts += _line(kind, [x], [x + 44], y - 4)
+        parts.append(_text(x + 52, y, kind, "start", TEXT, 11))
         x += 130
-    return made
+    return parts

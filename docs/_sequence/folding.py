@@ -17,69 +17,69 @@ FEWEST = 6
 Round = list[Any]
 
 
-def folded(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tuple[Step, ...]:
+def fold_rows(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tuple[Step, ...]:
     """The steps of a transcript."""
     arrows: list[Arrow] = []
     for row in rows:
         arrow = arrow_of(row)
-        joined = _joined(arrows[-1], arrow) if arrows else None
-        arrows[-1:] = [joined] if joined else [*arrows[-1:], arrow]
-    steps: list[Step] = list(_counted([_to_the_others(arrow, names) for arrow in arrows]))
+        longer = _join(arrows[-1], arrow) if arrows else None
+        arrows[-1:] = [longer] if longer else [*arrows[-1:], arrow]
+    steps: list[Step] = list(_count_alike([_to_the_others(arrow, names) for arrow in arrows]))
     period = 1
     # A last round that lacks steps has three in four of them.
     while 7 * period <= 4 * len(steps) and period <= LONGEST:
-        made = _looped(steps, period)
+        shorter = _fold_rounds(steps, period)
         # What has become equal may now stand side by side.
-        period = 1 if len(made) < len(steps) else period + 1
-        steps = made
+        period = 1 if len(shorter) < len(steps) else period + 1
+        steps = shorter
     return tuple(steps)
 
 
-def _joined(last: Arrow, arrow: Arrow) -> Arrow | None:
+def _join(last: Arrow, arrow: Arrow) -> Arrow | None:
     """One more message on the arrow before it, where only one of its ends is another."""
-    if replace(last, senders=arrow.senders, receivers=arrow.receivers, own=arrow.own) != arrow:
+    if replace(last, senders=arrow.senders, receivers=arrow.receivers, messages=arrow.messages) != arrow:
         return None
-    own = last.own + arrow.own
+    messages = last.messages + arrow.messages
     if last.senders == arrow.senders and arrow.receivers[0] not in last.receivers:
-        return replace(last, receivers=(*last.receivers, *arrow.receivers), own=own)
+        return replace(last, receivers=(*last.receivers, *arrow.receivers), messages=messages)
     if last.receivers == arrow.receivers and arrow.senders[0] not in last.senders:
-        return replace(last, senders=(*last.senders, *arrow.senders), own=own)
+        return replace(last, senders=(*last.senders, *arrow.senders), messages=messages)
     return None
 
 
 def _to_the_others(arrow: Arrow, names: Sequence[str]) -> Arrow:
     """Several receivers in the order of the channel, with the sender among them: to send to the others is alike."""
-    given = [one.at(()) for one in arrow.receivers]
-    group = {*given, arrow.senders[0].at(())}
-    if len(given) < 2 or [name for name in names if name in group - {arrow.senders[0].at(())}] != given:
+    receivers = [receiver.at(()) for receiver in arrow.receivers]
+    group = {*receivers, arrow.senders[0].at(())}
+    if len(receivers) < 2 or [name for name in names if name in group - {arrow.senders[0].at(())}] != receivers:
         return arrow
     return replace(arrow, receivers=tuple(words_of(name) for name in names if name in group))
 
 
-def _counted(arrows: Sequence[Arrow]) -> list[Arrow]:
+def _count_alike(arrows: Sequence[Arrow]) -> list[Arrow]:
     """Alike arrows one after the other are one that counts them."""
-    made: list[Arrow] = []
+    distinct: list[Arrow] = []
     for arrow in arrows:
-        last = made[-1] if made else None
-        if last and replace(last, count=1, own=()) == replace(arrow, count=1, own=()):
-            made[-1] = replace(last, count=last.count + arrow.count, own=last.own + arrow.own)
+        last = distinct[-1] if distinct else None
+        if last and replace(last, count=1, messages=()) == replace(arrow, count=1, messages=()):
+            distinct[-1] = replace(last, count=last.count + arrow.count, messages=last.messages + arrow.messages)
         else:
-            made.append(arrow)
-    return made
+            distinct.append(arrow)
+    return distinct
 
 
-def _looped(steps: Sequence[Step], period: int) -> list[Step]:
+def _fold_rounds(steps: Sequence[Step], period: int) -> list[Step]:
     """Rounds of so many steps become loops, from the first one on."""
-    made, at = list[Step](), 0
+    items, at = list[Step](), 0
     while at < len(steps):
         rounds, growth = _rounds(steps, at, period)
         if len(rounds) > 1 and _worth_it(len(rounds), steps[at : at + period], growth):
-            made.append(_loop(rounds, growth))
+            items.append(_loop(rounds, growth))
             at += sum(step is not None for steps in rounds for step in steps)
         else:
-            made.append(steps[at])
+            items.append(steps[at])
             at += 1
-    return made
+    return items
 
 
 def _loop(rounds: Sequence[Round], growth: Sequence[Sequence[int]]) -> Loop:
@@ -99,11 +99,11 @@ def _rounds(steps: Sequence[Step], at: int, period: int) -> tuple[list[Round], l
     rounds, growth = [list(steps[at : at + period])], list[list[int]]()
     while True:
         later = steps[at + len(rounds) * period : at + (len(rounds) + 1) * period]
-        found = [_growth(*pair, len(rounds)) for pair in zip(rounds[0], later, strict=False)]
-        if len(later) < period or None in found or (growth and found != growth):
+        increments = [_growth(*pair, len(rounds)) for pair in zip(rounds[0], later, strict=False)]
+        if len(later) < period or None in increments or (growth and increments != growth):
             break
         rounds.append(list(later))
-        growth = found  # type: ignore[assignment]
+        growth = increments  # type: ignore[assignment]
     last, by = _last(rounds[0], later, len(rounds), growth)
     return (rounds, growth) if last is None else ([*rounds, last], by)
 
@@ -112,19 +112,19 @@ def _last(
     body: Sequence[Step], later: Sequence[Step], times: int, growth: Sequence[Sequence[int]]
 ) -> tuple[Round | None, list[list[int]]]:
     """A last round that lacks some steps, at most one in four, and how all numbers grow then; None if there is none."""
-    found, grown, left = list[Any](), list[list[int]](), list(later)
+    round_steps, increments, left = list[Any](), list[list[int]](), list(later)
     for place, step in enumerate(body):
         by = _growth(step, left[0], times) if left else None
         if by is None or (growth and by != growth[place]):
-            found.append(None)
-            grown.append(list(growth[place]) if growth else [0] * len(step.starts))
+            round_steps.append(None)
+            increments.append(list(growth[place]) if growth else [0] * len(step.starts))
         else:
-            found.append(left.pop(0))
-            grown.append(by)
-    missing = found.count(None)
+            round_steps.append(left.pop(0))
+            increments.append(by)
+    missing = round_steps.count(None)
     if not missing or 4 * missing > len(body) or len(body) - missing < FEWEST:
         return None, []
-    return found, grown
+    return round_steps, increments
 
 
 def _growth(step: Step, later: Step, times: int) -> list[int] | None:
@@ -149,4 +149,4 @@ def _worth_it(times: int, body: Sequence[Step], growth: Sequence[Sequence[int]])
 
 def _moves(arrow: Arrow, end: str) -> bool:
     """Whether an end of an arrow is another party each time."""
-    return any(number.steps[-1] for one in getattr(arrow, end) for number in one.numbers)
+    return any(number.steps[-1] for words in getattr(arrow, end) for number in words.numbers)

@@ -55,8 +55,10 @@ class Words:
 
     def inside(self, steps: Sequence[int]) -> Words:
         """The same text inside one more loop, in which its numbers grow by these steps."""
-        grown = (replace(one, steps=(*one.steps, step)) for one, step in zip(self.numbers, steps, strict=True))
-        return replace(self, numbers=tuple(grown))
+        numbers = (
+            replace(number, steps=(*number.steps, step)) for number, step in zip(self.numbers, steps, strict=True)
+        )
+        return replace(self, numbers=tuple(numbers))
 
 
 def words_of(text: str) -> Words:
@@ -65,8 +67,8 @@ def words_of(text: str) -> Words:
     return Words(tuple(parts[::2]), tuple(Number(int(digits)) for digits in parts[1::2]))
 
 
-class Own(NamedTuple):
-    """What one message has of its own, beside others of its name and kind."""
+class MessageDetails(NamedTuple):
+    """Details of one message that others of its name and kind do not share."""
 
     shape: str
     bytes: int
@@ -79,7 +81,7 @@ class Arrow:
 
     receivers : several may name the sender as well, which then sends to the others
     argument : with a `HOLE` for each decimal number
-    own : of its messages in the order of the transcript, over all passes of the loops around it
+    messages : their details in the order of the transcript, over all passes of the loops around it
     count : how often all of that is sent, one after the other
     """
 
@@ -88,7 +90,7 @@ class Arrow:
     name: Words
     kind: str
     argument: Words
-    own: tuple[Own, ...]
+    messages: tuple[MessageDetails, ...]
     count: int = 1
 
     @cached_property
@@ -99,29 +101,30 @@ class Arrow:
     @cached_property
     def form(self) -> tuple[Any, ...]:
         """All of it but what its messages have of their own and where its numbers start."""
-        texts = tuple((one.texts, tuple(number.steps for number in one.numbers)) for one in self.texts)
+        texts = tuple((words.texts, tuple(number.steps for number in words.numbers)) for words in self.texts)
         return len(self.senders), texts, self.kind, self.count
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
         """Where its numbers start."""
-        return tuple(number.start for one in self.texts for number in one.numbers)
+        return tuple(number.start for words in self.texts for number in words.numbers)
 
     def pairs(self, passes: Sequence[int]) -> list[tuple[str, str]]:
         """Sender and receiver of the messages of one time, in one pass of each loop around it."""
-        senders, receivers = ([one.at(passes) for one in ends] for ends in (self.senders, self.receivers))
+        senders, receivers = ([words.at(passes) for words in ends] for ends in (self.senders, self.receivers))
         return [(a, b) for a in senders for b in receivers if a != b]
 
     def inside(self, growth: Sequence[int], later: Sequence[Arrow] = ()) -> Arrow:
         """The same inside one more loop, in which its numbers grow so; ``later`` is it in all passes but the first."""
         left, texts = list(growth), []
-        for one in self.texts:
-            texts.append(one.inside(left[: len(one.numbers)]))
-            del left[: len(one.numbers)]
+        for words in self.texts:
+            texts.append(words.inside(left[: len(words.numbers)]))
+            del left[: len(words.numbers)]
         *ends, name, argument = texts
-        count, own = len(self.senders), tuple(own for one in (self, *later) for own in one.own)
+        count = len(self.senders)
+        messages = tuple(message for arrow in (self, *later) for message in arrow.messages)
         senders, receivers = tuple(ends[:count]), tuple(ends[count:])
-        return replace(self, senders=senders, receivers=receivers, name=name, argument=argument, own=own)
+        return replace(self, senders=senders, receivers=receivers, name=name, argument=argument, messages=messages)
 
     def rows(self, passes: Passes) -> Iterator[dict[str, Any]]:
         """The rows of a transcript in one pass of each loop around it."""
@@ -130,9 +133,9 @@ class Arrow:
         pairs, place = self.pairs(indices) * self.count, 0
         for index, times in reversed(passes):
             place = place * times + index
-        for (sender, receiver), own in zip(pairs, self.own[place * len(pairs) :], strict=False):
-            filled = "".join(part for both in zip(argument, (*own.decimals, ""), strict=True) for part in both)
-            values = (sender, receiver, name, self.kind, filled, own.shape, own.bytes)
+        for (sender, receiver), message in zip(pairs, self.messages[place * len(pairs) :], strict=False):
+            filled = "".join(part for both in zip(argument, (*message.decimals, ""), strict=True) for part in both)
+            values = (sender, receiver, name, self.kind, filled, message.shape, message.bytes)
             yield dict(zip(FIELDS, values, strict=True))
 
 
@@ -161,7 +164,7 @@ class Loop:
         """The same inside one more loop."""
         left, body = list(growth), []
         for place, step in enumerate(self.body):
-            body.append(step.inside(left[: len(step.starts)], [one.body[place] for one in later]))  # type: ignore[misc]
+            body.append(step.inside(left[: len(step.starts)], [loop.body[place] for loop in later]))  # type: ignore[misc]
             del left[: len(step.starts)]
         return replace(self, body=tuple(body))
 
@@ -169,10 +172,10 @@ class Loop:
         """The rows of a transcript in one pass of each loop around it."""
         for index in range(self.times):
             for place, step in enumerate(self.body):
-                if index < self.taken(place):
-                    yield from step.rows(((index, self.taken(place)), *passes))
+                if index < self.repetitions(place):
+                    yield from step.rows(((index, self.repetitions(place)), *passes))
 
-    def taken(self, place: int) -> int:
+    def repetitions(self, place: int) -> int:
         """How often a step of it is taken."""
         return self.times - (place in self.skipped)
 
@@ -183,8 +186,8 @@ Step = Arrow | Loop
 def arrow_of(row: Mapping[str, Any]) -> Arrow:
     """One message of a transcript."""
     sender, receiver, name = (words_of(row[key]) for key in ("sender", "receiver", "name"))
-    own = Own(row["shape"], row["bytes"], tuple(DECIMAL.findall(row["argument"])))
-    return Arrow((sender,), (receiver,), name, row["kind"], words_of(DECIMAL.sub(HOLE, row["argument"])), (own,))
+    message = MessageDetails(row["shape"], row["bytes"], tuple(DECIMAL.findall(row["argument"])))
+    return Arrow((sender,), (receiver,), name, row["kind"], words_of(DECIMAL.sub(HOLE, row["argument"])), (message,))
 
 
 def arrows_of(steps: Sequence[Step]) -> Iterator[Arrow]:
@@ -196,6 +199,6 @@ def arrows_of(steps: Sequence[Step]) -> Iterator[Arrow]:
             yield from arrows_of(step.body)
 
 
-def expanded(steps: Sequence[Step]) -> list[dict[str, Any]]:
+def transcript_rows(steps: Sequence[Step]) -> list[dict[str, Any]]:
     """The rows of the transcript that some steps were made of, each with the columns `FIELDS`."""
     return [row for step in steps for row in step.rows(())]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from .steps import HOLE, Arrow, Loop, Number, Step, Words, arrows_of, expanded
+from .steps import HOLE, Arrow, Loop, Number, Step, Words, arrows_of, transcript_rows
 
 # What counts the passes of a loop, the outermost first.
 LETTERS = "kjihgfedcba"
@@ -48,26 +48,26 @@ def _lines(step: Step, number: str, loops: tuple[tuple[int, int], ...], last: bo
         yield _arrow(step, number, loops, not_last)
         return
     growing = _growing(step, len(loops))
-    title = _repeated(step, growing, LETTERS[len(loops) % len(LETTERS)])
+    title = _repetition(step, growing, LETTERS[len(loops) % len(LETTERS)])
     yield Line(number, len(loops), title + not_last)
     begins = growing[1].start if growing else 0
     for place, inner in enumerate(step.body):
-        inside = ((step.taken(place), begins), *loops)
+        inside = ((step.repetitions(place), begins), *loops)
         yield from _lines(inner, f"{number}.{place + 1}", inside, place not in step.skipped)
 
 
 def _arrow(arrow: Arrow, number: str, loops: tuple[tuple[int, int], ...], not_last: str) -> Line:
     """Whoever sends to the others of some is not named among them."""
-    senders, receivers = ([_lettered(one, loops) for one in side] for side in (arrow.senders, arrow.receivers))
+    senders, receivers = ([_with_letters(words, loops) for words in side] for side in (arrow.senders, arrow.receivers))
     to = series([name for name in receivers if name not in senders])
     if len(receivers) > 1 and "[" in senders[0]:
         to = f"the others of {to}"
-    name = _lettered(arrow.name, loops)
+    name = _with_letters(arrow.name, loops)
     title = f"{arrow.count} x {name}" if arrow.count > 1 else name
     argument = _argument(arrow, loops)
     short = argument if len(argument) <= LONGEST_ARGUMENT else f"{argument[: LONGEST_ARGUMENT - 3].rstrip()}..."
-    passed = [arrow.pairs(indices) for indices in product(*(range(times) for times, _ in loops))]
-    everyone = (tuple(dict.fromkeys(pair[end] for pairs in passed for pair in pairs)) for end in (0, 1))
+    pairs_by_pass = [arrow.pairs(indices) for indices in product(*(range(times) for times, _ in loops))]
+    everyone = (tuple(dict.fromkeys(pair[end] for pairs in pairs_by_pass for pair in pairs)) for end in (0, 1))
     details = f"({short}), {_size(arrow)}{not_last}"
     return Line(number, len(loops), title, arrow.kind, details, series(senders), to, *everyone)
 
@@ -86,7 +86,7 @@ def _growing(loop: Loop, depth: int) -> tuple[Words, Number] | None:
     return None
 
 
-def _repeated(loop: Loop, growing: tuple[Words, Number] | None, letter: str) -> str:
+def _repetition(loop: Loop, growing: tuple[Words, Number] | None, letter: str) -> str:
     """What a loop says above its steps, and whose turn it is where parties take turns."""
     if growing is None:
         return f"repeat {loop.times} times"
@@ -94,12 +94,12 @@ def _repeated(loop: Loop, growing: tuple[Words, Number] | None, letter: str) -> 
     last = number.start + loop.times - 1
     span = f"{letter} = {number.start}{' ...' if loop.times > 2 else ','} {last}"
     if any(words in (*arrow.senders, *arrow.receivers) for arrow in arrows_of([loop])):
-        turn = words.join([f"[{letter}]" if one is number else str(one.start) for one in words.numbers])
+        turn = words.join([f"[{letter}]" if other is number else str(other.start) for other in words.numbers])
         return f"repeat for {turn}, {span}"
     return f"repeat {loop.times} times, {span}"
 
 
-def _lettered(words: Words, loops: tuple[tuple[int, int], ...]) -> str:
+def _with_letters(words: Words, loops: tuple[tuple[int, int], ...]) -> str:
     """A text with the letters of loops where its numbers grow: ``coefficients [k+1]``."""
     return words.join([_letter(number, loops) for number in words.numbers])
 
@@ -110,23 +110,25 @@ def _letter(number: Number, loops: tuple[tuple[int, int], ...]) -> str:
         return str(number.start)
     outermost = len(loops) - 1
     letters = [LETTERS[(outermost - place) % len(LETTERS)] for place, step in enumerate(number.steps) if step]
-    begun = sum(first for step, (_, first) in zip(number.steps, loops, strict=True) if step)
-    more = number.start - begun
+    first_number = sum(first for step, (_, first) in zip(number.steps, loops, strict=True) if step)
+    more = number.start - first_number
     return f"[{'+'.join(letters)}{f'{more:+d}' if more else ''}]"
 
 
 def _argument(arrow: Arrow, loops: tuple[tuple[int, int], ...]) -> str:
     """Its argument; of a parameter that is another one for some messages the least and the largest."""
-    parts, said = _lettered(arrow.argument, loops).split(HOLE), ""
-    for part, values in zip(parts, [*zip(*(one.decimals for one in arrow.own), strict=True), ("",)], strict=True):
+    parts, text = _with_letters(arrow.argument, loops).split(HOLE), ""
+    for part, values in zip(
+        parts, [*zip(*(message.decimals for message in arrow.messages), strict=True), ("",)], strict=True
+    ):
         low, high = (choose(values, key=lambda value: float(value or 0)) for choose in (min, max))
-        said += part + (low if low == high else f"{low} to {high}")
-    return said
+        text += part + (low if low == high else f"{low} to {high}")
+    return text
 
 
 def _size(arrow: Arrow) -> str:
     """Bytes of a message, or of each of several."""
-    sizes = [one.bytes for one in arrow.own]
+    sizes = [message.bytes for message in arrow.messages]
     low, high = min(sizes), max(sizes)
     span = f"{low:,}" if low == high else f"{low:,} to {high:,}"
     return f"{span} byte{'' if high == 1 else 's'}{' each' if len(sizes) > 1 else ''}"
@@ -140,43 +142,43 @@ def series(names: Sequence[str]) -> str:
             runs[-1].append(name)
         else:
             runs.append([name])
-    said = [part for run in runs for part in ([f"{run[0]} ... {run[-1]}"] if len(run) > 2 else run)]
-    return " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)
+    parts = [part for run in runs for part in ([f"{run[0]} ... {run[-1]}"] if len(run) > 2 else run)]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def _follows(one: str, other: str) -> bool:
-    (stem, count), (other_stem, other_count) = numbered(one), numbered(other)
+def _follows(first: str, second: str) -> bool:
+    (stem, count), (other_stem, other_count) = split_number(first), split_number(second)
     return stem == other_stem and count is not None and other_count == count + 1
 
 
-def numbered(name: str) -> tuple[str, int | None]:
+def split_number(name: str) -> tuple[str, int | None]:
     """A name before the number at its end, and that number if there is one."""
     stem = name.rstrip("0123456789")
     return stem, int(name[len(stem) :]) if stem != name else None
 
 
-def ends(found: Iterable[Line]) -> set[str]:
+def ends(diagram_lines: Iterable[Line]) -> set[str]:
     """Everyone who sends or receives something."""
-    return {name for line in found for name in (*line.senders, *line.receivers)}
+    return {name for line in diagram_lines for name in (*line.senders, *line.receivers)}
 
 
 def totals(steps: Sequence[Step]) -> str:
     """How many messages they are, and how many bytes."""
-    rows = expanded(steps)
+    rows = transcript_rows(steps)
     size = sum(row["bytes"] for row in rows)
     return f"{len(rows):,} message{'' if len(rows) == 1 else 's'}, {size:,} bytes"
 
 
-def listed(steps: Sequence[Step]) -> str:
+def numbered_list(steps: Sequence[Step]) -> str:
     """All steps as a numbered list in Markdown, those of a loop below it."""
-    written, indents = list[str](), [0]
+    items, indents = list[str](), [0]
     for line in lines(steps):
         del indents[line.depth + 1 :]
         place = line.number.rpartition(".")[2]
-        written.append(f"{' ' * indents[-1]}{place}. {_sentence(line)}")
+        items.append(f"{' ' * indents[-1]}{place}. {_sentence(line)}")
         if not line.kind:
             indents.append(indents[-1] + len(place) + 2)
-    return "\n".join(written)
+    return "\n".join(items)
 
 
 def _sentence(line: Line) -> str:

@@ -25,9 +25,9 @@ def accuracy(*words, **options):
 
 
 epsilons = [0.25, 0.5, 1, 2, 4, 8]
-found = [accuracy(epsilon=e, public_edges=[cuts] * 4, cipher="sized") for e in epsilons]
+accuracies = [accuracy(epsilon=e, public_edges=[cuts] * 4, cipher="sized") for e in epsilons]
 fig, ax = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
-ax.semilogx(epsilons, found, "o-", label="bank and shop, noised tables")
+ax.semilogx(epsilons, accuracies, "o-", label="bank and shop, noised tables")
 ax.axhline(accuracy("pooled"), color="k", linestyle="--", label="all columns in one place")
 ax.axhline(accuracy("active_only"), color="0.45", linestyle=":", label="bank alone")
 ax.set(xlabel="certified ε of one record at the shop", ylabel="accuracy on other records")

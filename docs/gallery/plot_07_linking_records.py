@@ -17,13 +17,13 @@ for size in sizes:
         "insurer": [f"P-{i:04d}" for i in range(size // 2, size + size // 2)],
         "registry": [f"P-{i:04d}" for i in range(0, 2 * size, 2)],
     }
-    met = pw.align(people, rng=pw.Streams(7))
-    common.append(met.n)
-    received.append(met.received_bytes)
+    alignment = pw.align(people, rng=pw.Streams(7))
+    common.append(alignment.n)
+    received.append(alignment.received_bytes)
 
 fig, ax = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
-ax.plot(sizes, [one["analyst"] for one in received], "o-", label="analyst")
-ax.plot(sizes, [one["hospital"] for one in received], "s--", label="each of the three parties")
+ax.plot(sizes, [bytes_by_party["analyst"] for bytes_by_party in received], "o-", label="analyst")
+ax.plot(sizes, [bytes_by_party["hospital"] for bytes_by_party in received], "s--", label="each of the three parties")
 ax.set(xlabel="identifiers in each list (and people in common)", ylabel="bytes received", ylim=(0, None))
 ax.set_xticks(sizes, [f"{size}\n({n})" for size, n in zip(sizes, common, strict=True)])
 ax.legend()

@@ -14,22 +14,22 @@ import partywise as pw
 
 delta, claims = 1e-5, [0.5, 1, 4, 10, 16, 32]
 labels, flipped = np.ones(20), np.r_[-np.ones(1), np.ones(19)]
-certified, attacked = [], []
-for claimed in claims:
-    sigma = 2 * np.sqrt(2 * np.log(1.25 / delta)) / claimed  # a label that flips moves the sum by 2
+certificates, bounds = [], []
+for claim in claims:
+    sigma = 2 * np.sqrt(2 * np.log(1.25 / delta)) / claim  # a label that flips moves the sum by 2
 
     def published(data, rng, sigma=sigma):
         """A sum of labels with the noise of the classic formula."""
         return data.sum() + sigma * rng.normal()
 
-    found = pw.audit(published, labels, flipped, rng=7, delta=delta)
-    attacked.append(pw.gaussian_epsilon(found.mu_lower, delta))  # the noise is Gaussian: mu says all
-    certified.append(pw.gaussian_epsilon(2 / sigma, delta))
+    result = pw.audit(published, labels, flipped, rng=7, delta=delta)
+    bounds.append(pw.gaussian_epsilon(result.mu_lower, delta))  # the noise is Gaussian: mu says all
+    certificates.append(pw.gaussian_epsilon(2 / sigma, delta))
 
 fig, ax = plt.subplots(figsize=(5, 3.8), layout="constrained")
 ax.loglog(claims, claims, "k--", label="claimed")
-ax.loglog(claims, certified, "o-", label="certified")
-ax.loglog(claims, attacked, "v", label="proved by attack, at least")
+ax.loglog(claims, certificates, "o-", label="certified")
+ax.loglog(claims, bounds, "v", label="proved by attack, at least")
 ax.set(xlabel="claimed ε", ylabel="ε at δ = 1e-5")
 ax.legend()
 plt.show()

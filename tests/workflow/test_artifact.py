@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from artifact import appendix, bibliography, citation, container, default_run, expected, facts, sources
-from artifact.measured import measure, measured, read
+from artifact.measured import measure, read, study_costs
 from artifact.points import POINTS
 from partywise.core.errors import ConfigError
 from partywise.data.catalogue import RESOURCES
@@ -274,7 +274,7 @@ def test_a_run_is_measured_from_its_benchmarks(tmp_path):
     (tmp_path / "resources" / "adult" / "table").write_bytes(b"x" * 2_000_000)
     (tmp_path / "resources" / "other").mkdir()
     (tmp_path / "resources" / "other" / "table").write_bytes(b"x" * 9_000_000)
-    data, one = measured(results, "mine", [tmp_path / "resources" / "adult"])
+    data, one = study_costs(results, "mine", [tmp_path / "resources" / "adult"])
     assert (one.study, one.fits, one.jobs, one.minutes, one.cpu_seconds) == ("label_private", 7, 3, 1.5, 42)
     assert (one.peak_megabytes, one.disk_megabytes, data.study, data.disk_megabytes) == (200, 1.5, "fetch", 2.0)
     (results / "screen.txt").write_text("a screen\n")

@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from demonstration.cases import Dealt, clients, tables
+from demonstration.cases import DemonstrationCase, clients, tables
 from demonstration.deployment import deal, differences, simulation
 from partywise.deployment.part import parts
 from partywise.deployment.session.outcome import commitment_to
@@ -19,13 +19,13 @@ from verbs.demo import CASES
 RECORDS = {"clients": 252, "tables": 569}
 
 
-def rows(case: Dealt) -> dict[str, list[list[str]]]:
+def rows(case: DemonstrationCase) -> dict[str, list[list[str]]]:
     """Rows of every file, without its header."""
     return {name: list(csv.reader(io.StringIO(content.decode())))[1:] for name, (_, content) in case.files.items()}
 
 
 @pytest.fixture(params=sorted(CASES))
-def dealt(request) -> Dealt:
+def dealt(request) -> DemonstrationCase:
     return CASES[request.param](ROOT / "resources")
 
 

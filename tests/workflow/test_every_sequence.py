@@ -9,8 +9,8 @@ from collections import Counter
 import pytest
 
 import _protocols as page
-from _sequence.drawing import drawn, lifelines
-from _sequence.steps import FIELDS, expanded
+from _sequence.drawing import draw, lifelines
+from _sequence.steps import FIELDS, transcript_rows
 from _sequence.wording import lines
 from partywise.experiment.study import available, load
 
@@ -27,7 +27,7 @@ def test_the_steps_of_every_method_give_back_its_transcript(found):
     assert sum(len(one.transcript) for one in found) > 1000
     for one in found:
         rows = [{key: row[key] for key in FIELDS} for row in one.transcript]
-        assert expanded(one.steps) == rows, one.image
+        assert transcript_rows(one.steps) == rows, one.image
 
 
 def test_every_protocol_of_every_study_has_its_diagram(found):
@@ -38,7 +38,7 @@ def test_every_protocol_of_every_study_has_its_diagram(found):
 def test_what_is_drawn_lies_on_the_lines_of_who_sends_and_who_gets_it(found):
     """From the picture: the dots of an arrow are at its senders, its heads at its receivers, and its words stand."""
     for one in found:
-        root = ET.fromstring(drawn(one.steps, one.names, one.holders, one.title))
+        root = ET.fromstring(draw(one.steps, one.names, one.holders, one.title))
         told = [line for line in lines(one.steps) if line.kind]
         columns = lifelines(one.names, one.holders, told)
         width = float(root.get("width"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fingerprint import Parsed, beside, closure, fingerprint, imports, named
+from fingerprint import ImportCache, beside, closure, fingerprint, imported_names, imports
 from pipeline import STUDY, TINY, Planned, add_comment, copy_run, edit, planned, planned_after
 
 METHODS = {"mean_curve", "predictor_none", "predictor_fixed", "party_fixed", "moments"}
@@ -105,7 +105,7 @@ def test_fingerprint_follows_imports_only(tmp_path):
     assert names == {"", "a", "b", "sub", "sub.late", "sub.deep", "c"}
     # A package that finds its files itself uses all of them.
     (package / "sub" / "__init__.py").write_text("from pkgutil import iter_modules\nFOUND = iter_modules(__path__)\n")
-    imports.cache_clear(), named.cache_clear(), beside.cache_clear()
+    imports.cache_clear(), imported_names.cache_clear(), beside.cache_clear()
     before = closure(["partywise.sub"], tmp_path)
     assert {"partywise.sub.late", "partywise.sub.deep", "partywise.c"} <= set(before)
     with pytest.raises(ValueError, match=r"root .partywise\.nowhere. is not a module"):
@@ -114,20 +114,20 @@ def test_fingerprint_follows_imports_only(tmp_path):
 
 def test_what_was_parsed_is_kept_by_content_and_package(tmp_path):
     place = tmp_path / "imports.json"
-    first = Parsed(place)
+    first = ImportCache(place)
     for content, package, found in ((b"import a", "p", {"a"}), (b"from . import a", "p", {"p", "p.a"})):
         assert first.names(content, package) == found
     first.keep()
-    second = Parsed(place)
+    second = ImportCache(place)
     assert second.earlier == first.used and len(first.used) == 2
     assert second.names(b"from . import a", "q") == {"q", "q.a"} and second.names(b"import a, b", "p") == {"a", "b"}
     assert second.names(b"import a", "p") == {"a"}
     second.keep()
     # What no source needs any more goes.
-    assert set(Parsed(place).earlier) == set(second.used) != set(first.used)
+    assert set(ImportCache(place).earlier) == set(second.used) != set(first.used)
     place.write_text("{")
-    assert Parsed(place).names(b"import a", "p") == {"a"}
-    Parsed(tmp_path / "none" / "imports.json").keep()
+    assert ImportCache(place).names(b"import a", "p") == {"a"}
+    ImportCache(tmp_path / "none" / "imports.json").keep()
     assert [file.name for file in tmp_path.iterdir()] == ["imports.json"]
 
 

@@ -7,10 +7,10 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from _sequence.drawing import FOLDED, KINDS, drawn, lifelines
-from _sequence.folding import folded
-from _sequence.steps import FIELDS, Arrow, Loop, expanded
-from _sequence.wording import lines, listed, series, totals
+from _sequence.drawing import FOLDED, KINDS, draw, lifelines
+from _sequence.folding import fold_rows
+from _sequence.steps import FIELDS, Arrow, Loop, transcript_rows
+from _sequence.wording import lines, numbered_list, series, totals
 
 NAMES = ("client 1", "client 2", "client 3", "server")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -39,8 +39,8 @@ def test_steps_give_back_every_row_in_order():
         narrow = [values[: rng.integers(1, len(values) + 1)] for values in COLUMNS]
         rows = [row(*(values[rng.integers(len(values))] for values in narrow)) for _ in range(rng.integers(20))]
         rows *= int(rng.integers(1, 4))
-        steps = folded(rows, (*NAMES, "client 4"))
-        assert expanded(steps) == rows
+        steps = fold_rows(rows, (*NAMES, "client 4"))
+        assert transcript_rows(steps) == rows
         loops += sum(isinstance(step, Loop) for step in steps)
     assert loops > 100
 
@@ -55,9 +55,9 @@ def rounds(count):
 
 
 def test_rounds_are_one_loop_whose_numbers_grow():
-    (loop,) = folded(rounds(20), NAMES)
+    (loop,) = fold_rows(rounds(20), NAMES)
     assert isinstance(loop, Loop) and loop.times == 20 and len(loop.body) == 2
-    assert listed([loop]).splitlines() == [
+    assert numbered_list([loop]).splitlines() == [
         "1. repeat 20 times, k = 0 ... 19:",
         r"   1. server to client 1 ... client 3: **state \[k\]**; public (free), 8 bytes each",
         r"   2. client 1 ... client 3 to server: **score \[k+1\]**; release (gaussian, mu = 0.5), 24 bytes each",
@@ -68,9 +68,9 @@ def test_rounds_are_one_loop_whose_numbers_grow():
 def test_a_round_that_skips_a_number_or_changes_its_kind_is_no_part_of_the_loop():
     rows = [row("client 1", "server", f"score {k}") for k in (0, 1, 2, 4)]
     rows += [row("client 1", "server", "score 5", kind="clear")]
-    steps = folded(rows, NAMES)
+    steps = fold_rows(rows, NAMES)
     assert [type(step) for step in steps] == [Loop, Arrow, Arrow] and steps[0].times == 3
-    assert expanded(steps) == rows
+    assert transcript_rows(steps) == rows
 
 
 def test_loops_stand_in_loops_and_letters_count_each():
@@ -80,9 +80,9 @@ def test_loops_stand_in_loops_and_letters_count_each():
         for party in (1, 2)
         for part in (1, 2, 3)
     ]
-    (outer,) = folded(rows, NAMES)
+    (outer,) = fold_rows(rows, NAMES)
     assert (outer.times, outer.body[0].times, outer.body[0].body[0].times) == (3, 2, 3)
-    assert expanded([outer]) == rows
+    assert transcript_rows([outer]) == rows
     *_, last = lines([outer])
     assert (last.number, last.title, last.sender) == ("1.1.1.1", "part [i] of [j], round [k]", "client [j]")
     assert last.senders == ("client 1", "client 2")
@@ -99,46 +99,46 @@ def test_what_the_last_round_lacks_stands_in_the_loop_and_says_so(times, outer):
         for k in range(8)
         if k != 3 or r < times - 1
     ]
-    (loop,) = folded(rows, NAMES)
+    (loop,) = fold_rows(rows, NAMES)
     inner = loop if outer == 1 else loop.body[0]
     assert (inner.times, len(inner.body), inner.skipped) == (times, 8, (3,))
-    assert expanded([loop]) == rows
+    assert transcript_rows([loop]) == rows
     said = [line.details.endswith(", not the last time") for line in lines([loop]) if line.kind]
     assert said == [k == 3 for k in range(8)]
 
 
 def test_a_round_that_lacks_too_much_is_none():
     rows = [row("client 1", "server", name) for name in "abcdefghabcde"]
-    assert not any(isinstance(step, Loop) for step in folded(rows, NAMES))
+    assert not any(isinstance(step, Loop) for step in fold_rows(rows, NAMES))
 
 
 def test_equal_messages_are_counted_and_sizes_and_distributions_are_spans():
     rows = [row("client 1", "server", "moments")] * 11
     rows += [row(f"client {k}", "server", "sums", argument=f"gaussian, mu = 0.{k}", size=k * 8) for k in (1, 2, 3)]
-    first, second = lines(folded(rows, NAMES))
+    first, second = lines(fold_rows(rows, NAMES))
     assert (first.title, first.details) == ("11 x moments", "(gaussian, mu = 0.5), 24 bytes each")
     assert second.details == "(gaussian, mu = 0.1 to 0.3), 8 to 24 bytes each"
-    assert expanded(folded(rows, NAMES)) == rows
+    assert transcript_rows(fold_rows(rows, NAMES)) == rows
 
 
 def test_everyone_to_the_others_is_one_step():
     rows = [row(a, b, f"columns of {a}") for a in NAMES[:3] for b in NAMES[:3] if a != b]
-    loop, arrow = lines(folded(rows, NAMES))
+    loop, arrow = lines(fold_rows(rows, NAMES))
     assert loop.title == "repeat for client [k], k = 1 ... 3"
     assert (arrow.sender, arrow.receiver) == ("client [k]", "the others of client 1 ... client 3")
-    assert expanded(folded(rows, NAMES)) == rows
+    assert transcript_rows(fold_rows(rows, NAMES)) == rows
 
 
 def test_many_parties_that_do_the_same_share_a_line_and_others_do_not():
     names = (*(f"client {k}" for k in range(1, 41)), "server")
     rows = [row(name, "server", "moments", size=8) for name in names[:-1]]
-    columns = lifelines(names, names[:-1], list(lines(folded(rows, names))))
+    columns = lifelines(names, names[:-1], list(lines(fold_rows(rows, names))))
     assert [(one.label, len(one.names), one.holds) for one in columns] == [
         ("client 1 ... client 40", 40, True),
         ("server", 1, False),
     ]
     odd = [*rows, row("client 7", "server", "one more")]
-    assert len(lifelines(names, names[:-1], list(lines(folded(odd, names))))) == 41
+    assert len(lifelines(names, names[:-1], list(lines(fold_rows(odd, names))))) == 41
     few = names[: FOLDED - 1]
     assert len(lifelines(few, few, [])) == FOLDED - 1
 
@@ -158,7 +158,7 @@ def test_a_series_of_names_is_short(names, said):
 
 def test_a_picture_tells_kinds_by_dashes_and_by_words_and_escapes_what_it_shows():
     rows = [row("client 1", "server", f"<{kind}> & x", kind=kind) for kind in KINDS]
-    root = ET.fromstring(drawn(folded(rows, NAMES), NAMES, NAMES[:3], "a < b"))
+    root = ET.fromstring(draw(fold_rows(rows, NAMES), NAMES, NAMES[:3], "a < b"))
     assert root.find(f"{SVG}title").text == "a < b"
     texts = ["".join(text.itertext()) for text in root.iter(f"{SVG}text")]
     for kind in KINDS:

@@ -19,7 +19,7 @@ DATA = "fetch"
 
 
 @dataclass(frozen=True)
-class Measured:
+class StudyCost:
     """One study of one run.
 
     fits, jobs : counts; minutes : of all jobs one after the other, as on one core; cpu_seconds : of all jobs
@@ -46,7 +46,7 @@ def screen_file(name: str) -> Path:
     return FOLDER / f"{name}.screen.txt"
 
 
-def measured(results: Path, name: str, data: Sequence[Path]) -> list[Measured]:
+def study_costs(results: Path, name: str, data: Sequence[Path]) -> list[StudyCost]:
     """All studies of a folder of results, in the order of their names, after the folders of their data sets."""
     benchmarks = results / "benchmarks"
     rows = []
@@ -54,7 +54,7 @@ def measured(results: Path, name: str, data: Sequence[Path]) -> list[Measured]:
         jobs = [_numbers(path) for path in sorted((benchmarks / study).rglob("*.tsv"))]
         folders = list(data) if study == DATA else [results / study, results / "figures" / study]
         rows.append(
-            Measured(
+            StudyCost(
                 configuration=name,
                 study=study,
                 fits=_fits(results / study / "timings.csv"),
@@ -111,35 +111,35 @@ def _processor() -> str:
     return f"{names[0] if names else 'processor not named'}, {platform.machine()}"
 
 
-def read(root: Path) -> list[Measured]:
+def read(root: Path) -> list[StudyCost]:
     """The table of the documentation, empty where nothing was measured yet."""
     if not (root / TABLE).exists():
         return []
     kinds = {"int": int, "float": float, "str": str}
     with (root / TABLE).open(encoding="utf-8", newline="") as handle:
         return [
-            Measured(**{f.name: kinds[str(f.type)](line[f.name]) for f in fields(Measured)})
+            StudyCost(**{f.name: kinds[str(f.type)](line[f.name]) for f in fields(StudyCost)})
             for line in csv.DictReader(handle)
         ]
 
 
-def write(root: Path, rows: Iterable[Measured]) -> None:
+def write(root: Path, rows: Iterable[StudyCost]) -> None:
     """Replace the lines of these configurations; the others stay."""
     new = list(rows)
     names = {row.configuration for row in new}
-    merged = [*(row for row in read(root) if row.configuration not in names), *new]
+    table = [*(row for row in read(root) if row.configuration not in names), *new]
     (root / FOLDER).mkdir(parents=True, exist_ok=True)
     with replacing(root / TABLE) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
-        lines = csv.DictWriter(handle, [entry.name for entry in fields(Measured)], lineterminator="\n")
+        lines = csv.DictWriter(handle, [entry.name for entry in fields(StudyCost)], lineterminator="\n")
         lines.writeheader()
-        lines.writerows(asdict(row) for row in sorted(merged, key=lambda row: (row.configuration, row.study != DATA)))
+        lines.writerows(asdict(row) for row in sorted(table, key=lambda row: (row.configuration, row.study != DATA)))
 
 
 def measure(root: Path, results: Path, name: str, data: Sequence[Path]) -> str:
     """Store the measurements and the screen of a finished run; return the reason if that fails, or an empty text."""
     if not (results / "benchmarks").is_dir():
         return f"{results} holds no benchmarks: give the folder of a finished run, such as results/default."
-    write(root, measured(results, name, data))
+    write(root, study_costs(results, name, data))
     if (results / "screen.txt").exists():
         shutil.copyfile(results / "screen.txt", root / screen_file(name))
     return ""

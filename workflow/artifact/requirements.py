@@ -9,7 +9,7 @@ from partywise.experiment.register import table
 from partywise.experiment.register.table import RegisterRow
 from partywise.experiment.tables.templates import pipe_table
 
-from .measured import DATA, TABLE, Measured, read
+from .measured import DATA, TABLE, StudyCost, read
 
 PAGE = "docs/requirements.md"
 NAMES = {DATA: "data sets"}
@@ -69,7 +69,7 @@ def cpu_minutes(rows: Iterable[RegisterRow]) -> float:
     return sum(minutes.values())
 
 
-def _table(name: str, rows: Sequence[Measured]) -> list[str]:
+def _table(name: str, rows: Sequence[StudyCost]) -> list[str]:
     whole = {key: (max if key == PEAK else sum)(getattr(row, key) for row in rows) for key in FORMATS}
     named = [*((NAMES.get(row.study, f"`{row.study}`"), vars(row)) for row in rows), ("all", whole)]
     lines = [(name, *(form.format(values[key]) for key, form in FORMATS.items())) for name, values in named]

@@ -36,7 +36,7 @@ MOMENTS = {"protocol": "moments", "dealer": "dealer"}
 
 
 @dataclass(frozen=True)
-class Dealt:
+class DemonstrationCase:
     """A case: what it is, the file of every data holder, and the configuration that all parties share."""
 
     name: str
@@ -45,7 +45,7 @@ class Dealt:
     config: dict[str, Any] = field(repr=False)
 
 
-def clients(resources: Path) -> Dealt:
+def clients(resources: Path) -> DemonstrationCase:
     """Study 001: three clinics hold different men; the direction of their measurements that predicts body fat."""
     contents, _, _ = read_files("body_fat", fetch_folder("body_fat", resources))
     member = RESOURCES["body_fat"].members[0].file
@@ -54,7 +54,7 @@ def clients(resources: Path) -> Dealt:
     men = list(zip(*(columns[name] for name in header), strict=True))
     places, files, rows = ("north", "middle", "south"), {}, {}
     for place, positions in zip(places, split_rows(len(men), len(places)), strict=True):
-        files[place] = f"{place}.csv", written(header, [men[k] for k in positions])
+        files[place] = f"{place}.csv", csv_bytes(header, [men[k] for k in positions])
         rows[place] = len(positions)
     settings = {
         "tables": [{"party": place, "file": file} for place, (file, _) in files.items()],
@@ -66,27 +66,29 @@ def clients(resources: Path) -> Dealt:
     }
     config = configuration("sliced_inverse_regression", {"unit": "row"}, {"protocol": "certified"}, settings, 3, 8.0)
     config["network"] |= {"rows": rows, "parties": addresses((*places, "server"))}
-    return Dealt("clients", f"body fat of {len(men)} men, whose rows lie at three clinics", files, config)
+    return DemonstrationCase("clients", f"body fat of {len(men)} men, whose rows lie at three clinics", files, config)
 
 
-def tables(resources: Path) -> Dealt:
+def tables(resources: Path) -> DemonstrationCase:
     """Study 004: a hospital has a patient's diagnosis and some measurements, a laboratory has others."""
     contents, _, _ = read_files("breast_cancer", fetch_folder("breast_cancer", resources))
     rows = list(csv.reader(io.StringIO(contents[RESOURCES["breast_cancer"].members[0].file].decode())))[1:]
     names = TABLES["breast_cancer"].names
-    ids, files, described = [f"p{1000 + k}" for k in range(len(rows))], {}, []
+    ids, files, own_tables = [f"p{1000 + k}" for k in range(len(rows))], {}, []
     for place, nuclei in NUCLEI.items():
         numbers = [names.index(name) for name, _ in nuclei] + [len(names)] * (place == "hospital")
         header = ["patient", *(name for name, _ in nuclei), *(["benign"] if place == "hospital" else [])]
         records = [[patient, *(row[k] for k in numbers)] for patient, row in zip(ids, rows, strict=True)]
-        files[place] = f"{place}.csv", written(header, records)
+        files[place] = f"{place}.csv", csv_bytes(header, records)
         columns = [{"name": name, "bounds": bounds, "because": "cell nuclei"} for name, bounds in nuclei]
-        described.append({"party": place, "file": f"{place}.csv", "columns": columns})
-    settings = {"id": "patient", "family": "binomial", "records": "aligned", "tables": described}
+        own_tables.append({"party": place, "file": f"{place}.csv", "columns": columns})
+    settings = {"id": "patient", "family": "binomial", "records": "aligned", "tables": own_tables}
     settings |= {"response": "benign", "response_party": "hospital"}
     config = configuration("vertical_glm", {"delta": 1e-4, "unit": "row"}, MOMENTS, settings, 2, 4.0)
     config["network"] |= {"rows": len(rows), "parties": addresses((*NUCLEI, "analyst", "dealer"))}
-    return Dealt("tables", f"{len(rows)} tumours, whose columns lie at a hospital and a laboratory", files, config)
+    return DemonstrationCase(
+        "tables", f"{len(rows)} tumours, whose columns lie at a hospital and a laboratory", files, config
+    )
 
 
 def configuration(
@@ -105,7 +107,7 @@ def addresses(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     return {name: {"host": "localhost", "port": FIRST_PORT + k} for k, name in enumerate(names)}
 
 
-def written(header: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
+def csv_bytes(header: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
     """A CSV file."""
     handle = io.StringIO(newline="")
     writer = csv.writer(handle, lineterminator="\n")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import yaml
 
-from demonstration.cases import Dealt
+from demonstration.cases import DemonstrationCase
 from launching.surroundings import environment
 from partywise.deployment.outcomes.joint_results import JointResults
 from partywise.deployment.screen import screen
@@ -41,7 +41,7 @@ class Process:
     err: str
 
 
-def deal(case: Dealt, folder: Path) -> Deployment:
+def deal(case: DemonstrationCase, folder: Path) -> Deployment:
     """Give every party its folder: the shared configuration, its own file, its own certificate; free ports."""
     shutil.rmtree(folder, ignore_errors=True)
     names = tuple(case.config["network"]["parties"])
@@ -63,13 +63,13 @@ def deal(case: Dealt, folder: Path) -> Deployment:
     return deployment
 
 
-def run(case: Deployment, folder: Path) -> tuple[dict[str, Process], float]:
+def run_parties(case: Deployment, folder: Path) -> tuple[dict[str, Process], float]:
     """Run all parties, each in its own folder; how they ended, and the seconds from the first start to the last end.
 
     What they import was compiled once before (`WARM`), and not by all of them at the same time.
     """
     words = [sys.executable, "-m", "partywise", "network", "party", "--config", SHARED, "--into", "out"]
-    begun, processes = time.monotonic(), dict[str, subprocess.Popen[str]]()
+    start, processes = time.monotonic(), dict[str, subprocess.Popen[str]]()
     try:
         for name in case.names:
             processes[name] = subprocess.Popen(
@@ -86,7 +86,7 @@ def run(case: Deployment, folder: Path) -> tuple[dict[str, Process], float]:
         for process in processes.values():
             process.kill()
             process.wait()
-    seconds = time.monotonic() - begun
+    seconds = time.monotonic() - start
     return {name: Process(processes[name].returncode, *texts[name]) for name in case.names}, seconds
 
 

@@ -27,25 +27,31 @@ from size import (
 def plans():
     """One plan for each study; a bad configuration ends here, in one sentence on standard error, before any job."""
     try:
-        made = checked_plans(config, [Path(path) for path in workflow.configfiles])
-        kept = runs_apart(made)
+        study_plans = checked_plans(
+            config, [Path(path) for path in workflow.configfiles]
+        )
+        runs_by_study = runs_apart(study_plans)
         elsewhere = {
-            (study, run.coords["case"]) for study, runs in kept.items() for run in runs
+            (study, run.coords["case"])
+            for study, runs in runs_by_study.items()
+            for run in runs
         }
-        check_files(made, Path.cwd(), elsewhere)
-        check_network(config, made)
-        check_sizes(made, machine_megabytes())
-        if (many := check_jobs(made, machine_megabytes())) and workflow.is_main_process:
+        check_files(study_plans, Path.cwd(), elsewhere)
+        check_network(config, study_plans)
+        check_sizes(study_plans, machine_megabytes())
+        if (
+            many := check_jobs(study_plans, machine_megabytes())
+        ) and workflow.is_main_process:
             print(many, file=sys.stderr)
-        return made, kept
+        return study_plans, runs_by_study
     except ConfigError as error:
         sys.exit(f"Configuration error: {error}")
 
 
-def runs_apart(made):
+def runs_apart(study_plans):
     """Finished runs of parties apart that are kept with the results, by study: none of their cases is fitted here."""
     if not Path(PLACE.folder, KEPT).is_dir():
-        return {study: [] for study in made}
+        return {study: [] for study in study_plans}
     from partywise.deployment.outcomes.kept_runs import kept_runs
     from partywise.deployment.settings import digest
     from partywise.experiment.plans import read_configuration
@@ -56,7 +62,7 @@ def runs_apart(made):
             "another one or --config, or remove that folder."
         )
     shared = read_configuration(Path(workflow.configfiles[0]))
-    return kept_runs(Path(PLACE.folder), made, digest(shared))
+    return kept_runs(Path(PLACE.folder), study_plans, digest(shared))
 
 
 PLANS, APART = plans()
@@ -64,8 +70,8 @@ PLANS, APART = plans()
 
 def runs_of(study, block):
     """The runs that hold a block in place of a fit; None of a block that is fitted here."""
-    own = {share.case for share in block.shares}
-    if own.isdisjoint(run.coords["case"] for run in APART[study]):
+    cases = {share.case for share in block.shares}
+    if cases.isdisjoint(run.coords["case"] for run in APART[study]):
         return None
     return [
         run
@@ -163,7 +169,7 @@ def block_runs(wildcards):
 def block_folders(wildcards):
     """The folders of the parties of these runs by their ids, as plain data."""
     runs = block_runs(wildcards)
-    return dict((one.record.run, list(map(str, one.folders))) for one in runs)
+    return dict((run.record.run, list(map(str, run.folders))) for run in runs)
 
 
 def block_executor(wildcards):
@@ -281,13 +287,13 @@ def shows_own_records(plan, name):
 
 def figure_labels(wildcards):
     """The same of a figure; the first one of a study that audits claims comes before all others."""
-    made = PLANS[wildcards.study]
-    order = f"{tables_labels(wildcards)['order']}.{made.figures.index(wildcards.figure):03d}"
-    audits = all(isinstance(case.source, Claim) for case in made.cases.values())
-    opens = audits and wildcards.figure == made.figures[0]
+    plan = PLANS[wildcards.study]
+    order = f"{tables_labels(wildcards)['order']}.{plan.figures.index(wildcards.figure):03d}"
+    audits = all(isinstance(case.source, Claim) for case in plan.cases.values())
+    opens = audits and wildcards.figure == plan.figures[0]
     labels = {"content": wildcards.figure, "order": "first" if opens else order}
     return labels | (
-        {"records": "own"} if shows_own_records(made, wildcards.figure) else {}
+        {"records": "own"} if shows_own_records(plan, wildcards.figure) else {}
     )
 
 
@@ -313,9 +319,9 @@ def data_roots(study, names):
 
 def fit_roots(study, methods, executors):
     """Modules behind a block of cells: its data, all its methods (case -> labels), and what makes its cells."""
-    plan, made = PLANS[study], PLANS[study].study
+    plan, parts = PLANS[study], PLANS[study].study
     chosen = [plan.methods[label] for labels in methods.values() for label in labels]
-    lazy = [made.split, made.folds, made.metrics, made.ledger, made.example_fits]
+    lazy = [parts.split, parts.folds, parts.metrics, parts.ledger, parts.example_fits]
     lazy += [method.protocol.fit for method in chosen]
     lazy += [item for case in methods for item in plan.cases[case].source.fits]
     return data_roots(study, methods) | {
@@ -329,8 +335,8 @@ def fit_roots(study, methods, executors):
 @cache
 def sources_of(roots):
     """Sources behind a job, and the fingerprint of them; many jobs have the same roots."""
-    found = sources(roots)
-    return found, digest_of(found)
+    files = sources(roots)
+    return files, digest_of(files)
 
 
 def data_sources(wildcards):
@@ -349,7 +355,7 @@ def cube_sources(wildcards):
     study = wildcards.study
     methods = {name: case.methods for name, case in PLANS[study].cases.items()}
     executors = sorted(
-        {EXECUTORS[bool(runs_of(study, one))] for one in BLOCKS[study].values()}
+        {EXECUTORS[bool(runs_of(study, block))] for block in BLOCKS[study].values()}
     )
     roots = fit_roots(study, methods, executors)
     return sources_of(roots | frozenset(script_modules("collect")))
@@ -362,13 +368,13 @@ def cube_code(wildcards):
 
 def figure_roots(study, figure):
     """Modules behind a figure; it reads the plan of its cube."""
-    made = PLANS[study]
-    named = (*made.methods.values(), *made.cases.values())
+    plan = PLANS[study]
+    parts = (*plan.methods.values(), *plan.cases.values())
     return {
-        made.module,
-        *(item.module for item in named if item.module is not None),
-        *made.study.reads,
-        made.study.figures[figure].module,
+        plan.module,
+        *(item.module for item in parts if item.module is not None),
+        *plan.study.reads,
+        plan.study.figures[figure].module,
         *script_modules("figure"),
     }
 

@@ -26,10 +26,10 @@ def naming_files():
 def checked_place():
     """The place of the results; a bad name or a folder of another configuration ends here, before any job."""
     try:
-        found = place(config, naming_files(), Path.cwd())
+        place_of_run = place(config, naming_files(), Path.cwd())
         if workflow.is_main_process:
-            found.refuse_other(Path.cwd())
-        return found
+            place_of_run.refuse_other(Path.cwd())
+        return place_of_run
     except ConfigError as error:
         sys.exit(f"Configuration error: {error}")
 

@@ -84,11 +84,11 @@ def own_digests(wildcards):
 
 def block_digests(wildcards):
     """SHA-256 of every file from outside behind a block; of a data set that is to be fetched, its pins."""
-    found = own_digests(wildcards)
+    digests = own_digests(wildcards)
     for name in datasets(wildcards):
         members = contents(name, f"resources/{name}")
-        found |= {f"resources/{name}/{file}": sha for file, sha in members.items()}
-    return found
+        digests |= {f"resources/{name}/{file}": sha for file, sha in members.items()}
+    return digests
 
 
 def worker(rule_name):
@@ -169,8 +169,8 @@ def sources_of_rule(rule_name, sources_behind):
 def is_asked(job):
     """Whether the call asks for a job, by its rule or its files."""
     record, outputs = outputs_of(job)
-    named = {rule_of(job).rule.name, record, *outputs}
-    return not named.isdisjoint(map(str, workflow.dag_settings.forcerun))
+    words = {rule_of(job).rule.name, record, *outputs}
+    return not words.isdisjoint(map(str, workflow.dag_settings.forcerun))
 
 
 @cache
@@ -204,7 +204,7 @@ def needs_no_data(job):
         job.rule == "fit"
         and not workflow.dag_settings.forceall
         and all(map(os.path.exists, outputs_of(job)[1]))
-        and not all(os.path.exists(outputs_of(one)[1][0]) for one in data_jobs(job))
+        and not all(os.path.exists(outputs_of(draw)[1][0]) for draw in data_jobs(job))
         and not is_forced(job)
     )
 
@@ -215,7 +215,7 @@ def force(*paths):
         workflow.dag.forcefiles.update(paths)
 
 
-def checked(rule_name, files):
+def inputs_of(rule_name, files):
     """Files as inputs of a rule: no time counts.  Of a job that is not current they are what makes it run again."""
 
     def of_job(wildcards):
@@ -242,14 +242,15 @@ def checked_pins(wildcards):
 
 def refuse_folders():
     """End before any job where a folder lies in the place of a file that a job writes."""
-    for study, made in PLANS.items() if workflow.is_main_process else ():
+    for study, plan in PLANS.items() if workflow.is_main_process else ():
         cube = Job("collect", study)
-        figures = [Job("figure", study, name) for name in made.figures]
+        figures = [Job("figure", study, name) for name in plan.figures]
         data = [Job("generate", study, name) for name in DATA[study]]
         for job in (cube, *figures, *jobs_before(cube), *data):
-            asked, names = rule_of(job), vars(wildcards_of(job))
+            job_rule, names = rule_of(job), vars(wildcards_of(job))
             beside = [
-                str(path).format(**names) for path in (*asked.log, asked.benchmark)
+                str(path).format(**names)
+                for path in (*job_rule.log, job_rule.benchmark)
             ]
             record, outputs = outputs_of(job)
             for path in filter(os.path.isdir, (record, *outputs, *beside)):

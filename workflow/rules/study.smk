@@ -41,7 +41,7 @@ rule fetch:
 rule generate:
     """Draw the data of some replicates of each case once, for all methods; of own data, which record stands where."""
     input:
-        records=checked("generate", dataset_records),
+        records=inputs_of("generate", dataset_records),
         files=own_files,
     output:
         data="<results>/{study}/data/{data}.npz",
@@ -71,8 +71,8 @@ rule generate:
 rule fit:
     """Fit and judge a block of cells; its log names the cell that failed, and why."""
     input:
-        data=checked("fit", data_file("data")),
-        data_provenance=checked("fit", data_file("provenance")),
+        data=inputs_of("fit", data_file("data")),
+        data_provenance=inputs_of("fit", data_file("provenance")),
         files=own_files,
     output:
         block="<results>/{study}/blocks/{block}.npz",
@@ -105,9 +105,9 @@ rule fit:
 rule collect:
     """Put all blocks of a study into one cube and write its ledger, wire table, summary and timings."""
     input:
-        blocks=checked("collect", block_files("block")),
-        timings=checked("collect", block_files("timings")),
-        provenance=checked("collect", block_files("provenance")),
+        blocks=inputs_of("collect", block_files("block")),
+        timings=inputs_of("collect", block_files("timings")),
+        provenance=inputs_of("collect", block_files("provenance")),
     output:
         cube="<results>/{study}/cube.nc",
         tidy="<results>/{study}/tidy.csv",
@@ -152,8 +152,8 @@ rule collect:
 rule figure:
     """Draw one figure from the cube of its study."""
     input:
-        cube=checked("figure", cube_file("cube")),
-        provenance=checked("figure", cube_file("provenance")),
+        cube=inputs_of("figure", cube_file("cube")),
+        provenance=inputs_of("figure", cube_file("provenance")),
     output:
         svg=report(
             "<results>/figures/{study}/{figure}.svg",

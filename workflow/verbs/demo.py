@@ -10,8 +10,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from demonstration.cases import Dealt, clients, tables
-from demonstration.deployment import deal, differences, run, simulation
+from demonstration.cases import DemonstrationCase, clients, tables
+from demonstration.deployment import deal, differences, run_parties, simulation
 from partywise.core.errors import DataMissing, PartyError
 from partywise.core.project import exit_code
 from partywise.core.verbs import new_parser
@@ -35,7 +35,7 @@ def main(words: Sequence[str]) -> int:
         return 2
     try:
         results = [
-            run_case(CASES[name](arguments.resources), arguments.folder / name) for name in arguments.case or CASES
+            print_case(CASES[name](arguments.resources), arguments.folder / name) for name in arguments.case or CASES
         ]
     except (DataMissing, PartyError) as error:
         print(f"demo: {error}", file=sys.stderr)
@@ -43,20 +43,20 @@ def main(words: Sequence[str]) -> int:
     return 0 if all(results) else 1
 
 
-def run_case(dealt: Dealt, folder: Path) -> bool:
-    """Run one case and print it; whether all parties ended as the simulation does."""
-    case = deal(dealt, folder)
-    print(f"== {dealt.name}: {dealt.description}")
+def print_case(demonstration: DemonstrationCase, folder: Path) -> bool:
+    """Run one case and print it; return whether all parties ended as the simulation does."""
+    case = deal(demonstration, folder)
+    print(f"== {demonstration.name}: {demonstration.description}")
     print(f"{len(case.names)} processes with TLS, each in its folder {folder}/NAME: {', '.join(case.names)}")
-    ended, seconds = run(case, folder)
-    for name, process in ended.items():
+    processes, seconds = run_parties(case, folder)
+    for name, process in processes.items():
         if process.code:
             print(f"{name} ended with {process.code}: {process.err.strip()}")
-    if any(process.code for process in ended.values()):
+    if any(process.code for process in processes.values()):
         return False
     runs = {name: last_run(folder / name / "out") for name in case.names}
     results = join_results(list(runs.values()))
-    print("\n".join([*crossed(results), *(paid(name, process.out) for name, process in ended.items())]))
+    print("\n".join([*traffic(results), *(payment(name, process.out) for name, process in processes.items())]))
     print(f"{certified(results)}; from start to end {seconds:.1f} s")
     print(f"accounts: what each party sent was paid, received and {results.heads}")
     channel, digests = simulation(case, folder)
@@ -68,7 +68,7 @@ def run_case(dealt: Dealt, folder: Path) -> bool:
     return not other
 
 
-def crossed(results: JointResults) -> list[str]:
+def traffic(results: JointResults) -> list[str]:
     """Messages and bytes from whom to whom."""
     counts, sizes = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for message in results.channel.messages:
@@ -78,7 +78,7 @@ def crossed(results: JointResults) -> list[str]:
             for (sender, receiver), size in sizes.items()]  # fmt: skip
 
 
-def paid(name: str, out: str) -> str:
+def payment(name: str, out: str) -> str:
     """Return the line of a party's last screen on what it paid."""
     return f"{name} " + next(line for line in out.splitlines() if line.startswith("paid:"))
 
