@@ -32,7 +32,7 @@ x86_64 is what is tested. The network is used twice: by the set-up, for the pack
 for the data sets of its configuration ([sources](sources.md)); after that nothing is downloaded. `config/smoke.yaml`
 downloads no data.
 
-| system | the library alone | `./run`, the pipeline, parties apart |
+| system | the library alone | `./run`, the pipeline, a distributed run |
 |---|---|---|
 | Linux, x86_64 | tested | tested |
 | macOS | not tried | not tried |

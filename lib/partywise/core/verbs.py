@@ -227,8 +227,8 @@ VERBS = (
         "deployment.verbs:union",
         environment=NETWORK,
         page="transcript, ledger and certified total of the folders of all parties; `--results results/mine` keeps a "
-        "[run of parties](network_reference.md#figures-and-tables-of-a-run-apart) for `./run --configfile mine.yaml`, "
-        "which makes cube, figures and report of it, without data",
+        "[run of parties](network_reference.md#figures-and-tables-of-a-distributed-run) for "
+        "`./run --configfile mine.yaml`, which makes cube, figures and report of it, without data",
     ),
     Verb(
         "network ledger",
