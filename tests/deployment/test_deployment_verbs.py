@@ -73,7 +73,7 @@ def test_what_is_wrong_with_a_configuration(case, capsys):
     del without["network"]
     Path("wrong.yaml").write_text(yaml.safe_dump(without))
     for words in (party(config="wrong.yaml"), ("network", "certificates", "--config", "wrong.yaml")):
-        assert "wrong.yaml has no block network: say there which fits are run" in told(capsys, *words)
+        assert "wrong.yaml has no block network: state there which fits are run" in told(capsys, *words)
 
 
 def test_keys_and_accounts_in_a_clone_are_in_no_commit_and_in_no_image():
@@ -132,7 +132,7 @@ def test_keys_are_made_where_they_stay_and_an_authority_signs_for_the_parties_al
     """Requests of all, signed at an office that makes its authority with the first; only their parties ask."""
     for name in case.names:
         assert main(["network", "certificates", "--config", "mine.yaml", "--into", name, "--request", name]) == 0
-        assert f"{name}.key, stays here and is shown to nobody" in capsys.readouterr().out
+        assert f"{name}.key, stays here and is kept secret" in capsys.readouterr().out
     requests = [f"{name}/{name}.csr" for name in case.names]
     sign = ["network", "certificates", "--config", "mine.yaml", "--into", "office", "--days", "90", "--sign", *requests]
     assert main(sign) == 0

@@ -39,7 +39,7 @@ def test_who_takes_part_what_crosses_and_what_is_paid(tmp_path, monkeypatch, cap
     case.network["mode"] = "release"
     assert dry_run(case, "north", tmp_path, monkeypatch) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].endswith("mode release; dry run: nobody was met, nothing is paid")
+    assert lines[0].endswith("mode release; dry run: no party was contacted, nothing is paid")
     assert lines[1:3] == ["places: north, south; without data server", "estimate: all of it to server"]
     # Own messages first.
     assert [line.partition(":")[0] for line in lines[3:5]] == ["north to server", "south to server"]

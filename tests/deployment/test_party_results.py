@@ -388,7 +388,7 @@ def test_trees_of_ranks_have_no_threshold_of_a_column_elsewhere(tmp_path, monkey
 
 def test_an_estimate_that_no_place_has_is_said_to_be_nobodys(tmp_path, monkeypatch):
     found = held("vertical_glm", tmp_path, monkeypatch, protocol="joint", link="shared", solver="lbfgs")
-    assert {one.reason for one in found.values()} == {"method m gives all of it to nobody"}
+    assert {one.reason for one in found.values()} == {"method m gives all of it to none of them"}
     assert not any(one.rows for one in found.values())
 
 

@@ -436,7 +436,7 @@ FORGERIES: Mapping[str, tuple[Callable[[Path, Path], None], str]] = {
     "who knows the noise": (field(RELEASES, 0, "knows", to=["server"]), "knows"),
     "distance of a release": (field(RELEASES, 0, "tv", to=0.0), "tv"),
     "stratum of a release": (field(RELEASES, 0, "stratum", to="clients/north"), "stratum"),
-    "a release less": (field(RELEASES, to=lambda all: all[1:]), "no release of the statement"),
+    "a release less": (field(RELEASES, to=lambda all: all[1:]), "not a release of the statement"),
     "a field more": (field("accounts", to=lambda all: all | {"east": {}}), "certificates/east.pem"),
     "the fingerprint of a certificate": (field("fingerprints", "north", to="0" * 64), "not that of the statement"),
     "a later registration": (late, "registration/north.json is later"),

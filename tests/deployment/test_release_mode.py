@@ -200,7 +200,7 @@ def newton(**network) -> Apart:
 
 
 def test_an_aggregator_that_sees_records_must_be_named():
-    with pytest.raises(ConfigError, match=r"the aggregator sees every record; say who runs it, network.trusted"):
+    with pytest.raises(ConfigError, match=r"the aggregator sees every record; name its operator, network.trusted"):
         rehearse(newton().deployment(), 60)
     case = newton(trusted={"aggregator": "Statistics Office"})
     rehearse(case.deployment(), 60)
@@ -219,7 +219,7 @@ def test_a_dealer_that_knows_the_noise_must_be_named():
     case = Apart("vertical_glm")
     case.method = {"protocol": "moments", "dealer": "dealer"}
     case.network["mode"] = "release"
-    with pytest.raises(ConfigError, match=r"the dealer knows the noise; say who runs it, network.trusted"):
+    with pytest.raises(ConfigError, match=r"the dealer knows the noise; name its operator, network.trusted"):
         rehearse(case.deployment(), 60)
     case.network["trusted"] = {"dealer": "Statistics Office"}
     rehearse(case.deployment(), 60)
@@ -258,7 +258,7 @@ def test_records_go_to_the_place_that_is_trusted_with_them_and_to_nobody_else():
 def test_what_costs_too_much_or_trusts_nobody_by_name_is_refused_before_data_are_opened(tmp_path, monkeypatch):
     monkeypatch.setattr(stage, "parts", lambda *given: pytest.fail("opened data"))
     named = {"trusted": {"aggregator": "Statistics Office"}}
-    for given, words in (({}, "say who runs it"), (named | {"largest_epsilon": 1.5}, "network.largest_epsilon")):
+    for given, words in (({}, "name its operator"), (named | {"largest_epsilon": 1.5}, "network.largest_epsilon")):
         start = PartyStart(newton(**given).deployments(), "c" * 64, "shop", tmp_path, tmp_path, tmp_path)
         with pytest.raises(running.PartyRunError, match=words):
             running.run(start)

@@ -171,7 +171,7 @@ def test_a_part_of_another_party_study_or_table_is_refused(fitted):
     deployment, path = case.deployment(), folder / "shop" / MODEL
     shop = Party("shop", "passive", {}, (0, 1))
     assert read_part(deployment, shop, path)[1]
-    with pytest.raises(ModelError, match="party is 'bank', and the configuration says 'shop'"):
+    with pytest.raises(ModelError, match="party is 'bank', and the configuration has 'shop'"):
         read_part(deployment, shop, folder / "bank" / MODEL)
     good = path.read_bytes()
     for key, value, words in (
@@ -213,7 +213,7 @@ def test_parties_with_parts_of_two_fits_are_refused_and_so_are_other_records(fit
             },
             "no budget covers them",
         ),
-        ({"fits": "grid", "method": "", "epsilon": None}, "score is given beside fits"),
+        ({"fits": "grid", "method": "", "epsilon": None}, "score is given with fits"),
     ],
 )
 def test_what_cannot_be_scored_is_told_before_a_file_is_opened(change, words):

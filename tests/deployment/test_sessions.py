@@ -72,7 +72,7 @@ def check_kept(case: Apart, results: Path) -> None:
         assert (columns.status > 0).tolist() == there
         assert (np.isfinite(columns.numbers["epsilon_certified"])).tolist() == there
     (results / "apart" / "broken").mkdir()
-    with pytest.raises(ConfigError, match=r"broken is no run that is kept: .* has no run.json"):
+    with pytest.raises(ConfigError, match=r"broken is not a kept run: .* has no run.json"):
         kept_runs(results, made, digest(case.config))
 
 
@@ -172,7 +172,7 @@ def test_a_plan_that_does_not_fit_into_the_budget_is_refused_whole(started, tmp_
     assert "plan: 3 fits; to pay: row 7" in told["shop"].err
     assert "network.budget (epsilon = 6, delta = 1e-05 of unit features by rule gdp) REFUSES these" in told["shop"].err
     assert "the first 2 would fit; use more noise, run fewer fits, or state a larger budget" in told["shop"].err
-    assert "'shop' ended with an error of its own; its output says which" in told["bank"].err
+    assert "'shop' ended with an error of its own; its output states which" in told["bank"].err
     assert not (tmp_path / "shop" / FILE).exists()
     words = [
         "network",

@@ -28,7 +28,7 @@ from partywise.federation.account.file import AccountFile
 
 CLIENTS, LABELS = "sliced_inverse_regression", "label_private"
 PATIENCE, WITHIN = 15.0, 20.0
-OWN_ERROR = "'north' ended with an error of its own; its output says which."
+OWN_ERROR = "'north' ended with an error of its own; its output states which."
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ def drop_column(header: list[str], _: object) -> None:
 
 
 CONFIGURATION = r"has another configuration \(\w+\) than '\w+' \(\w+\): give all parties the same file"
-EXPIRED = r"its certificate has expired \(on .* UTC; the clock here says .* UTC\): ask for a new one"
-EARLY = r"its certificate is not valid yet \(before .* UTC; the clock here says .* UTC\): one of two clocks is wrong"
+EXPIRED = r"its certificate has expired \(on .* UTC; the clock here shows .* UTC\): ask for a new one"
+EARLY = r"its certificate is not valid yet \(before .* UTC; the clock here shows .* UTC\): one of two clocks is wrong"
 MISTAKES = {
     "another configuration": Mistake(other_configuration, CONFIGURATION, CONFIGURATION),
     "a clock that is wrong": Mistake(lambda s: s.certify("north", 1, 3), f"cannot take 'north': {EARLY}", EARLY),
@@ -159,7 +159,7 @@ MISTAKES = {
     "records in another order": Mistake(
         lambda s: s.rewrite("bank", lambda _, rows: rows.reverse()),
         r"orders.csv.*ascend",
-        "'bank' ended with an error of its own; its output says which.",
+        "'bank' ended with an error of its own; its output states which.",
         LABELS,
     ),
     "a full disk": Mistake(

@@ -130,7 +130,7 @@ def check_kill(certificates: Path, seed: int, restart: bool) -> None:
     again, _ = said.pop(victim, ("", 0.0))
     assert again not in digests.values()
     # One that died before anybody met it has never come.
-    ways = ("is gone", "said hello a second time", "said another hello to", "has not come within")
+    ways = ("is gone", "sent a second hello", "sent another hello to", "has not come within")
     sentences = [f"{victim!r} {way}" for way in ways]
     for name, (what, _) in said.items():
         assert any(sentence in what for sentence in sentences), (victim, name, what)

@@ -54,7 +54,7 @@ def test_a_site_that_refuses_by_its_own_file_is_named_to_the_others(project):
     assert project.run() != COMPLETED
     assert "network.mode is 'experiment', and modes lists release" in project.said("south")
     for name in ("north", "server"):
-        assert f"says: {REFUSES}" in project.said(name).split(" job ")[-1]
+        assert f"reports: {REFUSES}" in project.said(name).split(" job ")[-1]
         assert "modes lists" not in project.said(name)
     write_site(project.folder / "south", site_of(project.case, "south"))
 
@@ -75,7 +75,7 @@ def test_a_site_without_a_policy_runs_nothing(project):
     policy.unlink()
     assert project.run() != COMPLETED
     assert "site.yaml is missing: write there what this site consents to" in project.said("south").split(" job ")[-1]
-    assert f"says: {REFUSES}" in project.said("north").split(" job ")[-1]
+    assert f"reports: {REFUSES}" in project.said("north").split(" job ")[-1]
     policy.write_text(kept)
 
 

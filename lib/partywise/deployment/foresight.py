@@ -122,7 +122,7 @@ def require_room(start: PartyStart, rows: Sequence[Row], events: Sequence[Sequen
         if error is PolicyError:
             assert start.policy is not None
             asked = f"{remedy}, or ask" if "numeric_reserve" in remedy else "ask"
-            raise PolicyError(f"{start.policy.path} forbids it: {line}; {asked} whoever answers for the file.")
+            raise PolicyError(f"{start.policy.path} forbids it: {line}; {asked} the person responsible for the file.")
         if error is not None:
             raise error(f"{line}; {remedy}.")
 

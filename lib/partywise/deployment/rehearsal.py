@@ -299,7 +299,7 @@ def _check_trust(deployment: Deployment, events: Iterable[Event]) -> None:
         if place not in deployment.network.trusted:
             raise ConfigError(
                 f"{KEY}.mode is 'release': of method {deployment.network.method} the {place} {knowledge_of(place)}; "
-                f"say who runs it, {KEY}.trusted: {{{place}: NAME}}, or take a method without one "
+                f"name its operator, {KEY}.trusted: {{{place}: NAME}}, or take a method without one "
                 "(docs/release_mode.md lists them)."
             )
 
@@ -335,7 +335,7 @@ def check_cost(deployments: Sequence[Deployment], rows: Sequence[Sequence[Event]
         raise ConfigError(
             f"{KEY}.mode is 'release': {which} {upward(total.epsilon_certified)} for one {unit} at delta "
             f"{delta:g}, more than {KEY}.largest_epsilon ({network.largest_epsilon:g}): next to nothing would be "
-            "protected; take a smaller epsilon, fewer fits or another method, or say a larger one there."
+            "protected; take a smaller epsilon, fewer fits or another method, or set a larger one there."
         )
 
 

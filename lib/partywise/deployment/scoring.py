@@ -71,7 +71,7 @@ def read_part(deployment: Deployment, party: Party, path: Path) -> tuple[object,
     wanted = {"study": network.study, "party": party.name, "columns": _column_names(deployment)}
     for key, value in wanted.items():
         if content[key] != value:
-            refuse(key, f"is {content[key]!r}, and the configuration says {value!r}")
+            refuse(key, f"is {content[key]!r}, and the configuration has {value!r}")
     module = _module(deployment)
     part = value_of_type(content["part"], module.ModelPart, "part", refuse)
     try:

@@ -31,7 +31,7 @@ from .statement.files import ESTIMATE
 # Lines of the screen; so many receivers have one each.
 MOST, RECEIVERS = 20, 6
 SEEDED = (
-    "every party could compute the noise of the others (mode experiment): nothing here protects anybody, and what is "
+    "every party could compute the noise of the others (mode experiment): nothing here protects anyone, and what is "
     "released costs infinity"
 )
 
@@ -121,7 +121,7 @@ def foresight(start: PartyStart, seen: Foresight) -> list[str]:
     several = len(start.deployments) > 1
     what = _what(start) if several else f"{network.study}, {network.case}, {network.method}"
     lines = [
-        f"{start.me}: {what}, mode {network.mode}; dry run: nobody was met, nothing is paid",
+        f"{start.me}: {what}, mode {network.mode}; dry run: no party was contacted, nothing is paid",
         f"places: {_enumerate(deployment.holders)}; without data {_enumerate(deployment.places)}",
     ]
     lines += [f"fits: {_enumerate([fit.label for fit in start.deployments])}"] * several

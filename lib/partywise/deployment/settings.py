@@ -131,15 +131,15 @@ class NetworkSettings:
             raise ValueError("method is missing: name that of the one fit that is run, or give several in fits.")
         for key, value in (("method", self.method), ("epsilon", self.epsilon), ("fold", self.fold)):
             if self.fits is not None and value not in ("", None, 0):
-                raise ValueError(f"{key} is {value!r} beside fits: it is a key of each of the fits; leave it out.")
+                raise ValueError(f"{key} is {value!r} with fits given: it is a key of each of the fits; leave it out.")
         if self.score is not None and self.fits is not None:
-            raise ValueError("score is given beside fits: records are scored by one model; name its method instead.")
+            raise ValueError("score is given with fits: records are scored by one model; name its method instead.")
         if self.fits == ():
             raise ValueError("fits is empty: give at least one, or 'grid'.")
         if self.mode == "experiment" and self.budget is not None:
             raise ValueError(
                 "budget is given with mode experiment: all parties know the seeds of its noise, so that no budget "
-                "covers what it releases; take mode release, or leave the budget out for data that are no secret."
+                "covers what it releases; take mode release, or leave the budget out for data that are not secret."
             )
 
 
@@ -238,7 +238,7 @@ def deployments_of(config: Mapping[str, object], plans: Mapping[str, Plan]) -> t
         deployment = _deployment(replace(network, **vars(fit), fits=None), plan, where)
         if deployment.label in deployments:
             raise ConfigError(
-                f"{where} is {deployment.label}, which stands before it: one fit, one payment; leave it out."
+                f"{where} is {deployment.label}, which is listed before it: one fit, one payment; leave it out."
             )
         deployments[deployment.label] = deployment
     return tuple(deployments.values())
@@ -287,8 +287,8 @@ def _scoring_plan(network: NetworkSettings, plan: Plan, holders: tuple[str, ...]
     address = scoring_address(method.protocol.fit.address)
     if address is None:
         raise ConfigError(
-            f"{where} is given with method {network.method}: new records are scored with parties apart by trees and "
-            "generalised linear models alone; leave it out."
+            f"{where} is given with method {network.method}: in a distributed run new records are scored by trees "
+            "and generalised linear models alone; leave it out."
         )
     if reason := import_module(address.partition(":")[0]).refusal(method.options):
         raise ConfigError(f"{where} is given, and method {network.method} {reason}.")
@@ -308,13 +308,13 @@ def _scoring_plan(network: NetworkSettings, plan: Plan, holders: tuple[str, ...]
     open_units = [unit for unit in ("label", "features") if unit not in network.unprotected_units]
     if network.mode == "release" and open_units:
         raise ConfigError(
-            f"{where} is given with mode 'release': scores tell the active party of every new record, and splits tell "
-            f"their owners of those that trained, without any noise; name {' and '.join(open_units)} in "
+            f"{where} is given with mode 'release': scores reveal every new record to the active party, and splits "
+            f"those that trained to their owners, without any noise; name {' and '.join(open_units)} in "
             f"{KEY}.unprotected_units if all of you agree to that, or leave it out."
         )
     if network.budget is not None:
         raise ConfigError(
-            f"{KEY}.budget is given beside score: scores of new records have no noise, so that no budget covers them; "
+            f"{KEY}.budget is given with score: scores of new records have no noise, so that no budget covers them; "
             "leave it out, and put the new records into a folder of their own (--data), where their account lies."
         )
     protocol = replace(method.protocol, fit=Lazy(address), release=NO_NOISE)
@@ -357,8 +357,8 @@ def _check_cell(network: NetworkSettings, plan: Plan, where: str) -> None:
         )
     if network.budget and network.budget.unit.startswith("user") and plan.rows_per_user(network.case) is None:
         raise ConfigError(
-            f"{KEY}.budget.unit is {network.budget.unit!r}: case {network.case} does not say how many records a person "
-            "has; give user and rows_per_user among its settings, or another unit."
+            f"{KEY}.budget.unit is {network.budget.unit!r}: case {network.case} does not state how many records a "
+            "person has; give user and rows_per_user among its settings, or another unit."
         )
 
 

@@ -37,18 +37,18 @@ if TYPE_CHECKING:
 RELEASE = "release"
 
 PARTY = """exit code: 0 the run has ended here, and all others have what they need to end; 1 it has not; the sentence
-on standard error says why; with --dry-run 1 where the run would be refused
+on standard error states the reason; with --dry-run 1 where the run would be refused
 
 The same command goes on with a run that was interrupted.  After the end of a run it pays nothing: it answers peers that
-were late for `patience` seconds, and says that the run has ended; --again begins a new one.  Every run has a folder of
-its own in --into, by the first 12 digits of its id.
+were late for `patience` seconds, and reports that the run has ended; --again begins a new one.  Every run has a folder
+of its own in --into, by the first 12 digits of its id.
 
 All parties are started with the same configuration, each with its own file.  The account (ledger.jsonl) lies with the
 data, in the folder --data, and is one for all configurations and runs: what was paid stays paid.  A place without data
 has its account in the folder --into."""
 
 
-CHECK = """exit code: 0 all holds, 1 something does not, 2 all holds, and nobody vouches for who signed
+CHECK = """exit code: 0 all holds, 1 something does not, 2 all holds, and the signers are not vouched for
 (give --authority, or --fingerprint of every owner)"""
 
 
@@ -59,12 +59,14 @@ OnConfiguration = Callable[[Mapping[str, object], argparse.Namespace], int]
 def party_verb(parser: argparse.ArgumentParser, words: Words) -> int:
     """Run one party of a configuration."""
     add_shared(parser, me=True)
-    parser.add_argument("--data", type=Path, help="where paths of own files begin (default: here, or as --site says)")
+    parser.add_argument("--data", type=Path, help="where paths of own files begin (default: here, or as in --site)")
     parser.add_argument(
         "--site", type=Path, help="what the organisation allows (default: site.yaml in --data, where there is one)"
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="meet nobody and pay nothing: say what would cross, be paid and be left"
+        "--dry-run",
+        action="store_true",
+        help="contact no party and pay nothing: print what would cross, be paid and be left",
     )
     parser.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
     parser.add_argument(
@@ -119,7 +121,7 @@ def register_verb(parser: argparse.ArgumentParser, words: Words) -> int:
 def align_verb(parser: argparse.ArgumentParser, words: Words) -> int:
     """Run one party of an alignment."""
     add_shared(parser, me=True)
-    parser.add_argument("--data", type=Path, help="where paths of own files begin (default: here, or as --site says)")
+    parser.add_argument("--data", type=Path, help="where paths of own files begin (default: here, or as in --site)")
     parser.add_argument("--site", type=Path, help="what the organisation allows (default: site.yaml in --data)")
     parser.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
     parser.add_argument("--into", type=Path, help="folder of the new file (default results/NAME/aligned/ME)")
@@ -381,8 +383,8 @@ def certificates(config: Mapping[str, object], args: argparse.Namespace) -> int:
         if args.request is not None:
             path = authority.request(args.into, args.request, deployment.hosts[args.request])
             print(
-                f"{path}: send it to whoever runs the authority, and put the {args.request}.pem and authority.pem "
-                f"that come back into {args.into}. The key, {args.request}.key, stays here and is shown to nobody."
+                f"{path}: send it to the operator of the authority, and put the {args.request}.pem and authority.pem "
+                f"that come back into {args.into}. The key, {args.request}.key, stays here and is kept secret."
             )
             return 0
         if args.sign:
@@ -394,10 +396,10 @@ def certificates(config: Mapping[str, object], args: argparse.Namespace) -> int:
         return 1
     print(
         f"{args.into}: signed {', '.join(path.name for path in signed)}. Send each back, with authority.pem; "
-        "whoever holds authority.key can be any party."
+        "a holder of authority.key can be any party."
         if args.sign
         else f"{args.into}: authority.pem, and NAME.pem with NAME.key of {', '.join(deployment.names)}. Give each "
-        "party authority.pem and its own two files; whoever holds authority.key can be any of them."
+        "party authority.pem and its own two files; a holder of authority.key can be any of them."
     )
     print("Their SHA-256, for the block network of the configuration:\n  certificates:")
     for path in signed:
@@ -475,6 +477,6 @@ def deployments_in_file(config: Mapping[str, object], plans: Mapping[str, Plan],
     deployments = deployments_of(config, plans)
     if not deployments:
         raise ConfigError(
-            f"{file} has no block network: say there which fits are run and where the parties are (docs/network.md)."
+            f"{file} has no block network: state there which fits are run and where the parties are (docs/network.md)."
         )
     return deployments

@@ -146,7 +146,7 @@ def test_a_party_that_would_send_nan_is_told_before_anything_leaves_and_others_h
     own = {name: error for name, error in found.items() if type(error) is ValueError}
     assert own and all("does not leave: it holds a number that is not finite" in str(error) for error in own.values())
     others = {name: error for name, error in found.items() if name not in own}
-    ended(others, "ended with an error of its own; its output says which.", among=others)
+    ended(others, "ended with an error of its own; its output states which.", among=others)
 
 
 def test_another_platform_is_told_to_all_and_refused_where_that_is_asked_for(monkeypatch):
@@ -168,7 +168,7 @@ def test_a_platform_that_is_said_otherwise_to_one_is_another_hello():
     def other(receiver, tag, data):
         yield tag, data.replace(b'"Python": "', b'"Python": "9.') if (receiver, tag) == ("server", "hello") else data
 
-    ended(all_of(ends=meddled("client 1", other)), "'client 1' said another hello to ")
+    ended(all_of(ends=meddled("client 1", other)), "'client 1' sent another hello to ")
 
 
 @pytest.mark.parametrize("told", [None, 3, ["Python"], {"Python": 3}])
@@ -206,14 +206,14 @@ def test_a_party_that_says_another_hello_to_one_than_to_others_is_named_by_all()
         changed = json.dumps(json.loads(data) | {"nonce": "n" * 32}).encode()
         yield tag, changed if (receiver, tag) == ("server", "hello") else data
 
-    ended(all_of(ends=meddled("client 1", another)), "'client 1' said another hello to ", "two processes have its name")
+    ended(all_of(ends=meddled("client 1", another)), "'client 1' sent another hello to ", "two processes have its name")
 
 
 def test_a_certificate_speaks_for_one_name():
     def renamed(receiver, tag, data):
         yield tag, data.replace(b'"client 0"', b'"client 9"')
 
-    ended(all_of(ends=meddled("client 0", renamed)), "'client 0' says that it is 'client 9'")
+    ended(all_of(ends=meddled("client 0", renamed)), "'client 0' claims to be 'client 9'")
 
 
 @pytest.mark.parametrize("at", ["hello", "message/3", "message/31"])
@@ -234,11 +234,11 @@ def test_a_party_that_begins_anew_or_comes_twice_is_refused_by_all(at):
     given = dict(ends) | {"client 1": Meddling(first, another)}
     found = all_of(ends=given, patience=2.0)
     assert second
-    ended({name: error for name, error in found.items() if name != "client 1"}, "'client 1' said hello a second time",
+    ended({name: error for name, error in found.items() if name != "client 1"}, "'client 1' sent a second hello",
           among=[name for name in NAMES if name != "client 1"])  # fmt: skip
     assert isinstance(found["client 1"], PartyError)
     notice = second[0].get("server", "abort", 0) or second[0].get("client 0", "abort", 0)
-    assert b"'client 1' said hello a second time" in notice
+    assert b"'client 1' sent a second hello" in notice
 
 
 def tampered(seed: int):
@@ -299,7 +299,7 @@ def test_what_fails_at_one_party_ends_all_and_tells_nothing_of_its_data():
 
     found = all_of(fit)
     assert str(found.pop("server")) == "the largest salary is 123456"
-    ended(found, "'server' ended with an error of its own; its output says which.", among=NAMES[:3])
+    ended(found, "'server' ended with an error of its own; its output states which.", among=NAMES[:3])
 
 
 class Poor(Notes):

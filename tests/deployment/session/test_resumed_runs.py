@@ -63,7 +63,7 @@ def test_who_comes_back_with_other_records_says_so_to_all_and_nothing_of_the_run
     tried({"records": "a"}, stopped)
     found = tried({"records": "b"})
     assert "its list of records, or what it runs on, is another than it was" in str(found[first])
-    assert all(f"'{first}' says: '{first}' cannot go on with its run" in str(found[name]) for name in others)
+    assert all(f"'{first}' reports: '{first}' cannot go on with its run" in str(found[name]) for name in others)
     assert (tmp_path / f"{first}.journal").exists(), "the right file may still be put back"
     expected = {name: outcome.digest for name, outcome in outcomes(program, run()).items()}
     assert {name: outcome.digest for name, outcome in tried({"records": "a"}).items()} == expected
@@ -94,7 +94,7 @@ def test_a_party_that_was_killed_while_all_met_is_met_again(tmp_path, ended):
     journal.close()
     found = tried(Middle(), names)
     if not ended:
-        assert any("said hello a second time" in str(one) or "says:" in str(one) for one in found.values())
+        assert any("sent a second hello" in str(one) or "reports:" in str(one) for one in found.values())
         found = tried(Middle(), names)
     expected = {name: outcome.digest for name, outcome in outcomes(program, run()).items()}
     assert {name: getattr(one, "digest", one) for name, one in found.items()} == expected

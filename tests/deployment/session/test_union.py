@@ -61,7 +61,7 @@ def test_a_public_row_stands_in_every_account_alike(rows):
     reserved = [row for row in rows if isinstance(row, ReservedRow) and row.step == 0]
     assert len(reserved) == len(NAMES)
     changed = replace(reserved[1], event=replace(reserved[1].event, mu=0.001))
-    with pytest.raises(PartyError, match="step 0 stands in the accounts in two ways: one of them was changed"):
+    with pytest.raises(PartyError, match="step 0 is in the accounts in two ways: one of them was changed"):
         union(NAMES, [changed if row is reserved[1] else row for row in rows])
 
 
@@ -101,7 +101,7 @@ def test_a_message_that_one_end_does_not_know_is_seen(rows):
 
 def test_rows_that_tell_two_stories_of_a_message_are_seen(rows):
     first = next(row for row in rows if isinstance(row, SentMessage))
-    with pytest.raises(PartyError, match=f"step {first.step} stands in the accounts in two ways"):
+    with pytest.raises(PartyError, match=f"step {first.step} is in the accounts in two ways"):
         union(NAMES, [*rows, replace(first, size=first.size + 8)])
 
 

@@ -106,7 +106,7 @@ def test_any_that_is_gone_is_seen_by_whoever_waits_for_another(ends):
 def test_the_sentence_of_whoever_gave_up_is_that_of_all_in_print(ends):
     ends["c"].put("a", "abort", json.dumps({"sentence": "'b' has\n\x1b[2J no data."}).encode())
     watch = Watch(ends["a"], 2)
-    with pytest.raises(PartyError, match=r"^'c' says: 'b' has  \[2J no data\.$"):
+    with pytest.raises(PartyError, match=r"^'c' reports: 'b' has  \[2J no data\.$"):
         watch.get("b", "message/3")
     assert watch.notice == "'b' has  [2J no data."
 
@@ -128,7 +128,7 @@ def test_whoever_is_refused_ends_with_the_sentence_of_all_where_there_is_one(end
     with pytest.raises(RefusalError, match="'b' refuses what came"):
         start()
     later(0.1, ends["b"], ("a", "abort", json.dumps({"sentence": "'a' began anew."}).encode()))
-    with pytest.raises(PartyError, match=r"^'b' says: 'a' began anew\.$"):
+    with pytest.raises(PartyError, match=r"^'b' reports: 'a' began anew\.$"):
         start()
 
 

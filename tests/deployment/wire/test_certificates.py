@@ -145,12 +145,12 @@ def test_a_file_that_is_missing_or_none_is_named(tmp_path, name):
     (tmp_path / name).write_bytes(b"nothing")
     (tmp_path / name).chmod(0o600)
     with pytest.raises(
-        ValueError, match=r"authority.pem, bank.pem and bank.key are no authority, certificate and its key"
+        ValueError, match=r"authority.pem, bank.pem and bank.key are not an authority, certificate and its key"
     ):
         Network("bank", addresses(NAMES), tmp_path)
     (tmp_path / name).write_bytes(kept)
     shutil.copy(tmp_path / "shop.key", tmp_path / "bank.key")
-    with pytest.raises(ValueError, match="are no authority, certificate and its key"):
+    with pytest.raises(ValueError, match="are not an authority, certificate and its key"):
         Network("bank", addresses(NAMES), tmp_path)
 
 
@@ -387,7 +387,7 @@ def test_what_ends_soon_is_told_with_date_and_remedy(tmp_path):
     assert "shop.pem ends on" in expiry_warning(tmp_path / "29", "shop", now + timedelta(days=29.1))
     (own,) = signers(1)
     credentials(tmp_path / "over", "shop", own, begin=-3, end=-1)
-    assert f"ended on {now - timedelta(days=1):%Y-%m-%d %H:%M} UTC (the clock here says" in expiry_warning(
+    assert f"ended on {now - timedelta(days=1):%Y-%m-%d %H:%M} UTC (the clock here shows" in expiry_warning(
         tmp_path / "over", "shop", now
     )
     assert expiry_warning(tmp_path / "nowhere", "shop", now) == ""

@@ -144,7 +144,7 @@ def test_a_body_without_a_size_is_not_read(folder, places):
     with ends(folder, places, *NAMES[:2]):
         context = client_context(folder, "klinik süd")
         status, text = posted(places["hospital"], context, iter([b"\x00\x01x", b"frame"]))
-        assert status == 400 and "size is not said" in text
+        assert status == 400 and "size is not stated" in text
 
 
 def test_who_takes_nothing_makes_who_puts_wait_and_the_frame_comes_in_the_end(folder, places):

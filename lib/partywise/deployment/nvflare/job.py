@@ -51,7 +51,7 @@ def lateness(not_after: str, time: str) -> str:
         return ""
     return (
         f"the job may run until {not_after or 'no time that it states'}, and it is {time} here: a job that waited runs "
-        "and pays unattended; let whoever submitted it write a new one (python -m partywise network nvflare-job)"
+        "and pays unattended; let its sender write a new one (python -m partywise network nvflare-job)"
     )
 
 

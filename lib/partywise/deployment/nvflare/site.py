@@ -269,7 +269,7 @@ class JobCarrier:
     def require_open(self) -> None:
         """Raise JobEndedError as `partywise.deployment.wire.relay.Carrier.require_open`."""
         if self._ended.triggered:
-            raise JobEndedError("NVFlare ended the job: its server says which site did not go on; submit it again.")
+            raise JobEndedError("NVFlare ended the job: its server reports which site did not go on; submit it again.")
 
     def _handle(self, topic: str, request: Shareable, fl_ctx: FLContext) -> Shareable:
         answer, data = self._answer, request.get(DATA)

@@ -170,8 +170,8 @@ def _check_paid(ledger: Ledger, accounts: Mapping[str, Sequence[Row]]) -> None:
             continue
         if not any(_covers(payment, event) for _, payment in paid.get(event.release_id, ())):
             raise PartyError(
-                f"{event.mechanism} {event.release_id!r:.80} stands in the ledger and in no account as paid: one of "
-                "them was changed."
+                f"{event.mechanism} {event.release_id!r:.80} is in the ledger and in no account as paid: one of them "
+                "was changed."
             )
 
 
@@ -222,7 +222,7 @@ def union(
                 raise PartyError(f"step {row.step} was received in two ways: one of the accounts was changed.")
             continue
         if by_step.setdefault(row.step, row) != row:
-            raise PartyError(f"step {row.step} stands in the accounts in two ways: one of them was changed.")
+            raise PartyError(f"step {row.step} is in the accounts in two ways: one of them was changed.")
     count = len(by_step) if steps is None else steps
     lacking = next((step for step in range(count) if step not in by_step), None)
     if lacking is not None or len(by_step) > count:

@@ -84,7 +84,7 @@ def kept_runs(results: Path, plans: Mapping[str, Plan], configuration: str) -> d
             folders = tuple(sorted(place.glob("*/"))) or (place,)
             record, coords = read_record(folders[0]), _coords(folders)
         except (AccountError, CubeError, PartyError) as error:
-            raise ConfigError(f"{place} is no run that is kept: {error} Keep it again, or remove it.") from None
+            raise ConfigError(f"{place} is not a kept run: {error} Keep it again, or remove it.") from None
         if record.configuration != configuration or record.study not in plans:
             raise ConfigError(
                 f"{place} is run {record.run[:12]} of configuration {record.configuration[:12]}, and this one is "
@@ -152,8 +152,8 @@ def _parts(folders: Sequence[Path]) -> list[Part]:
     parts = [read_entries(folder / CELL)[0].read() for folder in folders if (folder / CELL).exists()]
     if not parts:
         raise PartyError(
-            f"none of {', '.join(map(str, folders))} has {CELL}: give the whole folder of who has the estimate, or a "
-            f"part of it, as {OUTCOME} of every folder says."
+            f"none of {', '.join(map(str, folders))} has {CELL}: give the whole folder of a party that has the "
+            f"estimate, or a part of it; {OUTCOME} of every folder names these parties."
         )
     return parts
 

@@ -62,7 +62,7 @@ def held_estimate(
     if estimate is None:
         return HeldEstimate(*places, reason=f"method {network.method} gives {holders_in_words(*places)}")
     if not hasattr(estimate, "epsilon_claimed"):
-        return HeldEstimate(*places, reason="what it has is no estimate: let assemble begin with one")
+        return HeldEstimate(*places, reason="what it has is not an estimate: let assemble begin with one")
     source, model = deployment.plan.cases[network.case].source, dict[str, object]()
     try:
         if source.model is not None:
@@ -132,7 +132,7 @@ def _own_predictions(
 
 def holders_in_words(whole: Sequence[str], parts: Sequence[str]) -> str:
     """Describe which places have all of an estimate and which a part, as the end of a sentence."""
-    all_of_it = f"all of it to {', '.join(whole)}" if whole else "all of it to nobody"
+    all_of_it = f"all of it to {', '.join(whole)}" if whole else "all of it to none of them"
     return f"{all_of_it}, and to {', '.join(parts)} a part each" if parts else all_of_it
 
 

@@ -103,7 +103,7 @@ def _read(folder: Path) -> Published:
     certificates.add(f"{files.CERTIFICATES}/{files.AUTHORITY}")
     allowed = {*files.DATA, *(f"{files.REGISTRATION}/{name}.json" for name in statement["accounts"])}
     for name in sorted(statement["files"].keys() - allowed):
-        raise Failure(f"{files.STATEMENT} lists {name!r}, which is no file of such a folder")
+        raise Failure(f"{files.STATEMENT} lists {name!r}, which is not a file of such a folder")
     listed = {files.STATEMENT, files.SIGNATURES, files.TEXT, *certificates, *statement["files"]}
     for name in sorted(listed ^ contents.keys()):
         raise Failure(f"{name} is {'missing' if name in listed else 'not listed'}")
@@ -145,7 +145,7 @@ def _registrations(published: Published) -> str:
     names = {name for name in statement["files"] if name.startswith(f"{files.REGISTRATION}/")}
     if names != {f"{files.REGISTRATION}/{name}.json" for name in statement["registrations"]}:
         raise Failure(
-            f"the statement says that {statement['registrations']} registered, the folder has {sorted(names)}"
+            f"the statement lists registrations of {statement['registrations']}, the folder has {sorted(names)}"
         )
     if statement["registrations"] and set(statement["registrations"]) != set(published.owners):
         raise Failure(f"{statement['registrations']} registered, and not all of {list(published.owners)}")
@@ -193,7 +193,7 @@ def _noise(published: Published) -> str:
         raise Failure(f"{files.MEASUREMENTS} does not begin with {','.join(COLUMNS)}")
     for name, entry, _, sd, _, copies in table[1:]:
         if name not in rows:
-            raise Failure(f"{files.MEASUREMENTS} has {name!r}, which is no release of the statement")
+            raise Failure(f"{files.MEASUREMENTS} has {name!r}, which is not a release of the statement")
         counts[name] += 1
         row = rows[name]
         if row["mu"]:
@@ -276,6 +276,6 @@ def signer_line(published: Published, authority: Path | None, fingerprints: Sequ
         return "signers: certificates with the fingerprints that were given"
     fingerprint = Credential.fingerprint(published.authority)
     return (
-        f"signed by certificates of an UNKNOWN authority, sha256 {fingerprint}: compare it with what the owners tell "
-        "you (--authority PEM, or --fingerprint NAME=SHA256 for each owner)"
+        f"signed by certificates of an UNKNOWN authority, sha256 {fingerprint}: compare it with what the owners "
+        "give you (--authority PEM, or --fingerprint NAME=SHA256 for each owner)"
     )

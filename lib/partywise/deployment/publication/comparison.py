@@ -43,8 +43,8 @@ def _refuse_foreign_code(config: Any) -> None:
         raise ConfigError(f"{files.CONFIGURATION} names a file of a study: it must hold the study itself.")
     for key, address in foreign_modules(config):
         raise ConfigError(
-            f"{files.CONFIGURATION} has {key}: {address:.80}, a module from outside of partywise: whoever checks a "
-            "folder of others runs none."
+            f"{files.CONFIGURATION} has {key}: {address:.80}, a module from outside of partywise: a check of a folder "
+            "from others does not run such a module."
         )
 
 

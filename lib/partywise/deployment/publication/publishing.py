@@ -100,7 +100,7 @@ class Publication:
         if self.me in owners:
             sent = decode(run.get(publisher, "statement"))
             if not sent:
-                self.summary = f"{publisher} publishes nothing: its screen says why"
+                self.summary = f"{publisher} publishes nothing: its screen states the reason"
                 return
             run.put(publisher, "signature", json.dumps(self._sign(run, sent, my_part)).encode())
             self.summary = f"signed what {publisher} writes"
@@ -131,7 +131,7 @@ class Publication:
 
     def _credential(self, run: SessionRun) -> Signer:
         if run.credential is None:
-            raise PartyError("nobody has a certificate here to sign a statement with.")
+            raise PartyError("no certificate is here to sign a statement with.")
         return run.credential
 
     def _publish(self, run: SessionRun, outcome: Outcome, parts: Mapping[str, Mapping[str, Any]]) -> None:

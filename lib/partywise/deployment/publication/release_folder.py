@@ -84,7 +84,7 @@ def rebuild(
     publisher, planted = publisher_of(deployment), MeasurementReplay(values)
     placed, returned = _replay(deployment, planted, facts.run, n)
     if spare := sorted(values.keys() - planted.values.keys()):
-        raise LookupError(f"{spare[0]!r} is no release of this program")
+        raise LookupError(f"{spare[0]!r} is not a release of this program")
     rows = [event for event in placed.channel.ledger.rows if event.certified]
     drawn = [
         Release(planted.values[name], event, planted.foreign_parts(name)) for name, event in planted.events.items()
@@ -121,7 +121,7 @@ def unnamed_units(deployment: Deployment, rebuilt: Rebuilt) -> str:
     for owner, units in rebuilt.charges.items():
         if missing := [unit for unit in units if unit not in named]:
             return (
-                f"it is made of {' and '.join(units)} of {owner}, which nothing protects against everybody, and "
+                f"it is made of {' and '.join(units)} of {owner}, which nothing protects against all readers, and "
                 f"network.unprotected_units does not name {' and '.join(missing)}"
             )
     return ""

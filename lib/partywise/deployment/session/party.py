@@ -166,7 +166,7 @@ def _run(
 
 def own_error(me: str) -> str:
     """Return the sentence that others receive when a party fails by itself: no details."""
-    return f"{me!r} ended with an error of its own; its output says which."
+    return f"{me!r} ended with an error of its own; its output states which."
 
 
 def refusal(me: str) -> str:
@@ -216,8 +216,8 @@ class PrepaidCosts:
         for event in events:
             if _terms(event) not in map(_terms, self._placed.announced):
                 raise CertificationError(
-                    f"{event.mechanism} {event.release_id!r} was not announced: whose data it is of could not pay; say "
-                    "run.charge(holders, announced(...)) with its name and profile before they give anything away."
+                    f"{event.mechanism} {event.release_id!r} was not announced: the owner of its data could not pay; "
+                    "call run.charge(holders, announced(...)) with its name and profile before they give anything away."
                 )
         self._account.charge(*events)
         for event in events:

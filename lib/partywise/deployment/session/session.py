@@ -243,9 +243,7 @@ class Session:
         """Raise PartyError if a peer does not run the same."""
         my_hello = self._hello
         if hello.get("party") != peer:
-            raise PartyError(
-                f"{peer!r} says that it is {printable(hello.get('party'), 80)!r}: one certificate, one name."
-            )
+            raise PartyError(f"{peer!r} claims to be {printable(hello.get('party'), 80)!r}: one certificate, one name.")
         for name, mine, remedy in (
             ("configuration", my_hello["configuration"], "give all parties the same file"),
             ("library", my_hello["library"], "install the same versions of partywise, numpy and scipy everywhere"),
@@ -257,7 +255,7 @@ class Session:
                 )
         facts = hello.get("facts")
         if not isinstance(facts, dict) or not isinstance(hello.get("nonce"), str):
-            raise PartyError(f"{peer!r} said hello without facts or nonce: it is not a party of this version.")
+            raise PartyError(f"{peer!r} sent a hello without facts or nonce: it is not a party of this version.")
         for name in sorted({*facts} & {*my_hello["facts"]}):
             if facts[name] != my_hello["facts"][name]:
                 raise PartyError(
@@ -439,7 +437,7 @@ def tell_end(transport: Transport, names: Sequence[str], notice: bytes, patience
         if monotonic() > since + quiet:
             quiet = math.inf
             sentence = printable(json.loads(notice)["sentence"], LONGEST)
-            LOG.info("telling %s for %.0f s (Ctrl-C ends that): %s", ", ".join(untold), patience - QUIET, sentence)
+            LOG.info("notifying %s for %.0f s (Ctrl-C ends that): %s", ", ".join(untold), patience - QUIET, sentence)
         for peer in tuple(untold):
             with suppress(Unreachable):
                 with suppress(RefusalError):
@@ -455,7 +453,7 @@ def _check_hellos(theirs: Mapping[str, object], digests: Mapping[str, str], peer
     for name, digest in digests.items():
         if theirs.get(name) != digest:
             raise PartyError(
-                f"{name!r} said another hello to {peer!r} than to {me!r}: it began anew, or two processes have its "
+                f"{name!r} sent another hello to {peer!r} than to {me!r}: it began anew, or two processes have its "
                 f"name{watch.remedy(name)}."
             )
 

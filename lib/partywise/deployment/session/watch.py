@@ -136,7 +136,7 @@ class Watch:
         except RefusalError as error:
             if error.tag == "hello":
                 raise PartyError(
-                    f"{error.sender!r} said hello a second time: it began anew, or two processes have its name"
+                    f"{error.sender!r} sent a second hello: it began anew, or two processes have its name"
                     f"{self.remedy(error.sender)}."
                 ) from error
             raise
@@ -159,7 +159,7 @@ class Watch:
                 self.author = peer
                 self.notice, self.over = printable(notice.get("sentence"), LONGEST), notice.get("over") is not False
                 # Anybody could say anything of another.
-                raise PartyError(f"{peer!r} says: {self.notice}")
+                raise PartyError(f"{peer!r} reports: {self.notice}")
 
     def find_missing(self, awaited: str, among: Sequence[str]) -> str:
         """Return the name of a peer that is gone, or nothing: the awaited one and others in turn are looked at."""

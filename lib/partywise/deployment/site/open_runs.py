@@ -114,7 +114,7 @@ def _ways_on(chain: Chain, path: Path, session: str) -> Iterator[str]:
     run = _open_run(chain)
     give = f"python -m partywise network give-up {(run or run_id(session, 0))[:SHORT]} {path.parent}"
     if not run and not session:
-        yield "no run is to go on: the next start begins one, or says that its run has ended"
+        yield "no run is to go on: the next start begins one, or reports that its run has ended"
     elif session and (not run or _is_of(run, session)):
         yield f"run {(run or run_id(session, 0))[:SHORT]} is to go on: start all parties again with the same command"
         yield f"to give it up, at every party: {give}"

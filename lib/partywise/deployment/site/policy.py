@@ -51,7 +51,9 @@ class SitePolicy(ReadPolicy):
         self._opened = dict[str, SiteFile]()
 
     def _error(self, sentence: str, remedy: str = "") -> PolicyError:
-        return PolicyError(f"{self.path} forbids it: {sentence}; {remedy or 'ask whoever answers for the file'}.")
+        return PolicyError(
+            f"{self.path} forbids it: {sentence}; {remedy or 'ask the person responsible for the file'}."
+        )
 
     def check_configuration(self, config: Mapping[str, object], file: Path) -> None:
         """Check a configuration before its modules are imported: addresses of code, and paths except those of data."""

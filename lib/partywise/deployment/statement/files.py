@@ -23,7 +23,7 @@ def read_folder(folder: Path) -> dict[str, bytes]:
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise FileProblem(f"{name} is no plain file")
+            raise FileProblem(f"{name} is not a plain file")
         if path.is_file():
             if path.stat().st_size > LARGEST:
                 raise FileProblem(f"{name} has more than {LARGEST} bytes")
@@ -70,7 +70,7 @@ def registration_problem(
         "certificate",
         "signature",
     }:
-        return f"{file} is no registration"
+        return f"{file} is not a registration"
     for key, wanted in (("name", name), ("configuration", configuration), ("code", code)):
         if registration[key] != wanted:
             return f"{file} is of another {key} ({str(registration[key])[:12]}) than {wanted[:12]}"

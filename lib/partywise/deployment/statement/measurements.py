@@ -149,7 +149,7 @@ def values_in(table: bytes) -> dict[str, np.ndarray]:
     entries = dict[str, list[float]]()
     for number, row in enumerate(rows[1:], 2):
         if len(row) != len(COLUMNS) or row[1] != str(len(entries.setdefault(row[0], []))):
-            raise ValueError(f"row {number} is missing, stands twice or in another place")
+            raise ValueError(f"row {number} is missing, appears twice or is in another place")
         try:
             entries[row[0]].append(int(row[2]) if row[2].lstrip("-").isdigit() else float(row[2]))
         except ValueError:
@@ -196,7 +196,7 @@ def sensitivity(name: str, inputs: Mapping[str, Any]) -> float:
         raise ValueError(f"{name!r} is not in the list of formulas")
     length, step = inputs["squared_length"], inputs["step"]
     if type(length) not in (int, str) or not isinstance(step, float) or not 0 <= step < math.inf:
-        raise ValueError(f"squared_length={length!r}, step={step!r} are no squared length and step")
+        raise ValueError(f"squared_length={length!r}, step={step!r} are not a squared length and a step")
     squares = Fraction(FORMULAS[name][0](Fraction(length)))
     if squares < 0:
         raise ValueError(f"squared_length={length!r} is negative")

@@ -174,7 +174,7 @@ class NamedConnection(HttpConnection):
         """Raise `RefusalError` with the party's answer, unless it took the request."""
         text = (await answer.content.read(SHOWN)).decode(errors="replace")
         if answer.status == FULL:
-            raise Unreachable(f"{self} cannot keep what comes: its output says why.")
+            raise Unreachable(f"{self} cannot keep what comes: its output states the reason.")
         if answer.status == AHEAD:
             raise NoRoomError(f"{self} has not taken what came before.")
         if answer.status != TAKEN:
@@ -192,7 +192,7 @@ class NamedConnection(HttpConnection):
             return self._absent()
         if self.own.problem:
             return self._certificate_error()
-        return Unreachable(f"{self} closed the connection before it said that it had all: it has ended.")
+        return Unreachable(f"{self} closed the connection before it confirmed that it had all: it has ended.")
 
     async def _read_certificate(self) -> bytes:
         """Return the certificate shown at the address of the party, unchecked: it only dates an error message."""

@@ -226,7 +226,9 @@ def expiry_warning(folder: Path, me: str, until: datetime) -> str:
     end, left = min(ends), min(ends) - now
     words = f"ends on {end:%Y-%m-%d %H:%M} UTC, in {left.days} days and {left.seconds // 3600} hours"
     if left.days < 0:
-        words = f"ended on {end:%Y-%m-%d %H:%M} UTC (the clock here says {now:%Y-%m-%d %H:%M}), and nobody takes it"
+        words = (
+            f"ended on {end:%Y-%m-%d %H:%M} UTC (the clock here shows {now:%Y-%m-%d %H:%M}), and no party accepts it"
+        )
     return f"{ends[end]} {words}: ask for a new one (python -m partywise network certificates --request {me})"
 
 

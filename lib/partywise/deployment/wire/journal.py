@@ -58,7 +58,7 @@ class Journal:
             os.close(self._handle)
             raise AccountError(
                 f"{path} is of a run that was started with another configuration or another version and has not "
-                "ended: start that one again to end it, or give it up (python -m partywise network status says how)."
+                "ended: start that one again to end it, or give it up (python -m partywise network status shows how)."
             )
 
     @classmethod

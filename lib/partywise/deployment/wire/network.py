@@ -89,7 +89,7 @@ class Network:
         Host and port on which to listen where they are others than those that the others connect to: behind a router
         that translates addresses, in a container, or where a port is forwarded.
     pins : mapping of str to str, optional
-        SHA-256 of the certificate of a party by its name: another one is refused, whatever its names.
+        SHA-256 of the certificate of a party by its name: another one is refused under any name.
     journal : Journal, optional
         Keeps what comes and what was delivered, so that another process can take the place of this one.
 

@@ -122,7 +122,7 @@ class NamedCommunicator(HttpCommunicator):
         """Read a packet whose size is admitted before it is read."""
         size, content = request.content_length, request.content
         if size is None or size < LENGTH or "Content-Encoding" in request.headers:
-            raise web.HTTPBadRequest(text=f"{sender!r} sent no frame: its size is not said, or it is not raw.")
+            raise web.HTTPBadRequest(text=f"{sender!r} sent no frame: its size is not stated, or it is not raw.")
         try:
             begin = await content.readexactly(LENGTH)
             length = int.from_bytes(begin, "big")

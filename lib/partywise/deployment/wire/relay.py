@@ -143,7 +143,7 @@ class Relay:
         """
         answer = self._carrier.ask(peer, join_parts(KEY, self.me, self._seal.announcement), ANSWER)
         if answer == REFUSED:
-            raise PartyError(f"{peer!r} refuses the sealing key of {self.me!r}: its output says why.")
+            raise PartyError(f"{peer!r} refuses the sealing key of {self.me!r}: its output states the reason.")
         try:
             if answer is not None:
                 self._seal.learn(peer, answer)
@@ -163,7 +163,7 @@ class Relay:
         if verdict == AHEAD:
             raise NoRoomError(f"{receiver!r} has not taken what came before.")
         if verdict == FULL:
-            raise Unreachable(f"{receiver!r} cannot keep what comes: its output says why.")
+            raise Unreachable(f"{receiver!r} cannot keep what comes: its output states the reason.")
         if verdict != TAKEN:
             raise RefusalError(
                 f"{receiver!r} refuses what came: {printable(why.decode(errors='replace'), len(why))}", receiver
@@ -177,7 +177,7 @@ class Relay:
             kind, name, *parts = split_parts(request)
             sender = name.decode()
             if sender not in self.peers:
-                raise RefusalError(f"somebody says that it is {sender!r:.80}, who is none of {self.peers}.")
+                raise RefusalError(f"a sender claims to be {sender!r:.80}, who is none of {self.peers}.")
             if kind == KEY:
                 self._seal.learn(sender, parts[0])
                 return self._seal.announcement

@@ -221,8 +221,8 @@ def _context(protocol: int, folder: Path, me: str) -> ssl.SSLContext:
         context.load_cert_chain(certificate, key, password="")
     except ssl.SSLError as error:
         raise ValueError(
-            f"certificates={folder}: {authority.name}, {certificate.name} and {key.name} are no authority, certificate "
-            f"and its key ({error.reason or 'it has a password'}): make or ask for them anew."
+            f"certificates={folder}: {authority.name}, {certificate.name} and {key.name} are not an authority, "
+            f"certificate and its key ({error.reason or 'it has a password'}): make or ask for them anew."
         ) from error
     return context
 
@@ -276,4 +276,4 @@ def validity(certificate: bytes, expired: bool) -> str:
         pass
     remedy = "ask for a new one (python -m partywise network certificates --request), or correct the clock"
     late = "one of two clocks is wrong: the one here, or the one where it was made"
-    return f" ({date}the clock here says {datetime.now(UTC):%Y-%m-%d %H:%M} UTC): {remedy if expired else late}"
+    return f" ({date}the clock here shows {datetime.now(UTC):%Y-%m-%d %H:%M} UTC): {remedy if expired else late}"

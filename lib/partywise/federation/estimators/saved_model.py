@@ -270,12 +270,12 @@ def _restore_privacy(estimator: Estimator, content: Mapping[str, Any], refuse: R
         stated_value, both = stated.get(name), (stated.get(name), value)
         close = all(isinstance(number, float) for number in both) and isclose(*both, rel_tol=1e-9)  # type: ignore[arg-type]
         if stated_value != value and not close:
-            refuse(f"privacy.{name}", f"is {stated.get(name)!r} where the ledger says {value!r}")
+            refuse(f"privacy.{name}", f"is {stated.get(name)!r} where the ledger has {value!r}")
 
 
 def _places(form: object, refuse: Refuse) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
     if not isinstance(form, list) or not form:
-        refuse("parties", "is no list of parties")
+        refuse("parties", "is not a list of parties")
     places = []
     for k, entry in enumerate(form):
         where = f"parties[{k}]"
@@ -288,7 +288,7 @@ def _places(form: object, refuse: Refuse) -> tuple[tuple[str, str, tuple[int, ..
 
 def _mapping(form: object, where: str, refuse: Refuse) -> dict[str, Any]:
     if not isinstance(form, dict):
-        refuse(where, "is no mapping")
+        refuse(where, "is not a mapping")
     return cast(dict[str, Any], form)
 
 
@@ -324,12 +324,12 @@ def value_of_type(form: object, hint: Any, where: str, refuse: Refuse) -> Any:
         )
     if origin is tuple and not (len(arguments) == 2 and arguments[1] is Ellipsis):
         if not isinstance(form, list) or len(form) != len(arguments):
-            refuse(where, f"is no list of {len(arguments)} entries")
+            refuse(where, f"is not a list of {len(arguments)} entries")
         both = zip(cast("list[object]", form), arguments, strict=True)
         return tuple(value_of_type(entry, kind, f"{where}[{k}]", refuse) for k, (entry, kind) in enumerate(both))
     if origin is tuple:
         if not isinstance(form, list):
-            refuse(where, "is no list")
+            refuse(where, "is not a list")
         items = cast("list[object]", form)
         return tuple(value_of_type(entry, arguments[0], f"{where}[{k}]", refuse) for k, entry in enumerate(items))
     if origin in (dict, Mapping):
@@ -341,13 +341,13 @@ def value_of_type(form: object, hint: Any, where: str, refuse: Refuse) -> Any:
         if isinstance(form, str) and form in WORDS:
             return WORDS[form]
         if type(form) not in (float, int):
-            refuse(where, f"is {str(form)[:40]!r}, which is no number")
+            refuse(where, f"is {str(form)[:40]!r}, which is not a number")
         return float(cast(float, form))
     if isinstance(hint, type) and is_dataclass(hint):
         return _dataclass(form, hint, where, refuse)
     if isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields"):
         if not isinstance(form, list) or len(form) != len(hint._fields):
-            refuse(where, f"is no list of {', '.join(hint._fields)}")
+            refuse(where, f"is not a list of {', '.join(hint._fields)}")
         entries = zip(cast("list[object]", form), hint._fields, strict=True)
         return hint(*(value_of_type(entry, _hint(hint, name), f"{where}.{name}", refuse) for entry, name in entries))
     return form if type(form) is hint else refuse(where, f"is {str(form)[:40]!r}, which is no {hint.__name__}")
@@ -382,7 +382,7 @@ def _hint(kind: type, name: str) -> Any:
 def _array(form: object, where: str, refuse: Refuse) -> np.ndarray:
     mapping = _mapping(form, where, refuse)
     if set(mapping) != {"dtype", "shape", "order", "values"}:
-        refuse(where, "is no array of dtype, shape, order and values")
+        refuse(where, "is not an array of dtype, shape, order and values")
     dtype, shape, order, values = (mapping[name] for name in ("dtype", "shape", "order", "values"))
     if dtype not in (
         "U",
