@@ -20,8 +20,7 @@ from deployment_processes import Parties
 from partywise.__main__ import main
 from partywise.core.documents import TIME
 from partywise.core.errors import ConfigError, PolicyError
-from partywise.deployment.part import LocalRun, parts, whole
-from partywise.deployment.publication.release_folder import NOBODY
+from partywise.deployment.part import NOBODY, LocalRun, parts, whole
 from partywise.deployment.settings import deployments_of
 from partywise.deployment.site.policy import SiteAccount, SitePolicy, cap_spendings, policy_of
 from partywise.deployment.start import PartyStart, prepare

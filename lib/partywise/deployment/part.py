@@ -22,6 +22,8 @@ from .scoring import MODEL, read_part, with_made_up_parts, with_own_part
 from .settings import Deployment
 
 RECORDS = "list of records"
+# Name of a party whose records are not among those of a run.
+NOBODY = ""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def parts(
 
 def _scored_part(deployment: Deployment, configuration: str, me: str, folder: Path, model: Path) -> LocalRun:
     """Return the run that scores new records, from a party's file of them and its part of the model."""
-    run, _, _ = whole(deployment, "", folder)
+    run, _, _ = whole(deployment, NOBODY, folder)
     party, files = next((holder for holder in run.parties if holder.name == me), None), deployment.network.score
     assert files is not None
     if party is None:
@@ -90,6 +92,13 @@ def whole(
     """Return the run with a party's block and placeholders for the others, what all must agree on, and ids."""
     (run,), agreed, ids = wholes((deployment,), me, folder, resources)
     return run, agreed, ids
+
+
+def made_up_run(deployment: Deployment, n: int) -> Run:
+    """Return the run on records made of the public settings; ``n`` records a party, if these do not give them."""
+    rows = deployment.rows or dict.fromkeys(deployment.holders, n)
+    run, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
+    return run
 
 
 def wholes(

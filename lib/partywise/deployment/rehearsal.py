@@ -6,11 +6,9 @@ It runs before any party connects.
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +17,7 @@ import numpy as np
 
 from ..core.checks import LEAST_KEY_SIZE, check_key_size
 from ..core.errors import ConfigError
+from ..experiment.cells import EventsAhead, OutOfTime, at_most, events_ahead, watch_announcements
 from ..federation.channel import Message
 from ..federation.cipher import OPEN_SCHEMES, Cipher
 from ..federation.exchanges.secure_sum import AGGREGATOR
@@ -26,7 +25,6 @@ from ..federation.exchanges.sharing import DEALER
 from ..federation.parties import clip_shares
 from ..federation.payloads import Payload
 from ..federation.place_checks import NobodyHere, PlacedRun
-from ..federation.places import Place
 from ..federation.run import Run, simulate
 from ..federation.secure_streams import floating_point
 from ..privacy.ledger.event import CLOSED, Event
@@ -34,8 +32,8 @@ from ..privacy.ledger.ledger import Ledger
 from ..privacy.rounding import upward
 from ..privacy.statistics.whole import products_are_exact
 from .outcomes.result import holders_in_words
-from .part import whole
-from .publication.release_folder import NOBODY, Rebuilt, rebuild, terms_of, unnamed_units
+from .part import made_up_run, whole
+from .publication.release_folder import Rebuilt, rebuild, terms_of, unnamed_units
 from .session.link import Forms
 from .session.outcome import estimate_places, places_ahead
 from .session.watch import LOG
@@ -61,10 +59,6 @@ KNOWING = {AGGREGATOR: "sees every record", DEALER: "knows the noise"}
 def knowledge_of(place: str) -> str:
     """Describe what a place without data knows, as the end of a sentence; other methods' places included."""
     return KNOWING.get(place, "may know the noise or the records")
-
-
-class _Enough(BaseException):
-    """End of a rehearsal that has taken long enough."""
 
 
 class _Open(Exception):
@@ -105,40 +99,42 @@ def rehearse(deployment: Deployment, n: int, drawn: list[Event] | None = None) -
             f"{KEY}.mode is 'release': method {method} has {key}: {scheme}, which closes nothing: its records would "
             f"cross in the open; take {key}: paillier, or mode experiment."
         )
-    forms, run, announced, whole_program = Forms(), None, list[Event](), False
-    try:
-        with _at_most(ENOUGH), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            rows = deployment.rows or dict.fromkeys(deployment.holders, n)
-            run, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
-            _watch(run, forms, announced)
-            simulate(deployment.plan.methods[method].protocol.fit, run)
-            whole_program = True
-    except _Enough:
-        pass
-    except _Open as error:
-        _check_trust(deployment, announced)
-        raise ConfigError(
-            f"{KEY}.mode is 'release': method {method} sends what {error} does not close: records would cross in the "
-            "open; take mode experiment, or another method (docs/release_mode.md lists them)."
-        ) from None
-    except Exception as error:
-        if (why := floating_point(error)) is not None:
-            raise ConfigError(
-                f"{KEY}.mode is 'release': method {method} {why}: it is for experiments; take mode experiment, or a "
-                "method whose noise is discrete (docs/release_mode.md lists them)."
-            ) from None
-    if run is not None and deployment.plan.methods[method].draws_noise:
-        events = *announced, *run.channel.ledger.rows
+    forms, ahead = Forms(), None
+    with suppress(OutOfTime, Exception), at_most(ENOUGH), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = made_up_run(deployment, n)
+        _watch(run, forms)
+        ahead = events_ahead(deployment.plan.methods[method].protocol.fit, run)
+    if ahead is None:
+        return forms.known
+    _check_randomness(deployment, ahead)
+    if deployment.plan.methods[method].draws_noise:
+        events = *ahead.announcements, *ahead.releases
         _check_trust(deployment, events)
-        if whole_program:
+        if ahead.error is None:
             _check_idle_trust(deployment, events)
-        check_cost([deployment], [run.channel.ledger.rows])
+        check_cost([deployment], [ahead.releases])
         if drawn is not None:
-            drawn.extend(run.channel.ledger.rows)
+            drawn.extend(ahead.releases)
         if deployment.network.publisher:
             _check_publication(deployment, n)
     return forms.known
+
+
+def _check_randomness(deployment: Deployment, ahead: EventsAhead) -> None:
+    """Raise ConfigError if a cipher does not close, or noise is drawn in floating point."""
+    method, error = deployment.network.method, ahead.error
+    if isinstance(error, _Open):
+        _check_trust(deployment, ahead.announcements)
+        raise ConfigError(
+            f"{KEY}.mode is 'release': method {method} sends what {error} does not close: records would cross in the "
+            "open; take mode experiment, or another method (docs/release_mode.md lists them)."
+        )
+    if isinstance(error, Exception) and (why := floating_point(error)) is not None:
+        raise ConfigError(
+            f"{KEY}.mode is 'release': method {method} {why}: it is for experiments; take mode experiment, or a "
+            "method whose noise is discrete (docs/release_mode.md lists them)."
+        )
 
 
 def estimate_ahead(deployment: Deployment, run: Run, n: int) -> str:
@@ -147,15 +143,13 @@ def estimate_ahead(deployment: Deployment, run: Run, n: int) -> str:
     If values steer the program, it is rehearsed with ``n`` made-up records; empty if that takes too long or fails.
     """
     fit, places = deployment.plan.methods[deployment.network.method].protocol.fit, None
-    with warnings.catch_warnings(), suppress(_Enough, Exception):
+    with warnings.catch_warnings(), suppress(OutOfTime, Exception):
         warnings.simplefilter("ignore")
         try:
             places = places_ahead(fit, run)
         except NobodyHere:
-            rows = deployment.rows or dict.fromkeys(deployment.holders, n)
-            with _at_most(ENOUGH):
-                trial_run, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
-                places = estimate_places(fit(PlacedRun(trial_run, whole=False)))
+            with at_most(ENOUGH):
+                places = estimate_places(fit(PlacedRun(made_up_run(deployment, n), whole=False)))
     return "" if places is None else holders_in_words(*places)
 
 
@@ -164,15 +158,9 @@ def foresee(deployment: Deployment, me: str, n: int, seconds: float = PATIENT) -
 
     What was seen until then, where it takes longer.
     """
-    paid, rows = list[Event](), deployment.rows or dict.fromkeys(deployment.holders, n)
-    trial_run, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
-    placed_run = PlacedRun(trial_run, whole=False)
-    charge, send, ledger = placed_run.charge, placed_run.channel.send, placed_run.channel.ledger
-
-    def keep_and_charge(holders: Sequence[Place], *events: Event) -> None:
-        if me in [getattr(place, "name", place) for place in holders]:
-            paid.extend(events)
-        charge(holders, *events)
+    paid = list[Event]()
+    placed_run = PlacedRun(made_up_run(deployment, n), whole=False)
+    send, ledger = placed_run.channel.send, placed_run.channel.ledger
 
     def send_and_keep(sender: str, receiver: str, name: str, payload: Payload) -> object:
         before = len(ledger)
@@ -184,9 +172,10 @@ def foresee(deployment: Deployment, me: str, n: int, seconds: float = PATIENT) -
         def charge(self, *events: Event) -> None:
             paid.extend(events if placed_run.computing == me else ())
 
-    vars(placed_run)["charge"], vars(placed_run.channel)["send"] = keep_and_charge, send_and_keep
+    watch_announcements(placed_run, lambda holders, events: paid.extend(events if me in holders else ()))
+    vars(placed_run.channel)["send"] = send_and_keep
     placed_run.charge_to(DrawsOfMe())
-    with warnings.catch_warnings(), suppress(_Enough), _at_most(seconds):
+    with warnings.catch_warnings(), suppress(OutOfTime), at_most(seconds):
         warnings.simplefilter("ignore")
         deployment.plan.methods[deployment.network.method].protocol.fit(placed_run)
     return placed_run.channel.messages, paid
@@ -199,7 +188,7 @@ def clips_ahead(deployment: Deployment, me: str, folder: Path, seconds: float = 
     """
     run, _, _ = whole(deployment, me, folder)
     parties = [party for party in run.parties if party.name == me]
-    with warnings.catch_warnings(), suppress(_Enough, Exception), _at_most(seconds):
+    with warnings.catch_warnings(), suppress(OutOfTime, Exception), at_most(seconds):
         warnings.simplefilter("ignore")
         simulate(deployment.plan.methods[deployment.network.method].protocol.fit, run)
     return clip_shares(parties)
@@ -236,17 +225,17 @@ def published_charges(deployment: Deployment, n: int) -> Mapping[str, tuple[str,
     named = deployment.network.unprotected_units
     if not named:
         return {}
-    with suppress(_Enough, Exception), _at_most(PATIENT):
+    with suppress(OutOfTime, Exception), at_most(PATIENT):
         return _trial_files(deployment, _trial_measurements(deployment, n), n).charges
     return dict.fromkeys(deployment.holders, named)
 
 
 def _trial_measurements(deployment: Deployment, n: int) -> Recorder:
     """Return what the method measures on made-up records."""
-    rows, recorder = deployment.rows or dict.fromkeys(deployment.holders, n), Recorder()
+    recorder = Recorder()
     with warnings.catch_warnings(), recorder.watching():
         warnings.simplefilter("ignore")
-        run, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
+        run = made_up_run(deployment, n)
         run.parties = tuple(replace(party, block=_other_records(party.block)) for party in run.parties)
         simulate(deployment.plan.methods[deployment.network.method].protocol.fit, run)
     return recorder
@@ -345,9 +334,9 @@ def open_ciphers(options: DataclassInstance) -> list[tuple[str, str]]:
     return [(key, scheme) for key, scheme in named if scheme in (*OPEN_SCHEMES, UNCLOSED)]
 
 
-def _watch(run: Run, forms: Forms, announced: list[Event]) -> None:
-    """Have a run refuse ciphers that would be in the clear; keep what it announces, and the form of what it sends."""
-    channel, charge = run.channel, run.charge
+def _watch(run: Run, forms: Forms) -> None:
+    """Have a run refuse ciphers that would be in the clear, and keep the form of what it sends."""
+    channel = run.channel
     send, leaving = channel.send, channel.leaving
 
     def require_closed(sender: str, payload: Payload) -> Payload:
@@ -359,28 +348,4 @@ def _watch(run: Run, forms: Forms, announced: list[Event]) -> None:
         forms.problem(sender, receiver, name, payload)
         return send(sender, receiver, name, payload)
 
-    def keep_and_charge(holders: Sequence[Place], *events: Event) -> None:
-        announced.extend(events)
-        charge(holders, *events)
-
-    vars(run)["charge"] = keep_and_charge
     vars(channel)["leaving"], vars(channel)["send"] = require_closed, check_and_send
-
-
-@contextmanager
-def _at_most(seconds: float) -> Iterator[None]:
-    """Raise `_Enough` after ``seconds``; without a limit outside of the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def enough(*_: object) -> None:
-        raise _Enough
-
-    before = signal.signal(signal.SIGALRM, enough)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import signal
+import threading
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, TypedDict
 
@@ -16,6 +19,7 @@ from ..core.verdicts import OK, STATUSES, Verdict, estimate_verdict, first_fault
 from ..federation.channel import Channel
 from ..federation.folds import Fold
 from ..federation.parties import Party, largest_clip_shares
+from ..federation.places import Place, name_of
 from ..federation.run import Run, simulate
 from ..privacy.ledger.event import CLOSED, POST_PROCESSING, Event
 from ..privacy.ledger.ledger import Ledger
@@ -376,3 +380,65 @@ def _status(scalars: Mapping[str, Scalar]) -> str:
     if status == "ok" and scalars.get("diverged"):
         return "diverged"
     return status
+
+
+# Events of a fit before its data, on records that are made up.
+
+
+class OutOfTime(BaseException):
+    """End of a trial that has taken long enough."""
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Raise `OutOfTime` after ``seconds``; without a limit outside of the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def enough(*_: object) -> None:
+        raise OutOfTime
+
+    before = signal.signal(signal.SIGALRM, enough)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def watch_announcements(run: Run, keep: Callable[[tuple[str, ...], tuple[Event, ...]], None]) -> None:
+    """Have a run hand what it announces to a function: the names of those that pay, and the events."""
+    charge = run.charge
+
+    def keep_and_charge(holders: Sequence[Place], *events: Event) -> None:
+        keep(tuple(map(name_of, holders)), events)
+        charge(holders, *events)
+
+    vars(run)["charge"] = keep_and_charge
+
+
+@dataclass(frozen=True)
+class EventsAhead:
+    """Events of a program on the records of a run, those until then where it ended early.
+
+    announcements : what holders were to pay before anything left them, in order; releases : rows of the ledger
+    error : what ended the program early, `OutOfTime` included
+    """
+
+    announcements: tuple[Event, ...]
+    releases: tuple[Event, ...]
+    error: BaseException | None = None
+
+
+def events_ahead(fit: Callable[[Run], object], run: Run) -> EventsAhead:
+    """Return what a program announces and releases; its errors are returned: made-up records refute nothing."""
+    announcements = list[Event]()
+    error: BaseException | None = None
+    watch_announcements(run, lambda _, events: announcements.extend(events))
+    try:
+        simulate(fit, run)
+    except (OutOfTime, Exception) as early:
+        error = early
+    return EventsAhead(tuple(announcements), tuple(run.channel.ledger.rows), error)

@@ -10,9 +10,8 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import combinations
-from pathlib import Path
 
 # Any: values of whatever a protocol returns, and JSON of them.
 from typing import Any
@@ -34,13 +33,12 @@ from ...privacy.ledger.ledger import Ledger
 from ...privacy.ledger.total import Total
 from ...privacy.mechanisms.release import Release, derive, derived_event
 from ..outcomes.result import estimate_table, held_estimate
-from ..part import whole
+from ..part import made_up_run
 from ..settings import Deployment
 from ..statement import files
 from ..statement.measurements import MeasurementReplay, formula_of, table_of
 from ..statement.statement import RunFacts, Statement, text_of
 
-NOBODY = ""
 INTERVALS = "estimate.csv has the noise in each number and its interval where the method gives them"
 # Names of which all coalitions are listed; of more only how many join.
 FEW = 6
@@ -141,10 +139,9 @@ def terms_of(event: Event | None) -> tuple[Any, ...]:
 
 def _replay(deployment: Deployment, planted: MeasurementReplay, run: str, n: int) -> tuple[PlacedRun, Any]:
     """Run the program once more with published values: nothing is drawn and nothing paid."""
-    rows = deployment.rows or dict.fromkeys(deployment.holders, n)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        program_run, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
+        program_run = made_up_run(deployment, n)
         program_run.identity = Identity(run)
         placed = PlacedRun(program_run, whole=False)
         placed.charge_to(planted)
