@@ -1,11 +1,10 @@
-"""The table "what crosses the wire" of docs/vertical_trees.md, from one run of every protocol.
+"""The table "Messages and bytes" of docs/vertical_trees.md, from one run of every protocol.
 
 ``python tests/support/tree_wire_table.py`` from the folder of the project writes it into the page anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.trial import execution
 from partywise.federation.run import simulate
+from wire_summary import replaced, row
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "vertical_trees.md"
 BEGIN, END = "<!-- wire table: begin -->", "<!-- wire table: end -->"
@@ -30,7 +30,6 @@ METHODS: dict[str, dict[str, Any]] = {
     "`inference: he`": DEPLOYED | {"inference": "he", "inference_cipher": "sized"},
     "`inference: ss`": DEPLOYED | {"inference": "ss"},
 }
-TITLES = ("method", "from, to", "what", "kind", "messages", "bytes in all")
 
 
 def block() -> dict[str, Any]:
@@ -41,37 +40,21 @@ def block() -> dict[str, Any]:
     return {"spec": {"delta": 1e-5, "unit": "features"}, "methods": methods, "cases": {"wire": case}, "figures": []}
 
 
-def lines() -> list[str]:
-    """The table: messages of one name from one place to another are one row; inference without its training."""
+def rows() -> list[str]:
+    """Return one row per method; of inference without its training."""
     made = plan("vertical_trees", block(), 1)
     data = generate(made, "wire", [0], Path())[0]
-    found = ["| " + " | ".join(TITLES) + " |", "|---" * len(TITLES) + "|"]
-    for words, method in zip(METHODS, made.methods, strict=True):
+    lines = []
+    for title, method in zip(METHODS, made.methods, strict=True):
         run = execution(made, "wire", method, data)
         simulate(made.methods[method].protocol.fit, run)
-        rows = run.channel.transcript()
-        skipped = 1 if "inference" in METHODS[words] else 0
-        found += [_line(words, *key, same) for key, same in _grouped(rows[skipped:]).items()]
-    return found
-
-
-def _grouped(rows: list[dict[str, Any]]) -> Mapping[tuple[str, str, str, str], list[int]]:
-    groups: dict[tuple[str, str, str, str], list[int]] = {}
-    for row in rows:
-        groups.setdefault((row["sender"], row["receiver"], row["name"], row["kind"]), []).append(row["bytes"])
-    return groups
-
-
-def _line(method: str, sender: str, receiver: str, name: str, kind: str, sizes: list[int]) -> str:
-    cells = (method, f"{sender}, {receiver}", name, kind, str(len(sizes)), f"{sum(sizes):,}".replace(",", " "))
-    return "| " + " | ".join(cells) + " |"
+        lines.append(row(title, run.channel.transcript()[1 if "inference" in METHODS[title] else 0 :]))
+    return lines
 
 
 def written(text: str) -> str:
     """The page with the table as it is now."""
-    head, rest = text.split(BEGIN)
-    _, tail = rest.split(END)
-    return head + "\n".join([BEGIN, *lines(), END]) + tail
+    return replaced(text, BEGIN, END, rows())
 
 
 if __name__ == "__main__":
