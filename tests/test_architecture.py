@@ -260,7 +260,7 @@ def misplaced(name: str) -> set[str]:
     readers = {"check_data", "commands", "experiment.configuration.text"}
     wrong = tops & {"snakemake", "jsonschema", *(() if name in readers else ("yaml",))}
     # Results have names and tables by pandas, where that is installed and they are asked for.
-    framed = (*TABLES, "methods.glm.results", "privacy.ledger.frames")
+    framed = (*TABLES, "methods.glm.results", "privacy.ledger.chain")
     wrong |= set() if name.startswith(framed) else tops & {"jinja2", "pandas"}
     wrong |= used & {"scipy.stats"}
     if not drawing(name):

@@ -17,7 +17,8 @@ from partywise.federation.cipher import Cipher
 from partywise.federation.parties import Party
 from partywise.federation.payloads import payload_bytes
 from partywise.privacy.accounted_values import Clear, Public
-from partywise.privacy.ledger.event import Event, clear_event
+from partywise.privacy.ledger.event import Event
+from partywise.privacy.ledger.reach import clear_event
 from partywise.privacy.mechanisms import Gaussian, Release
 from partywise.privacy.mechanisms.release import derive
 from partywise.privacy.statistics.records import clipped_coefficients

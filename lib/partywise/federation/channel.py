@@ -14,9 +14,10 @@ from typing import Any, TypedDict
 
 from ..core.errors import CertificationError
 from ..privacy.accounted_values import Clear, Public, open_charges
-from ..privacy.ledger.event import Event, clear_event, closed_event
-from ..privacy.ledger.frames import Frame, frame_of
+from ..privacy.ledger.chain import Frame, frame_of
+from ..privacy.ledger.event import Event
 from ..privacy.ledger.ledger import Ledger
+from ..privacy.ledger.reach import clear_event, closed_event
 from ..privacy.mechanisms.release import Release, derived_event, digest_of, released_parts
 from ..privacy.payer import Payer
 from .cipher import Cipher

@@ -9,7 +9,8 @@ from pathlib import Path
 from ..core.errors import CertificationError
 from ..core.files import replacing
 from ..privacy.accounted_values import UNPROVED, AccountedValue, Clear, open_charges
-from ..privacy.ledger.event import POST_PROCESSING, Event, clear_event
+from ..privacy.ledger.event import POST_PROCESSING, Event
+from ..privacy.ledger.reach import clear_event
 from ..privacy.mechanisms.random import require_secure
 from ..privacy.mechanisms.release import MECHANISMS, Release
 

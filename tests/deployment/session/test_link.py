@@ -16,7 +16,8 @@ from partywise.deployment.session.session import Session
 from partywise.deployment.wire.frames import FrameAddress, encode_frame
 from partywise.federation.account.rows import SentMessage
 from partywise.privacy.accounted_values import Clear, Public
-from partywise.privacy.ledger.event import Event, clear_event
+from partywise.privacy.ledger.event import Event
+from partywise.privacy.ledger.reach import clear_event
 from partywise.privacy.mechanisms.release import Release, derive
 from toy_rounds import program, run
 

@@ -14,7 +14,8 @@ from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import read_chain
 from partywise.federation.account.spending import AccountBudget
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
-from partywise.privacy.ledger.event import SEVERAL, clear_event
+from partywise.privacy.ledger.event import SEVERAL
+from partywise.privacy.ledger.reach import clear_event
 from partywise.privacy.rounding import upward
 
 BUDGET = AccountBudget(2.0, 1e-5, "row")

@@ -13,7 +13,7 @@ from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.reading import opened_account
 from partywise.federation.codec import row_of
 from partywise.privacy.accounted_values import Clear
-from partywise.privacy.ledger.event import clear_event
+from partywise.privacy.ledger.reach import clear_event
 from partywise.privacy.mechanisms.gaussian import Gaussian
 from partywise.privacy.mechanisms.random import charge_to
 from partywise.privacy.mechanisms.release import derive

@@ -12,7 +12,8 @@ from partywise.privacy.accounted_values import Public
 from partywise.privacy.accounting.compose import compose
 from partywise.privacy.accounting.privacy_profile import PrivacyProfile
 from partywise.privacy.ledger.compose import epsilon
-from partywise.privacy.ledger.event import Event, clear_event
+from partywise.privacy.ledger.event import Event
+from partywise.privacy.ledger.reach import clear_event
 from partywise.privacy.mechanisms import Gaussian
 from partywise.privacy.statistics.records import clipped_coefficients
 

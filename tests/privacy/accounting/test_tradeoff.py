@@ -11,8 +11,9 @@ from scipy.special import ndtr, ndtri
 from partywise.privacy.accounting.compose import Composition, compose
 from partywise.privacy.accounting.privacy_profile import PrivacyProfile
 from partywise.privacy.accounting.tradeoff import gaussian_power, mu_upper, power, profile_power, zcdp_power
-from partywise.privacy.ledger.event import Event, clear_event
+from partywise.privacy.ledger.event import Event
 from partywise.privacy.ledger.ledger import Ledger
+from partywise.privacy.ledger.reach import clear_event
 
 RATES = (0.1, 0.01, 0.001)
 MIXTURES = {

@@ -17,8 +17,9 @@ from partywise.privacy.accounting.privacy_profile import PrivacyProfile
 from partywise.privacy.accounting.tally import Tally
 from partywise.privacy.ledger import reach
 from partywise.privacy.ledger.coalitions import ANYBODY, FEW
-from partywise.privacy.ledger.event import UNNAMED, Event, clear_event, closed_event
+from partywise.privacy.ledger.event import UNNAMED, Event
 from partywise.privacy.ledger.ledger import Ledger
+from partywise.privacy.ledger.reach import clear_event, closed_event
 
 PROFILES = [
     {"mu": 0.5},

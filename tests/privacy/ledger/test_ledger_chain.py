@@ -12,8 +12,8 @@ import pytest
 
 from ledger_driver import event
 from partywise.core.errors import CertificationError
-from partywise.privacy.ledger.event import clear_event
 from partywise.privacy.ledger.ledger import Ledger
+from partywise.privacy.ledger.reach import clear_event
 
 
 def chained():

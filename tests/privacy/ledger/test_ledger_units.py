@@ -9,8 +9,8 @@ from ledger_driver import BOTH, DELTA, epsilon_of, event
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.accounting.compose import compose
 from partywise.privacy.accounting.privacy_profile import PrivacyProfile
-from partywise.privacy.ledger.event import clear_event
 from partywise.privacy.ledger.ledger import Ledger
+from partywise.privacy.ledger.reach import clear_event
 
 # What a ledger says of sampling that is not credited is tested in test_odometer.py.
 pytestmark = pytest.mark.filterwarnings("ignore:sampling at rate")

@@ -10,8 +10,8 @@ from ledger_driver import DELTA, epsilon_of, event
 from partywise.core.errors import CertificationError
 from partywise.core.randomness import stream
 from partywise.privacy.accounting.calibration import gaussian_epsilon
-from partywise.privacy.ledger.event import clear_event
 from partywise.privacy.ledger.ledger import Ledger
+from partywise.privacy.ledger.reach import clear_event
 from partywise.privacy.mechanisms import Gaussian, QuantileRadius
 from partywise.privacy.statistics.records import clipped_coefficients
 

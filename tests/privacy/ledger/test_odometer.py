@@ -9,7 +9,7 @@ import pytest
 import partywise as pw
 from partywise.privacy.accounting.compose import Composition
 from partywise.privacy.ledger.compose import delta, epsilon
-from partywise.privacy.ledger.event import clear_event
+from partywise.privacy.ledger.reach import clear_event
 
 DELTA = 1e-5
 

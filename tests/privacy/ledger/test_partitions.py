@@ -11,7 +11,7 @@ from ledger_driver import DELTA, epsilon_of, event
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.ledger.ledger import Ledger
-from partywise.privacy.ledger.parallel import CHOICES
+from partywise.privacy.ledger.total import CHOICES
 from partywise.privacy.statistics.bounded import Bounded, sum_certificate
 from partywise.privacy.strata import cell_of, partition_of
 

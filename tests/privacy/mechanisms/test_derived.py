@@ -14,8 +14,9 @@ from partywise.core.randomness import stream
 from partywise.federation.channel import Channel
 from partywise.federation.parties import Party
 from partywise.privacy.accounted_values import Clear, Public
-from partywise.privacy.ledger.event import Event, clear_event
+from partywise.privacy.ledger.event import Event
 from partywise.privacy.ledger.ledger import Ledger
+from partywise.privacy.ledger.reach import clear_event
 from partywise.privacy.mechanisms import Gaussian
 from partywise.privacy.mechanisms.release import Release, derive
 from partywise.privacy.statistics.moments import record_sum

@@ -14,7 +14,8 @@ from typing import Any
 
 from ...core.errors import AccountError
 from ...privacy.accounted_values import Clear, Public, open_charges
-from ...privacy.ledger.event import JOIN, POST_PROCESSING, UNNAMED
+from ...privacy.ledger.event import POST_PROCESSING, UNNAMED
+from ...privacy.ledger.terms import JOIN
 from ...privacy.mechanisms.release import Release
 from ..cipher import Cipher
 from ..codec import payload_of

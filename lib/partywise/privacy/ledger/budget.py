@@ -15,6 +15,7 @@ from ..accounting.privacy_profile import PrivacyProfile
 from ..accounting.tradeoff import pure_mu
 from ..rounding import as_decimal, round_up
 from .event import FIELDS, QUESTIONS, UNNAMED, Event
+from .terms import honest_weight, known_shares
 
 RULES = ("gdp", "zcdp", "pure")
 CURRENCY = {"gdp": "mu squared", "zcdp": "rho", "pure": "epsilon"}
@@ -78,8 +79,8 @@ class PrivacyFilter:
     (0.04, 0.03)
     >>> budget.would_fit(event)  # a second such release
     False
-    >>> budget.numeric, budget.tv, budget.covers_tails  # nothing lies beside the profiles so far
-    (0.0, 0.0, True)
+    >>> budget.numeric, budget.tv, budget.tails, budget.covers_tails  # nothing is outside the profiles so far
+    (0.0, 0.0, 0.0, True)
     >>> budget.row.mechanism, round(budget.row.mu, 2)  # what is certified: the budget, whatever is spent of it
     ('budget', 0.27)
     """
@@ -135,19 +136,14 @@ class PrivacyFilter:
         unit, name
             As of the class.
 
-        Returns
-        -------
-        PrivacyFilter
-
         Examples
         --------
         >>> import partywise as pw
         >>> budget = pw.PrivacyFilter.of_mu(1.0, unit="features")
         >>> terms = {"unit": "features", "depends_on": {"features"}, "mu": 0.5}
-        >>> for step in range(4):
-        ...     budget.spend(pw.Event(f"step {step}", "hospital", "gaussian", **terms))
-        >>> budget.remaining  # 1 - 4 (1 / 2)^2
-        0.0
+        >>> budget.spend(pw.Event("sum", "hospital", "gaussian", **terms))
+        >>> budget.remaining  # 1 - (1 / 2)^2
+        0.75
         """
         privacy_filter = cls(math.inf, 0.0, unit=unit, name=name)
         privacy_filter.budget = float(mu) ** 2
@@ -160,16 +156,11 @@ class PrivacyFilter:
         ----------
         unit : str
 
-        Returns
-        -------
-        bool
-
         Examples
         --------
         >>> import partywise as pw
-        >>> budget = pw.PrivacyFilter(1.0, 1e-5, unit="features", name="study")
-        >>> budget.pays_for("features"), budget.pays_for("row")
-        (True, False)
+        >>> pw.PrivacyFilter(1.0, 1e-5, unit="features", name="study").pays_for("row")
+        False
         """
         return bool(self.name) and self.unit == unit
 
@@ -177,9 +168,8 @@ class PrivacyFilter:
     def row(self) -> Event:
         """The whole budget as one row, to be entered into a ledger before anything is charged to it.
 
-        The sum of what was charged is known only afterwards and depends on what was released, while the budget was
-        fixed in advance: this is what is certified. A view of another owner's release that names it is charged
-        all of it.
+        What was charged depends on what was released, while the budget was fixed in advance: it is what is certified.
+        A view of another owner's release that names it is charged all of it.
 
         Raises
         ------
@@ -215,29 +205,18 @@ class PrivacyFilter:
         return math.inf if math.isinf(self.budget) else max(float(as_decimal(self.budget) - self._spent), 0.0)
 
     def would_fit(self, event: Event) -> bool:
-        """Whether `spend` would accept an event.
+        """Whether `spend` would accept an event; CertificationError where `spend` would raise it.
 
         Parameters
         ----------
         event : Event
 
-        Returns
-        -------
-        bool
-
-        Raises
-        ------
-        CertificationError
-            Where `spend` would raise it.
-
         Examples
         --------
         >>> import partywise as pw
         >>> budget, terms = pw.PrivacyFilter(1.0, 1e-5), {"unit": "features", "depends_on": {"features"}}
-        >>> for mu in (0.2, 0.3):
-        ...     print(mu, budget.would_fit(pw.Event("sum", "hospital", "gaussian", mu=mu, **terms)))
-        0.2 True
-        0.3 False
+        >>> [budget.would_fit(pw.Event("sum", "hospital", "gaussian", mu=mu, **terms)) for mu in (0.2, 0.3)]
+        [True, False]
         """
         return self._fits(self._cost(event), event)
 
@@ -252,19 +231,16 @@ class PrivacyFilter:
         ------
         BudgetExceeded
             If the event does not fit; the filter stays as it was.
-        CertificationError
-            If nothing finite is proved of the event, or the rule cannot charge its profile.
-        ValueError
-            If no unit was named and the event has another unit or relation than the first one.
+        CertificationError, ValueError
+            If nothing finite is proved of it, the rule cannot charge it, or it has another unit than the first one.
 
         Examples
         --------
         >>> import partywise as pw
         >>> budget = pw.PrivacyFilter(epsilon=1.0, delta=0.0, rule="pure")
         >>> terms = {"unit": "label", "depends_on": {"label"}, "epsilon": 0.6, "k": 2}
-        >>> budget.spend(pw.Event("labels", "registry", "randomized_response", **terms))
-        >>> again = pw.Event("again", "registry", "randomized_response", **terms)
-        >>> budget.spend(again)  # doctest: +ELLIPSIS
+        >>> for name in ("labels", "again"):
+        ...     budget.spend(pw.Event(name, "registry", "randomized_response", **terms))  # doctest: +ELLIPSIS
         Traceback (most recent call last):
             ...
         partywise.core.errors.BudgetExceeded: randomized_response 'again' costs epsilon = 0.6...
@@ -295,16 +271,12 @@ class PrivacyFilter:
         )
 
     def carry(self, event: Event) -> float:
-        """Count what was drawn before, under any budget; never refused.
+        """Count what was drawn before, under any budget, and return its cost; never refused.
 
         Parameters
         ----------
         event : Event
-
-        Returns
-        -------
-        float
-            Its cost. One of which nothing finite is proved is infinite: nothing that costs anything fits from then on.
+            One of which nothing finite is proved is infinite: nothing that costs anything fits from then on.
 
         Examples
         --------
@@ -346,11 +318,6 @@ class PrivacyFilter:
     def coalitions(self) -> list[frozenset[str] | None]:
         """List the coalitions that may join what they know of the noise; None where each release counts as stated.
 
-        Returns
-        -------
-        list of frozenset of str or None
-            As many as may collude, without the holder: smaller coalitions know less.
-
         Examples
         --------
         >>> import partywise as pw
@@ -374,10 +341,6 @@ class PrivacyFilter:
         view : frozenset of str, or None
             One of `coalitions`.
 
-        Returns
-        -------
-        PrivacyProfile
-
         Examples
         --------
         >>> import partywise as pw
@@ -388,7 +351,11 @@ class PrivacyFilter:
         >>> [round(budget.profile_against(event, profile, frozenset(names[:size])).mu, 2) for size in (0, 1, 2)]
         [0.17, 0.21, 0.3]
         """
-        return profile if view is None or not event.shares else event.profile_against(profile, _others(event, view))
+        return (
+            profile
+            if view is None or not event.shares
+            else event.profile_against(profile, known_shares(event.weights, view))
+        )
 
     @property
     def numeric(self) -> float:
@@ -401,17 +368,7 @@ class PrivacyFilter:
 
     @property
     def tails(self) -> float:
-        """Part of the numeric reserve that the events took, or would take: all that their profiles do not cover.
-
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> budget = pw.PrivacyFilter(1.0, 1e-5, unit="row", numeric_reserve=1e-6)
-        >>> terms = {"unit": "row", "depends_on": {"label"}, "mu": 0.1, "delta_numeric": 1e-7}
-        >>> budget.spend(pw.Event("count", "data owner", "gaussian", **terms))
-        >>> budget.tails
-        1e-07
-        """
+        """Part of the numeric reserve that the events took, or would take: all that their profiles do not cover."""
         return float(self._reserve_of(0.0, 0.0))
 
     def _has_room(self, numeric: float, distance: float) -> bool:
@@ -452,11 +409,13 @@ class PrivacyFilter:
     def _worst(self, shared: tuple[tuple[Event, Fraction], ...]) -> Fraction:
         """Cost of releases with noise in shares together, to the coalition for which it is largest."""
         views = self._coalitions_of([event for event, _ in shared])
-        sums = [
-            sum((cost if view is None else cost / _honest(event, view) for event, cost in shared), Fraction(0))
+        return max(
+            sum(
+                (cost if view is None else cost / honest_weight(event.weights, view) for event, cost in shared),
+                Fraction(0),
+            )
             for view in views
-        ]
-        return max(sums)
+        )
 
     def _coalitions_of(self, events: list[Event]) -> list[frozenset[str] | None]:
         """Coalitions of as many as may collude, without the holder; smaller ones know less."""
@@ -495,18 +454,17 @@ class PrivacyFilter:
             mu = profile.mu if profile.mu is not None else pure_mu(profile.epsilon or 0.0) * (1 + MARGIN)
             return round_up(profile.count * mu * mu, mu)
         raise CertificationError(
-            f"the rule {self.rule!r} cannot charge {event.mechanism} {event.release_id!r} with {profile}; use a filter "
-            f"of "
-            f"rule {'zcdp' if profile.rho is not None else 'gdp'!r}."
+            f"the rule {self.rule!r} cannot charge {event.mechanism} {event.release_id!r} with {profile}; use a "
+            f"filter of rule {'zcdp' if profile.rho is not None else 'gdp'!r}."
         )
 
     def _profile(self, event: Event) -> PrivacyProfile | float | None:
         if self.unit is not None:
             cost = event.cost(self.unit, self.rows_per_user)
-            known = self.against != "declared" and (
-                self.against == "any" or not set(self.against).isdisjoint(event.knows)
-            )
-            return None if known and event.knows and cost != 0.0 else cost
+            if self.against == "declared" or cost == 0.0:
+                return cost
+            counted = set(event.knows) if self.against == "any" else set(event.knows).intersection(self.against)
+            return None if counted else cost
         if self._first not in (None, (event.unit, event.relation)):
             raise ValueError(
                 f"event {event.release_id!r} has unit {event.unit!r} and relation {event.relation!r}, the filter began "
@@ -519,16 +477,3 @@ def _up(amount: Fraction) -> float:
     """An amount with three digits, rounded up."""
     scale = Fraction(10) ** (math.floor(math.log10(amount)) - 2) if 0 < amount < sys.float_info.max else Fraction(1)
     return float(min(math.ceil(amount / scale) * scale, Fraction(sys.float_info.max)))
-
-
-def _others(event: Event, view: frozenset[str]) -> frozenset[str]:
-    """A coalition as it knows the shares of an event: of all of them it knows all except the smallest."""
-    if view.issuperset(event.weights):
-        return view - {min(event.weights, key=lambda name: (event.weights[name], name))}
-    return view
-
-
-def _honest(event: Event, view: frozenset[str]) -> Fraction:
-    """The weight of the shares that a coalition does not know."""
-    unknown = _others(event, view)
-    return sum((weight for name, weight in event.weights.items() if name not in unknown), Fraction(0))

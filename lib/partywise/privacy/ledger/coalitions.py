@@ -25,9 +25,8 @@ from ..accounting.privacy_profile import PrivacyProfile
 from ..accounting.tally import Tally
 from ..strata import EVERYBODY
 from .event import CLOSED, Event
-from .parallel import by_partition, joint_cells
 from .reach import Way, Ways, reveals, within_reach
-from .total import ViewSum
+from .total import ViewSum, by_partition, joint_cells
 
 # All coalitions of so many names are asked about one by one.
 FEW = 10

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
@@ -14,6 +14,7 @@ from ...core.checks import Scalar
 from ...core.errors import CertificationError
 from ..accounting.privacy_profile import PROFILES, PrivacyProfile, ProfileFields, check_profile
 from ..strata import EVERYBODY, check_stratum, partition_of
+from .terms import JOIN, exposure_of, names_of, over_root, weight_outside
 
 UNITS = ("row", "label", "features", "user")
 QUESTIONS = ("row", "label", "features", "user", "user_label")
@@ -23,7 +24,6 @@ RELATIONS = ("replace_one", "add_remove", "label_flip")
 FIELDS = ("label", "features")
 TRUST_MODELS = ("local", "central", "distributed", "label", "none")
 SAMPLERS = ("simulation", "secure")
-JOIN = ";"
 # No view owns a row of this owner, so every view is charged for it.
 UNNAMED = "unnamed"
 # Owner of a row about the data of several parties, which it names.
@@ -81,12 +81,10 @@ class Event:
     delta_numeric : float
         What all applications together add to delta next to the profile: the mechanism's own delta, or the error of a
         sampler. A sampler within total variation t of its profile adds t (1 + e^epsilon), not t.
-    sensitivity, norm, certificate
-        Bound, norm and source of the certificate behind ``mu``.
+    sensitivity, norm, certificate, relation
+        Bound, norm and source of the certificate behind ``mu``, and its neighbouring relation.
     noise_digest : str
         Digest of the released value: it distinguishes a second draw from the same one.
-    relation : str
-        Neighbouring relation of ``mu``.
     audience : tuple of str
         Who may see the release; ``("*",)`` means all readers (published).
     stratum : str
@@ -178,7 +176,7 @@ class Event:
 
     def __post_init__(self) -> None:
         for name in ("audience", "data_dependent_parameters", *(name for name in NAMES if getattr(self, name))):
-            object.__setattr__(self, name, _names(name, getattr(self, name)))
+            object.__setattr__(self, name, names_of(name, getattr(self, name)))
         object.__setattr__(self, "depends_on", frozenset(self.depends_on))
         object.__setattr__(self, "shares", tuple(sorted((name, str(Fraction(part))) for name, part in self.shares)))
         check_stratum(self.stratum)
@@ -274,10 +272,6 @@ class Event:
         view : collection of str
             Names.
 
-        Returns
-        -------
-        PrivacyProfile
-
         Examples
         --------
         >>> import partywise as pw
@@ -287,8 +281,7 @@ class Event:
         >>> [round(event.profile_against(event.profile, names[:size]).mu, 2) for size in range(4)]
         [0.41, 0.5, 0.71, inf]
         """
-        honest = sum((weight for name, weight in self.weights.items() if name not in view), Fraction(0))
-        return replace(profile, mu=_over_root(float(profile.mu or 0.0), honest))
+        return replace(profile, mu=over_root(float(profile.mu or 0.0), weight_outside(self.weights, view)))
 
     @property
     def public(self) -> bool:
@@ -339,7 +332,7 @@ class Event:
             What changes between the neighbours that are asked about: of ``user`` all rows of one person, of
             ``user_label`` their labels.
         rows_per_user : int, optional
-            For the questions about persons: the public largest number of rows of one person.
+            For the questions about persons: the public largest number of rows of one person, a whole number from 1.
 
         Returns
         -------
@@ -351,11 +344,6 @@ class Event:
             ``add_remove`` is such a group of two. Where a rate below 1 gains nothing that is proved (groups,
             ``replace_one``), the profile is charged as if every record were included, which holds for any sampling that
             ignores the data.
-
-        Raises
-        ------
-        ValueError
-            If the question is unknown or ``rows_per_user`` is not a whole number from 1.
 
         Examples
         --------
@@ -369,7 +357,8 @@ class Event:
         group = _group(question, rows_per_user)
         if self.mechanism == POST_PROCESSING:
             return 0.0
-        exposure = _exposure(self, OF_PERSONS.get(question, question))
+        part, bare = OF_PERSONS.get(question, question), self.mechanism in ("none", CLOSED)
+        exposure = exposure_of(self.unit.split(JOIN), self.depends_on, part, unprotected=bare)
         if exposure == 0:
             return 0.0
         if exposure == math.inf or not self.certified:
@@ -388,10 +377,6 @@ class Event:
 
     def to_row(self) -> dict[str, Scalar]:
         """Flat row of plain values (strings, numbers, None): fit for JSON and CSV.
-
-        Returns
-        -------
-        dict of str to str, number, bool or None
 
         Examples
         --------
@@ -423,10 +408,6 @@ class Event:
         row : mapping of str to object
             A stratum without a partition, as earlier versions wrote it, counts for all records.
 
-        Returns
-        -------
-        Event
-
         Examples
         --------
         >>> import partywise as pw
@@ -451,18 +432,6 @@ class Event:
         return cls(**{**values, "count": int(values["count"]), "certified": str(values["certified"]) == "True"})
 
 
-def _over_root(mu: float, honest: Fraction) -> float:
-    """mu / sqrt(honest), rounded up."""
-    if mu in (0.0, math.inf):
-        return mu
-    if honest == 0:
-        return math.inf
-    quotient, target = mu / math.sqrt(honest), Fraction(mu) ** 2
-    while Fraction(quotient) ** 2 * honest < target:
-        quotient = math.nextafter(quotient, math.inf)
-    return quotient
-
-
 # Profiles are few and events many: equal ones share an object.
 _profile = lru_cache(maxsize=4096, typed=True)(PrivacyProfile)
 
@@ -482,50 +451,6 @@ def _columns() -> tuple[str, ...]:
     return tuple(field.name for field in fields(Event))
 
 
-def clear_event(release_id: str, owner: str, units: tuple[str, ...], receiver: str | tuple[str, ...]) -> Event:
-    """The row of a value sent in the clear, to one or several: infinite for the named units."""
-    touched = {unit for unit in units if unit in FIELDS} if set(units) <= set(FIELDS) else set(FIELDS)
-    return Event(
-        release_id=release_id,
-        owner=owner,
-        mechanism="none",
-        unit=JOIN.join(sorted(units)),
-        depends_on=frozenset(touched),
-        audience=(receiver,) if isinstance(receiver, str) else receiver,
-        trust_model="none",
-        certified=False,
-    )
-
-
-def closed_event(
-    release_id: str,
-    owner: str,
-    units: tuple[str, ...],
-    audience: tuple[str, ...],
-    key_holders: tuple[str, ...],
-    knows: tuple[str, ...] = (),
-) -> Event:
-    """The row of a value that crosses closed: infinite for the named units to a view that opens it, else free."""
-    open_row = clear_event(release_id, owner, units, audience)
-    return replace(open_row, mechanism=CLOSED, key_holders=key_holders, knows=knows)
-
-
-def _exposure(event: Event, question: str) -> float:
-    """0, 1 (the event's own cost) or infinity: the table of units.
-
-    A release about whole rows covers any part of a row. A release about one field costs nothing for the other
-    field if it does not read it, and proves nothing about it if it does.
-    """
-    if event.mechanism in ("none", CLOSED):
-        units = set(event.unit.split(JOIN))
-        return math.inf if question in ("row", "user") or units & {question, "row", "user"} else 0
-    if event.unit in ("row", "user", question):
-        return 1
-    if question in ("row", "user"):
-        return 1 if event.depends_on == {event.unit} else math.inf
-    return math.inf if question in event.depends_on else 0
-
-
 def _group(question: str, rows_per_user: int | None) -> int | None:
     if question not in QUESTIONS:
         raise ValueError(f"unit={question!r} of a question is unknown; use one of {QUESTIONS}.")
@@ -534,24 +459,3 @@ def _group(question: str, rows_per_user: int | None) -> int | None:
     if rows_per_user != int(rows_per_user) or rows_per_user < 1:
         raise ValueError(f"rows_per_user={rows_per_user!r} must be a whole number from 1, public.")
     return int(rows_per_user)
-
-
-def _names(argument: str, value: str | Iterable[str]) -> tuple[str, ...]:
-    if value == "*":
-        return ("*",)
-    if isinstance(value, str):
-        raise TypeError(f"{argument}={value!r} must be a tuple of names; write ({value!r},).")
-    names = tuple(value)
-    try:
-        plain = _plain(names)
-    except TypeError:  # no names, as lists cannot be looked up
-        plain = False
-    if not plain:
-        raise ValueError(f"{argument}={names!r} must be non-empty names without {JOIN!r}.")
-    return names
-
-
-@lru_cache(maxsize=64)
-def _plain(names: tuple[str, ...]) -> bool:
-    """Whether all are names; asked once for an audience of thousands that thousands of rows have."""
-    return all(isinstance(name, str) and name and JOIN not in name for name in names)

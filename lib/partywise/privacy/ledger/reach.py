@@ -9,9 +9,11 @@ the same ways make one class.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from .event import Event
+from .event import CLOSED, FIELDS, Event
+from .terms import JOIN
 
 NOBODY: frozenset[str] = frozenset()
 
@@ -101,3 +103,31 @@ def within_reach(ways: Ways, owners: Collection[str], names: Collection[str]) ->
         "*" in audience or any(name not in alone and name not in past and name in names for name in audience)
         for audience, past, _ in ways
     )
+
+
+def clear_event(release_id: str, owner: str, units: tuple[str, ...], receiver: str | tuple[str, ...]) -> Event:
+    """The row of a value sent in the clear, to one or several: infinite for the named units."""
+    touched = {unit for unit in units if unit in FIELDS} if set(units) <= set(FIELDS) else set(FIELDS)
+    return Event(
+        release_id=release_id,
+        owner=owner,
+        mechanism="none",
+        unit=JOIN.join(sorted(units)),
+        depends_on=frozenset(touched),
+        audience=(receiver,) if isinstance(receiver, str) else receiver,
+        trust_model="none",
+        certified=False,
+    )
+
+
+def closed_event(
+    release_id: str,
+    owner: str,
+    units: tuple[str, ...],
+    audience: tuple[str, ...],
+    key_holders: tuple[str, ...],
+    knows: tuple[str, ...] = (),
+) -> Event:
+    """The row of a value that crosses closed: infinite for the named units to a view that opens it, else free."""
+    open_row = clear_event(release_id, owner, units, audience)
+    return replace(open_row, mechanism=CLOSED, key_holders=key_holders, knows=knows)

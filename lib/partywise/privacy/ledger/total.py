@@ -1,5 +1,8 @@
 """Total of one view about one unit: profiles by stratum in, an epsilon with what is proved of it out.
 
+A record lies in one cell of every partition: cells compose in parallel, partitions add up. Which cells of two
+partitions have records in common is not asked: a record may lie in any one of each.
+
 Sampling gains nothing where nothing is proved, which is reported, because the difference is a factor of hundreds.
 """
 
@@ -7,11 +10,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 # Any: a call that declares a field has the type of the field.
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,14 +23,17 @@ from ...core.checks import Scalar
 from ..accountants import Accountant, accountants
 from ..accountants.exact import Exact
 from ..accounting.calibration import rho_from_mu
-from ..accounting.compose import Composition, compose
+from ..accounting.compose import Composition, arrange, compose
 from ..accounting.privacy_profile import PrivacyProfile
 from ..accounting.tradeoff import mu_upper, power
 from ..rounding import upward
+from ..strata import EVERYBODY, partition_of
+from .chain import Frame, frame_of
 from .event import Event
-from .frames import Frame, frame_of
-from .parallel import by_partition, joint_cells
 
+T = TypeVar("T")
+# Choices of one cell a partition that are composed one by one; beyond, cells of a partition have a common bound.
+CHOICES = 1024
 REMEDY = {
     "replace_one": "state relation='add_remove' or 'label_flip' where one of two neighbours contributes nothing to the "
     "sampled sum, and ask partywise.privacy.ledger.compose.epsilon",
@@ -292,3 +299,47 @@ def warn_of_sampling(rows: Iterable[tuple[Event, PrivacyProfile | float | None]]
                 stacklevel=4,
             )
             return
+
+
+def by_partition(strata: Mapping[str, T]) -> dict[str, dict[str, T]]:
+    """Strata but ``"*"`` by the partition that they are cells of."""
+    partitions = defaultdict[str, dict[str, T]](dict)
+    for name, part in strata.items():
+        if name != EVERYBODY:
+            partitions[partition_of(name)][name] = part
+    return dict(partitions)
+
+
+def joint_cells(partitions: Iterable[Collection[Composition]]) -> frozenset[Composition]:
+    """Compositions of one cell a partition, of which one is at least what any record has cost."""
+    cells = [frozenset(part) for part in partitions if part]
+    if len(cells) <= 1:
+        return cells[0] if cells else frozenset([Composition()])
+    joint = frozenset([Composition()])
+    for part in cells:
+        largest = _largest_cells(part)
+        if len(joint) * len(largest) > CHOICES:
+            largest = frozenset([_dominating(largest)])
+        joint = frozenset(composition.merge(other) for composition in joint for other in largest)
+    return joint
+
+
+def _largest_cells(cells: frozenset[Composition]) -> frozenset[Composition]:
+    """Return the largest of the cells with Gaussians alone, and all other cells."""
+    gaussians = [cell for cell in cells if cell.gaussian]
+    largest = {max(gaussians, key=lambda cell: cell.mu_squared)} if gaussians else set[Composition]()
+    return frozenset(largest | (cells - frozenset(gaussians)))
+
+
+def _dominating(cells: Iterable[Composition]) -> Composition:
+    """One that has as much of every profile as any of them."""
+    finite: Counter[tuple[float, int | None]] = Counter()
+    sampled: Counter[tuple[float, float]] = Counter()
+    cells = list(cells)
+    for cell in cells:
+        finite |= Counter({(epsilon, k): count for epsilon, k, count in cell.finite})
+        sampled |= Counter({(mu, rate): count for mu, rate, count in cell.sampled_gaussians})
+    squares, rho, numeric, tv = (
+        max(getattr(cell, name) for cell in cells) for name in ("mu_squared", "rho", "delta_numeric", "tv")
+    )
+    return arrange(squares, rho, finite, sampled, numeric, tv)

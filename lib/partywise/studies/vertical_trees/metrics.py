@@ -15,8 +15,8 @@ from ...methods.trees.options import TreeOptions
 from ...models.criteria import CLASSES, Criterion
 from ...models.links import LOGIT
 from ...models.losses import class_losses, class_probabilities, losses
-from ...privacy.ledger.event import clear_event
 from ...privacy.ledger.ledger import Ledger
+from ...privacy.ledger.reach import clear_event
 from .data import TreeData
 from .measures import TreeExamples, TreeMeasures
 
