@@ -142,10 +142,11 @@ def score(model: Path, table: str, into: Path, keys: Path | None, id: str | None
 
 def _records(settings: ScoredTable, file: str, names: list[str]) -> tuple[list[str], np.ndarray]:
     """Return the id of each record of a table, and its numbers (n, p) in the order of the names."""
-    from .data.own.columns import indicators, values
+    from .data.own.columns import data_columns
+    from .data.own.csv import read_bytes, read_table
     from .data.own.grammar import check_untold, is_typed
     from .data.own.plausible import check_entries
-    from .data.own.records import check_count, complete, contents, open_table, record_names
+    from .data.own.records import check_count, complete, record_names
 
     try:
         columns = settings.columns_of(names)
@@ -153,15 +154,13 @@ def _records(settings: ScoredTable, file: str, names: list[str]) -> tuple[list[s
             check_untold(settings, file)
     except ValueError as error:
         raise ConfigError(str(error)) from None
-    whole = open_table(settings, None, dict(contents([file])), file)
+    whole = read_table(read_bytes(file), file, settings.text_of(None))
     record_names(whole, settings.id, several=False)
     table = complete(whole, [column.name for column, _ in columns], settings)
     features = dict[str, np.ndarray]()
     for column, divided in columns:
-        numbers = values(table, column)
-        check_entries(numbers, column, table)
-        parts = zip(column.names, indicators(numbers, column), strict=True) if divided else [(column.label, numbers)]
-        features |= dict(parts)
+        parts = data_columns(table, [column], check_entries, divided)
+        features |= dict(zip(column.names if divided else (column.label,), parts, strict=True))
     check_count(len(table.rows), settings)
     return record_names(table, settings.id, several=False), np.column_stack([features[name] for name in names])
 

@@ -402,7 +402,7 @@ def test_parts_are_found_beside_the_file_of_a_study():
     assert study.metrics == Lazy("partywise.studies.vertical_linear.metrics:metrics")
     assert study.data == Lazy("partywise.studies.vertical_linear.data:LinearData")
     assert study.sources["dataset"].generate == Lazy("partywise.studies.vertical_linear.cases:draw_dataset")
-    assert study.sources["table"].apart == Lazy("partywise.data.own.remote.columns:placeholders")
+    assert study.sources["table"].apart == Lazy("partywise.data.own.remote:placeholders")
     assert study.methods["exact"].fit == Lazy("partywise.methods.linear.protocols.pooled:fit")
     assert study.figures["loss_by_round"].address == "partywise.studies.vertical_linear.figures.training:loss_by_round"
     assert toy.STUDY.metrics == Lazy("toy:metrics"), "a study in a single file has its parts in that file"

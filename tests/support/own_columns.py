@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from partywise.core.randomness import stream
+from partywise.data.own.settings import OwnTables
 from partywise.experiment.cells import run
 from partywise.experiment.data import complete
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.study import available, load
 from protocol_driver import data_rng
 
-LAYOUT = "partywise.data.own.remote.columns"
 # All studies that read columns split over parties; the first protocol of one that has no method here.
 STUDIES = tuple(
     name
     for name in available()
-    if any(source.apart and source.apart.module == LAYOUT for source in load(name).sources.values())
+    if any(issubclass(source.settings, OwnTables) for source in load(name).sources.values())
 )
 METHOD = {
     "vertical_trees": {"protocol": "feature_gathering", "protect": "dp", "num_of_trees": 2},

@@ -12,7 +12,7 @@ import numpy as np
 from ..core.errors import DataMissing
 from ..data.own.csv import TextTable, read_table
 from ..data.own.grammar import is_typed
-from ..data.own.remote.placeholders import order_keys, own_content
+from ..data.own.remote import order_keys, own_content
 from ..data.own.settings import OwnTables
 from ..federation.parties import Party
 from ..federation.places import PerPlace

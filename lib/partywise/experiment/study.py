@@ -158,7 +158,7 @@ class Source:
         named, `FirstRun`) to a `partywise.data.own.drafts.parts.Draft`; NotSuited where they do not suit
     first : what a draft runs first
     apart : of own data, what one party makes them from that has its own files only: (settings, name of the party, rows
-        of every client, folder) -> `partywise.data.own.remote.placeholders.PartyFiles`
+        of every client, folder) -> `partywise.data.own.remote.PartyFiles`
     """
 
     settings: type
@@ -191,8 +191,7 @@ class Source:
     ) -> Self:
         """Data of the user's own files, which the study reads in ``own_cases.py`` and reports in ``owner_outputs.py``.
 
-        layout : how records lie at parties, the module of ``partywise.data.own.remote`` that stands for others
-            and that of ``partywise.data.own.drafts``
+        layout : how records lie at parties, the module of ``partywise.data.own.drafts``
         first : what a draft for files runs first
         predicts : whether a party predicts its own records in a distributed run
         examples : file with `estimate_examples`, where a fit shows anything without records
@@ -209,7 +208,7 @@ class Source:
             examples=Lazy(f"{package}.{examples}:estimate_examples") if examples else None,
             draft=Lazy(f"partywise.data.own.drafts.{layout}:draft"),
             first=first,
-            apart=Lazy(f"partywise.data.own.remote.{layout}:placeholders"),
+            apart=Lazy(f"partywise.data.own.remote:{'curve_' if layout == 'curves' else ''}placeholders"),
         )
 
     def resolve(self, package: str, name: str) -> Self:

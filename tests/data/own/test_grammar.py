@@ -10,7 +10,7 @@ import pytest
 from partywise.core.errors import ConfigError
 from partywise.data.own.curves.files import PredictorFile, ResponseFile
 from partywise.data.own.grammar import FileBlock, OwnFiles
-from partywise.data.own.records import match_records, read_contents, read_files
+from partywise.data.own.records import read_own_table
 from partywise.experiment.configuration.build import build
 from partywise.studies.functional_boosting.own_settings import CurveTableSettings
 from partywise.studies.label_private.own_settings import OwnLabelSettings
@@ -91,10 +91,10 @@ def test_columns_at_parties_know_words_for_labels_and_leave_out_what_is_missing(
     given = LATE | {"id": "n", "tables": tables, "delimiter": ";", "marks": ["-9"]}
     given |= {"missing": "drop", "positive": "yes"}
     settings = build(TreeTableSettings, given, "settings")
-    records = match_records(settings, read_files(settings, dict(read_contents(settings))))
+    records = read_own_table(settings)
     kept = [k for k in range(30) if k not in (3, 8)]
     assert records.ids.tolist() == [str(k) for k in kept]
-    np.testing.assert_array_equal(records.labels["y"], [float(k % 3 > 0) for k in kept])
+    np.testing.assert_array_equal(records.y, [float(k % 3 > 0) for k in kept])
     np.testing.assert_array_equal(records.X, [[k % 7, k % 5] for k in kept])
     with pytest.raises(ConfigError, match="positive is 'yes': it names a class, and the response is a number"):
         build(TreeTableSettings, given | {"loss": "RegressionMSELoss"}, "settings")

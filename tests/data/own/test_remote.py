@@ -14,7 +14,7 @@ from own_data_sets import write_csv
 from partywise.core.errors import DataMissing
 from partywise.data.own.csv import PLACEHOLDERS
 from partywise.data.own.grammar import ColumnBlock
-from partywise.data.own.remote.placeholders import column_of
+from partywise.data.own.remote import column_of
 from partywise.deployment.part import LocalRun, parts
 from partywise.experiment.cells import execution
 from partywise.experiment.data import generate

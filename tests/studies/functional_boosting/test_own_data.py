@@ -20,7 +20,6 @@ from own_row_data import example_clients, example_hospitals, example_labels
 from partywise.core.randomness import stream
 from partywise.data.own.curves.load import CurveGroup, OwnCurve, load
 from partywise.data.own.curves.netcdf import read_variable
-from partywise.data.own.records import contents
 from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import run
 from partywise.experiment.configuration.build import build
@@ -74,7 +73,7 @@ def made(chosen: CurveTableSettings, replicate: int = 0) -> Any:
 
 
 def raw(chosen: CurveTableSettings) -> Any:
-    return load(chosen, dict(contents(chosen.files.values())))
+    return load(chosen, {file: Path(file).read_bytes() for file in chosen.files.values()})
 
 
 # Smoothing

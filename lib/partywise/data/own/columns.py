@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from ...core.errors import DataMissing
 from ...core.files import READ_POLICY, bin_names
 from .csv import ELSEWHERE, TextTable, nearest, numbers
 from .grammar import ColumnBlock
-from .plausible import check_bounds
+from .plausible import check_bounds, check_varies
 
 
 def values(table: TextTable, column: ColumnBlock) -> np.ndarray:
@@ -96,18 +96,26 @@ def _number(text: str) -> float | None:
         return None
 
 
-def entries_of_classes(positive: str | float | None) -> tuple[object, object]:
-    """An entry of each class, for a file without data."""
-    if positive is None:
-        return 0, 1
-    return (f"not {positive}" if isinstance(positive, str) else positive + 1), positive
-
-
 def indicators(values: np.ndarray, column: ColumnBlock) -> list[np.ndarray]:
     """The columns (n,) that one becomes, from its numbers or the numbers of its levels (n,)."""
     if column.levels is None:
         return [values]
     return [(values == number).astype(float) for number in range(1, len(column.levels))]
+
+
+def data_columns(
+    table: TextTable,
+    columns: Sequence[ColumnBlock],
+    check: Callable[[np.ndarray, ColumnBlock, TextTable], None],
+    divided: bool,
+) -> list[np.ndarray]:
+    """Columns of the data (n,) that declared columns become; ``divided`` is whether levels become indicators."""
+    parts = list[np.ndarray]()
+    for column in columns:
+        entries = values(table, column)
+        check(entries, column, table)
+        parts += indicators(entries, column) if divided else [entries]
+    return parts
 
 
 def features(tables: Sequence[TextTable], columns: Sequence[ColumnBlock], low: float, *, clip: bool) -> np.ndarray:
@@ -120,11 +128,7 @@ def features(tables: Sequence[TextTable], columns: Sequence[ColumnBlock], low: f
     for column in columns:
         raw = [values(table, column) for table in tables]
         whole = np.concatenate(raw)
-        if np.all(whole == whole[0]):
-            raise DataMissing(
-                f"{tables[0].file}: {column.name} is {tables[0].column(column.name)[0]!r} in all {len(whole)} rows: it "
-                "has no information; take it out, or check that its column is the right one."
-            )
+        check_varies(whole, tables[0], column.name)
         if column.bounds is not None:
             least, most = column.bounds
             inside = clip_to_bounds(raw, column.bounds, tables, column.name, "bounds")

@@ -6,38 +6,53 @@ Nothing is guessed: what cannot be read as described ends in one sentence with t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from ...core.errors import DataMissing
 from ...core.notes import cached_reader, note_left_out
 from ..column_facts import INDICATOR, ColumnFacts
-from ..division import training_rows
 from ..tables import Table
-from .columns import class_labels, indicators, level_numbers, numbers_of, values
+from .columns import class_labels, data_columns, level_numbers, numbers_of
 from .csv import TextTable, nearest, read_bytes, read_table
-from .grammar import FileBlock, OwnFiles, twice, whole_id
+from .grammar import OwnFiles, twice, whole_id
 from .plausible import check_column, check_label
-from .settings import OwnClients, OwnRecords, OwnTables, TableFile
+from .settings import Holder, OwnClients, OwnRecords, OwnTables, RecordTable
 
 LOG = logging.getLogger("partywise")
 LISTED = 3
 
 
-def contents(files: Iterable[str]) -> tuple[tuple[str, bytes], ...]:
-    """Name and content of every file, each once."""
-    return tuple((file, read_bytes(file)) for file in dict.fromkeys(files))
+class NamesFiles(Protocol):
+    """Settings that name files by their keys in the configuration."""
+
+    @property
+    def files(self) -> dict[str, str]: ...
 
 
-def open_table(
-    settings: OwnFiles, block: FileBlock | None, texts: Mapping[str, bytes], file: str | None = None
-) -> TextTable:
-    """Header and rows of the file of a block, or of one without; a log, which is passed on, has no digest of it."""
-    name = file or (block.file if block else "")
-    return read_table(texts[name], name, settings.text_of(block))
+SettingsT = TypeVar("SettingsT", bound=NamesFiles)
+ReadT = TypeVar("ReadT")
+
+
+def reader_of_files(read: Callable[[SettingsT, Mapping[str, bytes]], ReadT]) -> Callable[[SettingsT], ReadT]:
+    """Return a reader of settings that reads their files, and keeps what it made of these contents last."""
+
+    @cached_reader
+    def of_contents(settings: SettingsT, contents: tuple[tuple[str, bytes], ...]) -> ReadT:
+        return read(settings, dict(contents))
+
+    def of_settings(settings: SettingsT) -> ReadT:
+        return of_contents(settings, tuple((file, read_bytes(file)) for file in dict.fromkeys(settings.files.values())))
+
+    return of_settings
+
+
+def open_table(settings: RecordTable, holder: Holder, texts: Mapping[str, bytes]) -> TextTable:
+    """Header and rows of the file of a party; a log, which is passed on, has no digest of it."""
+    return read_table(texts[holder.file], holder.file, settings.text_of(holder.block))
 
 
 def complete(table: TextTable, names: Sequence[str], settings: OwnFiles) -> TextTable:
@@ -138,11 +153,6 @@ def one_client_each(persons: Sequence[Sequence[str]], places: Sequence[str], use
             home[person] = place
 
 
-def training_persons(person: Sequence[str], test_share: float, rng: np.random.Generator) -> np.ndarray:
-    """(n,) bool: the rows of a random share of the persons train; no person is on both sides."""
-    return np.asarray(training_rows(len(set(person)), test_share, rng)[number_persons(person)])
-
-
 def client_rows(settings: OwnClients, texts: Mapping[str, bytes]) -> list[TextTable]:
     """Complete rows of every client, at most so many a person.
 
@@ -150,13 +160,15 @@ def client_rows(settings: OwnClients, texts: Mapping[str, bytes]) -> list[TextTa
     """
     if (file := twice([block.file for block in settings.tables])) is not None:
         raise DataMissing(f"tables has the file {file!r} twice: its records would count at two clients.")
-    whole = []
-    for block in settings.tables or (None,):
-        id = settings.id_of(block)
-        table = complete(open_table(settings, block, texts, settings.file), settings.columns_read(id), settings)
-        record_names(table, id, several=False)
-        whole.append(table)
-    clients = whole if settings.tables else _split_by_party(whole[0], settings)
+    whole = dict[str, TextTable]()
+    for holder in settings.holders:
+        if holder.file not in whole:
+            table = complete(open_table(settings, holder, texts), holder.names, settings)
+            record_names(table, holder.roles.get("id"), several=False)
+            whole[holder.file] = table
+    clients = list(whole.values())
+    if settings.party is not None:
+        clients = _split_by_party(clients[0], settings)
     if settings.user is not None:
         one_client_each([client.column(settings.user) for client in clients], settings.party_names, settings.user)
     return [bounded(client, settings) for client in clients]
@@ -171,8 +183,11 @@ def count_rows(clients: Sequence[TextTable], settings: OwnClients) -> None:
 
 def client_ids(clients: Sequence[TextTable], settings: OwnClients) -> list[str]:
     """Names of the records, after the name of the client if two clients use one name."""
-    keys, several = settings.id_names, len(settings.files) > 1
-    names = [record_names(client, id, several=several) for client, id in zip(clients, keys, strict=True)]
+    several = len(settings.files) > 1
+    names = [
+        record_names(client, holder.roles.get("id"), several)
+        for client, holder in zip(clients, settings.holders, strict=True)
+    ]
     ids = [text for part in names for text in part]
     if len(set(ids)) == len(ids):
         return ids
@@ -181,25 +196,25 @@ def client_ids(clients: Sequence[TextTable], settings: OwnClients) -> list[str]:
 
 def _split_by_party(whole: TextTable, settings: OwnClients) -> list[TextTable]:
     """The rows of each client of one file."""
-    assert settings.party is not None
-    texts = whole.column(settings.party)
-    check_parties(whole, texts, settings)
+    texts = client_names(whole, settings)
     return [select_rows(whole, [i for i, text in enumerate(texts) if text == name]) for name in settings.parties]
 
 
-def check_parties(table: TextTable, texts: Sequence[str], settings: OwnClients) -> None:
-    """DataMissing for a row of a client that is not listed."""
+def client_names(table: TextTable, settings: OwnClients) -> list[str]:
+    """The client of every row of a file with a column of them; DataMissing for one that is not listed."""
+    assert settings.party is not None
+    texts = table.column(settings.party)
     for text, line in zip(texts, table.lines, strict=True):
         if text not in settings.parties:
             raise DataMissing(
                 f"{table.file}: {settings.party} is {text!r} in row {line}: "
                 f"{nearest(text, settings.parties, 'parties are')}; correct it, or list it under parties."
             )
+    return texts
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The ids of one file in its order, and the place of each."""
+class NamedIds(NamedTuple):
+    """The ids of one file in its order, and its name for messages."""
 
     name: str
     ids: list[str]
@@ -215,7 +230,7 @@ class FileRecords:
     persons : who is behind each record, by its id, where one may have several
     """
 
-    block: TableFile
+    holder: Holder
     ids: list[str]
     lines: list[int]
     all_ids: list[str]
@@ -241,73 +256,53 @@ class OwnRows:
 
 
 # Ids of the rows of a file, and which rows have one.
-Identify = Callable[[TextTable, TableFile], tuple[list[str], np.ndarray]]
+Identify = Callable[[TextTable, Holder], tuple[list[str], np.ndarray]]
 
 
-def read_contents(settings: OwnTables) -> tuple[tuple[str, bytes], ...]:
-    """Name and content of every file."""
-    return contents(settings.files.values())
-
-
-def read_own_table(settings: OwnTables) -> Table:
+@reader_of_files
+def read_own_table(settings: OwnTables, texts: Mapping[str, bytes]) -> Table:
     """The records that all files have, with what is declared of their columns."""
-    return _table(settings, read_contents(settings))
-
-
-@cached_reader
-def _table(settings: OwnTables, files: tuple[tuple[str, bytes], ...]) -> Table:
-    """Build the table that all replicates share."""
-    read = match_records(settings, read_files(settings, dict(files)))
+    read = match_records(settings, read_files(settings, texts))
     facts = list[ColumnFacts]()
     for column in settings.columns:
         indicator = settings.indicators and column.levels is not None
         facts += [replace(INDICATOR, because=column.because)] * settings.width(column) if indicator else [column.facts]
-    names = data_names(settings)
+    names = np.array(settings.column_names)
     return Table(read.X, read.labels["y"], names, tuple(facts), ids=read.ids, person=read.person)
-
-
-def data_names(settings: OwnTables) -> np.ndarray:
-    """(d,) names of the columns of the data."""
-    return np.array(settings.column_names)
 
 
 def read_files(settings: OwnTables, texts: Mapping[str, bytes], identify: Identify | None = None) -> list[FileRecords]:
     """The records of each file; by default every row has an id of its own."""
 
-    def own_ids(table: TextTable, block: TableFile) -> tuple[list[str], np.ndarray]:
-        return record_names(table, settings.id_of(block), several=True), np.arange(len(table.rows))
+    def own_ids(table: TextTable, holder: Holder) -> tuple[list[str], np.ndarray]:
+        return record_names(table, settings.id_of(holder.block), several=True), np.arange(len(table.rows))
 
     return [
-        _read_file(settings, block, open_table(settings, block, texts), identify or own_ids)
-        for block in settings.tables
+        _read_file(settings, holder, open_table(settings, holder, texts), identify or own_ids)
+        for holder in settings.holders
     ]
 
 
-def _read_file(settings: OwnTables, block: TableFile, whole: TextTable, identify: Identify) -> FileRecords:
-    all_ids, _ = identify(whole, block)
-    table = complete(whole, _columns_read(settings, block), settings)
-    ids, rows = identify(table, block)
-    columns, labels, persons = list[np.ndarray](), dict[str, np.ndarray](), dict[str, str]()
-    for column in block.columns:
-        entries = values(table, column)
-        check_column(entries, column, table)
-        columns += indicators(entries, column) if settings.indicators else [entries]
-    if settings.response_of(block) is not None:
-        labels = {"y": label_values(settings, table, settings.response)}
-        labels |= {key: numbers_of(table, name) for key, name in block.label_columns.items()}
-        if settings.user is not None:
-            whose = table.column(settings.user)
-            persons = {name: whose[row] for name, row in zip(ids, rows.tolist(), strict=True)}
-    lines, labels = [table.lines[row] for row in rows.tolist()], {key: column[rows] for key, column in labels.items()}
-    return FileRecords(block, ids, lines, all_ids, np.column_stack(columns)[rows], labels, persons)
+def _read_file(settings: OwnTables, holder: Holder, whole: TextTable, identify: Identify) -> FileRecords:
+    all_ids, _ = identify(whole, holder)
+    table = complete(whole, holder.names, settings)
+    ids, rows = identify(table, holder)
+    X = np.column_stack(data_columns(table, holder.columns, check_column, settings.indicators))[rows]
+    labels, persons = dict[str, np.ndarray](), dict[str, str]()
+    for role, name in holder.roles.items():
+        if role == "user":
+            whose = table.column(name)
+            persons = {id: whose[row] for id, row in zip(ids, rows.tolist(), strict=True)}
+        elif role == "response":
+            labels["y"] = label_values(settings, table, name)[rows]
+        else:
+            labels[role] = numbers_of(table, name)[rows]
+    return FileRecords(holder, ids, [table.lines[row] for row in rows.tolist()], all_ids, X, labels, persons)
 
 
 def match_records(settings: OwnTables, files: Sequence[FileRecords]) -> OwnRows:
     """The records that all files have, in the order of the first, of every person as many as count."""
-    named = {
-        str(k): Rows(f"{records.block.party} ({records.block.file})", records.all_ids)
-        for k, records in enumerate(files)
-    }
+    named = [NamedIds(records.holder.label, records.all_ids) for records in files]
     whole = common([records.ids for records in files])
     ids = [name for name in match_ids(named, settings.match, settings.id) if name in whole]
     persons = files[settings.response_holder].persons
@@ -359,44 +354,26 @@ def label_values(settings: OwnTables, table: TextTable, name: str) -> np.ndarray
     return labels
 
 
-def _columns_read(settings: OwnTables, block: TableFile) -> list[str]:
-    """Columns of a file that are read, besides its ids."""
-    names = [column.name for column in block.columns]
-    if settings.response_of(block) is None:
-        return names
-    return [*names, settings.response, *([settings.user] if settings.user else []), *block.label_columns.values()]
-
-
-class WithIds(Protocol):
-    """A curve or table with ids in the order of its file, and a name for messages."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def ids(self) -> list[str]: ...
-
-
-def match_ids(measured: Mapping[str, WithIds], match: str, column: str) -> list[str]:
-    """Ids that every curve or table has, in the order of the first one."""
-    curves = list(measured.values())
-    sets = [set(curve.ids) for curve in curves]
-    common = set.intersection(*sets)
-    hint = digits_hint([curve.ids for curve in curves])
-    if not common:
-        examples = "; ".join(f"{curve.name} has {', '.join(curve.ids[:2]) or 'none'}" for curve in curves)
+def match_ids(files: Sequence[NamedIds], match: str, column: str) -> list[str]:
+    """Ids that every file has, in the order of the first one."""
+    sets, first = [set(file.ids) for file in files], files[0]
+    shared = set.intersection(*sets)
+    hint = digits_hint([file.ids for file in files])
+    if not shared:
+        examples = "; ".join(f"{file.name} has {', '.join(file.ids[:2]) or 'none'}" for file in files)
         raise DataMissing(f"no {column} is in all files ({examples}): write the ids in the same way everywhere{hint}.")
-    for curve, ids in zip(curves[1:], sets[1:], strict=True):
-        here = [name for name in curves[0].ids if name not in ids]
-        there = [name for name in curve.ids if name not in sets[0]]
+    for file, ids in zip(files[1:], sets[1:], strict=True):
+        here = [name for name in first.ids if name not in ids]
+        there = [name for name in file.ids if name not in sets[0]]
         if match == "refuse" and (here or there):
             raise DataMissing(
-                f"{curve.name} and {curves[0].name} have different ids: {_some(there)} only in the former, "
-                f"{_some(here)} only in the latter; correct them, or set match to common to use the {len(common)} that "
+                f"{file.name} and {first.name} have different ids: {_some(there)} only in the former, "
+                f"{_some(here)} only in the latter; correct them, or set match to common to use the {len(shared)} that "
                 f"all files share{hint}."
             )
-    for curve, ids in zip(curves, sets, strict=True):
-        note_left_out(curve.name, len(ids), len(ids - common), "which are not in all files", "records")
-    return [name for name in curves[0].ids if name in common]
+    for file, ids in zip(files, sets, strict=True):
+        note_left_out(file.name, len(ids), len(ids - shared), "which are not in all files", "records")
+    return [name for name in first.ids if name in shared]
 
 
 def digits_hint(lists: Sequence[Sequence[str]]) -> str:

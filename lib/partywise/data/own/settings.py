@@ -1,4 +1,4 @@
-"""Settings of own tables: which file has which columns, and what is public of them; a file of each party, or of all.
+"""Settings of own tables: who holds which columns and rows, in a file of each party or of all, and what is public.
 
 Standard library only, checked before any job starts; the files themselves are read by the jobs.
 """
@@ -26,11 +26,81 @@ from .grammar import (
 
 # Places without data, whose names no client may have.
 RESERVED = ("server", "aggregator")
+# A placeholder of a number that is explained: every family of responses takes these.
+NUMBERS = (1, 2)
+
+
+@dataclass(frozen=True)
+class Holder:
+    """The content of one party's file that is read.
+
+    block : keys of the file; None for those of the case
+    columns : features; roles : the column of each role, such as ``response``, ``id`` or ``user``, in this order
+    """
+
+    party: str
+    file: str
+    block: FileBlock | None
+    columns: tuple[ColumnBlock, ...]
+    roles: Mapping[str, str]
+
+    @property
+    def label(self) -> str:
+        """Party and file, for messages."""
+        return f"{self.party} ({self.file})"
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of which a complete record has an entry."""
+        return [*(column.name for column in self.columns), *self.roles.values()]
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnRecords(OwnFiles):
-    """Settings that every source of records shares: all of them are public and fixed before data are seen.
+class RecordTable(OwnFiles):
+    """Settings that every source of own tables shares: a layout is what its `holders` have, and whether rows match.
+
+    tables : the file of each party
+    user, rows_per_user : column that names the person behind a record, and the public bound on the records of one
+    """
+
+    tables: tuple[FileBlock, ...]
+    user: str | None = None
+    rows_per_user: Count | None = None
+
+    # Whether all parties have the same records, matched by ids; else each has records of its own.
+    same_records: ClassVar[bool] = True
+
+    @property
+    def holders(self) -> tuple[Holder, ...]:
+        """The parties with what each has, in the order in which they take part."""
+        raise NotImplementedError
+
+    @property
+    def role_entries(self) -> Mapping[str, Sequence[object]]:
+        """Entries that columns of roles may have, by the role, from public settings: those of placeholders."""
+        raise NotImplementedError
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Files that the data are made from, by their keys in the configuration."""
+        return {f"tables[{k}].file": table.file for k, table in enumerate(self.tables)}
+
+    def by_party(self, n_parties: int) -> dict[str, tuple[str, ...]]:
+        """Keys of the files of every party, in a distributed run; ValueError if they cannot be distinguished."""
+        keys = {table.party: key for table, key in zip(self.tables, self.files, strict=False)}
+        return {holder.party: (keys.get(holder.party, "file"),) for holder in self.holders[:n_parties]}
+
+
+def class_entries(positive: str | float | None) -> tuple[object, object]:
+    """An entry of each of two classes, for a file without data."""
+    if positive is None:
+        return 0, 1
+    return (f"not {positive}" if isinstance(positive, str) else positive + 1), positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnRecords(RecordTable):
+    """Settings of records with the same columns: all settings are public and fixed before data are seen.
 
     file : of all rows, or tables : the file of each party
     columns : that are used, each with ``bounds`` (values outside are clipped) or the ``levels`` of a category
@@ -41,8 +111,6 @@ class OwnRecords(OwnFiles):
     file: str | None = None
     tables: tuple[FileBlock, ...] = ()
     columns: tuple[ColumnBlock, ...]
-    user: str | None = None
-    rows_per_user: Count | None = None
 
     # Whether at least one column is needed beside those that are explained.
     needs_columns: ClassVar[bool] = True
@@ -81,12 +149,28 @@ class OwnRecords(OwnFiles):
             _check_column(f"columns[{place}]", column)
         check_persons(self.user, self.rows_per_user)
 
+    def holder(
+        self, party: str, block: FileBlock | None, columns: tuple[ColumnBlock, ...], /, **roles: str | None
+    ) -> Holder:
+        """A party with these roles."""
+        file = self.file if block is None else block.file
+        return Holder(party, file or "", block, columns, {role: name for role, name in roles.items() if name})
+
     @property
     def files(self) -> dict[str, str]:
         """Files that the data are made from, by their keys in the configuration."""
-        if self.file is not None:
-            return {"file": self.file}
-        return {f"tables[{k}].file": table.file for k, table in enumerate(self.tables)}
+        return super().files if self.file is None else {"file": self.file}
+
+
+def _check_column(where: str, column: ColumnBlock) -> None:
+    increasing(f"{where}.bounds", column.bounds)
+    if column.edges is not None:
+        raise ValueError(f"{where}.edges is {list(column.edges)}: they are read by trees only; leave them out.")
+    if column.bounds is None and column.levels is None:
+        raise ValueError(
+            f"{where} ({column.name}) has neither bounds nor levels: a column is scaled by its public range; declare "
+            "bounds: [low, high], or the levels of a category."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,13 +184,9 @@ class OwnClients(OwnRecords):
     party: str | None = None
     parties: tuple[str, ...] = ()
 
+    same_records = False
     # How many records a client has is public, and another number at each.
     rows_differ: ClassVar[bool] = True
-
-    @property
-    def response_entries(self) -> Mapping[str, Sequence[object]]:
-        """Entries that columns that are explained may have, from public settings, for placeholders of other clients."""
-        raise NotImplementedError
 
     def check_clients(self) -> None:
         """Raise a named error for files, columns and clients that contradict each other."""
@@ -124,40 +204,24 @@ class OwnClients(OwnRecords):
         check_party_names("tables" if self.tables else "parties", self.party_names, RESERVED)
 
     @property
-    def id_names(self) -> tuple[str | None, ...]:
-        """Name of the column of ids of every client."""
-        return tuple(self.id_of(table) for table in self.tables) or (self.id,) * len(self.parties)
+    def holders(self) -> tuple[Holder, ...]:
+        """The clients, with a file each or with rows of one file."""
+        blocks = self.tables or (None,) * len(self.parties)
+        roles = self.response_columns | {"party": self.party}
+        return tuple(
+            self.holder(name, block, self.columns, **roles, id=self.id_of(block), user=self.user)
+            for name, block in zip(self.party_names, blocks, strict=True)
+        )
 
     @property
     def party_names(self) -> tuple[str, ...]:
         """The clients, in the order in which they take part."""
         return tuple(table.party for table in self.tables) or self.parties
 
-    def by_party(self, n_parties: int) -> dict[str, tuple[str, ...]]:
-        """Keys of the files of the clients that take part, in a distributed run; of one file, each has its own rows."""
-        keys = [f"tables[{k}].file" for k in range(len(self.tables))] or ["file"] * len(self.parties)
-        return {name: (key,) for name, key in list(zip(self.party_names, keys, strict=True))[:n_parties]}
-
     @property
     def clients(self) -> int:
         """Number of clients."""
         return len(self.party_names)
-
-    def columns_read(self, id: str | None) -> list[str]:
-        """Names of all columns that are read, of a file with this column of ids."""
-        more = [*self.response_columns.values(), self.party, id, self.user]
-        return [*(column.name for column in self.columns), *(name for name in more if name is not None)]
-
-
-def _check_column(where: str, column: ColumnBlock) -> None:
-    increasing(f"{where}.bounds", column.bounds)
-    if column.edges is not None:
-        raise ValueError(f"{where}.edges is {list(column.edges)}: they are read by trees only; leave them out.")
-    if column.bounds is None and column.levels is None:
-        raise ValueError(
-            f"{where} ({column.name}) has neither bounds nor levels: a column is scaled by its public range; declare "
-            "bounds: [low, high], or the levels of a category."
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,8 +246,8 @@ class TableFile(FileBlock):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnTables(OwnFiles, ColumnSettings):
-    """Settings that every source of own tables shares.
+class OwnTables(RecordTable, ColumnSettings):
+    """Settings of tables whose columns lie at several parties.
 
     tables : the parties' files, in the order of the pooled columns
     response, response_party : column that is explained, and the party whose file has it, the active one
@@ -199,8 +263,6 @@ class OwnTables(OwnFiles, ColumnSettings):
     response_party: str
     match: Literal["refuse", "common"] = "refuse"
     positive: str | float | None = None
-    user: str | None = None
-    rows_per_user: Count | None = None
 
     # Entries of the response in the order of its classes, where there are more than two.
     class_names: ClassVar[tuple[str, ...]] = ()
@@ -314,20 +376,33 @@ class OwnTables(OwnFiles, ColumnSettings):
         return tuple(table.party for table in self.tables)
 
     @property
-    def files(self) -> dict[str, str]:
-        """Files that the data are made from, by their keys in the configuration."""
-        return {f"tables[{k}].file": table.file for k, table in enumerate(self.tables)}
+    def holders(self) -> tuple[Holder, ...]:
+        """The parties, of which the active one has the response, the persons and the columns next to the response."""
+        roles = {"response": self.response} | ({} if self.user is None else {"user": self.user})
+        return tuple(
+            Holder(
+                table.party,
+                table.file,
+                table,
+                table.columns,
+                roles | table.label_columns if table.party == self.response_party else {},
+            )
+            for table in self.tables
+        )
+
+    @property
+    def role_entries(self) -> Mapping[str, Sequence[object]]:
+        """Labels of all classes, or numbers."""
+        response = self.class_names or (class_entries(self.positive) if self.binary_labels else NUMBERS)
+        others = self.tables[self.response_holder].label_columns
+        return {"response": response} | dict.fromkeys(others, NUMBERS)
 
     def by_party(self, n_parties: int) -> dict[str, tuple[str, ...]]:
         """Keys of the files of every party, in a distributed run; ValueError if they cannot be distinguished."""
         check_apart(self.match)
-        return {table.party: (f"tables[{k}].file",) for k, table in enumerate(self.tables)}
+        return super().by_party(n_parties)
 
     @property
     def response_holder(self) -> int:
         """Number of the party that has the response."""
         return [table.party for table in self.tables].index(self.response_party)
-
-    def response_of(self, table: TableFile) -> str | None:
-        """The response, in the file that has it."""
-        return self.response if table.party == self.response_party else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 
 from ...core.errors import DataMissing
-from ...core.notes import cached_reader
 from ...data.own.columns import feature_rows, features, level_numbers, numbers_of, scale_of
 from ...data.own.csv import TextTable
-from ...data.own.records import client_ids, client_rows, contents, count_rows, number_persons
+from ...data.own.records import client_ids, client_rows, count_rows, number_persons, reader_of_files
 from ...experiment.owner_outputs import NO_INTERVALS, OwnerReport
 from ...methods.survival.bands import log_survival_covariance
 from ...methods.survival.curves import SurvivalCurve
@@ -43,18 +42,18 @@ def draw(
     settings: OwnSurvivalSettings, spec: object, rng_for: Callable[..., np.random.Generator], resources: Path
 ) -> OwnSurvivalDraw:
     """Return the number of records."""
-    return {"records": len(_read(settings, contents(settings.files.values())).times)}
+    return {"records": len(_read(settings).times)}
 
 
 def table(settings: OwnSurvivalSettings, drawn: OwnSurvivalDraw) -> SurvivalData:
     """Own clients, read from their files."""
-    return _read(settings, contents(settings.files.values()))
+    return _read(settings)
 
 
-@cached_reader
-def _read(settings: OwnSurvivalSettings, files: tuple[tuple[str, bytes], ...]) -> SurvivalData:
+@reader_of_files
+def _read(settings: OwnSurvivalSettings, texts: Mapping[str, bytes]) -> SurvivalData:
     """The records of all clients, one client after another."""
-    clients = client_rows(settings, dict(files))
+    clients = client_rows(settings, texts)
     for name, client in zip(settings.party_names, clients, strict=True):
         if not client.rows:
             raise DataMissing(

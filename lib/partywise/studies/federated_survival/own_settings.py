@@ -72,10 +72,10 @@ class OwnSurvivalSettings(OwnClients, SurvivalCaseSettings):
         return roles if self.group_by is None else roles | {"group_by": self.group_by}
 
     @property
-    def response_entries(self) -> dict[str, tuple[object, ...]]:
+    def role_entries(self) -> dict[str, tuple[object, ...]]:
         """Times until the horizon, and all entries that there may be."""
-        entries = {self.time: (self.end / 2, self.end), self.event: (*self.events, *self.censoring)}
-        return entries if self.group_by is None else entries | {self.group_by: self.groups}
+        entries = (*self.events, *self.censoring)
+        return {"time": (self.end / 2, self.end), "event": entries, "group_by": self.groups}
 
     @property
     def n_covariates(self) -> int:

@@ -11,10 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from ...core.errors import DataMissing
-from ...core.notes import cached_reader
 from ...data.curves.tables import smooth_curves
 from ...data.own.curves.load import OwnCurve, load
-from ...data.own.records import contents
+from ...data.own.records import reader_of_files
 from ...methods.functional.bases import BSplineBasis, FourierBasis, make_basis
 from .data import FunctionalData
 from .own_settings import CurveTableSettings
@@ -29,21 +28,21 @@ def draw(
     settings: CurveTableSettings, spec: object, rng_for: Callable[..., np.random.Generator], resources: Path
 ) -> dict[str, np.ndarray]:
     """Draw the groups of a replicate, which deals the records (or their groups) to the folds anew."""
-    groups = _common_data(settings, contents(settings.files.values())).block
+    groups = _common_data(settings).block
     return {"block": rng_for("blocks").permutation(int(groups.max()) + 1)[groups]}
 
 
 def table(settings: CurveTableSettings, drawn: Mapping[str, np.ndarray]) -> FunctionalData:
     """Own curves, read from their files."""
-    return replace(_common_data(settings, contents(settings.files.values())), block=drawn["block"])
+    return replace(_common_data(settings), block=drawn["block"])
 
 
-@cached_reader
-def _common_data(settings: CurveTableSettings, files: tuple[tuple[str, bytes], ...]) -> FunctionalData:
+@reader_of_files
+def _common_data(settings: CurveTableSettings, texts: Mapping[str, bytes]) -> FunctionalData:
     """Return the data that all replicates share, with groups of records in the order of their names."""
-    for file, content in files:
+    for file, content in texts.items():
         LOG.info("%s: sha256 %s", file, hashlib.sha256(content).hexdigest())
-    read = load(settings, dict(files))
+    read = load(settings, texts)
     domain_y, n = settings.domain_of(settings.response), len(read.ids)
     bx = make_basis(settings.basis, settings.domain, settings.n_basis_x)
     by = make_basis(settings.basis, domain_y, settings.n_basis_y)

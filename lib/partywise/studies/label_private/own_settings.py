@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...core.checks import check_fields, check_unread_options
-from ...data.own.grammar import FileBlock, check_apart, check_party_names
-from ...data.own.settings import OwnRecords
+from ...data.own.grammar import check_apart, check_party_names
+from ...data.own.settings import Holder, OwnRecords, class_entries
 from .settings import LabelCaseSettings
 
 
@@ -48,19 +48,25 @@ class OwnLabelSettings(OwnRecords, LabelCaseSettings):
         return {"response": self.response}
 
     @property
-    def roles(self) -> tuple[FileBlock, ...]:
-        """The table that has the features, and the one that has the labels."""
-        return tuple(sorted(self.tables, key=lambda table: table.party == self.response_party))
+    def role_entries(self) -> dict[str, tuple[object, ...]]:
+        """An entry of each class."""
+        return {"response": class_entries(self.positive)}
 
     @property
-    def features_id(self) -> str | None:
-        """Name of the column of ids in the file of the features."""
-        return self.id_of(self.roles[0] if self.tables else None)
+    def holders(self) -> tuple[Holder, ...]:
+        """The party with the features and the party with the labels, or the one with both."""
+        if not self.tables:
+            return (self.holder("", None, self.columns, id=self.id, user=self.user, response=self.response),)
+        features, labels = sorted(self.tables, key=lambda table: table.party == self.response_party)
+        return (
+            self.holder(features.party, features, self.columns, id=self.id_of(features), user=self.user),
+            self.holder(labels.party, labels, (), id=self.id_of(labels), response=self.response),
+        )
 
     @property
     def party_names(self) -> tuple[str, str]:
         """Names of the party with the features and of the party with the labels."""
-        return (self.roles[0].party, self.roles[1].party) if self.tables else ("trainer", "measurer")
+        return (self.holders[0].party, self.holders[1].party) if self.tables else ("trainer", "measurer")
 
     def by_party(self, n_parties: int) -> dict[str, tuple[str, ...]]:
         """Keys of the files of both, in a distributed run; ValueError if they cannot be distinguished."""
@@ -75,5 +81,4 @@ class OwnLabelSettings(OwnRecords, LabelCaseSettings):
                 f"missing is {self.missing!r}: in a distributed run, no party knows which rows the other drops; leave "
                 "them out of both files, and missing too."
             )
-        keys = {table.party: (f"tables[{k}].file",) for k, table in enumerate(self.tables)}
-        return {name: keys[name] for name in self.party_names}
+        return super().by_party(n_parties)

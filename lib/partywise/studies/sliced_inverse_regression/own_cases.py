@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 
 from ...core.errors import DataMissing
-from ...core.notes import cached_reader
 from ...data.own.columns import clip_to_bounds, feature_names, feature_rows, features, numbers_of, scale_of, values
 from ...data.own.csv import TextTable
 from ...data.own.grammar import ColumnBlock
-from ...data.own.records import client_ids, client_rows, contents, count_rows, number_persons
+from ...data.own.records import client_ids, client_rows, count_rows, number_persons, reader_of_files
 from ...experiment.owner_outputs import OwnerReport
 from ...methods.inverse_regression.model import SlicingEstimate
 from ...methods.inverse_regression.subspace import loss_bound
@@ -43,21 +42,21 @@ def draw(
     settings: OwnSlicingSettings, spec: object, rng_for: Callable[..., np.random.Generator], resources: Path
 ) -> OwnSlicingDraw:
     """Draw what replicates differ in: the noise, and the records that figures show."""
-    n = len(_read(settings, contents(settings.files.values())).y)
+    n = len(_read(settings).y)
     rows = np.sort(rng_for("shown").choice(n, min(settings.n_shown, n), replace=False))
     return {"key": int(rng_for("clients").integers(KEYS)), "shown_rows": rows}
 
 
 def table(settings: OwnSlicingSettings, drawn: OwnSlicingDraw) -> SlicingData:
     """Own clients, read from their files."""
-    shared = _read(settings, contents(settings.files.values()))
+    shared = _read(settings)
     return replace(shared, key=drawn["key"], shown_rows=drawn["shown_rows"])
 
 
-@cached_reader
-def _read(settings: OwnSlicingSettings, files: tuple[tuple[str, bytes], ...]) -> SlicingData:
+@reader_of_files
+def _read(settings: OwnSlicingSettings, texts: Mapping[str, bytes]) -> SlicingData:
     """Return the data that all replicates share, without addresses and shown records of one."""
-    clients = _clients(settings, dict(files))
+    clients = _clients(settings, texts)
     sizes = np.array([len(client.rows) for client in clients])
     X, y = features(clients, settings.columns, -1.0, clip=False), _response(clients, settings)
     persons = [] if settings.user is None else [text for client in clients for text in client.column(settings.user)]
@@ -75,7 +74,7 @@ def _read(settings: OwnSlicingSettings, files: tuple[tuple[str, bytes], ...]) ->
     )
 
 
-def _clients(settings: OwnSlicingSettings, texts: dict[str, bytes]) -> list[TextTable]:
+def _clients(settings: OwnSlicingSettings, texts: Mapping[str, bytes]) -> list[TextTable]:
     """Complete rows of every client, at most so many a person."""
     clients = client_rows(settings, texts)
     for name, client in zip(settings.party_names, clients, strict=True):

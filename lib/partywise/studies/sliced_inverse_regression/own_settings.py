@@ -68,10 +68,10 @@ class OwnSlicingSettings(OwnClients, SlicingCaseSettings):
         return {"response": self.response}
 
     @property
-    def response_entries(self) -> dict[str, tuple[object, ...]]:
+    def role_entries(self) -> dict[str, tuple[object, ...]]:
         """Two responses, or all levels."""
         ends = self.response_bounds or (() if self.levels else (self.cuts[0] - 1.0, self.cuts[-1] + 1.0))
-        return {self.response: self.levels or ends}
+        return {"response": self.levels or ends}
 
     @property
     def cuts(self) -> tuple[float, ...]:

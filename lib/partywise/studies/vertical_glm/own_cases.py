@@ -11,7 +11,6 @@ import numpy as np
 from ...alignment.identifiers import prepare_identifiers
 from ...alignment.options import IdentifierRules
 from ...core.errors import DataMissing
-from ...core.notes import cached_reader
 from ...core.randomness import Rng
 from ...data.division import fold_order
 from ...data.own.csv import TextTable
@@ -20,13 +19,12 @@ from ...data.own.records import (
     OwnRows,
     check_common,
     common,
-    data_names,
     match_records,
     merge_records,
-    read_contents,
     read_files,
+    reader_of_files,
 )
-from ...data.own.settings import TableFile
+from ...data.own.settings import Holder
 from ...models.families import FAMILIES
 from ...models.family_facts import FACTS
 from .data import Constants, GlmData
@@ -35,20 +33,20 @@ from .own_settings import GlmTableSettings
 
 def draw(settings: GlmTableSettings, spec: object, rng_for: Rng, resources: Path) -> dict[str, np.ndarray]:
     """Draw what replicates differ in: the order in which folds divide the records."""
-    read = _read(settings, read_contents(settings))
+    read = _read(settings)
     return {"order": fold_order(len(read.X), read.person, rng_for("folds"))}
 
 
 def table(settings: GlmTableSettings, drawn: Mapping[str, np.ndarray]) -> GlmData:
     """Own tables, read from their files."""
-    read = _read(settings, read_contents(settings))
+    read = _read(settings)
     return GlmData(
         X=read.X,
         y=read.labels["y"],
         weights=read.labels.get("weights"),
         offset=read.labels.get("offset"),
         order=drawn["order"],
-        names=data_names(settings),
+        names=np.array(settings.column_names),
         family=settings.family,
         constants=None if settings.lacking_constants else constants(settings),
         identifiers=None if settings.aligned else read.ids,
@@ -57,10 +55,10 @@ def table(settings: GlmTableSettings, drawn: Mapping[str, np.ndarray]) -> GlmDat
     )
 
 
-@cached_reader
-def _read(settings: GlmTableSettings, contents: tuple[tuple[str, bytes], ...]) -> OwnRows:
+@reader_of_files
+def _read(settings: GlmTableSettings, texts: Mapping[str, bytes]) -> OwnRows:
     """Return the data that all replicates share: the records of all files, or of any where a protocol aligns them."""
-    files = read_files(settings, dict(contents), None if settings.aligned else partial(_identify, settings))
+    files = read_files(settings, texts, None if settings.aligned else partial(_identify, settings))
     _check_labels(settings, files[settings.response_holder])
     if settings.aligned:
         return match_records(settings, files)
@@ -72,14 +70,14 @@ def _read(settings: GlmTableSettings, contents: tuple[tuple[str, bytes], ...]) -
 
 def _check_labels(settings: GlmTableSettings, active: FileRecords) -> None:
     """DataMissing for a response that the family does not have, for a weight below 0, or if none is above."""
-    file, weights = active.block.file, active.labels.get("weights")
+    file, weights = active.holder.file, active.labels.get("weights")
     try:
         FAMILIES[settings.family].check(active.labels["y"], f"{file}: {settings.response}")
     except ValueError as error:
         raise DataMissing(str(error)) from None
     if weights is None:
         return
-    name = active.block.label_columns["weights"]
+    name = active.holder.roles["weights"]
     if np.any(wrong := weights < 0):
         row = int(np.argmax(wrong))
         raise DataMissing(
@@ -100,17 +98,17 @@ def _hint(ids: Sequence[list[str]], n_common: int) -> str:
     return " (identifiers: {normalise: true} leaves out blanks and case)" if len(common(folded)) > n_common else ""
 
 
-def _identify(settings: GlmTableSettings, table: TextTable, file: TableFile) -> tuple[list[str], np.ndarray]:
+def _identify(settings: GlmTableSettings, table: TextTable, holder: Holder) -> tuple[list[str], np.ndarray]:
     """Identifiers of the rows as the parties compare them, and which rows have one."""
     rules = settings.identifiers
-    written = table.ids(settings.id_of(file) or "", stripped=False)
+    written = table.ids(settings.id_of(holder.block) or "", stripped=False)
     texts: Sequence[str | int] = written
     if rules.as_text is not None:
         texts = [int(text) if text.strip().isdecimal() else text for text in written]
     try:
-        return prepare_identifiers(texts, rules, file.party, "under identifiers")
+        return prepare_identifiers(texts, rules, holder.party, "under identifiers")
     except ValueError as error:
-        raise DataMissing(f"{file.file}: {error}") from None
+        raise DataMissing(f"{holder.file}: {error}") from None
 
 
 def constants(settings: GlmTableSettings) -> Constants:

@@ -89,7 +89,7 @@ class GlmTableSettings(GlmCaseSettings, OwnTables):
         for place, table in enumerate(self.tables):
             for key, name in table.label_columns.items():
                 where = f"tables[{place}].{key} is {name!r}"
-                if self.response_of(table) is None:
+                if table.party != self.response_party:
                     raise ValueError(f"{where}: only the party with the response has some; leave it out.")
                 if name in (self.response, *(column.name for column in table.columns)):
                     raise ValueError(f"{where}: that column is used already; give another one.")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....core.errors import DataMissing
-from ..records import match_ids
+from ..records import NamedIds, match_ids
 from .measurements import Measurements, drop_gaps
 from .netcdf import read_groups
 from .reader import Reader
@@ -60,7 +60,7 @@ def load(settings: CurveTables, contents: Mapping[str, bytes]) -> CurveFiles:
     reader = Reader(settings, contents)
     measured = {key: reader.measurements(key, curve) for key, curve in settings.curves.items()}
     reader.check_shared_columns()
-    ids = match_ids(measured, settings.match, settings.id)
+    ids = match_ids([NamedIds(m.name, m.ids) for m in measured.values()], settings.match, settings.id)
     ids, complete = drop_gaps(ids, measured, settings)
     curves = [OwnCurve(m.name, tuple(_groups(m, ids))) for m in complete.values()]
     for measurements in complete.values():
