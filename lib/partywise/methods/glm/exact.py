@@ -28,7 +28,7 @@ NO_STEP = "no step lowers the objective"
 
 @dataclass(frozen=True)
 class PooledFit:
-    """A pooled fit.
+    """Result of a fit on all columns in one place.
 
     coefficients : (1 + p,) of the given columns, the intercept first; beta : (1 + p,) of the standardised ones
     eta : (n,) linear predictors, offset included

@@ -170,7 +170,7 @@ class WeightedSums:
 
     @property
     def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """All three."""
+        """The three sums, in the order of the fields."""
         return self.zeroth, self.first, self.second
 
 

@@ -18,7 +18,7 @@ DIGITS = 9
 
 @dataclass(frozen=True, eq=False)
 class SurvivalRecords:
-    """n records.
+    """Records of n persons.
 
     times : (n,) follow-up, at least 0, in the unit of the horizon
     events : (n,) bool, True where the event ended the follow-up

@@ -66,7 +66,7 @@ class CellTable:
 
     @property
     def bins(self) -> int:
-        """J."""
+        """Number of bins J."""
         return len(self.edges) - 1
 
     @property

@@ -90,7 +90,7 @@ class MomentPlan:
 
     @cached_property
     def chunks(self) -> tuple[Chunk, ...]:
-        """All records at once."""
+        """One chunk of all records, whose products are opened together."""
         return (Chunk(slice(0, self.n), (NoisySum(RELEASE, self.total, self.mu),)),)
 
     @cached_property

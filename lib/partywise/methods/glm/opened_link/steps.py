@@ -132,7 +132,7 @@ def local_step(
 
 
 def local_moved(active: Party, predictor: LinearPredictor, step: float) -> LinearPredictor:
-    """After a step."""
+    """Return the predictor after a step along the direction."""
     along = 0.0 if predictor.along is None else step * predictor.along
     return replace(predictor, eta=predictor.eta + along, along=None)
 

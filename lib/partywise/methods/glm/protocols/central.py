@@ -83,7 +83,7 @@ class CentralPlan(Generic[Options]):
 
     @property
     def p(self) -> int:
-        """Columns of all parties."""
+        """Number of columns of all parties."""
         return len(self.public.names)
 
     @property
@@ -185,7 +185,7 @@ def server_coefficients(trail: Trail, made_of: Sequence[AccountedValue]) -> Publ
 
 
 def server_started(plan: CentralPlan[ScoreOptions]) -> Trail:
-    """The public start alone."""
+    """Trail that holds the public start alone."""
     return (plan.start,)
 
 

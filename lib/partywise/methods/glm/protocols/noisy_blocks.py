@@ -109,7 +109,7 @@ def product_layout(names: tuple[str, ...], block: SweepBlock) -> SumLayout:
 
 
 def only(releases: Sequence[Release]) -> Release:
-    """X_k'r for party k."""
+    """Return the one release of X_k'r, for party k."""
     (release,) = releases
     return release
 

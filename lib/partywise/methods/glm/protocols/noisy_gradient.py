@@ -34,7 +34,7 @@ from .central import (
 def server_step(
     trail: Trail, released: Sequence[Sequence[np.ndarray]], plan: CentralPlan[GlmNoisyGradientOptions]
 ) -> Trail:
-    """One gradient step further."""
+    """Return the trail with the coefficients of one more gradient step."""
     return (*trail, trail[-1] + plan.options.rate / mean_weight(plan.public) * only(released))
 
 

@@ -88,7 +88,7 @@ def server_matrix(released: Sequence[Sequence[np.ndarray]], plan: CentralPlan[No
 
 
 def server_step(trail: Trail, released: Sequence[Sequence[np.ndarray]], matrix: Matrix) -> Trail:
-    """One Newton step further."""
+    """Return the trail with the coefficients of one more Newton step."""
     return (*trail, trail[-1] + matrix.step(only(released)))
 
 

@@ -150,7 +150,7 @@ def released_product(
 
 
 def encryption_of(run: Run) -> Encryption:
-    """Keys of the options."""
+    """Return the encryption that the options name."""
     return Encryption(run.spec.options.cipher, run.spec.options.key_size)
 
 

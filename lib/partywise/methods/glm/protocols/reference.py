@@ -105,7 +105,7 @@ def to_estimate(
 
 
 def fit(run: Run) -> GlmEstimate:
-    """Columns in the clear."""
+    """Send all columns to the active party, which fits and reports."""
     active, passive = roles(run.parties, bare=True)
     public, options, order = run.spec.public, run.spec.options, (active, *passive)
     rows, _ = common_rows(run)

@@ -38,7 +38,7 @@ class RingPlan:
 
     @property
     def columns(self) -> Ring:
-        """The largest ring."""
+        """The largest ring, in which columns are masked."""
         return max(self.ring, self.last, self.gram, key=lambda ring: ring.m)
 
     @property

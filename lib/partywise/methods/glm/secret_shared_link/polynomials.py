@@ -135,21 +135,21 @@ def binomial(centre: float) -> SharedLink:
 
 
 def poisson(centre: float) -> SharedLink:
-    """e^u."""
+    """Polynomials of the Poisson link, e^u."""
     residual = exponential(-0.5, 4.0, 12, 1), exponential(0.5, 4.0, 12, 1)
     up = exponential(1, 4.0, 18, 1)
     return SharedLink(4.0, (exponential(1, 4.0, 8),), (FineLink(4.0, (up,), up, (up,), residual, 20, 2e-9),))
 
 
 def gamma(centre: float) -> SharedLink:
-    """e^-u; expected weights are those of the records."""
+    """Polynomials of the Gamma link, e^-u; expected weights are those of the records."""
     once = exponential(-1, 4.0, 18, 1)
     fine = FineLink(4.0, (once,), np.ones(1), (-once,), (exponential(-1, 4.0, 12, 1),), 20, 2e-9)
     return SharedLink(4.0, (exponential(-1, 4.0, 8),), (fine,))
 
 
 def inverse_gaussian(centre: float) -> SharedLink:
-    """e^-2u and e^-u."""
+    """Polynomials of the inverse Gaussian link, e^-2u and e^-u."""
     twice, once = exponential(-2, 3.0, 20, 1), exponential(-1, 3.0, 18, 1)
     residual = exponential(-1.5, 3.0, 12, 1), exponential(-0.5, 3.0, 12, 1)
     fine = FineLink(3.0, (twice, once), once, (-twice / 2, -once), residual, 20, 2e-9)

@@ -45,7 +45,7 @@ class StartScales:
 
 @dataclass(frozen=True)
 class State:
-    """State of the analyst.
+    """State of the analyst between two evaluations.
 
     search; refinement : of its end, None while it goes on
     gram : X'X / n or its blocks; start : the fit without columns; first : the first opened objective
@@ -64,7 +64,7 @@ class State:
 
     @property
     def evaluations(self) -> int:
-        """So far, of both kinds."""
+        """Number of evaluations so far, of the search and of its end."""
         return self.search.evaluations + (0 if self.refinement is None else self.refinement.evaluations)
 
     @property
@@ -91,7 +91,7 @@ def local_terms(active: Party, response: WeightedResponse, null: tuple[float, fl
 
 
 def local_start(active: Party, response: WeightedResponse, null: tuple[float, float], terms: LinkTerms) -> Clear:
-    """`StartScales` as numbers."""
+    """Return `StartScales` as one array of numbers."""
     numbers = (*null, terms.scale, terms.unit, terms.curvature, response.n_observations, *terms.levels)
     return Clear(np.array(numbers, dtype=float), units=("label",), owner=active.name)
 

@@ -88,7 +88,7 @@ def local_integers(party: Party, columns: np.ndarray, exponents: np.ndarray) -> 
 
 
 def local_started(party: Party, columns: np.ndarray) -> Trail:
-    """No coefficient of the party's columns yet."""
+    """Return the party's coefficients before the first step, all 0."""
     return start(columns.shape[1])
 
 

@@ -36,7 +36,7 @@ def local_response(active: Party, train: np.ndarray, model: str) -> np.ndarray:
 
 
 def start(d: int) -> Trail:
-    """No coefficient yet."""
+    """Return the trail of d coefficients before the first step, all 0."""
     return np.zeros(d), (np.zeros(d),)
 
 

@@ -58,7 +58,7 @@ def exact_verdict(X: np.ndarray, names: Sequence[str], options: LinearExactOptio
 
 
 def fit(run: Run) -> LinearEstimate:
-    """Features in the clear."""
+    """Send all features to the active party, which fits."""
     active, passive = roles(run.parties, bare=True)
     train, columns = run.fold.train, [party.columns for party in (*passive, active)]
     others = run.gather(passive, active, "features", local_features, train)

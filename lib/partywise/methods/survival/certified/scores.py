@@ -77,7 +77,7 @@ class ScoreTerms:
 
     @property
     def rounds(self) -> int:
-        """T."""
+        """Number of rounds T."""
         return len(self.shares) - 1
 
     @property
@@ -99,7 +99,7 @@ class ScoreTerms:
 
     @property
     def stopped_at(self) -> float:
-        """C."""
+        """Cumulative hazard C at which follow-up ends."""
         if self.stop is not None:
             return self.stop
         return STOPS[int(np.searchsorted(LOOSER_FROM, self.mu * np.sqrt(self.records / self.noise_factor), "right"))]
@@ -200,7 +200,7 @@ class Baseline:
 
     @property
     def total(self) -> float:
-        """D."""
+        """Number of events D."""
         return float(self.events.sum())
 
 
@@ -224,7 +224,7 @@ def estimable(table: CellTable) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ScoreFit:
-    """After some rounds: the model, and what the next round and the intervals need.
+    """Fit after some rounds: the model, and what the next round and the intervals need.
 
     level : log factor of the baseline; curvature, weight : sum of the released curvatures (p + 1, p + 1) and of their
     weights; inverse : (p, p) of the ridged information; memory : (p, p) what damped and ridged rounds leave of an error
@@ -272,7 +272,7 @@ class ScoreFit:
 
 
 def start(baseline: Baseline, terms: ScoreTerms) -> ScoreFit:
-    """No effects."""
+    """Return the fit before the first round, without effects."""
     p = terms.covariates
     nothing = np.zeros((p, p))
     model = HazardModel(np.log(baseline.hazards), np.zeros(p))

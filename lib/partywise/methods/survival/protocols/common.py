@@ -78,14 +78,10 @@ def agree_on_noise(run: Run) -> NoisySums:
     return agree_on_sums(run, options.noise, options.colluders, sum(sizes), SERVER)
 
 
-def as_they_are(records: SurvivalRecords) -> SurvivalRecords:
-    """Records in the groups that they have."""
-    return records
-
-
-def local_cells(client: Party, edges: np.ndarray, groups: int, relation: Relation, regroup: Regroup) -> Whole:
+def local_cells(client: Party, edges: np.ndarray, groups: int, relation: Relation, regroup: Regroup | None) -> Whole:
     """Counts of the client's records by cell, which stay with it."""
-    return whole_cells(cell_counts(regroup(local_rows(client, edges[-1])), edges, groups), relation)
+    records = local_rows(client, edges[-1])
+    return whole_cells(cell_counts(records if regroup is None else regroup(records), edges, groups), relation)
 
 
 def server_table(noisy: ReleasedSum, edges: np.ndarray, sd: float, records: int | None) -> CellTable:
@@ -94,11 +90,11 @@ def server_table(noisy: ReleasedSum, edges: np.ndarray, sd: float, records: int 
 
 
 def released_cells(
-    run: Run, sums: NoisySums, edges: np.ndarray, mu: float, groups: int, regroup: Regroup = as_they_are
+    run: Run, sums: NoisySums, edges: np.ndarray, mu: float, groups: int, regroup: Regroup | None = None
 ) -> tuple[ReleasedSum, CellTable]:
     """The released counts of all clients at the server, and their table.
 
-    regroup : gives each record one of so many groups by itself
+    regroup : gives each record one of so many groups by itself; None: that which it has
     """
     relation: Relation = run.spec.options.relation
     statistics = run.each(sums.clients, local_cells, edges, groups, relation, regroup)

@@ -79,7 +79,7 @@ class GradientPlan:
 
     @cached_property
     def steps(self) -> int:
-        """T."""
+        """Number of steps T."""
         n = self.facts.records
         return self.options.steps or default_steps(n, self.facts.covariates, self.options.c_z)
 

@@ -48,7 +48,7 @@ def server_fit(sent: Sequence[Sequence[np.ndarray]], facts: SurvivalFacts, ties:
 
 
 def fit(run: Run) -> SurvivalEstimate:
-    """Records in the clear."""
+    """Send all records to the server, which fits."""
     options: SurvivalReferenceOptions = run.spec.options
     sent = run.gather(run.parties, SERVER, "records", local_records, run.spec.public.horizon)
     return run.at(SERVER, server_fit, sent, run.spec.public, options.ties)

@@ -97,7 +97,7 @@ def server_answer(
 
 
 def fit_rounds(run: Run, method: NoisyRounds[State]) -> SurvivalEstimate:
-    """The table, then T rounds."""
+    """Release the table, then sums in T rounds."""
     facts: SurvivalFacts = run.spec.public
     facts.require_covariates(method.name)
     sums = agree_on_noise(run)

@@ -23,7 +23,7 @@ Fits = tuple[ScoreFit, ...]
 
 
 def server_start(baseline: Baseline, terms: ScoreTerms) -> Fits:
-    """The fit without effects."""
+    """Fits that hold the one without effects."""
     return (start(baseline, terms),)
 
 
@@ -33,7 +33,7 @@ def server_model(fits: Fits, baseline: Baseline, terms: ScoreTerms) -> HazardMod
 
 
 def server_fits(fits: Fits, noisy: ReleasedSum, baseline: Baseline, terms: ScoreTerms) -> Fits:
-    """The fits with one more."""
+    """Return the fits with that of one more round."""
     return (*fits, update(fits[-1], noisy.value, baseline, terms))
 
 
@@ -45,7 +45,7 @@ def server_answer(fits: Fits, baseline: Baseline, terms: ScoreTerms) -> Answer:
 
 
 def fit(run: Run) -> SurvivalEstimate:
-    """The table, then T rounds of scores."""
+    """Release the table, then scores in T rounds."""
     options: ScoresOptions = run.spec.options
     terms = partial(
         ScoreTerms,

@@ -60,7 +60,7 @@ class HazardTreePlan:
 
     @property
     def levels(self) -> int:
-        """L."""
+        """Number of levels L."""
         return self.options.levels or tree_levels(self.sizes, min(self.epsilon, 1e6))
 
     def sd(self, size: int, floor_share: float) -> float:

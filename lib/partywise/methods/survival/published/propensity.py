@@ -30,7 +30,7 @@ AddNoise = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class PropensityTraining:
-    """A plan of training.
+    """Public plan of the training.
 
     updates, rounds : planned steps of a round, and rounds; batch : records of a batch; rate : of learning; clip : C of
     a record's gradient

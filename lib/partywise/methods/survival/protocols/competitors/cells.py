@@ -74,7 +74,7 @@ def server_answer(table: CellTable, p: int, epsilon: float, clients: int) -> Sur
 
 
 def fit(run: Run) -> SurvivalEstimate:
-    """One release."""
+    """Release the cells once, and fit them."""
     facts: SurvivalFacts = run.spec.public
     options: OneReleaseOptions = run.spec.options
     p = facts.covariates

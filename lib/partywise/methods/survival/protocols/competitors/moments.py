@@ -119,7 +119,7 @@ def server_answer(
 
 
 def fit(run: Run) -> SurvivalEstimate:
-    """One release."""
+    """Release the moments once, and take one Newton step."""
     facts: SurvivalFacts = run.spec.public
     options: OneReleaseOptions = run.spec.options
     facts.require_covariates("moments")
