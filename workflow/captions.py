@@ -28,10 +28,7 @@ ENDINGS = {
 def caption(address: str, replicates: str) -> str:
     """The caption of the figure ``package.module:name``, with the numbers of replicates in words in their place.
 
-    Raises
-    ------
-    ValueError
-        If the figure does not exist or has no caption: every figure of a report has one.
+    ValueError if the figure does not exist or has no caption: every figure of a report has one.
     """
     module, _, name = address.partition(":")
     path = source(module, [module.partition(".")[0]])

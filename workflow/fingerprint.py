@@ -189,10 +189,7 @@ def _digest(path: Path) -> str:
 def sources(roots: Iterable[str], lib: Path = LIB) -> dict[str, str]:
     """SHA-256 of every module that the roots use and of the templates of their packages, in the order of their names.
 
-    Raises
-    ------
-    ValueError
-        When a root is not a module of the package: its edits would go unseen.
+    ValueError when a root is not a module of the package: its edits would go unseen.
     """
     roots = tuple(roots)
     for root in roots:

@@ -95,10 +95,7 @@ def holder(folder: Path) -> Holder | None:
 def take(folder: Path) -> Claim:
     """Claim a folder for this process and those that inherit the descriptor.
 
-    Raises
-    ------
-    Occupied
-        When a run is alive in this folder, was last alive on another host, or the folder cannot be locked.
+    Occupied when a run is alive in this folder, was last alive on another host, or the folder cannot be locked.
     """
     path = path_of(folder)
     try:

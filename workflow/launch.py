@@ -44,12 +44,9 @@ from plain_names import NoPlainName, plain_names
 
 
 def main(words: Sequence[str]) -> int:
-    """Run Snakemake and pass its exit code on.
+    """Run Snakemake and return its exit code.
 
-    Returns
-    -------
-    int
-        Snakemake's exit code; 2 when another run holds the folder or it cannot be written; 128 + number after a signal.
+    It is 2 when another run holds the folder or it cannot be written, and 128 + number after a signal.
     """
     if VERSION & set(words):
         print(f"partywise {__version__}")

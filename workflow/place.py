@@ -56,21 +56,10 @@ class Place:
 
 
 def place(config: Mapping[str, Any], files: Sequence[Path], run: Path) -> Place:
-    """The place of the results of a configuration.
+    """The place of the results of a configuration in force; ConfigError when its name is none, or no file gives one.
 
-    Parameters
-    ----------
-    config : mapping
-        The configuration in force.
-    files : sequence of Path
-        Those that it was read from and that name studies, in order: the last one gives the name where no ``name`` does.
-    run : Path
-        Folder of the run.
-
-    Raises
-    ------
-    ConfigError
-        When the name is none, or the file gives none.
+    files : from which it was read and that name studies, in order; the last one gives the name where no ``name`` does
+    run : folder of the run
     """
     studies = config.get("studies")
     for study in studies if isinstance(studies, Mapping) else ():

@@ -23,19 +23,9 @@ class NoPlainName(ValueError):
 
 @contextmanager
 def plain_names(snakefile: Path, elsewhere: bool) -> Iterator[tuple[str, str]]:
-    """The interpreter of this process and a Snakefile, by names without spaces and signs.
+    """The interpreter of this process and a Snakefile, by names without spaces and signs; NoPlainName with the remedy.
 
-    Parameters
-    ----------
-    snakefile : Path
-        In the folder of the project.
-    elsewhere : bool
-        Whether jobs may run on other machines, which do not see a temporary folder of this one.
-
-    Raises
-    ------
-    NoPlainName
-        With the remedy, where there are none.
+    elsewhere : whether jobs may run on other machines, which do not see a temporary folder of this one
     """
     python, project = Path(sys.executable), snakefile.parent
     path = next((str(path) for path in (python, project) if not PLAIN.fullmatch(str(path))), None)

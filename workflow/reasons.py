@@ -18,12 +18,7 @@ SECONDS = 2.0
 def reasons(logs: Path, since: float) -> list[str]:
     """The last sentence of every log that ended in an error, each once, the earliest first.
 
-    Parameters
-    ----------
-    logs : Path
-        Folder with logs of jobs at any depth.
-    since : float
-        Time of the start of the run, in seconds since the epoch; older logs are those of earlier runs.
+    Logs lie in a folder at any depth; those older than ``since``, in seconds since the epoch, are of earlier runs.
     """
     sentences = dict[str, None]()
     written = [(path.stat().st_mtime, path) for path in logs.rglob("*.log")]

@@ -67,16 +67,10 @@ def crate_of(
 ) -> Crate:
     """Return the content and the metadata of the crate of current results.
 
-    Parameters
-    ----------
-    folder, plans, file
-        Of the results, as a path from the folder of the run; plans of their configuration, and its one file.
-    release : mapping
-        A published folder that was checked, name -> content.
-    records : bool
-        Whether to include outputs that show single records of own data.
-    agent, licence : str
-        Who ran it, and the address of the terms of the crate.
+    folder, plans, file : of the results, as a path from the folder of the run; plans of their configuration, its file
+    release : a published folder that was checked, name -> content
+    records : whether to include outputs that show single records of own data
+    agent, licence : who ran it, and the address of the terms of the crate
     """
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["authors"]
     authors = [{"@id": f"#author/{k}"} | author(person) for k, person in enumerate(cited, 1)]

@@ -34,16 +34,10 @@ TABLE, FITS = "tidy.csv", "fits"
 
 
 def croissant(folder: Path, cube: Dataset, day: str, licence: str, authors: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return the metadata of the table next to a cube.
+    """Return the metadata of the table next to a cube, whose types are those of the ``cube``.
 
-    Parameters
-    ----------
-    folder : Path
-        Of a study, with ``tidy.csv`` and ``dictionary.csv``.
-    cube : Dataset
-        Its cube, which has the types.
-    day, licence, authors
-        When the table was made, the address of its terms, and entities of those who made it.
+    folder : of a study, with ``tidy.csv`` and ``dictionary.csv``
+    day, licence, authors : when the table was made, the address of its terms, and entities of those who made it
     """
     with (folder / "dictionary.csv").open(newline="", encoding="utf-8") as handle:
         columns = [row for row in csv.DictReader(handle) if row["table"] == TABLE]

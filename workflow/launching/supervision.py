@@ -22,12 +22,9 @@ SIGNALLED = 128
 
 
 def unlock(killed: Holder | None, folder: Path, command: Sequence[str]) -> int:
-    """Break the lock of a run whose process is dead on this host; Snakemake's exit code.
+    """Break the lock of a run whose process is dead on this host, and return Snakemake's exit code.
 
-    Raises
-    ------
-    Occupied
-        When a Snakemake that ``./run`` did not start holds the lock, or may hold it.
+    Occupied when a Snakemake that ``./run`` did not start holds the lock, or may hold it.
     """
     refuse_foreign(folder, killed)
     process = "" if killed is None else f" of process {killed.process}"
@@ -41,11 +38,8 @@ def unlock(killed: Holder | None, folder: Path, command: Sequence[str]) -> int:
 def supervise(command: Sequence[str], claim: Claim) -> tuple[int, bool]:
     """Run a command in its own process group, as a holder of the folder, and hand signals on.
 
-    Returns
-    -------
-    int, bool
-        Its exit code, 128 + number after a signal; whether it hung after a signal and had to be killed. Snakemake does
-        when the signal comes while it holds its own lock; its jobs have ended by then.
+    Returns its exit code, 128 + number after a signal, and whether it hung after a signal and had to be killed.
+    Snakemake does when the signal comes while it holds its own lock; its jobs have ended by then.
     """
     signals = (signal.SIGINT, signal.SIGTERM)
     waiting: list[int] = []

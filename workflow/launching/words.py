@@ -86,12 +86,8 @@ def with_paths(words: Sequence[str], arguments: argparse.Namespace) -> list[str]
 def configuration(words: Sequence[str], arguments: argparse.Namespace, folder: Path) -> tuple[Place, list[str]]:
     """The place of the results of the configuration in force, and its studies in order, after a look at its text.
 
-    Raises
-    ------
-    ConfigError
-        Before Snakemake reads the files: it can execute what is not plain data.
-    Refused
-        When a word may name a file that is not looked at.
+    ConfigError before Snakemake reads the files, as it can execute what is not plain data; Refused when a word may name
+    a file that is not looked at.
     """
     for before, word in zip(["", *words], words, strict=False):
         named = before.startswith("-") or word.startswith(("-", "results/")) or word in arguments.configfile

@@ -32,28 +32,16 @@ PAIRS, SEEDS = 20, 3
 class Subject(Generic[Data, Estimate]):
     """A protocol on a small case.
 
-    Parameters
-    ----------
-    fit : callable
-        The protocol, Run -> estimate.
-    data : callable
-        seed -> data of the case.
-    start : callable
-        (data, seed) -> a run of these data that was not used yet; its channel records contents.
-    neighbours : callable
-        (data, unit, count, seed) -> pairs of a name and data that differ in one record of that unit.
-    delta : float
-        At which the ledger is asked.
-    silent : callable, optional
-        (data, parties) -> a run of these data without noise, divided among that many parties.
-    parties : tuple of int
-        Numbers of parties that must give one answer without noise.
-    answer : callable
-        estimate -> array that pooled records must give as well.
-    tolerance : float
-        Of that answer, relative to its largest entry.
-    rows_per_user : int, optional
-        Public bound on the rows of one person, in all of which neighbours of a unit of persons may differ.
+    fit : Run -> estimate
+    data : seed -> data of the case
+    start : (data, seed) -> a run of these data that was not used yet; its channel records contents
+    neighbours : (data, unit, count, seed) -> pairs of a name and data that differ in one record of that unit
+    delta : at which the ledger is asked
+    silent : (data, parties) -> a run of these data without noise, divided among that many parties
+    parties : numbers of parties that must give one answer without noise
+    answer : estimate -> array that pooled records must give as well
+    tolerance : of that answer, relative to its largest entry
+    rows_per_user : bound on the rows of one person, in all of which neighbours of a unit of persons may differ
     """
 
     fit: Callable[[Run], Estimate]

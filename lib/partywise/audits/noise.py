@@ -31,8 +31,6 @@ ADDITIVE = ("gaussian", "symmetric_gaussian", "rounded_gaussian", "encrypted_rou
 def check_noise(tapes: Sequence[Tape]) -> None:
     """Check that draws are as noisy as the events state, in Gaussian and in randomised releases.
 
-    Notes
-    -----
     A statistic that moves by r in a metric M at most, released at mu, has noise of a covariance of at least
     (r / mu)^2 M^-1 in every direction: the squares of the scaled residuals are at least chi-squared.
     """

@@ -133,17 +133,9 @@ class Run:
 def run_of(records: Iterable[Any], files: Sequence[Path], about: str, own_records: bool = False) -> Run:
     """Sort the files that Snakemake's rules mark for the report.
 
-    Parameters
-    ----------
-    records : iterable of FileRecordInterface
-        ``results/{name}/{study}/tables.html`` and ``results/{name}/figures/{study}/{figure}.svg`` or
-        ``.html``.
-    files : sequence of Path
-        The configuration files.
-    about : str
-        The description of the workflow, as HTML.
-    own_records : bool
-        Whether figures that show single records of own data are part of the page.
+    records : ``results/{name}/{study}/tables.html`` and ``results/{name}/figures/{study}/{figure}.svg`` or ``.html``
+    files : the configuration files; about : the description of the workflow, as HTML
+    own_records : whether figures that show single records of own data are part of the page
     """
     ordered = sorted(records, key=lambda record: (record.labels["order"] != FIRST, record.labels["order"]))
     tables = [Path(record.path) for record in ordered if Path(record.path).name == TABLES]

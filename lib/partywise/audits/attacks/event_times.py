@@ -27,15 +27,9 @@ class ReadRecords:
 def read_sums(times: np.ndarray, zeroth: np.ndarray, first: np.ndarray) -> ReadRecords:
     """Records from the sums of one client over its risk sets at coefficients of 0.
 
-    Parameters
-    ----------
     times : (U,) increasing event times of all clients
-    zeroth, first : (U,) records at risk, and (U, p) sums of their covariates, as the client sent them
-
-    Returns
-    -------
-    ReadRecords
-        Where the number at risk falls by one from a time to the next, the difference of the sums is that record.
+    zeroth, first : (U,) records at risk, and (U, p) sums of their covariates, as the client sent them; where the number
+        at risk falls by one from a time to the next, the difference of the sums is that record
     """
     after = np.append(zeroth[1:], 0.0)
     sums = np.vstack([first[1:], np.zeros((1, first.shape[1]))])
@@ -70,23 +64,12 @@ def read_difference(without: np.ndarray, with_person: np.ndarray) -> ReadExit | 
 
 
 def read_curve(survival: np.ndarray, records: int, decimals: int, most_events: int = 5) -> list[tuple[int, int]]:
-    """Records at risk and events (U) behind the steps of a printed Kaplan-Meier curve.
+    """Records at risk and events (U) behind a printed Kaplan-Meier curve, (U,) values rounded to ``decimals``.
 
-    Parameters
-    ----------
-    survival : (U,) values after each step, rounded to ``decimals``
-    records : n, which is known
-    most_events : at one time
-
-    Returns
-    -------
-    list of tuple of int
-        The most likely sequence with as many steps: at risk never grows, and falls by the events at least.
-
-    Notes
-    -----
-    Each step is a factor 1 - d / m with whole numbers d and m.  Sequences are extended step by step; of those that lead
-    to the same number at risk and to the printed values the one with the fewest censored records is kept.
+    Each step is a factor 1 - d / m with whole numbers d, at most ``most_events``, and m, at first the known number of
+    records.  The number at risk never grows, and falls by the events at least.  Sequences are extended step by step; of
+    those that lead to the same number at risk and to the printed values the one with the fewest censored records is
+    kept.
     """
     half = 0.5 * 10.0**-decimals * (1 + 1e-9)
     # State: at risk after the step -> (records censored so far, exact product, path).
@@ -128,18 +111,11 @@ class SeededTimes:
 
 
 def read_seeded_poisson(noised: np.ndarray, seed: int, *, beam: int = 60, reach: float = 6.0) -> SeededTimes:
-    """True whole times behind Poisson draws of MT19937 in the order of rows, whose seed is known.
+    """True whole times behind Poisson draws (n,) of MT19937 in the order of rows, whose seed is known.
 
-    Parameters
-    ----------
-    noised : (n,) draws in the order of the rows
-    beam : states of the generator that are followed at once
-    reach : times further away than so many standard deviations are not tried
-
-    Notes
-    -----
     A time is possible where the generator, in the state in which earlier rows left it, draws what was sent.  Rows
-    consume different amounts of the generator, so that later rows rule most of the candidates out.
+    consume different amounts of the generator, so that later rows rule most of the candidates out.  ``beam`` states of
+    the generator are followed at once; times further away than ``reach`` standard deviations are not tried.
     """
     generator = mersenne_twister(seed)
     states: list[tuple[Any, tuple[int, ...]]] = [(generator.get_state(), ())]

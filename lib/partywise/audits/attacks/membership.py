@@ -30,15 +30,7 @@ Records = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Trace:
-    """Scores of one random split.
-
-    Parameters
-    ----------
-    members : ndarray of shape (m,)
-        Scores of the records that the direction was computed from ("in").
-    nonmembers : ndarray of shape (m,)
-        Scores of as many records that it was not computed from ("out").
-    """
+    """Scores of one random split: (m,) of the records that the direction was computed from, and (m,) of others."""
 
     members: np.ndarray
     nonmembers: np.ndarray

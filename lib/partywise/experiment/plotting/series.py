@@ -149,13 +149,7 @@ def example_fits_of(cube: xr.Dataset, case: str) -> xr.Dataset:
 
 
 def example_fit(fits: xr.Dataset, name: str, method: str, epsilon: float = np.inf) -> np.ndarray:
-    """One array of the example fit of a method at its fewest parties.
-
-    Raises
-    ------
-    CubeError
-        When the cube shows no such fit.
-    """
+    """One array of the example fit of a method at its fewest parties; CubeError when the cube shows no such fit."""
     mask = (fits["example_method"].values == method) & (fits["example_epsilon"].values == epsilon)
     places = np.flatnonzero(mask)
     if not len(places):

@@ -45,14 +45,9 @@ def write_csv(
 
 
 class SortedRows:
-    """Rows of a CSV file that come in groups out of order; what waits for its turn lies on the disk.
+    """Rows of a CSV file that come in groups out of order; what waits for its turn lies on the disk, in ``folder``.
 
-    Parameters
-    ----------
-    handle : binary file
-        Of the CSV file; the rows of ``add`` reach it at the next ``flush``, in the order of their keys.
-    folder : Path
-        Where they wait.
+    The rows of ``add`` reach the binary ``handle`` of the file at the next ``flush``, in the order of their keys.
     """
 
     def __init__(self, handle: IO[bytes], folder: Path) -> None:

@@ -35,13 +35,8 @@ class ReplicateFits(NamedTuple):
 class RunTotals:
     """Epsilon of a whole run among the columns of its fits, the same in all folds of a replicate.
 
-    It is NaN where a replicate has several folds and its releases are not kept (``ledger_replicates``).
-
-    Parameters
-    ----------
-    plan : Plan
-    columns : CubeColumns
-        With ``epsilon_certified`` of each fit when ``close`` is called.
+    It is NaN where a replicate has several folds and its releases are not kept (``ledger_replicates``).  When ``close``
+    is called, ``columns`` have the ``epsilon_certified`` of each fit.
     """
 
     def __init__(self, plan: Plan, columns: CubeColumns) -> None:

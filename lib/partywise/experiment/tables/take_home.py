@@ -44,12 +44,7 @@ KEYS = FitKey._fields
 
 
 class Homes:
-    """The fits of own data, in the order of the cube.
-
-    Parameters
-    ----------
-    plan : Plan
-    """
+    """The fits of own data of a plan, in the order of the cube."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan, self._fits = plan, list[tuple[FitKey, OwnerReport]]()

@@ -91,8 +91,6 @@ def scores(task: Task[FollowUpSettings]) -> Exposure:
 class GradientPaths:
     """All steps of a run in two worlds, attacked along the paths that the first world takes.
 
-    Notes
-    -----
     Given its path, step k separates the worlds like a Gaussian pair of mu_k = |grad - grad'| / s.  Adaptive releases
     whose squares add up to at least mu^2 on every path are no more private than one of mu.  Of so many drawn paths the
     least is taken: with 95 % confidence a path below it has probability q at most, q = 1 - 0.05^(1 / paths), and

@@ -26,16 +26,9 @@ BLOCK_ROWS = 32
 class NullColumns:
     """Slice means of the null columns of one client, and what is needed to complete some of them.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n,)
-        Slice of every record.
-    counts : ndarray of shape (H,)
-        Records of every slice.
-    means : ndarray of shape (q, H)
-        Mean of every null column over the records of every slice, 0 where it is empty.
-    before : ndarray of shape (n,) or None
-        The last true column, if the columns are AR(1/2); None if they are independent.
+    codes, counts : slice of every record (n,), records of every slice (H,)
+    means : (q, H) mean of every null column over the records of every slice, 0 where it is empty
+    before : (n,) the last true column, if the columns are AR(1/2); None if they are independent
     """
 
     codes: np.ndarray
