@@ -207,7 +207,7 @@ def test_a_planted_mistake_is_seen(wrong, monkeypatch):
 
 
 def test_a_rule_that_clears_single_entries_is_seen(monkeypatch):
-    monkeypatch.setattr(certified, "_finite_rows", only_the_entry)
+    monkeypatch.setattr(certified, "finite_rows", only_the_entry)
     with pytest.raises(AssertionError):
         a_row_that_is_not_finite_is_zero(filter_of)
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core.errors import AccountError, BudgetExceeded
-from .certified import CertifiedFilter, public_numbers, reasons, require_account
+from .certified import CertifiedFilter, require_account
+from .updates import public_numbers, reasons
 
 if TYPE_CHECKING:
     from flwr.app import ArrayRecord, Context, Message

@@ -28,6 +28,7 @@ from ...privacy.mechanisms.release import Release, Terms
 from ...privacy.payer import Payer, payer_of
 from ...privacy.statistics.clips import BallClip
 from ...privacy.statistics.whole import MOST_BITS, Whole, least_deviation, whole
+from .updates import finite_rows, flat_update, reasons, with_released
 
 UNITS = ("row", "user")
 # Of a clip: within, squares of what is clipped are floats with all their digits.
@@ -263,7 +264,7 @@ class CertifiedFilter:
         >>> release.value.shape, release.event.mu, release.event.sensitivity, release.event.unit
         ((2,), 0.2, 2.0, 'user')
         """
-        total = self._sum(_finite_rows(contributions))
+        total = self._sum(finite_rows(contributions))
         return self._pay_and_draw(lambda rng: self._noise(total, rng, owner=self.owner, **terms))
 
     def arrays(
@@ -306,26 +307,10 @@ class CertifiedFilter:
         {'weights': ((2, 2), '<f8'), 'intercept': ((), '<f8'), 'step': ((), '<i8')}
         """
         self.require_whole_updates()
-        open_names = reasons(public)
+        named = reasons(public)
         values = {name: np.asarray(value) for name, value in update.items()}
-        private = sorted(set(values) - set(open_names))
-        for name in private:
-            if values[name].dtype.kind != "f":
-                raise TypeError(
-                    f"array {name!r} of type {values[name].dtype} is not of floating-point numbers, so that noise "
-                    "would change what it means: leave it out of the update, or name it, "
-                    f"public={{{name!r}: 'because ...'}}."
-                )
-        if not sum(values[name].size for name in private):
-            raise ValueError(f"update={sorted(values)} holds no number to release: nothing leaves.")
-        flat = np.concatenate([values[name].ravel() for name in private], dtype=float)
-        noisy, ends = self.release(flat[None]).value, np.cumsum([values[name].size for name in private])
-        parts = dict(zip(private, np.split(noisy, ends[:-1]), strict=True))
-        with np.errstate(over="ignore"):
-            return {
-                name: parts[name].reshape(old.shape).astype(old.dtype) if name in parts else old
-                for name, old in values.items()
-            }
+        flat, private = flat_update(values, named)
+        return with_released(values, private, self.release(flat[None]).value)
 
     def require_whole_updates(self) -> None:
         """Check that the filter takes whole updates.
@@ -470,37 +455,6 @@ class _All:
             payer.charge(*events)
 
 
-def reasons(public: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Names of what passes as it is, each with its argument; ValueError where one has none."""
-    named = dict(public or {})
-    for name, because in named.items():
-        Public(name, because)
-    return named
-
-
-def public_numbers(
-    values: Mapping[str, object], public: Mapping[str, str], *, texts: bool = False
-) -> dict[str, float | str]:
-    """Values under public names, in the order of these; ValueError where one is not a number.
-
-    With ``texts`` a text passes as an empty one, for receivers that ask for its name.
-    """
-    passed = dict[str, float | str]()
-    for name in public:
-        if name not in values:
-            continue
-        value = values[name]
-        if texts and isinstance(value, str):
-            passed[name] = ""
-        elif isinstance(value, np.integer | np.floating):
-            passed[name] = value.item()
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            passed[name] = value
-        else:
-            raise ValueError(f"public value {name!r} is of type {type(value).__name__}: numbers pass, nothing else.")
-    return passed
-
-
 def require_account(filter: CertifiedFilter) -> CertifiedFilter:
     """The filter, if a framework may run it in any process: of whole updates, counted on disk."""
     filter.require_whole_updates()
@@ -514,19 +468,3 @@ def require_account(filter: CertifiedFilter) -> CertifiedFilter:
 
 def _again(clip: float, settings: dict[str, object]) -> CertifiedFilter:
     return CertifiedFilter(clip, **settings)  # type: ignore[arg-type]
-
-
-def _finite_rows(contributions: ArrayLike) -> np.ndarray:
-    """Contributions as floats, with zeros in place of every row that holds something else; errors by type and shape."""
-    array = np.asarray(contributions)
-    if array.dtype.kind not in "fiu":
-        raise TypeError(f"contributions of type {array.dtype} are not real numbers; give one row of floats per unit.")
-    if array.ndim != 2 or not array.shape[1]:
-        raise ValueError(
-            f"contributions have shape {array.shape}; give one row per protected unit, shape (n, D): a whole update is "
-            "one row, update[None]."
-        )
-    with np.errstate(over="ignore"):
-        rows = array.astype(float)
-    rows[~np.isfinite(rows).all(axis=1)] = 0.0
-    return rows

@@ -11,7 +11,8 @@ from nvflare.apis.fl_constant import ReturnCode
 from nvflare.apis.fl_context import FLContext
 from nvflare.apis.shareable import Shareable, make_reply
 
-from .certified import CertifiedFilter, public_numbers, reasons, require_account
+from .certified import CertifiedFilter, require_account
+from .updates import public_numbers, reasons
 
 
 class CertifiedDXOFilter(Filter):

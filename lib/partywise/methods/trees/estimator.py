@@ -17,7 +17,7 @@ from ...federation.estimators.fit_budget import Budget
 from ...federation.estimators.inputs import groups_of, labels_of, numbers
 from ...federation.estimators.parameters import Method
 from ...federation.exchanges.sharing import DEALER
-from ...federation.parties import Party, split_columns
+from ...federation.parties import split_columns
 from ...federation.secure_streams import Randomness
 from ...models.criteria import Criterion
 from ...models.links import LOGIT
@@ -37,6 +37,7 @@ from .options import (
     require_start,
 )
 from .protocols import active_only, feature_gathering, label_scattering, local_tables, pooled, tables
+from .protocols.common import local_beyond
 
 DECLARED = "declared by the caller of the estimator"
 # What one party can do.
@@ -455,21 +456,6 @@ class VerticalBoosting(Predictor):
 
     def _likeliest(self, X: np.ndarray) -> np.ndarray:
         return self._probabilities(X).argmax(axis=1)
-
-
-def local_beyond(party: Party, columns: Sequence[TreeColumn]) -> None:
-    """Count the entries of a party beyond the declared ranges of its columns, or in one and the same of their bins."""
-    for place, j in enumerate(party.columns):
-        values, column = party.block["X"][:, place], columns[j]
-        values = values[~np.isnan(values)]
-        if column.bounds is not None:
-            low, high = column.bounds.value
-            party.clips.add("public_bounds", int(np.count_nonzero((values < low) | (values > high))), len(values))
-        elif column.edges is not None and len(values):
-            # Values beyond the outer edges are in the outer bins, which is where they belong, unless all are in one.
-            bins = np.searchsorted(column.edges.value, values, side="left")
-            outer = bool(np.all(bins == bins[0])) and bins[0] in (0, len(column.edges.value))
-            party.clips.add("public_edges", len(values) * outer, len(values))
 
 
 def _column(j: int, edges: ArrayLike | None, bounds: Sequence[float] | None) -> TreeColumn:

@@ -11,7 +11,7 @@ from ....federation.folds import Fold
 from ....federation.parties import Participant, Party
 from ..codes import CodedColumns, dense_ranks, quantile_bins
 from ..ensemble import Draws, grow_trees, renumber
-from ..model import ColumnGroups, Ensemble, TreeFacts
+from ..model import ColumnGroups, Ensemble, TreeColumn, TreeFacts
 from ..options import TreeOptions
 
 P = TypeVar("P", bound=Participant)
@@ -65,6 +65,21 @@ def local_residual_clip_share(active: Party, gradients: np.ndarray, bound: float
     beyond = int(np.count_nonzero(np.abs(gradients) > bound))
     active.clips.add("residual_bound", beyond, len(gradients))
     return beyond / len(gradients)
+
+
+def local_beyond(party: Party, columns: Sequence[TreeColumn]) -> None:
+    """Count the entries of a party beyond the declared ranges of its columns, or in one and the same of their bins."""
+    for place, j in enumerate(party.columns):
+        values, column = party.block["X"][:, place], columns[j]
+        values = values[~np.isnan(values)]
+        if column.bounds is not None:
+            low, high = column.bounds.value
+            party.clips.add("public_bounds", int(np.count_nonzero((values < low) | (values > high))), len(values))
+        elif column.edges is not None and len(values):
+            # Values beyond the outer edges are in the outer bins, which is where they belong, unless all are in one.
+            bins = np.searchsorted(column.edges.value, values, side="left")
+            outer = bool(np.all(bins == bins[0])) and bins[0] in (0, len(column.edges.value))
+            party.clips.add("public_edges", len(values) * outer, len(values))
 
 
 def draws_of(groups: ColumnGroups, n: int, options: TreeOptions, rng_for: Callable) -> tuple[Draws, ...]:
