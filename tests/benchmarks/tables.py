@@ -27,6 +27,7 @@ from partywise.audits.replay import record
 from partywise.core.randomness import stream
 from partywise.federation.run import Run, simulate
 from partywise.methods.trees.codes import public_bins
+from partywise.methods.trees.histograms.plan import histogram_plan
 from partywise.methods.trees.options import TablesOptions
 from partywise.methods.trees.protocols import tables
 from partywise.privacy.mechanisms.random import integer_noise
@@ -62,7 +63,7 @@ def check_decrypted(n: int) -> None:
     run = started(n, "paillier")
     (call,) = record(lambda: simulate(tables.fit, run) and run.channel).calls
     owner, active = run.parties
-    plan = tables.active_plan(run.spec, [(owner.name, owner.columns)], n, run.epsilon)
+    plan = histogram_plan(run.spec, [(owner.name, owner.columns)], n, run.epsilon)
     share = plan.share(owner.name)
     ensemble = tables.local_boosted(active, run.fold.train, run.spec, run.rng_for)
     g, h = tables.local_gradients(active, run.fold.train, ensemble, run.spec.public, plan)

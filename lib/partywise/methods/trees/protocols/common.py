@@ -49,6 +49,11 @@ def local_codes(active: Party, train: np.ndarray, options: TreeOptions) -> Coded
     return own_codes(active.block["X"][train], options)
 
 
+def local_rows(party: Party, train: np.ndarray) -> dict[str, np.ndarray]:
+    """A party's own training rows, for what is reported of the run."""
+    return {name: values[train] for name, values in party.block.items()}
+
+
 def local_own_ensemble(
     active: Party, train: np.ndarray, data: CodedColumns, options: TreeOptions, facts: TreeFacts, rng_for: Callable
 ) -> Ensemble:

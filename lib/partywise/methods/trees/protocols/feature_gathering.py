@@ -24,7 +24,7 @@ from ..gathering.protection import Protection, protection
 from ..gathering.ranks import RankCodes, message_of, rank, rank_codes
 from ..model import ColumnGroups, Ensemble, Numbers, TreeEstimate, TreeSpec
 from ..options import GatheringOptions
-from .common import active_of, columns_of, draws_of, local_codes, passive_of
+from .common import active_of, columns_of, draws_of, local_codes, local_rows, passive_of
 from .inference import score_held_out
 
 # What is sent, by protection.
@@ -74,13 +74,6 @@ def local_data(
     return tuple(coded)
 
 
-def local_draws(
-    active: Party, train: np.ndarray, groups: ColumnGroups, spec: TreeSpec[GatheringOptions], rng_for: Callable
-) -> tuple[Draws, ...]:
-    """Draws for every tree."""
-    return draws_of(groups, int(train.sum()), spec.options, rng_for)
-
-
 def local_ensemble(
     active: Party,
     train: np.ndarray,
@@ -94,11 +87,6 @@ def local_ensemble(
     return grow_trees(
         _by_tree(data), y, spec.options, facts.criterion, draws, outputs=facts.outputs, bounds=facts.response_bounds
     )
-
-
-def local_rows(party: Party, train: np.ndarray) -> dict[str, np.ndarray]:
-    """A party's own training rows, for what is reported of the run."""
-    return {name: values[train] for name, values in party.block.items()}
 
 
 def active_plan(
@@ -174,7 +162,7 @@ def fit(run: Run) -> TreeEstimate:
     messages = run.gather(passive, active, NAMES[spec.options.protect], local_message, ranks, plan, run.rng_for)
     codes = run.at(active, local_codes, train, spec.options)
     data = run.at(active, local_data, codes, messages, groups, plan, spec.options)
-    draws = run.at(active, local_draws, train, groups, spec, run.rng_for)
+    draws = run.at(active.name, draws_of, groups, int(train.sum()), spec.options, run.rng_for)
     ensemble = run.at(active, local_ensemble, train, data, draws, spec)
     thresholds = run.each(passive, local_thresholds, ranks)
     scores = score_held_out(run, ensemble, thresholds)

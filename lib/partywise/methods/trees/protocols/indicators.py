@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....federation.parties import Party
-from ....federation.places import PerPlace, per_place
+from ....federation.places import PerPlace
 from ....federation.run import Run
 from ....privacy.accounted_values import Clear
 from ....privacy.ledger.event import UNNAMED
@@ -49,8 +49,7 @@ def forms_of(run: Run, layout: LeafLayout) -> PerPlace[Skeleton]:
     """The form of what crosses, at every party."""
     active, names = active_of(run.parties), tuple(party.name for party in passive_of(run.parties))
     sent = run.broadcast(active, names, "form of trees and tables", local_form, layout, names)
-    forms = {active.name: run.at(active.name, own_form, layout)}
-    return per_place(forms | {name: run.at(name, received_form, sent) for name in names})
+    return run.each((active.name, *names), received_form, sent)
 
 
 def local_left(party: Party, splits: np.ndarray, thresholds: tuple[np.ndarray, ...], rows: np.ndarray) -> np.ndarray:

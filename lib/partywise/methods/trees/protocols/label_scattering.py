@@ -22,7 +22,7 @@ from ....federation.parties import Party
 from ....federation.places import PerPlace, per_place
 from ....federation.run import Run
 from ..codes import CodedColumns, side_by_side
-from ..ensemble import Draws, base_of, begin, pooled_difference, rows_rerouted, with_thresholds
+from ..ensemble import base_of, begin, pooled_difference, rows_rerouted, with_thresholds
 from ..model import ColumnGroups, TreeEstimate, TreeSpec
 from ..options import ScatteringOptions
 from ..scattering.active import (
@@ -30,7 +30,6 @@ from ..scattering.active import (
     TreeTraining,
     local_chosen,
     local_drawn,
-    local_draws,
     local_ensemble,
     local_gradients,
     local_grown,
@@ -46,11 +45,10 @@ from ..scattering.passive import (
     local_left,
     local_sums,
     local_thresholds,
-    local_work,
     local_worked,
 )
 from ..scattering.plan import STEP, ScatteringPlan, plan_of, wire
-from .common import active_of, columns_of, draws_of, local_codes, passive_of
+from .common import active_of, columns_of, draws_of, local_codes, local_rows, passive_of
 from .inference import score_held_out
 
 # The key of the active party, and its public half at the others; none where encryption is one in name only.
@@ -71,39 +69,19 @@ def local_training(
     )
 
 
-def local_all_codes(party: Party, train: np.ndarray, spec: TreeSpec[ScatteringOptions]) -> CodedColumns:
-    """A party's columns as it coded them, for what is reported of the run."""
-    if party.role == "active":
-        return local_codes(party, train, spec.options)
-    return local_bins(party, train, spec)
-
-
-def local_labels(active: Party, train: np.ndarray) -> np.ndarray:
-    """The labels, for what is reported of the run."""
-    return active.block["y"][train]
-
-
-def local_rows(party: Party, train: np.ndarray) -> np.ndarray:
-    """A party's own training rows, for what is reported of the run."""
-    return party.block["X"][train]
-
-
 def to_estimate(
     estimate: TreeEstimate,
+    training: TreeTraining,
+    codes: Mapping[str, CodedColumns],
     work: Mapping[str, Work],
-    labels: np.ndarray,
-    draws: Sequence[Draws],
+    rows: Mapping[str, Mapping[str, np.ndarray]],
     groups: ColumnGroups,
     plan: ScatteringPlan,
-    codes: Mapping[str, CodedColumns],
-    rows: Mapping[str, np.ndarray],
     spec: TreeSpec[ScatteringOptions],
 ) -> TreeEstimate:
-    """The estimate, as only an evaluator sees it; no guarantee is claimed.
-
-    codes, rows : of the training records, by party; labels : of the training records
-    """
-    columns = dict(groups)
+    """The estimate, as only an evaluator sees it, with the codes of the passive parties; no guarantee is claimed."""
+    columns, draws = dict(groups), training.draws
+    labels = next(arrays["y"] for arrays in rows.values() if "y" in arrays)
     others = {name: columns[name] for name in work}
     raw = {
         c: cuts
@@ -113,9 +91,9 @@ def to_estimate(
     ensemble = estimate.ensemble
     whole = with_thresholds(ensemble, raw)
     X = np.empty((plan.n, sum(map(len, columns.values()))))
-    for name, block in rows.items():
-        X[:, columns[name]] = block
-    data = side_by_side([codes[name] for name in columns], list(columns.values()))
+    for name, arrays in rows.items():
+        X[:, columns[name]] = arrays["X"]
+    data = side_by_side([codes.get(name, training.codes) for name in columns], list(columns.values()))
     options, criterion = spec.options, spec.public.criterion
     numbers = wire(ensemble, [columns for columns, _ in draws], list(others.values()), plan, options) | {
         "additions": sum(report.additions for report in work.values()),
@@ -181,7 +159,7 @@ def fit(run: Run) -> TreeEstimate:
         spec.options, spec.public, int(train.sum()), [column for party in passive for column in party.columns]
     )
     keys = keys_of(run, active, passive)
-    codes, work = run.each(passive, local_bins, train, spec), run.each(passive, local_work)
+    codes, work = run.each(passive, local_bins, train, spec), per_place({party.name: Work() for party in passive})
     training = run.at(active, local_training, train, groups, spec, run.rng_for)
     for number in range(spec.options.num_of_trees):
         tree, work = one_tree(run, number, training, (codes, work), plan, keys)
@@ -189,7 +167,6 @@ def fit(run: Run) -> TreeEstimate:
     ensemble = run.at(active, local_ensemble, training, spec.options)
     thresholds = run.each(passive, local_thresholds, codes)
     scores = score_held_out(run, ensemble, thresholds)
-    draws, labels = run.at(active, local_draws, training), run.at(active, local_labels, train)
-    all_codes, rows = run.each(run.parties, local_all_codes, train, spec), run.each(run.parties, local_rows, train)
+    rows = run.each(run.parties, local_rows, train)
     estimate = run.at(active.name, TreeEstimate, ensemble, float("inf"), scores)
-    return run.assemble(to_estimate, estimate, work, labels, draws, groups, plan, all_codes, rows, spec)
+    return run.assemble(to_estimate, estimate, training, codes, work, rows, groups, plan, spec)

@@ -117,13 +117,6 @@ def local_cuts(passive: Party, plan: FeatureSets) -> tuple[np.ndarray, ...]:
     return tuple(plan.edges[place].value for place in plan.places(passive.columns))
 
 
-def active_plan(
-    spec: TreeSpec[LocalTablesOptions], groups: ColumnGroups, n: int, epsilon: float, rng_for: Callable
-) -> FeatureSets:
-    """Released features and their epsilon, from public facts alone."""
-    return feature_sets(spec, groups, n, epsilon, rng_for)
-
-
 def active_model(
     ensemble: Ensemble,
     statistics: tuple[tuple[np.ndarray, ...], ...],
@@ -174,7 +167,7 @@ def fit(run: Run) -> TreeEstimate:
     """Randomised codes to the active party, trees on its own columns, tables, inference as the options state."""
     active, passive, train, spec = active_of(run.parties), passive_of(run.parties), run.fold.train, run.spec
     groups, options = columns_of(passive), spec.options
-    plan = run.everywhere(active_plan, spec, groups, int(train.sum()), run.epsilon, run.rng_for)
+    plan = run.everywhere(feature_sets, spec, groups, int(train.sum()), run.epsilon, run.rng_for)
     messages = run.gather(
         passive, active, "randomised-response codes", local_randomised_codes, train, plan, run.rng_for
     )

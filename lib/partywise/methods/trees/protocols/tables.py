@@ -44,7 +44,7 @@ from ..gradient_histograms import fit_outputs
 from ..histograms.assemble import class_histograms, integers_of
 from ..histograms.plan import HistogramPlan, histogram_plan
 from ..histograms.slots import add_noise, drawn_masks, packed_sums, read, reveal, table_sums
-from ..model import ColumnGroups, Ensemble, TreeEstimate, TreeFacts, TreeSpec
+from ..model import Ensemble, TreeEstimate, TreeFacts, TreeSpec
 from ..options import TablesOptions
 from .common import active_of, columns_of, local_codes, local_own_ensemble, local_residual_clip_share, passive_of
 from .inference import score_held_out
@@ -217,16 +217,11 @@ def active_estimate(
     return TreeEstimate(ensemble, epsilon, scores, {**numbers, **costs, **clips})
 
 
-def active_plan(spec: TreeSpec[TablesOptions], groups: ColumnGroups, n: int, epsilon: float) -> HistogramPlan:
-    """Public plan, known before a record is seen."""
-    return histogram_plan(spec, groups, n, epsilon)
-
-
 def fit(run: Run) -> TreeEstimate:
     """Trees of the active party, one exchange of ciphertexts, tables, inference as the options state."""
     active, passive, train, spec = active_of(run.parties), passive_of(run.parties), run.fold.train, run.spec
     n, options = int(train.sum()), spec.options
-    plan = run.everywhere(active_plan, spec, columns_of(passive), n, run.epsilon)
+    plan = run.everywhere(histogram_plan, spec, columns_of(passive), n, run.epsilon)
     address = "key", active.name
     key, public = shared_key(run, active, passive, options, kind=options.cipher, address=address, because=FREE_KEY)
     ensemble = run.at(active, local_boosted, train, spec, run.rng_for)

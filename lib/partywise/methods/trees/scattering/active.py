@@ -101,11 +101,6 @@ class TreeTraining:
     growing: Growing
 
 
-def local_draws(active: Party, training: TreeTraining) -> tuple[Draws, ...]:
-    """Columns and rows of every tree, for what is reported of the run."""
-    return training.draws
-
-
 def local_drawn(active: Party, training: TreeTraining, number: int) -> Public:
     """The columns of one tree."""
     return Public(np.array(training.draws[number][0], dtype=np.int64), because="drawn without data")

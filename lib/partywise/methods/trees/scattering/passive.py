@@ -98,11 +98,6 @@ def local_left(passive: Party, codes: CodedColumns, splits: np.ndarray, holder: 
     return unprotected_value(np.packbits(rows, axis=1), parts_with_labels(passive, holder))
 
 
-def local_work(passive: Party) -> Work:
-    """Nothing yet."""
-    return Work()
-
-
 def local_worked(passive: Party, before: Work, sums: LevelSums, gradients: Any, options: ScatteringOptions) -> Work:
     """Additions so far, and what the first gradients showed."""
     guess = guessed_labels(gradients, options.algo == "rf") if before.guess is None else before.guess
