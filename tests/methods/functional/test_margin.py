@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from partywise.methods.functional.margin import Improvement
 from partywise.methods.functional.moments import CurveSums
 from partywise.methods.functional.options import CurveMomentsOptions
+from partywise.methods.functional.paths import Improvement
 from partywise.methods.functional.protocols.moments import ReleasedChunk, active_moments, active_noise
 from partywise.privacy.statistics.isometry import to_matrix
 from protocol_driver import INF, make_data, run

@@ -15,9 +15,9 @@ from partywise.federation.exchanges.private_products import Encryption, private_
 from partywise.federation.exchanges.residues import Ring
 from partywise.federation.places import per_place
 from partywise.federation.secure_streams import SecureStreams
-from partywise.methods.functional.margin import ReleasedNoise
 from partywise.methods.functional.moments import CurveSums, corrected_moments
 from partywise.methods.functional.options import CurveMomentsOptions, LocalOptions
+from partywise.methods.functional.paths import ReleasedNoise
 from partywise.methods.functional.protocols.aggregation import aggregation
 from partywise.methods.functional.protocols.common import CurvePlan
 from partywise.methods.functional.protocols.moments import ReleasedChunk, active_moments, local_curves, local_steps

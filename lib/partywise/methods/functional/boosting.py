@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .df import ExactDf, HutchinsonDf
-from .margin import Improvement, ReleasedNoise, improvement
 from .moments import CurveMoments, project
 from .path_options import PenaltyOptions, WalkOptions
 from .paths import (
@@ -21,9 +19,14 @@ from .paths import (
     FULL,
     SOLVE_RIDGE,
     BlockMatrix,
+    ExactDf,
+    HutchinsonDf,
+    Improvement,
     PathState,
     Penalties,
+    ReleasedNoise,
     Rotation,
+    improvement,
     noise_floor,
     path_covariances,
 )

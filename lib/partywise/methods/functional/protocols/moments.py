@@ -48,9 +48,9 @@ from ....privacy.secure.fixed_point import whole_records
 from ....privacy.statistics.clips import NormClip
 from ....privacy.statistics.isometry import to_matrix
 from ..boosting import BoostingFit, fit_boosting
-from ..margin import ReleasedNoise
 from ..model import CurveEstimate
 from ..moments import CurveMoments, CurveSums, corrected_moments
+from ..paths import ReleasedNoise
 from .aggregation import PARTS, Aggregation, aggregation
 from .common import CurvePlan, local_labels
 from .estimate import estimate_of, operators_back, path_numbers, whole
