@@ -132,11 +132,6 @@ def local_sent(party: Party, drawn: OwnerCurves) -> tuple[Release | Clear, ...]:
     return drawn.payloads
 
 
-def local_clip_shares(party: Party, drawn: OwnerCurves) -> tuple[float, ...]:
-    """Shares of the party's curves that were clipped."""
-    return drawn.clip_shares
-
-
 def local_response(active: Party, plan: CurvePlan, rng_for: Rng) -> Release | Clear:
     """The response that the active party fits on: its own, or a noisy copy of it."""
     options = plan.options
@@ -172,13 +167,11 @@ def active_estimate(fit: BoostingFit, Z: np.ndarray, radius: np.ndarray, plan: C
     return estimate_of(fit, plan, plan.claim(radius), path_numbers(fit) | numbers, Z)
 
 
-def with_clip_share(
-    estimate: CurveEstimate, clip_shares: Mapping[str, tuple[float, ...]], plan: CurvePlan
-) -> CurveEstimate:
+def with_clip_share(estimate: CurveEstimate, drawn: Mapping[str, OwnerCurves], plan: CurvePlan) -> CurveEstimate:
     """Add the share that was clipped, which stays with the owners and is reported to the evaluator alone."""
     clipped = np.zeros(len(plan.names))
-    for columns, shares in zip(plan.owner_columns, clip_shares.values(), strict=True):
-        clipped[list(columns)] = shares
+    for columns, curves in zip(plan.owner_columns, drawn.values(), strict=True):
+        clipped[list(columns)] = curves.clip_shares
     return replace(estimate, numbers=estimate.numbers | {"curve_clip_share": float(clipped.mean())})
 
 
@@ -197,5 +190,4 @@ def fit(run: Run) -> CurveEstimate:
     boosted = run.at(active.name, active_fit, Z, radius, response, plan, run.rng_for)
     estimate = run.at(active.name, active_estimate, boosted, Z, radius, plan)
     owner_estimates = operators_back(run, plan, estimate, plan.all_names("curves"), response)
-    clip_shares = run.each(owners, local_clip_shares, drawn)
-    return run.assemble(with_clip_share, estimate, clip_shares, plan, parts=owner_estimates)
+    return run.assemble(with_clip_share, estimate, drawn, plan, parts=owner_estimates)
