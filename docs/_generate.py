@@ -174,7 +174,7 @@ def _plain(value: Any) -> str:
 def variables_page() -> str:
     """Every variable of the cubes, with what it is and its unit."""
     lines = ["# Variables of the cubes", "", "Made from what each study declares; nothing else enters a cube.", ""]
-    lines += ["How to read them: [reading a cube](../reading_a_cube.md).", ""]
+    lines += ["How to read them: [reading results](../reading_results.md#the-cube).", ""]
     lines += [*_variables("Dimensions", COORDS), *_variables("In every study", COMMON)]
     for name in available():
         lines += _variables(name, load(name).variables, f"[Page of the study](../{name}.md).")

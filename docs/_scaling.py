@@ -81,31 +81,19 @@ def curves(rows: Iterable[Row], begin: str) -> dict[tuple[str, str], list[Row]]:
     return groups
 
 
-def measurements(rows: Iterable[Row], begin: str, wire: bool = True) -> str:
-    """One line a measurement of the curves that begin so."""
+def ends(rows: Iterable[Row], begin: str, heads: Sequence[str] = ("study",), wire: bool = True) -> str:
+    """Return one line per curve that begins so: its smallest and its largest size; ``heads`` name curve and step."""
     lines = []
     for (curve, what), points in curves(rows, begin).items():
-        for row in points:
-            power_of = power(points) if row is points[-1] else ""
-            spent, peak = number(float(row["cpu_seconds"])), f"{int(row['peak_mb']):,}"
-            cells = [f"`{curve}`", SHORT.get(what, what), f"{int(row['size']):,}", spent, power_of, peak]
-            lines.append([*cells, number(float(row["wire_mb"])) if row["wire_mb"] else ""] if wire else cells)
-    heads = ["curve", "what", "size", "CPU s", "exponent", "peak MB", "MB on the wire"]
-    return pipe_table(heads if wire else heads[:-1], lines)
-
-
-def ends(rows: Iterable[Row], begin: str) -> str:
-    """The smallest and the largest size of each curve that begins so."""
-    lines = []
-    for (_, what), points in curves(rows, begin).items():
         few, many = points[0], points[-1]
-        line = [f"`{what}`", f"{int(few['size']):,}", f"{int(many['size']):,}"]
-        for key in ("cpu_seconds", "peak_mb", "wire_mb"):
+        named = [f"`{curve}`", SHORT.get(what, what)] if len(heads) > 1 else [f"`{what}`"]
+        line = [*named, f"{int(few['size']):,}", f"{int(many['size']):,}"]
+        for key in ("cpu_seconds", "peak_mb", "wire_mb") if wire else ("cpu_seconds", "peak_mb"):
             pair = [row[key] if key == "peak_mb" else number(float(row[key])) for row in (few, many)]
             line.append(", ".join(pair))
         lines.append([*line, power(points)])
-    heads = ["study", "from", "to", "CPU s", "peak MB", "MB on the wire", "exponent of CPU time"]
-    return pipe_table(heads, lines)
+    costs = ["CPU s", "peak MB", *(["MB on the wire"] if wire else []), "exponent"]
+    return pipe_table([*heads, "from", "to", *costs], lines)
 
 
 def slope(points: Sequence[Row], key: str) -> float:
@@ -174,11 +162,12 @@ def whole_cells(rows: Iterable[Row]) -> str:
     return pipe_table(heads, lines)
 
 
+BOTH = ("curve", "what")
 MADE: dict[str, Any] = {
-    "parties": lambda rows: measurements(rows, "parties"),
-    "ledger": lambda rows: measurements(rows, "ledger/", wire=False),
-    "messages": lambda rows: measurements(rows, "messages/"),
-    "cells": lambda rows: measurements(rows, "cells/", wire=False),
+    "parties": lambda rows: ends(rows, "parties", BOTH),
+    "ledger": lambda rows: ends(rows, "ledger/", BOTH, wire=False),
+    "messages": lambda rows: ends(rows, "messages/", BOTH),
+    "cells": lambda rows: ends(rows, "cells/", BOTH, wire=False),
     "records": lambda rows: ends(rows, "records/"),
     "columns": lambda rows: ends(rows, "columns/"),
     "million_clients": million_clients,

@@ -21,7 +21,7 @@ def test_every_block_of_the_page_runs(finished, tmp_path):
     assert done.returncode == 0, done.stderr
     run = copy_run(finished, tmp_path / "project")
     shutil.copytree(run / RESULTS, folder / RESULTS)
-    blocks = re.findall(r"```r\n(.*?)```", (ROOT / "docs" / "r.md").read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(r"```r\n(.*?)```", (ROOT / "docs" / "python.md").read_text(encoding="utf-8"), re.DOTALL)
     assert shutil.which("Rscript"), "no R: tests/system/r.sh install"
     told = subprocess.run(
         ["Rscript", "--vanilla", "-"], input="\n".join(blocks), cwd=folder, capture_output=True, text=True

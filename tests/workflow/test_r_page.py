@@ -11,7 +11,7 @@ from pipeline import RESULTS, ROOT, STUDY
 
 
 def test_columns_and_fields_of_the_page_exist(finished):
-    page = (ROOT / "docs" / "r.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
     first, dictionary, figure, last = re.findall(r"```r\n(.*?)```", page, re.DOTALL)
     with (finished / RESULTS / STUDY / "tidy.csv").open(encoding="utf-8", newline="") as file:
         columns = set(next(csv.reader(file)))

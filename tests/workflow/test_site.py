@@ -131,7 +131,7 @@ def test_the_readme_is_one_screen_and_defines_its_words_before_its_picture():
     assert len(text.split()) <= 900
     before = text.partition("docs/images/worst_claims.png")[0]
     begins = text.partition("begins like this:\n\n```\n")[2].partition("```")[0]
-    assert begins and begins in (DOCS / "expected_output.md").read_text(encoding="utf-8")
+    assert begins and begins in (DOCS / "requirements.md").read_text(encoding="utf-8")
     defined = re.findall(r"^\| ([^|]+) \|", before, flags=re.MULTILINE)
     assert defined == ["word", "ε (epsilon)", "unit", "*claimed*", "*certified*"]
     assert before.count("\n") < 20

@@ -1,4 +1,4 @@
-"""The page of expected output: the last screen of a run as it was, and the form that every such screen has."""
+"""Expected output, a part of the page of requirements: the last screen of a run, and the form of such screens."""
 
 from __future__ import annotations
 
@@ -11,40 +11,38 @@ from screen import HEAD, LINES, WIDTH, next_steps
 
 from .measured import screen_file
 
-PAGE = "docs/expected_output.md"
+PAGE = "docs/requirements.md"
 # Configurations whose screen the page shows, with what is said to run them.
 SHOWN = {"default": ("config.yaml", "./run"), "smoke": ("config/smoke.yaml", "./run --configfile config/smoke.yaml")}
 FIRST = re.compile(r"Run (?P<name>[\w.-]+): (?P<studies>\d+) stud(y|ies), (?P<fits>[\d,]+) fits?( in [\d:]+)?")
+HEADING = "Expected output"
 AFTER = """
-Numbers of a study move with its code and are in docs/numbers_moved.md then; on one version they are the same on every
-machine with the same processor features, whatever the number of cores. What differs between two runs is the time in
-the first line. `./run compare` and `./run compare --findings` say whether two runs agree, `./run compare --reference`
-compares with stored results.
+The time in the first line differs between runs. All else is equal on one version and one kind of processor, with any
+number of cores. [Moved numbers](numbers_moved.md) lists changes between versions. `./run compare`
+[compares two runs](reading_results.md#verification-and-comparison), and `./run compare --reference` compares with
+stored results.
 
-## `./run test`
+### `./run test`
 
-The last line counts what passed, and nothing failed, in this form:
+The last line counts what passed, and nothing failed:
 
 ```
 N passed in S s
 ```
 
-`skipped` are tests of what a machine does not have (its reason is printed above); `deselected` are the long statistical
-checks and those on system packages, which are `./run test --long` and `./run test --system`.
-
-This page is written by `./run check --artifact --write`; with `--measure results/default` it takes the screen of a
-finished run.
+`skipped` tests need something that the machine does not have, and print it. `deselected` tests belong to
+`./run test --long` and `./run test --system`.
 """
 
 
-def page(root: Path) -> str:
-    """The whole of ``docs/expected_output.md``."""
-    lines = ["# Expected output", ""]
+def block(root: Path) -> str:
+    """The section of the page: every screen that was kept."""
+    lines = [f"## {HEADING}", ""]
     for name, (path, command) in SHOWN.items():
         screen = root / screen_file(name)
         if screen.exists():
             text = screen.read_text(encoding="utf-8").rstrip("\n")
-            lines += [f"## `{command}`", "", f"`{path}` ends with this screen; its first line also has the time:", ""]
+            lines += [f"### `{command}`", "", f"`{path}` ends with this screen; its first line also has the time:", ""]
             lines += ["```", text, "```", ""]
     return "\n".join(lines) + AFTER
 

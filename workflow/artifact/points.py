@@ -156,7 +156,7 @@ def environment_test(root: Path) -> Iterator[str]:
     """A check of all studies, whose expected screen has the form that a run prints."""
     smoke = yaml.safe_load(text(root, "config/smoke.yaml") or "{}").get("studies", {})
     yield from (f"config/smoke.yaml leaves out {name}" for name in available() if name not in smoke)
-    if text(root, expected.PAGE) != expected.page(root):
+    if expected.block(root) not in text(root, expected.PAGE):
         yield f"{expected.PAGE} is not the screen that was kept: ./run check --artifact --write"
         return
     screens = expected.screens(text(root, expected.PAGE))
@@ -217,7 +217,7 @@ def network(root: Path) -> Iterator[str]:
         allowed = path.name == "carriers.py" or path.parent.parts[-2:] == ("deployment", "wire")
         if DOWNLOADS.search(path.read_text(encoding="utf-8")) and not allowed:
             yield f"{path.relative_to(root)} reaches the network: data sets come through data/carriers.py alone"
-    if "network" not in section(text(root, requirements.PAGE), "Set-up, and what takes longer"):
+    if "network" not in section(text(root, requirements.PAGE), requirements.HEADING):
         yield f"{requirements.PAGE} does not say when the network is used"
     path = root / "config" / "smoke.yaml"
     for name, study, case in cases(read_configuration(path)) if path.exists() else []:

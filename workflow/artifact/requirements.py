@@ -1,4 +1,4 @@
-"""The page of requirements: what a run takes, study by study, on a kind of machine that is named."""
+"""The page of requirements and expected output: what a run takes, study by study, and the screen that it ends with."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from partywise.experiment.register import table
 from partywise.experiment.register.table import RegisterRow
 from partywise.experiment.tables.templates import pipe_table
 
+from . import expected
 from .measured import DATA, TABLE, StudyCost, read
 
-PAGE = "docs/requirements.md"
+PAGE = expected.PAGE
 NAMES = {DATA: "data sets"}
 HEAD = ("study", "fits", "jobs", "minutes of one core", "CPU s", "peak MB of a job", "MB on disk")
 PEAK = "peak_megabytes"
@@ -25,21 +26,32 @@ SETUP = """
 | the same with the tools of tests, after `./run test` | 1.2 GB | not measured: about three times as many packages |
 | `.venv-frameworks` of `./run test --frameworks` | 320 MB | half a minute with pip |
 | `config/claims.yaml`, all that the claims register reads | not measured | {minutes:.0f} CPU minutes of fits |
-| `config/paper.yaml`, the sources' own settings | not measured | hours: a night, or a cluster ([page](cluster.md)) |
+| `config/paper.yaml`, the sources' own settings | not measured | hours: a night, or a [cluster](scaling.md#cluster) |
 
-No graphics card, no root, no compiler and no service is needed: Python 3.11 or newer with pip, and git. Linux on
-x86_64 is what is tested. The network is used twice: by the set-up, for the packages of the lock, and by the first run,
-for the data sets of its configuration ([sources](sources.md)); after that nothing is downloaded. `config/smoke.yaml`
-downloads no data.
+Python 3.11 or newer with pip, and git are needed. A graphics card, root rights, a compiler and services are not. The
+network is used by the set-up, for the packages of the lock, and by the first run, for the
+[data sets](sources.md#data-sets) of its configuration. `config/smoke.yaml` downloads no data.
 
-| system | the library alone | `./run`, the pipeline, a distributed run |
+| system | the library alone | `./run`, the pipeline, distributed runs |
 |---|---|---|
 | Linux, x86_64 | tested | tested |
 | macOS | not tried | not tried |
-| Windows | not tried | does not run; WSL 2, which is a Linux, was not tried |
+| Windows | not tried | does not run; WSL 2 was not tried |
 
-All names of `partywise` import without the modules that only Unix has, which is tested on Linux. The rest needs `sh`
-and, to hold its folders, `flock`: macOS has both, Windows has neither.
+The pipeline needs `sh` and `flock`. The library imports without modules that only Unix has, which is tested on Linux.
+"""
+HEADING = "Set-up, and what takes longer"
+NOTE = """\
+Each job uses one core, so two cores take a little more than half of the minutes. Each job needs its memory. Minutes may
+include other work of the machine. CPU seconds are sampled: a job of less than a second may count with its wall time, or
+in part.
+"""
+INTRODUCTION = """\
+# Requirements and output
+
+This page states what `./run` needs and what it prints, for those who install or review this project.
+`./run check --artifact --write` makes it from `{table}` and the screens next to it. With
+`--measure results/default` it takes the numbers of a finished run.
 """
 
 
@@ -48,19 +60,9 @@ def page(root: Path) -> str:
     rows = read(root)
     names = sorted({row.configuration for row in rows})
     parts = [line for name in names for line in _table(name, [row for row in rows if row.configuration == name])]
-    measure = "`./run check --artifact --measure results/default`"
-    end = f"The numbers are in `{TABLE}`; {measure} puts those of a finished run there."
-    return "\n".join(
-        [
-            "# Requirements",
-            "",
-            *parts,
-            "## Set-up, and what takes longer",
-            SETUP.format(minutes=cpu_minutes(table.read(root / "docs" / table.NAME))),
-            end,
-            "",
-        ]
-    )
+    setup = SETUP.format(minutes=cpu_minutes(table.read(root / "docs" / table.NAME)))
+    text = [INTRODUCTION.format(table=TABLE), f"## {HEADING}", setup, *parts, NOTE, expected.block(root)]
+    return "\n".join(text)
 
 
 def cpu_minutes(rows: Iterable[RegisterRow]) -> float:
@@ -80,9 +82,6 @@ def _table(name: str, rows: Sequence[StudyCost]) -> list[str]:
         pipe_table(HEAD, lines),
         "",
         f"Measured on {first.machine}, {first.cores} cores, {first.memory_gb} GB of memory, Python {first.python}.",
-        "Jobs use one core each, so that two take half of the minutes and a little more; memory is needed for each.",
-        "Minutes are of jobs that may have had a busy machine around them; CPU seconds are sampled, so that a job of",
-        "less than a second counts with its wall time, or in part.",
         "",
     ]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from artifact import appendix, codemeta, commands, default_run, expected, pins, requirements, sources
+from artifact import appendix, codemeta, commands, default_run, pins, requirements, sources
 from artifact.bibliography import of_configuration
 from artifact.measured import measure
 from artifact.points import POINTS
@@ -25,7 +25,6 @@ PAGES = {
     **pins.PAGES,
     sources.PAPER: sources.bibtex,
     requirements.PAGE: requirements.page,
-    expected.PAGE: expected.page,
     appendix.PAGE: appendix.page,
     default_run.PAGE: default_run.page,
 }

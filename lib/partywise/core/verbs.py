@@ -171,7 +171,7 @@ VERBS = (
         "MODEL TABLE --into FILE",
         "predict each record of a table by a saved model (docs/python.md)",
         "commands:score",
-        "a prediction for each record of a table by a [saved model](python.md#keep-a-fit-and-score-new-records): the "
+        "a prediction for each record of a table by a [saved model](python.md#saved-fits-and-scoring): the "
         "columns of the model are found by their names; `--id COLUMN`; `--keys FILE` says how the table is written and "
         "what its categories are. All faults are reported before anything is written",
     ),
