@@ -37,7 +37,7 @@ from partywise.federation.exchanges.dealing import dealing
 from partywise.federation.exchanges.polynomials import polynomials
 from partywise.federation.exchanges.residues import Ring, ring_for
 from partywise.federation.exchanges.shared_values import LinearCombination
-from partywise.federation.exchanges.words import WORDS
+from partywise.federation.exchanges.sharing import WORDS
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.methods.glm.options import JointOptions

@@ -11,7 +11,7 @@ import pandas
 import pytest
 
 import partywise as pw
-from partywise.federation.channel import Transcript, TranscriptRow
+from partywise.federation.payloads import Transcript, TranscriptRow
 from partywise.privacy.ledger.total import MEANINGS
 from pipeline import ROOT, environment
 

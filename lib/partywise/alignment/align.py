@@ -10,9 +10,9 @@ from typing import get_args
 
 import numpy as np
 
-from ..federation.channel import Transcript
 from ..federation.folds import Fold
 from ..federation.parties import Party
+from ..federation.payloads import Transcript
 from ..federation.places import by_place
 from ..federation.roles import ANALYST
 from ..federation.run import Run, simulate

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.errors import ContractError
-from ..federation.channel import Channel, Message
+from ..federation.channel import Channel
 from ..federation.cipher import Cipher
 from ..federation.gate import ROW, charges_of, open_rows
-from ..federation.payloads import content_of
+from ..federation.payloads import Message, content_of
 from ..privacy.accounted_values import Clear
 from ..privacy.ledger.event import OF_PERSONS, UNNAMED, Event
 from ..privacy.ledger.ledger import Ledger

@@ -11,8 +11,8 @@ from ..core.errors import BudgetExceeded, PolicyError
 from ..federation.account.chain import Row
 from ..federation.account.reading import charged_event, opened_account, paid_events, require_owner
 from ..federation.account.spending import AccountBudget, Spending, costs_in_words, spent_of
-from ..federation.channel import Message
 from ..federation.gate import open_rows
+from ..federation.payloads import Message
 from ..privacy.ledger.event import Event
 from .rehearsal import PATIENT, clips_ahead, foresee
 from .settings import Deployment

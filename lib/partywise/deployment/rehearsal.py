@@ -18,12 +18,11 @@ import numpy as np
 from ..core.checks import LEAST_KEY_SIZE, check_key_size
 from ..core.errors import ConfigError
 from ..experiment.cells import EventsAhead, OutOfTime, at_most, events_ahead, watch_announcements
-from ..federation.channel import Message
 from ..federation.cipher import OPEN_SCHEMES, Cipher
 from ..federation.exchanges.secure_sum import AGGREGATOR
 from ..federation.exchanges.sharing import DEALER
 from ..federation.parties import clip_shares
-from ..federation.payloads import Payload
+from ..federation.payloads import Message, Payload
 from ..federation.place_checks import NobodyHere, PlacedRun
 from ..federation.run import Run, simulate
 from ..federation.secure_streams import floating_point

@@ -28,8 +28,8 @@ from ..federation.account.chain import read_chain
 from ..federation.account.reading import messages_of, paid_events
 from ..federation.account.rows import SentMessage
 from ..federation.account.spending import AccountBudget, UnitCost, coalitions_in_words, shares_in_words, spent_of
-from ..federation.channel import Message
 from ..federation.parties import clip_shares
+from ..federation.payloads import Message
 from ..federation.secure_streams import floating_point
 from ..privacy.ledger.event import Event
 from .foresight import (

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..core.verdicts import bounds_verdict, first_fault, intervals_verdict
 from ..federation.account.account import EXTRACT
 from ..federation.account.spending import costs_in_words
-from ..federation.channel import Message
+from ..federation.payloads import Message
 from ..privacy.rounding import upward
 from .foresight import Foresight, cost_in_words
 from .outcomes.run_files import (

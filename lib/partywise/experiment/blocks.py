@@ -22,7 +22,7 @@ from .owner_outputs import OwnerReport, decode_report, encode_report
 
 if TYPE_CHECKING:
     from ..core.checks import Scalar
-    from ..federation.channel import TranscriptRow
+    from ..federation.payloads import TranscriptRow
 
 KINDS = ("none", "bool", "int", "float", "str")
 OUTER: tuple[Literal["case", "method", "parties"], ...] = ("case", "method", "parties")

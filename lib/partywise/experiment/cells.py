@@ -36,7 +36,7 @@ from .study import MethodSpec, Study
 
 if TYPE_CHECKING:
     from ..core.checks import Scalar
-    from ..federation.channel import TranscriptRow
+    from ..federation.payloads import TranscriptRow
     from .batches import PlainShare
     from .data import Replicate
 

@@ -7,14 +7,12 @@ stated argument) or `Clear` (unprotected for named units). A bare array cannot b
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 
 # Any: contents of messages, whatever a protocol sends.
-from typing import Any, TypedDict
+from typing import Any
 
 from ..core.errors import CertificationError
 from ..privacy.accounted_values import Clear, Public, open_charges
-from ..privacy.ledger.chain import Frame, frame_of
 from ..privacy.ledger.event import Event
 from ..privacy.ledger.ledger import Ledger
 from ..privacy.ledger.reach import clear_event, closed_event
@@ -22,66 +20,19 @@ from ..privacy.mechanisms.release import Release, derived_event, digest_of, rele
 from ..privacy.payer import Payer
 from .cipher import Cipher
 from .parties import Party
-from .payloads import KINDS, Payload, argument_of, in_the_clear, measure, read_only, require_value, strip_value, visible
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One payload on its way.
-
-    Parameters
-    ----------
-    step : int
-        Position in the transcript, from 0.
-    sender, receiver, name : str
-        From whom, to whom, what.
-    kind : {"release", "cipher", "public", "clear"}
-    argument : str
-        Mechanism and profile of a release, key holder of a cipher, reason of a public value, units of a clear one.
-    event : str
-        Id of its row in the ledger, the first of several; empty where there is none.
-    shape : tuple of int
-        Shape of an array; empty otherwise.
-    bytes : int
-        Size as serialised.
-    """
-
-    step: int
-    sender: str
-    receiver: str
-    name: str
-    kind: str
-    argument: str
-    event: str
-    shape: tuple[int, ...]
-    bytes: int
-
-
-class TranscriptRow(TypedDict):
-    """A message in the table "what crosses the wire"."""
-
-    step: int
-    sender: str
-    receiver: str
-    name: str
-    kind: str
-    argument: str
-    event: str
-    shape: str
-    bytes: int
-
-
-class Transcript(list[TranscriptRow]):
-    """A list of messages with a short summary as its repr."""
-
-    def __repr__(self) -> str:
-        senders = len({row["sender"] for row in self})
-        sizes = f"{sum(row['bytes'] for row in self)} bytes"
-        return f"Transcript of {len(self)} message{'s' * (len(self) != 1)} of {senders} senders, {sizes}"
-
-    def to_frame(self) -> Frame:
-        """One row for each message, in order: sender, receiver, name, kind, ... ImportError without pandas."""
-        return frame_of(self, list(TranscriptRow.__annotations__))
+from .payloads import (
+    KINDS,
+    Message,
+    Payload,
+    TranscriptRow,
+    argument_of,
+    in_the_clear,
+    measure,
+    read_only,
+    require_value,
+    strip_value,
+    visible,
+)
 
 
 class Channel:
@@ -219,20 +170,8 @@ class Channel:
         ----------
         sender, receiver, name, payload
             As in `send`; of the payload nothing is read but what it cost.
-        shape : tuple of int
-            Shape of the value on the wire (`measure`).
-        size : int
-            Its bytes.
-
-        Returns
-        -------
-        Message
-            The row of the transcript.
-
-        Raises
-        ------
-        TypeError, ValueError, CertificationError
-            As in `send`.
+        shape, size
+            Shape of the value on the wire (`measure`), and its bytes.
 
         Examples
         --------
@@ -390,20 +329,7 @@ class Channel:
         >>> row["sender"], row["receiver"], row["name"], row["kind"], row["argument"]
         ('hospital', 'server', 'records', 'public', 'reported every year')
         """
-        return [
-            {
-                "step": m.step,
-                "sender": m.sender,
-                "receiver": m.receiver,
-                "name": m.name,
-                "kind": m.kind,
-                "argument": m.argument,
-                "event": m.event,
-                "shape": "x".join(map(str, m.shape)),
-                "bytes": m.bytes,
-            }
-            for m in self._messages
-        ]
+        return [message.row for message in self._messages]
 
     def _account(self, sender: str, receiver: str, name: str, payload: Payload, pays: bool) -> str:
         """Event id of a payload; its rows go to the ledger, and what is in the clear is paid where it is sent."""

@@ -1,19 +1,85 @@
-"""Kind, argument, size and visible value of a payload; and its received form, which is read-only."""
+"""Kind, argument, size and visible value of a payload, the message that carries it, and its read-only received form."""
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 # Any: contents of messages, whatever a protocol sends.
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from ..privacy.accounted_values import Clear, Public
+from ..privacy.ledger.chain import Frame, frame_of
 from ..privacy.mechanisms.release import Release
 from .cipher import Cipher
 
 Payload = Release | Cipher | Public | Clear
 KINDS: dict[type, str] = {Release: "release", Cipher: "cipher", Public: "public", Clear: "clear"}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One payload on its way, without its contents.
+
+    step : position in the transcript, from 0; name : what it is; kind : one of the values of `KINDS`
+    argument : mechanism and profile of a release, key holder of a cipher, reason or units of other values
+    event : id of its row in the ledger, the first of several; empty where there is none
+    shape : of an array, empty otherwise; bytes : size as serialised
+    """
+
+    step: int
+    sender: str
+    receiver: str
+    name: str
+    kind: str
+    argument: str
+    event: str
+    shape: tuple[int, ...]
+    bytes: int
+
+    @property
+    def row(self) -> TranscriptRow:
+        """Its row of plain values: the shape as text."""
+        return {
+            "step": self.step,
+            "sender": self.sender,
+            "receiver": self.receiver,
+            "name": self.name,
+            "kind": self.kind,
+            "argument": self.argument,
+            "event": self.event,
+            "shape": "x".join(map(str, self.shape)),
+            "bytes": self.bytes,
+        }
+
+
+class TranscriptRow(TypedDict):
+    """A message in the table "what crosses the wire"."""
+
+    step: int
+    sender: str
+    receiver: str
+    name: str
+    kind: str
+    argument: str
+    event: str
+    shape: str
+    bytes: int
+
+
+class Transcript(list[TranscriptRow]):
+    """A list of messages with a short summary as its repr."""
+
+    def __repr__(self) -> str:
+        senders = len({row["sender"] for row in self})
+        sizes = f"{sum(row['bytes'] for row in self)} bytes"
+        return f"Transcript of {len(self)} message{'s' * (len(self) != 1)} of {senders} senders, {sizes}"
+
+    def to_frame(self) -> Frame:
+        """One row for each message, in order: sender, receiver, name, kind, ... ImportError without pandas."""
+        return frame_of(self, list(TranscriptRow.__annotations__))
 
 
 def argument_of(payload: Payload) -> str:

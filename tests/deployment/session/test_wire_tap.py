@@ -26,7 +26,7 @@ from partywise.experiment.cells import execution
 from partywise.federation.account.rows import SentMessage
 from partywise.federation.channel import Channel
 from partywise.federation.cipher import Cipher
-from partywise.federation.exchanges.homomorphic import paillier, plain_integers
+from partywise.federation.exchanges.homomorphic import ciphertexts, paillier
 from partywise.federation.exchanges.residues import Ring
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
@@ -59,7 +59,7 @@ class Tap:
 
     def encrypted(self, values: list[Any], public: Any) -> None:
         """Integers that are about to be closed, or were opened: as they would stand in a stand-in, and in 8 bytes."""
-        self.plain.add(plain_integers.to_content(values).tobytes())
+        self.plain.add(ciphertexts.to_content(values).tobytes())
         self.plain |= {int(v).to_bytes(8, "little", signed=True) for v in values if 2**24 < abs(v) < 2**62}
         self.plain |= {int(v).to_bytes(8, "big", signed=True) for v in values if 2**24 < abs(v) < 2**62}
 

@@ -18,7 +18,7 @@ from partywise.federation.exchanges.cross_product import private, product, revea
 from partywise.federation.exchanges.dealing import dealing
 from partywise.federation.exchanges.residues import Ring, ring_for
 from partywise.federation.exchanges.shared_values import LinearCombination
-from partywise.federation.exchanges.words import WORDS
+from partywise.federation.exchanges.sharing import WORDS
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams

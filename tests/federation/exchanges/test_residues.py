@@ -13,7 +13,7 @@ from scipy.stats import chi2
 from error_rates import ALPHA
 from partywise.core.randomness import stream
 from partywise.federation.exchanges.residues import LARGEST, Ring, ring_for
-from partywise.federation.exchanges.words import WORDS
+from partywise.federation.exchanges.sharing import WORDS
 from partywise.privacy.mechanisms.random import SecureRandom, words_of
 
 TO_INTEGERS = np.vectorize(int, otypes=[object])

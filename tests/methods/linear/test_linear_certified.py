@@ -14,9 +14,9 @@ from partywise.audits.contract import same
 from partywise.core.errors import CertificationError
 from partywise.core.randomness import Streams
 from partywise.federation.exchanges.homomorphic import masking as exchange
-from partywise.federation.exchanges.homomorphic.keys import drawn_key
 from partywise.federation.exchanges.homomorphic.large_numbers import number_of
 from partywise.federation.exchanges.homomorphic.paillier import decrypt
+from partywise.federation.exchanges.homomorphic.paillier_keys import drawn_key
 from partywise.federation.run import simulate
 from partywise.methods.linear.model import LinearFacts
 from partywise.methods.linear.options import LinearCertifiedOptions, LinearPooledOptions

@@ -16,7 +16,7 @@ from partywise.audits.replay import record
 from partywise.core.errors import CertificationError
 from partywise.core.randomness import stream
 from partywise.federation.exchanges.homomorphic import paillier
-from partywise.federation.exchanges.homomorphic.keys import drawn_key
+from partywise.federation.exchanges.homomorphic.paillier_keys import drawn_key
 from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams

@@ -16,10 +16,10 @@ import numpy as np
 
 from ...core.errors import RefusalError
 from ...federation.account.interface import PartyAccount
-from ...federation.channel import Channel, Message
+from ...federation.channel import Channel
 from ...federation.cipher import Cipher
 from ...federation.codec import row_of
-from ...federation.payloads import KINDS, Payload, content_of, measure, strip_value, visible
+from ...federation.payloads import KINDS, Message, Payload, content_of, measure, strip_value, visible
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.release import Release
 from ..wire.frames import FrameAddress, decode_frame, encode_frame

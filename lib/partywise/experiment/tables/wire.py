@@ -13,7 +13,7 @@ from ..plan import Plan
 from .rows import inert
 
 if TYPE_CHECKING:
-    from ...federation.channel import TranscriptRow
+    from ...federation.payloads import TranscriptRow
 
 WIRE = ("messages", "from", "to", "what", "kind", "argument", "shape", "bytes")
 NUMBER = re.compile(r"\d+")

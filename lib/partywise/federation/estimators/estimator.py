@@ -36,9 +36,9 @@ from ...core.verdicts import (
 )
 from ...models.intervals import Intervals
 from ...privacy.rounding import upward
-from ..channel import Transcript
 from ..folds import Fold, Spec
 from ..parties import Party, clip_shares, largest_clip_shares, split_rows
+from ..payloads import Transcript
 from ..run import Run, simulate
 from ..secure_streams import Randomness, addresses_of, floating_point, fresh_streams
 from .inputs import column_labels, groups_of, numbers, vector

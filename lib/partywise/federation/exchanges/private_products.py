@@ -44,9 +44,8 @@ from .homomorphic.column_products import (
     require_word_room,
     returned_ciphertexts,
 )
-from .homomorphic.keys import shared_key
-from .homomorphic.masking import MASK_BITS
-from .homomorphic.paillier_keys import SURPLUS, Kind, PrivateKey, PublicKey
+from .homomorphic.paillier_keys import SURPLUS, Kind, PrivateKey, PublicKey, shared_key
+from .homomorphic.weighted_sums import MASK_BITS
 from .sharing import NOBODY, SCHEME
 
 BECAUSE_KEY = "a public key, drawn without a look at the data"

@@ -10,9 +10,8 @@ import pytest
 from forked import checked, forked
 from partywise.core.errors import CertificationError
 from partywise.core.randomness import stream
-from partywise.federation.exchanges.homomorphic.keys import drawn_key, shared_key
 from partywise.federation.exchanges.homomorphic.paillier import decrypt, encrypt
-from partywise.federation.exchanges.homomorphic.paillier_keys import PublicKey, generate_key
+from partywise.federation.exchanges.homomorphic.paillier_keys import PublicKey, drawn_key, generate_key, shared_key
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.privacy.accounted_values import Clear

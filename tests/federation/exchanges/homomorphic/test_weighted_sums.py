@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partywise.core.randomness import stream
-from partywise.federation.exchanges.homomorphic.masking import (
+from partywise.federation.exchanges.homomorphic.paillier import decrypt, encrypt
+from partywise.federation.exchanges.homomorphic.paillier_keys import generate_key
+from partywise.federation.exchanges.homomorphic.weighted_sums import (
     add_masks,
     mask_width,
     masks,
     opened_under_masks,
     remove_masks,
+    weighted_sums,
 )
-from partywise.federation.exchanges.homomorphic.paillier import decrypt, encrypt
-from partywise.federation.exchanges.homomorphic.paillier_keys import generate_key
-from partywise.federation.exchanges.homomorphic.weighted_sums import weighted_sums
 
 LARGE = st.integers(-(2**60), 2**60)
 

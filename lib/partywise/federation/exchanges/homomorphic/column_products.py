@@ -18,10 +18,10 @@ from ....privacy.mechanisms.random import RandomSource, words_of
 from ...cipher import Cipher
 from .ciphertexts import cipher_of, values_of
 from .large_numbers import gmpy2, random_bytes
-from .masking import MASK_BITS
 from .paillier import add_plain, decrypt, encrypt, rerandomise
 from .paillier_keys import PrivateKey, PublicKey
 from .slots import per_cipher, split_slots
+from .weighted_sums import MASK_BITS
 
 # Columns are whole numbers of at most so many steps.
 LARGEST = 1 << 15

@@ -15,8 +15,7 @@ import numpy as np
 from ....privacy.accounted_values import AccountedValue
 from ....privacy.mechanisms.random import RandomSource
 from ...cipher import Cipher
-from . import plain_integers
-from .ciphertexts import cipher_of, integers_of, require_room, values_of
+from .ciphertexts import cipher_of, group_sums, integers_of, require_room, values_of
 from .large_numbers import gmpy2
 from .paillier_keys import PrivateKey, PublicKey
 
@@ -71,7 +70,7 @@ def sums(public: PublicKey, cipher: Cipher, groups: np.ndarray, count: int | Seq
         if row.size and not (row.min() >= -1 and row.max() < size):
             raise ValueError(f"groups from {row.min()} to {row.max()} for count={size}: use 0 .. count - 1, or -1.")
         if public.kind == "sized":
-            totals += plain_integers.group_sums(cipher.content, row, size)
+            totals += group_sums(cipher.content, row, size)
         else:
             totals += _group_products(values, row.tolist(), size, public.square)
     return cipher_of(public, totals, cipher.key_holder, cipher.made_of)

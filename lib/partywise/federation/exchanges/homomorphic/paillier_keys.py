@@ -2,6 +2,8 @@
 
 A ciphertext of m is ``(1 + m n) s^r mod n^2``: s is the n-th power of minus a random square, and r is random and short,
 so that one table of powers of s serves every encryption. The key holder computes modulo p^2 and q^2.
+
+The exchange of a key: one place draws it, all parties that compute on what it closes get the public half.
 """
 
 from __future__ import annotations
@@ -9,13 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 
 from ....core.errors import CertificationError
+from ....core.randomness import Rng
+from ....privacy.accounted_values import Public
 from ....privacy.mechanisms.random import RandomSource, sampler_of
 from ....privacy.mechanisms.release import OBSERVER
+from ...places import Place, name_of
+from ...run import Run
 from .large_numbers import FixedBase, gmpy2, number_of, primes, random_bytes, require_gmpy2
 
 Kind = Literal["paillier", "sized"]
@@ -189,3 +195,41 @@ def _report_key(key: PrivateKey) -> PrivateKey:
     if observer is not None:
         observer.add_key(key)
     return key
+
+
+class KeyOptions(Protocol):
+    """Options of a key: bits of the modulus, and whether random exponents are as long."""
+
+    @property
+    def key_size(self) -> int: ...
+
+    @property
+    def full_exponents(self) -> bool: ...
+
+
+def drawn_key(address: Sequence[str | int], kind: Kind, options: KeyOptions, rng_for: Rng) -> PrivateKey:
+    """The key of one address; it stays where it is drawn."""
+    return generate_key(options.key_size, rng_for(*address), kind=kind, full_exponents=options.full_exponents)
+
+
+def public_half(private: PrivateKey, because: str) -> Public:
+    """Payload with the public key, with which everyone may compute."""
+    return Public(private.public.message(), because=because)
+
+
+def shared_key(
+    run: Run,
+    holder: Place,
+    others: Sequence[Place],
+    options: KeyOptions,
+    *,
+    kind: Kind,
+    address: Sequence[str | int],
+    because: str,
+) -> tuple[PrivateKey, PublicKey]:
+    """A key at its holder, and its public half at others."""
+    # By name: a key is drawn, and read, without the data of a party.
+    place, receivers = name_of(holder), [name_of(other) for other in others]
+    private = run.at(place, drawn_key, address, kind, options, run.rng_for)
+    message = run.broadcast(place, receivers, "public key", public_half, private, because)
+    return private, run.each(receivers, PublicKey.of, message)

@@ -31,18 +31,17 @@ from itertools import pairwise
 import numpy as np
 
 from ....federation.cipher import Cipher
-from ....federation.exchanges.homomorphic.keys import shared_key
-from ....federation.exchanges.homomorphic.masking import (
+from ....federation.exchanges.homomorphic.paillier import add_plain, encrypt, rerandomise
+from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey, shared_key
+from ....federation.exchanges.homomorphic.weighted_sums import (
     add_masks,
     from_bytes,
     mask_width,
     masks,
     opened_under_masks,
     remove_masks,
+    weighted_sums,
 )
-from ....federation.exchanges.homomorphic.paillier import add_plain, encrypt, rerandomise
-from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey
-from ....federation.exchanges.homomorphic.weighted_sums import weighted_sums
 from ....federation.folds import ProtocolSpec
 from ....federation.parties import Party, merge_blocks
 from ....federation.places import PerPlace, per_place

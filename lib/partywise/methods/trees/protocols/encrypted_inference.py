@@ -23,9 +23,8 @@ import numpy as np
 
 from ....federation.cipher import Cipher
 from ....federation.exchanges.homomorphic.ciphertexts import ciphertext_bytes
-from ....federation.exchanges.homomorphic.keys import shared_key
 from ....federation.exchanges.homomorphic.paillier import decrypt, encrypt, pack, rerandomise, sums, times
-from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey
+from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey, shared_key
 from ....federation.exchanges.homomorphic.slots import per_cipher, split_slots
 from ....federation.parties import Party
 from ....federation.places import PerPlace

@@ -16,8 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from ....federation.cipher import Cipher
-from ....federation.exchanges.homomorphic.keys import shared_key
-from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey
+from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey, shared_key
 from ....federation.parties import Party
 from ....federation.places import PerPlace, per_place
 from ....federation.run import Run

@@ -27,8 +27,7 @@ import numpy as np
 from ....federation.cipher import Cipher
 from ....federation.exchanges.homomorphic import paillier
 from ....federation.exchanges.homomorphic.ciphertexts import concatenate, take
-from ....federation.exchanges.homomorphic.keys import shared_key
-from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey
+from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey, shared_key
 from ....federation.exchanges.homomorphic.slots import merge_slots
 from ....federation.parties import Party
 from ....federation.roles import parts_of, parts_with_labels, unprotected_value
