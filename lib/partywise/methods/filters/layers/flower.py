@@ -40,10 +40,7 @@ def length(update: Arrays) -> float:
 def clip_factor(update: Arrays, bound: float) -> float:
     """min(1, C / norm), and 1 if the norm is NaN (``flwr/supercore/differential_privacy.py:50-58``).
 
-    Raises
-    ------
-    ZeroDivisionError
-        If all entries are 0, as in the source (pull request 7631 of its repository).
+    ZeroDivisionError if all entries are 0, as in the source (pull request 7631 of its repository).
     """
     return min(1, bound / length(update))
 
@@ -67,20 +64,9 @@ def local_sd(sensitivity: float, epsilon: float, delta: float) -> float:
 def local_dp(
     sent: Arrays, trained: Arrays, *, bound: float, sensitivity: float, epsilon: float, delta: float, rng: Generator
 ) -> list[np.ndarray]:
-    """Parameters that a client returns under ``LocalDpMod`` (``flwr/clientapp/mod/localdp_mod.py:85-167``).
+    """Parameters that a client returns under ``LocalDpMod``: sent + clipped update + noise of deviation `local_sd`.
 
-    Parameters
-    ----------
-    sent, trained : sequence of ndarray
-        Parameters that the server sent, and those after training; their difference is the update.
-    bound, sensitivity, epsilon, delta : float
-        Clip C and S are set apart; the noise has standard deviation `local_sd` in every entry.
-    rng : Generator or RandomState
-
-    Returns
-    -------
-    list of ndarray
-        ``sent`` + clipped update + noise.
+    The clip C and the sensitivity S are set apart. Source: ``flwr/clientapp/mod/localdp_mod.py:85-167``.
     """
     return add_noise(_clip_replies(sent, [trained], bound)[0][0], local_sd(sensitivity, epsilon, delta), rng)
 
@@ -94,27 +80,9 @@ def fixed_clipping(
     multiplier: float,
     rng: Generator,
 ) -> list[np.ndarray]:
-    """The next parameters under server-side fixed clipping around ``FedAvg``.
+    """Next parameters under server-side fixed clipping around ``FedAvg``, from those of each of the n clients.
 
-    Parameters
-    ----------
-    sent : sequence of ndarray
-        Parameters of this round.
-    replies : sequence of sequence of ndarray
-        Parameters of each of the n clients.
-    weights : sequence of float
-        Numbers of examples; they are divided by their sum.
-    bound, multiplier : float
-        Clip C and noise multiplier z.
-    rng : Generator or RandomState
-
-    Returns
-    -------
-    list of ndarray
-        sum of w_i (sent + clipped update i), plus noise of standard deviation z C / n.
-
-    Notes
-    -----
+    Sum of w_i (sent + clipped update i), plus noise of standard deviation z C / n; weights are divided by their sum.
     Source: ``flwr/serverapp/strategy/dp_fixed_clipping.py:216-248, 348-401``,
     ``flwr/supercore/differential_privacy.py:61-68``.
     """
@@ -123,25 +91,10 @@ def fixed_clipping(
 
 
 def adaptive_noise(multiplier: float, clients: int, count_sd: float | None = None) -> tuple[float, float]:
-    """Noise of the count, and the multiplier of the updates next to it.
+    """Standard deviation of the noise of the count, and the multiplier of the updates next to it.
 
-    Parameters
-    ----------
-    multiplier : float
-        z > 0, described as that of both together.
-    clients : int
-    count_sd : float, optional
-        Standard deviation of the noise on the number of clipped updates; a twentieth of the clients if not given.
-
-    Returns
-    -------
-    count_sd, update_multiplier : float
-        The second is (z^-2 - (2 count_sd)^-2)^(-1/2) (``flwr/supercore/differential_privacy.py:129-169``).
-
-    Raises
-    ------
-    ValueError
-        If ``multiplier`` is not below twice ``count_sd``.
+    The second is (z^-2 - (2 count_sd)^-2)^(-1/2) (``flwr/supercore/differential_privacy.py:129-169``); z is described
+    as the multiplier of both together, and ``count_sd`` is a twentieth of the clients by default.
     """
     count_sd = clients / 20 if count_sd is None else count_sd
     if not 0 < multiplier < 2 * count_sd:
@@ -162,32 +115,11 @@ def adaptive_clipping(
     rate: float = RATE,
     direction: Literal["shipped", "mended"] = "shipped",
 ) -> tuple[list[np.ndarray], float]:
-    """One round of server-side adaptive clipping around ``FedAvg``.
+    """One round of server-side adaptive clipping around ``FedAvg``: the next parameters, and the next clip.
 
-    Parameters
-    ----------
-    sent, replies, weights
-        As in `fixed_clipping`; n is the number of replies.
-    bound : float
-        The clip C of this round; the first is ``FIRST_CLIP`` by default.
-    multiplier, count_sd : float
-        As in `adaptive_noise`.
-    rng : Generator or RandomState
-    target, rate : float
-        Share that the clip is to follow, and the factor of the exponent.
-    direction : {"shipped", "mended"}
-        As shipped the updates that are clipped are counted; mended those that are *not*, as quantile tracking needs it.
-
-    Returns
-    -------
-    arrays : list of ndarray
-        Weighted mean of ``sent`` + update clipped at C, plus noise of z' C' / n with the clip C' of the next round.
-    bound : float
-        C' = C exp(-rate (f - target)), f = (count + N(0, count_sd^2)) / n.
-
-    Notes
-    -----
-    Source: ``flwr/serverapp/strategy/dp_adaptive_clipping.py:91-111, 175-225``.
+    Weighted mean of ``sent`` + update clipped at C, plus noise of z' C' / n with C' = C exp(-rate (f - target)) and f =
+    (count + N(0, count_sd^2)) / n. As ``shipped`` the updates that are clipped are counted; ``mended`` those that are
+    *not*, as quantile tracking needs it. Source: ``flwr/serverapp/strategy/dp_adaptive_clipping.py:91-111, 175-225``.
     """
     count_sd, multiplier = adaptive_noise(multiplier, len(replies), count_sd)
     clipped, factors = _clip_replies(sent, replies, bound)

@@ -27,24 +27,10 @@ def mask(seed: int, shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
 
 
 def quantise(parameters: Arrays, examples: float, rng: Generator) -> list[np.ndarray]:
-    """A weight and the weighted parameters as integers, each rounded up or down at random.
+    """A weight (1,) and the weighted parameters as integers in [0, 2^22], which stand for [-8, 8], rounded at random.
 
-    Parameters
-    ----------
-    parameters : sequence of ndarray
-    examples : float
-        Their share of 1,000 is the weight, in steps of 2^-22.
-    rng : Generator or RandomState
-        Rounds: x becomes floor(x) with probability ceil(x) - x.
-
-    Returns
-    -------
-    list of ndarray
-        The weight (1,), then arrays as given of integers in [0, 2^22], which stand for [-8, 8].
-
-    Notes
-    -----
-    Source: ``flwr/client/mod/secure_aggregation/secaggplus_mod.py:443-463``,
+    The share of the examples in 1,000 is the weight, in steps of 2^-22; x becomes floor(x) with probability ceil(x) -
+    x. Source: ``flwr/client/mod/secure_aggregation/secaggplus_mod.py:443-463``,
     ``flwr/common/secure_aggregation/quantization.py``.
     """
     weight = round(examples / EXAMPLES * LEVELS)
@@ -59,22 +45,8 @@ def quantise(parameters: Arrays, examples: float, rng: Generator) -> list[np.nda
 def secure_masks(integers: Arrays, *, private: int, pairs: Sequence[tuple[int, bool]]) -> list[np.ndarray]:
     """Mask the integers of a client: plus its private mask, plus or minus the mask of each pair, modulo 2^32.
 
-    Parameters
-    ----------
-    integers : sequence of ndarray
-    private : int
-        32-bit seed of the mask that the server removes in every honest round.
-    pairs : sequence of (int, bool)
-        Seed of the pair, and whether this client has the larger identifier, which adds; the other one subtracts.
-
-    Returns
-    -------
-    list of ndarray
-        Of integers in [0, 2^32).
-
-    Notes
-    -----
-    Source: ``flwr/client/mod/secure_aggregation/secaggplus_mod.py:468-490``.
+    Masks are given by their seeds; the server removes the private one in every honest round. Of a pair the client with
+    the larger identifier adds. Source: ``flwr/client/mod/secure_aggregation/secaggplus_mod.py:468-490``.
     """
     shapes = [array.shape for array in integers]
     masked = [array + noise for array, noise in zip(integers, mask(private, shapes), strict=True)]

@@ -20,26 +20,10 @@ CHUNK = 1_000_000
 def percentile(
     update: Mapping[str, np.ndarray], *, percentile: float = 10.0, gamma: float = 0.01, steps: int = 1
 ) -> dict[str, np.ndarray]:
-    """Entries below a percentile become 0, the others are clipped: no noise.
+    """Entries below a percentile of the absolute entries become 0, others are clipped to ``gamma`` per step: no noise.
 
-    Parameters
-    ----------
-    update : mapping of str to ndarray
-    percentile : float
-        In [0, 100], of the absolute entries over all arrays, each divided by ``steps``.
-    gamma : float
-        Largest absolute entry a step.
-    steps : int
-        Local steps of the round.
-
-    Returns
-    -------
-    dict of str to ndarray
-        Arrays without dimensions as they are; all arrays as they are if ``gamma`` or ``percentile`` is out of range.
-
-    Notes
-    -----
-    Source: ``nvflare/app_common/filters/percentile_privacy.py:47-94``.
+    Arrays without dimensions stay as they are; all arrays do if ``gamma`` or ``percentile`` is out of range. Source:
+    ``nvflare/app_common/filters/percentile_privacy.py:47-94``.
     """
     if gamma <= 0 or not 0 <= percentile <= 100:
         return dict(update)
@@ -92,37 +76,12 @@ def svt(
     replace: bool = True,
     steps: int = 1,
 ) -> dict[str, np.ndarray]:
-    """Entries that exceed a noisy threshold, some of them drawn and sent with noise, the others 0.
+    """Entries that exceed a noisy threshold, c of them drawn and sent with noise (`svt_counts`), the others 0.
 
-    Parameters
-    ----------
-    update : mapping of str to ndarray
-        D entries in all; arrays without dimensions take part and are sent as they are.
-    rng : Generator or RandomState
-    fraction, epsilon, noise_var : float
-        As in `svt_counts`: c of the accepted entries are sent.
-    gamma, tau : float
-        Clip of an entry, and the threshold before its noise.
-    replace : bool
-        Whether an accepted entry may be drawn twice.
-    steps : int
-        Local steps of the round.
-
-    Returns
-    -------
-    dict of str to ndarray
-        By name.
-
-    Raises
-    ------
-    ValueError
-        If fewer than c entries are numbers: the real loop would not end.
-
-    Notes
-    -----
-    Threshold tau + Lap(gamma / epsilon_t), once; passes over all entries not yet accepted, of which
-    ``|clip(v)| + Lap(2 c gamma / epsilon_q)`` at the threshold or above accepts, until c or more are; then
-    clip(v) + Lap(2 gamma c / epsilon_r). Source: ``nvflare/app_common/filters/svt_privacy.py:258-472``.
+    Threshold tau + Lap(gamma / epsilon_t), once; passes over all entries not yet accepted, of which ``|clip(v)| + Lap(2
+    c gamma / epsilon_q)`` at the threshold or above accepts, until c or more are; then clip(v) + Lap(2 gamma c /
+    epsilon_r). Arrays without dimensions take part and are sent as they are. ValueError if fewer than c entries are
+    numbers: the real loop would not end. Source: ``nvflare/app_common/filters/svt_privacy.py:258-472``.
     """
     parts = {name: np.asarray(update[name]) for name in sorted(update)}
     entries = sum(array.size for array in parts.values())

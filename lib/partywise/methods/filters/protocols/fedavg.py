@@ -141,11 +141,6 @@ def certificate_of(value: float, source: str, norm: str = "l2", records: int | N
     )  # fmt: skip
 
 
-def server_start(features: int, plan: FedAvgPlan) -> FedAvgRound:
-    """Coefficients of 0, and the first clip."""
-    return FedAvgRound(np.zeros(features), plan.options.bound, math.nan)
-
-
 def server_round(
     last: FedAvgRound, updates: Sequence[np.ndarray], plan: FedAvgPlan, number: int, rng_for: Rng
 ) -> FedAvgRound:
@@ -197,7 +192,7 @@ def fit(run: Run) -> FilterEstimate:
     at = np.zeros(facts.features)
     if options.layer == "fixed_clipping":
         run.charge(run.parties, *plan.announcements())
-    rounds = [run.at(SERVER, server_start, facts.features, plan)]
+    rounds = [run.at(SERVER, FedAvgRound, at, options.bound, math.nan)]
     for number in range(options.rounds):
         updates = run.gather(run.parties, SERVER, f"update {number}", local_message, at, plan, number, run.rng_for)
         now = run.at(SERVER, server_round, rounds[-1], updates, plan, number, run.rng_for)

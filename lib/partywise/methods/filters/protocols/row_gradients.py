@@ -69,11 +69,6 @@ def server_model(at: np.ndarray, received: tuple[AccountedValue, ...], number: i
     return derive(at, received, name=f"model {number + 1}", owner=SERVER)
 
 
-def server_answer(at: np.ndarray, epsilon: float) -> FilterEstimate:
-    """The last coefficients."""
-    return FilterEstimate(epsilon, at)
-
-
 def fit(run: Run) -> FilterEstimate:
     """T steps from coefficients of 0."""
     facts: FilterFacts = run.spec.public
@@ -89,4 +84,4 @@ def fit(run: Run) -> FilterEstimate:
         sent = run.broadcast(
             SERVER, run.parties, f"model {number + 1}", server_model, at, run.received(SERVER, name), number
         )
-    return run.at(SERVER, server_answer, at, run.epsilon)
+    return run.at(SERVER, FilterEstimate, run.epsilon, at)
