@@ -25,6 +25,7 @@ from ..core.errors import (
     PartyError,
     PolicyError,
 )
+from ..federation.account.interface import RELEASE
 from ..privacy.rounding import upward
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from .settings import Deployment
     from .site.policy import SitePolicy
     from .start import Connect
-
-RELEASE = "release"
 
 PARTY = """exit code: 0 the run has ended here, and all others have what they need to end; 1 it has not; the sentence
 on standard error states the reason; with --dry-run 1 where the run would be refused
@@ -68,7 +67,6 @@ def party_verb(parser: argparse.ArgumentParser, words: Words) -> int:
         action="store_true",
         help="contact no party and pay nothing: print what would cross, be paid and be left",
     )
-    parser.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
     parser.add_argument(
         "--model", type=Path, help="this party's part of the model, with network.score (default: model.json in --data)"
     )
@@ -113,7 +111,6 @@ def certificates_verb(parser: argparse.ArgumentParser, words: Words) -> int:
 def register_verb(parser: argparse.ArgumentParser, words: Words) -> int:
     """Sign which fit of a configuration is about to be run."""
     add_shared(parser, me=True)
-    parser.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
     parser.add_argument("--into", type=Path, default=Path("registration"), help="default registration")
     return with_configuration("register", register, parser.parse_args(words))
 
@@ -123,7 +120,6 @@ def align_verb(parser: argparse.ArgumentParser, words: Words) -> int:
     add_shared(parser, me=True)
     parser.add_argument("--data", type=Path, help="where paths of own files begin (default: here, or as in --site)")
     parser.add_argument("--site", type=Path, help="what the organisation allows (default: site.yaml in --data)")
-    parser.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
     parser.add_argument("--into", type=Path, help="folder of the new file (default results/NAME/aligned/ME)")
     parser.add_argument("--listen", metavar="HOST[:PORT]", help="where this party itself listens, if elsewhere")
     parser.add_argument("--again", action="store_true", help="align anew, where an alignment has ended")
@@ -184,10 +180,11 @@ def union(parser: argparse.ArgumentParser, words: Words) -> int:
 
 
 def add_shared(parser: argparse.ArgumentParser, *, me: bool = False) -> None:
-    """Add the words that name the shared configuration, and which party of it is meant."""
+    """Add the words that name the shared configuration, and which party of it is meant, with its certificates."""
     parser.add_argument("--config", type=Path, required=True, help="the configuration that all parties share")
     if me:
         parser.add_argument("--me", required=True, help="name of this party, as the block `network` has it")
+        parser.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
 
 
 def with_configuration(name: str, verb: OnConfiguration, args: argparse.Namespace) -> int:
