@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from partywise.core.checks import Range, field_types
 from partywise.deployment.settings import Listener, NetworkSettings
-from partywise.deployment.site.settings import Site
+from partywise.deployment.site.policy import Site
 from partywise.experiment.configuration.grammar import NAME, CaseBlock, Configuration, Grid, StudyBlock
 from partywise.experiment.plan import SHORT
 from partywise.experiment.study import Study, available, load

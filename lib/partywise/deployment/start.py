@@ -17,8 +17,7 @@ from .publication.publishing import check_signer, registrations_of
 from .publication.release_folder import publisher_of
 from .rehearsal import check_cost, estimate_ahead, published_charges, rehearse
 from .settings import KEY, Deployment, NetworkSettings, addresses_of
-from .site.policy import SitePolicy, check_exact_sums
-from .site.settings import MIN_CELL
+from .site.policy import MIN_CELL, SitePolicy, check_exact_sums
 from .wire.interface import Transport
 from .wire.journal import Journal
 
