@@ -210,14 +210,14 @@ VERBS = (
         "network status",
         "[FOLDER]",
         "the runs of a party: which has not ended, what it paid, how to end it",
-        "deployment.site.open_runs:status",
+        "deployment.site.accounts:status",
         environment=NETWORK,
     ),
     Verb(
         "network give-up",
         "RUN [FOLDER]",
         "end a run that cannot continue: state what it paid, remove its journal",
-        "deployment.site.open_runs:give_up",
+        "deployment.site.accounts:give_up",
         environment=NETWORK,
     ),
     Verb(
@@ -234,7 +234,7 @@ VERBS = (
         "network ledger",
         "FOLDER...",
         "the accounts of parties: chain, what was paid by unit, budget left",
-        "deployment.ledger:ledger",
+        "deployment.site.accounts:ledger",
         environment=NETWORK,
     ),
     Verb(
