@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from partywise.core.errors import ConfigError
-from partywise.deployment.settings import deployments_of
+from partywise.deployment.deployments import deployments_of
 from partywise.experiment.configuration.text import nearest_file
 from partywise.experiment.plan import Plan
 

@@ -48,9 +48,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / folder) for folder in ("lib", "tests/support", "workflow")]
 
+from partywise.deployment.deployments import deployments_of
 from partywise.deployment.outcomes.run_files import read_record
 from partywise.deployment.session.outcome import outcomes
-from partywise.deployment.settings import deployments_of
 from partywise.deployment.wire import authority
 from partywise.deployment.wire.network import Network
 from partywise.deployment.wire.pipes import Mesh

@@ -10,7 +10,7 @@ import pytest
 from config_check import check_network
 from deployment_cases import STUDIES, Apart
 from partywise.core.errors import ConfigError
-from partywise.deployment.settings import deployments_of
+from partywise.deployment.deployments import deployments_of
 from partywise.experiment.plans import plans
 
 Change = Callable[[Apart], Any]

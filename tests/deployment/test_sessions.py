@@ -15,13 +15,14 @@ import yaml
 from deployment_cases import Apart
 from partywise.__main__ import main
 from partywise.core.errors import ConfigError
+from partywise.deployment.deployments import Deployment, deployments_of
 from partywise.deployment.outcomes.joint_results import join_results
 from partywise.deployment.outcomes.kept_runs import compute as kept_cells
 from partywise.deployment.outcomes.kept_runs import kept_runs
 from partywise.deployment.outcomes.run_files import fit_folders, last_run, read_record
 from partywise.deployment.session import session
 from partywise.deployment.session.outcome import commitment_to, outcomes
-from partywise.deployment.settings import Deployment, deployments_of, digest
+from partywise.deployment.settings import digest
 from partywise.experiment.batches import blocks
 from partywise.experiment.blocks import read_entries, write_block
 from partywise.experiment.cells import compute, execution

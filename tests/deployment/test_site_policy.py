@@ -20,8 +20,8 @@ from deployment_processes import Parties
 from partywise.__main__ import main
 from partywise.core.documents import TIME
 from partywise.core.errors import ConfigError, PolicyError
+from partywise.deployment.deployments import deployments_of
 from partywise.deployment.part import NOBODY, LocalRun, parts, whole
-from partywise.deployment.settings import deployments_of
 from partywise.deployment.site.policy import SiteAccount, SitePolicy, cap_spendings, policy_of
 from partywise.deployment.start import PartyStart, prepare
 from partywise.deployment.verbs import connect_directly

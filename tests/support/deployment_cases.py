@@ -10,7 +10,7 @@ import numpy as np
 
 from own_data_sets import write_csv
 from partywise.core.randomness import stream
-from partywise.deployment.settings import Deployment, deployments_of
+from partywise.deployment.deployments import Deployment, deployments_of
 from partywise.experiment.plans import plans
 from partywise.experiment.study import available, load
 

@@ -10,10 +10,10 @@ import yaml
 
 from deployment_cases import Apart
 from nvflare_project import SERVER, Project
+from partywise.deployment.deployments import Deployment
 from partywise.deployment.outcomes.joint_results import join_results
 from partywise.deployment.outcomes.run_files import last_run
 from partywise.deployment.session.outcome import commitment_to, outcomes
-from partywise.deployment.settings import Deployment
 from partywise.experiment.cells import execution, run
 from partywise.experiment.data import generate
 from partywise.federation.account.account import FILE

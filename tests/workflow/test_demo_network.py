@@ -9,9 +9,10 @@ import pytest
 
 from demonstration.cases import DemonstrationCase, clients, tables
 from demonstration.deployment import deal, differences, simulation
+from partywise.deployment.deployments import deployments_of
 from partywise.deployment.part import parts
 from partywise.deployment.session.outcome import commitment_to
-from partywise.deployment.settings import deployments_of, digest
+from partywise.deployment.settings import digest
 from partywise.experiment.plans import plans
 from pipeline import ROOT
 from verbs.demo import CASES

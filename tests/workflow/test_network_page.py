@@ -11,8 +11,9 @@ import yaml
 
 from partywise.__main__ import main
 from partywise.core.errors import BudgetExceeded
+from partywise.deployment.deployments import Deployment, deployments_of
 from partywise.deployment.part import whole
-from partywise.deployment.settings import Deployment, NetworkSettings, deployments_of
+from partywise.deployment.settings import NetworkSettings
 from partywise.experiment.plans import plans, read_configuration
 from partywise.federation.account.spending import AccountBudget, Spending, spent_of
 from partywise.federation.run import simulate

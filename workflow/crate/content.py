@@ -202,10 +202,11 @@ def _stamp(seconds: float) -> str:
 
 def _apart(folder: Path, plans: Mapping[str, Plan], file: Path, release: Mapping[str, bytes]) -> Iterator[Apart]:
     """Yield the distributed runs that are fits here, with the guarantee that their accounts prove."""
+    from partywise.deployment.deployments import deployments_of
     from partywise.deployment.outcomes.joint_results import join_results
     from partywise.deployment.outcomes.kept_runs import kept_runs
     from partywise.deployment.outcomes.run_files import EXTRACT, read_record
-    from partywise.deployment.settings import deployments_of, digest
+    from partywise.deployment.settings import digest
     from partywise.deployment.verbs import certified
 
     shared = read_configuration(file)

@@ -16,10 +16,10 @@ import yaml
 
 from demonstration.cases import DemonstrationCase
 from launching.surroundings import environment
+from partywise.deployment.deployments import Deployment, deployments_of
 from partywise.deployment.outcomes.joint_results import JointResults
 from partywise.deployment.screen import screen
 from partywise.deployment.session.outcome import commitment_to, outcomes
-from partywise.deployment.settings import Deployment, deployments_of
 from partywise.deployment.wire.authority import make
 from partywise.deployment.wire.pool import FramePool
 from partywise.experiment.cells import execution

@@ -22,10 +22,11 @@ from ..federation.place_checks import LocatedValue
 from ..federation.places import PerPlace, by_place
 from ..federation.run import Run
 from ..federation.secure_streams import SecureStreams
+from .deployments import Deployment
 from .running import offer_end, open_account, start_words
 from .session.outcome import Outcome
 from .session.party import Program, run_party
-from .settings import KEY, Deployment
+from .settings import KEY
 from .start import PartyStart
 from .wire.journal import Journal
 

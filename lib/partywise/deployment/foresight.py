@@ -14,8 +14,8 @@ from ..federation.account.spending import AccountBudget, Spending, costs_in_word
 from ..federation.gate import open_rows
 from ..federation.payloads import Message
 from ..privacy.ledger.event import Event
+from .deployments import Deployment
 from .rehearsal import PATIENT, clips_ahead, foresee
-from .settings import Deployment
 from .site.policy import cap_spendings
 from .start import PartyStart, Preparation, prepare
 

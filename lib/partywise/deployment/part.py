@@ -18,8 +18,8 @@ from ..experiment.data import generate
 from ..federation.parties import Party
 from ..federation.run import Run
 from ..federation.secure_streams import SecureStreams
+from .deployments import Deployment
 from .scoring import MODEL, read_part, with_made_up_parts, with_own_part
-from .settings import Deployment
 
 RECORDS = "list of records"
 # Name of a party whose records are not among those of a run.

@@ -30,13 +30,14 @@ from ..privacy.ledger.event import CLOSED, Event
 from ..privacy.ledger.ledger import Ledger
 from ..privacy.rounding import upward
 from ..privacy.statistics.whole import products_are_exact
+from .deployments import Deployment
 from .outcomes.result import holders_in_words
 from .part import made_up_run, whole
 from .publication.release_folder import Rebuilt, rebuild, terms_of, unnamed_units
 from .session.link import Forms
 from .session.outcome import estimate_places, places_ahead
 from .session.watch import LOG
-from .settings import KEY, Deployment
+from .settings import KEY
 from .statement.measurements import STATED, Recorder
 from .statement.statement import RunFacts
 

@@ -17,8 +17,8 @@ from ..core.files import replacing
 from ..federation.estimators.saved_model import plain, read, value_of_type, with_digest
 from ..federation.parties import Party
 from ..federation.run import Run
+from .deployments import Deployment, scoring_address
 from .session.outcome import Outcome
-from .settings import Deployment, scoring_address
 
 MODEL, FORMAT = "model.json", "partywise part 1"
 KEYS = ("format", "partywise", "study", "case", "method", "run", "party", "columns", "part", "digest")

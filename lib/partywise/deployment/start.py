@@ -12,11 +12,12 @@ from ..core.errors import ConfigError
 from ..experiment.configuration.build import choices
 from ..federation.account.account import FILE
 from ..privacy.ledger.event import Event
+from .deployments import Deployment
 from .part import LocalRun, parts
 from .publication.publishing import check_signer, registrations_of
 from .publication.release_folder import publisher_of
 from .rehearsal import check_cost, estimate_ahead, published_charges, rehearse
-from .settings import KEY, Deployment, NetworkSettings, addresses_of
+from .settings import KEY, NetworkSettings, addresses_of
 from .site.policy import MIN_CELL, SitePolicy, check_exact_sums
 from .wire.interface import Transport
 from .wire.journal import Journal

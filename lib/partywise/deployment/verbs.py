@@ -30,8 +30,8 @@ from ..privacy.rounding import upward
 
 if TYPE_CHECKING:
     from ..experiment.plan import Plan
+    from .deployments import Deployment
     from .outcomes.joint_results import JointResults
-    from .settings import Deployment
     from .site.policy import SitePolicy
     from .start import Connect
 
@@ -469,7 +469,7 @@ def certified(joint: JointResults) -> str:
 
 def deployments_in_file(config: Mapping[str, object], plans: Mapping[str, Plan], file: Path) -> tuple[Deployment, ...]:
     """Return the fits of the block of a file, at least one."""
-    from .settings import deployments_of
+    from .deployments import deployments_of
 
     deployments = deployments_of(config, plans)
     if not deployments:

@@ -16,7 +16,7 @@ from own_row_mistakes import sites
 from own_rows import OwnRows, every, method, setting
 from partywise.__main__ import main
 from partywise.core.errors import PartyError
-from partywise.deployment.settings import deployments_of
+from partywise.deployment.deployments import deployments_of
 from partywise.experiment.cells import Cell, run
 from partywise.experiment.configuration.text import questions
 from partywise.experiment.data import generate

@@ -12,7 +12,7 @@ from pathlib import Path
 from ...core.documents import TIME, is_time
 from ...core.errors import ConfigError
 from ...experiment.plans import FILE, plans, read_file
-from ..settings import Deployment
+from ..deployments import Deployment
 from ..verbs import deployments_in_file, with_configuration
 from ..wire.tls import site_name
 

@@ -14,9 +14,9 @@ from ...experiment.cells import Cell, example_arrays, is_example, measure_values
 from ...experiment.owner_outputs import OwnerReport, estimate_rows
 from ...federation.estimators.estimate_rows import EstimateRow, rows_of, table_of
 from ...federation.place_checks import estimate_at
+from ..deployments import Deployment
 from ..part import LocalRun
 from ..session.outcome import Outcome, estimate_places, plain
-from ..settings import Deployment
 
 if TYPE_CHECKING:
     from ...core.checks import Scalar

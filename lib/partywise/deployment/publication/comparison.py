@@ -12,7 +12,7 @@ from typing import Any
 from ...core import documents
 from ...core.errors import ConfigError
 from ...experiment.plans import plans
-from ..settings import Deployment, deployments_of
+from ..deployments import Deployment, deployments_of
 from ..statement import files
 from .release_folder import Rebuilt
 

@@ -33,11 +33,11 @@ from ...federation.codec import decode, encode
 from ...federation.gate import ROW, open_rows, publish
 from ...federation.identity import Signer
 from ...privacy.ledger.event import Event
+from ..deployments import Deployment
 from ..outcomes.result import estimate_table
 from ..outcomes.run_files import run_folder
 from ..session.outcome import Outcome
 from ..session.session import SessionRun, library_digest
-from ..settings import Deployment
 from ..statement import files
 from ..statement.measurements import Recorder, values_in
 from ..statement.statement import RunFacts, facts_of

@@ -32,9 +32,9 @@ from ...privacy.ledger.event import FIELDS, QUESTIONS, Event
 from ...privacy.ledger.ledger import Ledger
 from ...privacy.ledger.total import Total
 from ...privacy.mechanisms.release import Release, derive, derived_event
+from ..deployments import Deployment
 from ..outcomes.result import estimate_table, held_estimate
 from ..part import made_up_run
-from ..settings import Deployment
 from ..statement import files
 from ..statement.measurements import MeasurementReplay, formula_of, table_of
 from ..statement.statement import RunFacts, Statement, text_of

@@ -31,9 +31,10 @@ from ...federation.account.spending import AccountBudget, Spending
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.ledger.event import Event
+from ..deployments import Deployment
 from ..part import LocalRun
 from ..publication.comparison import foreign_modules
-from ..settings import KEY, Deployment, Questions, listen_address
+from ..settings import KEY, Questions, listen_address
 
 NAME = "site.yaml"
 # Arrays of a block that have a row for each record.
