@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import nan
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from ..core.checks import CheckedFields, Delta, Range, check_fields
 from .study import Lazy, Source
@@ -56,6 +56,11 @@ class Mechanism:
 
     message: str
     expose: Lazy
+
+    @classmethod
+    def of(cls, leaks: str, message: str, function: str) -> Self:
+        """The form whose ``expose`` is a function of the module ``leaks``, whose name ends in a colon."""
+        return cls(message, Lazy(leaks + function))
 
     def name(self, number: int, releases: int) -> str:
         """Name of one of the messages."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
+from math import isfinite
 
 # Any: a call that declares a field has the type of the field.
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
@@ -123,6 +124,11 @@ def measure(
 def example(meaning: str, *dims: str, unit: str = "1") -> Any:
     """Declare an array of the example fits over ``dims``: a field of a dataclass of `ExampleFits`."""
     return field(default=ABSENT, metadata={"measure": Measure(Quantity(meaning, unit), dims=dims)})
+
+
+def finite(value: float | None) -> float | None:
+    """The number, or None, which is undefined, where it is not finite."""
+    return None if value is None or not isfinite(value) else float(value)
 
 
 def measures_of(cls: type) -> dict[str, Measure]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated
 
 from ...core.checks import Count, Positive, Range
@@ -50,12 +51,7 @@ class PropensitySettings(FollowUpSettings):
 
 _LEAKS = "partywise.studies.federated_survival.leaks:"
 _NEIGHBOURS = "partywise.studies.federated_survival.neighbours:"
-
-
-def _form(message: str, function: str) -> Mechanism:
-    return Mechanism(message, Lazy(_LEAKS + function))
-
-
+_form = partial(Mechanism.of, _LEAKS)
 _TABLE = _form("cells", "cells")
 _SCORES = _form("scores", "scores")
 _TIMES = Claim(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...audits.attacks.event_times import read_sums
+from ...experiment.measures import finite
 from ...methods.survival.certified.scores import stopped_residuals
 from ...methods.survival.exact import event_times, risk_sums
 from ...methods.survival.model import SurvivalEstimate
@@ -96,8 +97,8 @@ def _curve_errors(estimate: SurvivalEstimate, data: SurvivalData) -> SurvivalMea
         mean = np.maximum(mean, abs(curve.restricted_mean(data.horizon) - pooled.restricted_mean(data.horizon)))
     return SurvivalMeasures(
         km_error=survival,
-        cumulative_hazard_error=hazard if np.isfinite(hazard) else None,
-        rmst_error=float(mean) if np.isfinite(mean) else None,
+        cumulative_hazard_error=finite(hazard),
+        rmst_error=finite(mean),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated, Literal
 
 from ...core.checks import Count, Positive, Range, Scalar
@@ -129,12 +130,7 @@ class LayerClaim(Claim):
 
 
 _LEAKS = "partywise.studies.framework_filters.leaks:"
-
-
-def _form(message: str, function: str) -> Mechanism:
-    return Mechanism(message, Lazy(_LEAKS + function))
-
-
+_form = partial(Mechanism.of, _LEAKS)
 _LOCAL = LayerClaim(
     name="local_noise",
     document=FLOWER,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 
 from ...audits.contract import changed_records
 from ...experiment.trial import Trial
-from ...methods.filters.model import FilterEstimate
 from .data import FilterData
 from .settings import FilterGeneratedSettings
 
@@ -29,9 +29,4 @@ def neighbours(
         yield name, changed
 
 
-def answer(estimate: FilterEstimate) -> np.ndarray:
-    """Coefficients."""
-    return estimate.coefficients
-
-
-TRIALS = {"small": Trial("generated", {"clients": 24, "rows": 8}, (3, 1), 1.0, neighbours, answer)}
+TRIALS = {"small": Trial("generated", {"clients": 24, "rows": 8}, (3, 1), 1.0, neighbours, attrgetter("coefficients"))}

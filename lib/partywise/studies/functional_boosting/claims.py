@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from math import isfinite
 from typing import Annotated
 
@@ -48,12 +49,7 @@ class BudgetSettings(CurveClaim):
 
 
 _EXPOSURES = "partywise.studies.functional_boosting.leaks:"
-
-
-def _form(message: str, function: str) -> Mechanism:
-    return Mechanism(message, Lazy(_EXPOSURES + function))
-
-
+_form = partial(Mechanism.of, _EXPOSURES)
 CLAIMS = (
     Claim(
         name="covariance",

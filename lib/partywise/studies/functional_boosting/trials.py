@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 
 from ...audits.contract import changed_records
 from ...experiment.trial import Trial
-from ...methods.functional.model import CurveEstimate
 from .data import FunctionalData
 
 
@@ -27,10 +27,5 @@ def neighbours(
         yield name, replace(data, X=X, Y=Y)
 
 
-def answer(estimate: CurveEstimate) -> np.ndarray:
-    """Operators of all predictors."""
-    return estimate.operators
-
-
 CURVES = {"n": 90, "p": 4, "n_basis_x": 6, "n_basis_y": 6, "active": (0, 1)}
-TRIALS = {"curves": Trial("simulated", CURVES, (3, 1, 4), 8.0, neighbours, answer)}
+TRIALS = {"curves": Trial("simulated", CURVES, (3, 1, 4), 8.0, neighbours, attrgetter("operators"))}

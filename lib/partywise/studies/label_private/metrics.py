@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...experiment.measures import finite
 from ...methods.logistic.evaluate import BINS, auc, calibration, log_loss, predict, risk
 from ...methods.logistic.model import LabelEstimate, ReleasePlan, dot_product, ridge_vector
 from ...methods.logistic.options import LabelReferenceOptions, WalrOptions
@@ -47,11 +48,11 @@ def metrics(
     p, loss = predict(X, theta, link), log_loss(X, y, theta, link)
     slope, intercept, error = calibration(p, y)
     measures |= LabelPrivateMeasures(
-        auc=finite_or_none(auc(X @ theta, y)),
+        auc=finite(auc(X @ theta, y)),
         log_loss=loss,
         uninformative=loss > log(2),
-        calibration_slope=finite_or_none(slope),
-        calibration_intercept=finite_or_none(intercept),
+        calibration_slope=finite(slope),
+        calibration_intercept=finite(intercept),
         calibration_error=error,
         excess_risk=excess(theta, data, link),
     )
@@ -83,11 +84,6 @@ def estimate_measures(
     if plan is not None and released and isinstance(spec.options, WalrOptions) and spec.options.sigma == "classic":
         measures |= LabelPrivateMeasures(classic_limit=classic_limit(plan.delta))
     return measures | LabelPrivateMeasures.of(estimate.numbers)
-
-
-def finite_or_none(value: float) -> float | None:
-    """The value, or None where it is not a number."""
-    return float(value) if np.isfinite(value) else None
 
 
 def least_risk(data: LabelData, link: Link) -> float:

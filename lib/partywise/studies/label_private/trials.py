@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 
 from ...experiment.trial import Trial
-from ...methods.logistic.model import LabelEstimate
 from .data import LabelData
 
 
@@ -28,9 +28,4 @@ def neighbours(
         yield f"record {i}", replace(data, y=y, numeric=numeric)
 
 
-def answer(estimate: LabelEstimate) -> np.ndarray:
-    """Coefficients."""
-    return estimate.theta
-
-
-TRIALS = {"generated": Trial("generated", {"n": 300, "k": 4}, (2,), 1.0, neighbours, answer)}
+TRIALS = {"generated": Trial("generated", {"n": 300, "k": 4}, (2,), 1.0, neighbours, attrgetter("theta"))}

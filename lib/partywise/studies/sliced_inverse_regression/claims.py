@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import isfinite
 from typing import Annotated, ClassVar, Literal
 
@@ -94,12 +95,7 @@ class ScreeningSettings(ClassSettings):
 _EXPOSURES = "partywise.studies.sliced_inverse_regression.leaks:"
 _NEIGHBOURS = "partywise.studies.sliced_inverse_regression.neighbours:"
 _TRACING = "partywise.studies.sliced_inverse_regression.tracing:"
-
-
-def _form(message: str, function: str) -> Mechanism:
-    return Mechanism(message, Lazy(_EXPOSURES + function))
-
-
+_form = partial(Mechanism.of, _EXPOSURES)
 _INDEPENDENT = _form("slice means", "independent_noise")
 _VECTORISED = Claim(
     name="near_tie",

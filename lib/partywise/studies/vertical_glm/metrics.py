@@ -5,11 +5,11 @@ The evaluator is outside the federation and knows all columns and responses; und
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...experiment.measures import finite
 from ...methods.glm.diagnostics import DiagnosticSums, aic, aic_published, deviance_r2, sums_of
 from ...methods.glm.model import GlmEstimate, GlmFacts
 from ...methods.pca.components import components as decomposed
@@ -198,8 +198,3 @@ def matrix_measures(matrix: np.ndarray, truth: np.ndarray) -> GlmMeasures:
         eigenvalue_error=float(np.max(np.abs(values - true_values))),
         loading_angle=loading_angle(loadings, true_loadings, true_values),
     )
-
-
-def finite(value: float | None) -> float | None:
-    """A number, or None where it is none."""
-    return None if value is None or not math.isfinite(value) else float(value)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 
 from ...experiment.trial import Trial
-from ...methods.linear.model import LinearEstimate
 from ...models.criteria import CLASSES
 from .data import LinearData
 
@@ -26,9 +26,4 @@ def neighbours(
         yield f"record {i}", replace(data, X=X, y=y)
 
 
-def answer(estimate: LinearEstimate) -> np.ndarray:
-    """Coefficients."""
-    return estimate.coefficients
-
-
-TRIALS = {"generated": Trial("generated", {"n": 120, "d": 4}, (2, 3), 1.0, neighbours, answer)}
+TRIALS = {"generated": Trial("generated", {"n": 120, "d": 4}, (2, 3), 1.0, neighbours, attrgetter("coefficients"))}

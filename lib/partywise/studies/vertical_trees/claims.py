@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from ...core.checks import Count, KeySize, Range, check_key_length
@@ -68,12 +69,7 @@ _EXPOSURES = "partywise.studies.vertical_trees.leaks.ranks:"
 _MESSAGES = "partywise.studies.vertical_trees.leaks.messages:"
 _LEAVES = "partywise.studies.vertical_trees.leaks.leaves:"
 _SLOTS = "partywise.studies.vertical_trees.leaks.slots:"
-
-
-def _form(message: str, function: str) -> Mechanism:
-    return Mechanism(message, Lazy(_EXPOSURES + function))
-
-
+_form = partial(Mechanism.of, _EXPOSURES)
 CLAIMS = (
     Claim(
         name="public_bins",
