@@ -20,8 +20,7 @@ from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.tables.templates import TypesetTable, save_table
 from pipeline import RESULTS, ROOT, STUDY, TINY, copy_run, edit, environment, snakemake
 from snakemake_report_plugin_partywise.content import FIRST, TooOld, run_of
-from snakemake_report_plugin_partywise.page import MOST_LINES, ROOM, page
-from snakemake_report_plugin_partywise.shorten import room_for_each, shortened
+from snakemake_report_plugin_partywise.page import MOST_LINES, ROOM, page, room_for_each, shortened
 
 # What the rules are given of a run.
 RULES = {
