@@ -14,9 +14,8 @@ from partywise.core.randomness import stream
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.accounting.compose import compose
 from partywise.privacy.accounting.privacy_profile import PrivacyProfile
-from partywise.privacy.accounting.tally import Tally
 from partywise.privacy.ledger import reach
-from partywise.privacy.ledger.coalitions import ANYBODY, FEW
+from partywise.privacy.ledger.coalitions import ANYBODY, FEW, Tally
 from partywise.privacy.ledger.event import UNNAMED, Event
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.ledger.reach import clear_event, closed_event

@@ -15,11 +15,11 @@ import numpy as np
 
 from ....core.errors import CertificationError
 from ....privacy.accounted_values import AccountedValue, Public
-from ....privacy.accounting.per_index import grouped_epsilon
 from ....privacy.accounting.roots import bisect
 from ....privacy.ledger.event import UNNAMED
 from ....privacy.mechanisms.distances.adjustment import AdjustedDistanceExponential
 from ....privacy.mechanisms.distances.exponential import DistanceExponential
+from ....privacy.mechanisms.mixed_response import grouped_epsilon
 from ....privacy.mechanisms.randomized_response import RandomizedResponse
 from ....privacy.mechanisms.release import derive
 from ..model import TreeColumn, TreeFacts

@@ -11,7 +11,7 @@ import numpy as np
 from ....core.errors import CertificationError
 from ....federation.roles import records_together
 from ....privacy.accounted_values import AccountedValue
-from ....privacy.accounting.per_index import grouped_epsilon
+from ....privacy.mechanisms.mixed_response import grouped_epsilon
 from ....privacy.strata import cell_of
 from ..model import ColumnGroups, TreeColumn, TreeSpec
 from ..options import LocalTablesOptions

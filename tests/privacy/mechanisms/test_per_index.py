@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partywise.privacy.accounting.compose import compose
-from partywise.privacy.accounting.per_index import index_epsilon
 from partywise.privacy.accounting.privacy_profile import PrivacyProfile
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.ledger.ledger import Ledger
+from partywise.privacy.mechanisms.mixed_response import index_epsilon
 
 DELTA = 1e-5
 # Bins of the public edges of Adult's first seven columns and of abalone's weights.
