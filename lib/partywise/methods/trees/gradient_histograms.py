@@ -123,8 +123,6 @@ def fit_tables(
 
     columns, edges : global number and declared cuts (size - 1,) of each feature
 
-    Notes
-    -----
     Post-processing: it reads the histograms only, so it costs nothing.
     """
     measured = consistent(histograms)

@@ -69,22 +69,10 @@ class SourceRun:
 
 
 def from_source(mapping: Mapping[str, object]) -> SourceRun:
-    """Read a configuration of the source.
+    """Read a parsed configuration of the source.
 
-    Parameters
-    ----------
-    mapping : mapping
-        The file, parsed.
-
-    Returns
-    -------
-    SourceRun
-
-    Raises
-    ------
-    ValueError
-        Naming the first key that is missing, unknown, of another type, or asks for what there is not here
-        (``use_gpu: true``, ``federate.mode: distributed``).
+    The ValueError names the first key that is missing, unknown, of another type, or asks for what there is not here
+    (``use_gpu: true``, ``federate.mode: distributed``).
     """
     keys, notes = Keys(mapping), list[str]()
     _surroundings(keys, notes)

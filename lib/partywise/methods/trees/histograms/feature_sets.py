@@ -84,8 +84,6 @@ def feature_sets(
 ) -> FeatureSets:
     """The sets of n records, from settings, declared facts and public randomness.
 
-    Notes
-    -----
     Formal guarantee: a record moves at most ``m`` codes, m = epsilon over ``epsilon_per_feature``, whole, at least one
     and at most all. The epsilon of one is epsilon / m, raised by what delta allows, so that the composition of m of
     them is (epsilon, delta).  Where a person has g records, m follows from epsilon / g, and the g codes of one place

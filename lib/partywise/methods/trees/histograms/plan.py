@@ -119,8 +119,6 @@ def require_public(facts: TreeFacts, columns: Sequence[int], options: TreeTableO
 def histogram_plan(spec: TreeSpec[TablesOptions], groups: ColumnGroups, n: int, epsilon: float) -> HistogramPlan:
     """The plan from public things alone.
 
-    Notes
-    -----
     Formal guarantee: the releases of the parties are Gaussian with mu_k = S_k / sigma, S_k the sensitivity of party k,
     and compose to mu = sqrt(sum S_k^2) / sigma, as a record has features at all of them. Masks add their probability
     to delta, which is taken from it before sigma is computed.  Where persons are protected, both bounds are those of

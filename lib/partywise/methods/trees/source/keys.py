@@ -15,19 +15,7 @@ KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "
 
 
 class Keys:
-    """A parsed configuration as nested mappings.
-
-    Parameters
-    ----------
-    block : mapping
-    where : str
-        Path of the block, for messages.
-
-    Raises
-    ------
-    ValueError
-        If it is not a mapping.
-    """
+    """A parsed configuration as nested mappings; ``where`` is the path of the block, for messages."""
 
     def __init__(self, block: object, where: str = "") -> None:
         if not isinstance(block, Mapping):
