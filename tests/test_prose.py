@@ -51,6 +51,22 @@ FINISHED += ("workflow/**/*.py", "scripts/*.py", "docs/*.py")
 WHOLE = ("__main__.py", "alignment", "audits", "check_data.py", "deployment", "models", "plot")
 # The texts of a published statement: a checker of another version compares them word by word.
 PUBLISHED = LIB / "deployment" / "statement" / "statement.py"
+# Pages that keep the table and the rules of `pages`; the others follow, one at a time.
+PAGES = (
+    "README.md",
+    "docs/index.md",
+    "docs/python.md",
+    "docs/reading_results.md",
+    "docs/requirements.md",
+    "docs/scaling.md",
+    "docs/your_own_data.md",
+)
+WORDS, SEMICOLONS = 30, 1
+HEADING = re.compile(r"(?:What|Who|Which|Why|How|When|Where(?! to start))\b(?!-)")
+FENCED = re.compile(r"^```.*?^```$|<!--.*?-->|^<img .*?>$", re.DOTALL | re.MULTILINE)
+CELLS = re.compile(r"^\|.*$", re.MULTILINE)
+LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)")
+ITEM = re.compile(r"\n(?=(?:[-*]|\d+\.) )")
 QUOTED = re.compile(r"``[^`]*``|`[^`]*`|(?<!\w)'[^']*'(?!\w)|\"[^\"]*\"")
 
 
@@ -97,6 +113,41 @@ def test_docstrings_and_messages_are_plain(room):
         if wrong:
             found[str(file.relative_to(ROOT))] = wrong
     assert found == {}
+
+
+def paragraphs(page: str) -> Iterator[str]:
+    """Paragraphs and entries of lists of a page, on one line each: without code, tables, quotations and addresses."""
+    text = CELLS.sub("", FENCED.sub("", page))
+    for part in re.split(r"\n\s*\n", text):
+        for item in ITEM.split(part):
+            line = QUOTED.sub("x", LINK.sub(r"\1", " ".join(item.split())))
+            if line and not line.startswith("#"):
+                yield line.removeprefix("- ")
+
+
+def page_offences(page: str) -> Iterator[str]:
+    """Yield what a page has against the rules: patterns, headings that are questions, long sentences, semicolons."""
+    yield from offences(LINK.sub(r"\1", FENCED.sub("", page)))
+    headings = re.findall(r"^#+ (.+)$", FENCED.sub("", page), re.MULTILINE)
+    yield from (f"heading: {heading}" for heading in headings if HEADING.match(heading))
+    for line in paragraphs(page):
+        if line.count(";") > SEMICOLONS:
+            yield f"{line.count(';')} semicolons: {line}"
+        for sentence in re.split(r"(?<=[.?!:])[*_)]* ", line):
+            if len(sentence.split()) > WORDS:
+                yield f"{len(sentence.split())} words: {sentence}"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_are_plain(name):
+    assert list(page_offences((ROOT / name).read_text(encoding="utf-8"))) == []
+
+
+def test_the_rules_of_pages_see_what_they_are_for():
+    for page in ("a page that is no list", "## What falls short", "a; b; c", f"{'word ' * 31}.", "it is [told](x.md)"):
+        assert list(page_offences(page)), page
+    code = "```\nit is no list; a; b\n```\n| a; b; c | `nobody` |\n\nOne; two. [Three](nobody.md).\n\n## Whatnot\n"
+    assert list(page_offences(code)) == []
 
 
 def test_the_table_sees_what_it_is_for():

@@ -77,10 +77,10 @@ def test_the_page_and_the_readme_are_what_the_file_says():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     marked = MARKED.search(readme)
     assert marked is not None and sentence(ROWS, fit_notes(PRINTED)) in marked[0]
-    clause = "the constants of FSIR, which its paper does not print, were fitted to its Tables 1 and 2"
+    clause = "The constants of FSIR, which its paper does not print, were fitted to its Tables 1 and 2"
     told = re.search(
-        rf"\((\d+) of them numbers within 5%, (\d+) more within 5% of a number that prints alike, (\d+) printed as 0; "
-        rf"{clause}\)",
+        rf"\((\d+) of them numbers within 5%, (\d+) more within 5% of a number that prints alike, "
+        rf"(\d+) printed as 0\)\. {clause}\.",
         marked[0],
     )
     assert told is not None

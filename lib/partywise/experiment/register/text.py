@@ -45,7 +45,7 @@ NUMBERS = {"printed", "spread", "reproduction", "se", "replicates", "z", "certif
 
 
 def sentence(rows: Sequence[RegisterRow], fitted: Sequence[str]) -> str:
-    """Return a sentence with all counts, and a clause on what was ``fitted`` to the printed numbers."""
+    """Return sentences with all counts, and one per clause on what was ``fitted`` to the printed numbers."""
     by_status = counts(rows)
     close, rounded, zero = closeness(rows)
     sources = len({row.source for row in rows})
@@ -53,12 +53,12 @@ def sentence(rows: Sequence[RegisterRow], fitted: Sequence[str]) -> str:
         f"{close} of them numbers within {SHARE:.0%}, {rounded} more within {SHARE:.0%} of a number that prints alike, "
         f"{zero} printed as 0"
     )
-    about = "; ".join([near, *fitted])
+    about = "".join(f" {clause[0].upper()}{clause[1:]}." for clause in fitted)
     return (
-        f"Of {len(rows)} printed numbers and sentences of the {sources} sources, {by_status['reproduced']} are "
-        f"reproduced ({about}), {by_status['refuted']} claims of privacy are refuted by an attack or by exact "
-        f"arithmetic, {by_status['differs']} differ and {by_status['not reproducible']} cannot be reproduced; each of "
-        "these two kinds says why."
+        f"The register has {len(rows)} printed numbers and sentences of {sources} sources. "
+        f"{by_status['reproduced']} are reproduced ({near}).{about} {by_status['refuted']} claims of privacy are "
+        f"refuted by an attack or by exact arithmetic. {by_status['differs']} differ and "
+        f"{by_status['not reproducible']} cannot be reproduced, each for a stated reason."
     )
 
 
@@ -79,21 +79,21 @@ def page(rows: Sequence[RegisterRow], notable: Sequence[str], notes: Mapping[str
     """``docs/claims.md``; ``notes`` are what to know of all entries of a source, ``fitted`` as in `sentence`."""
     parts = [
         "# Claims register",
+        "This page lists which printed numbers and claims of privacy of the sources hold.",
         pipe_table(("source", "entries", *STATUSES), _by(rows, lambda row: _source(row.source))),
         sentence(rows, fitted)
-        + " [claims.csv](claims.csv) has one line per entry: place, printed number, ours, standard error, replicates, "
-        "z, status, reason, configuration, command, CPU minutes.",
+        + " [claims.csv](claims.csv) has one line per entry: place, printed number, ours, status, reason, command.",
         "## By kind",
         pipe_table(("kind", "entries", *STATUSES), _by(rows, lambda row: KINDS[row.kind])),
         _chance(rows),
         *(f"{_source(source).capitalize()}: {note}" for source, note in notes.items()),
         "## The rule",
         RULE,
-        "## Why entries differ or cannot be reproduced",
+        "## Reasons for entries that differ or cannot be reproduced",
         _reasons(rows),
-        "## Rows to begin with",
+        "## Selected entries",
         _rows([row for name in notable for row in rows if row.id == name]),
-        "## Make it again",
+        "## Reproduction",
         _again(rows),
     ]
     return "\n\n".join(parts) + "\n"
@@ -120,11 +120,11 @@ def _chance(rows: Sequence[RegisterRow]) -> str:
     n_reproduced = sum(row.status == "reproduced" for row in near)
     widest = max((float(row.resolution) for row in by_z if row.resolution), default=0.0)
     return (
-        f"{len(tried)} numbers were compared with a standard error. Were all of them true, about "
-        f"{BY_CHANCE * len(tried):.0f} would lie more than {Z:g} standard errors away. {len(by_z)} count as reproduced "
-        f"by their standard error alone; the least exact of these would have missed a difference of {widest:.0%}. "
-        f"{len(full)} of the reproduced numbers are saturated: nearly every choice gives them, they are no evidence. "
-        f"{len(near)} bounds and comparisons lie within one standard error of their bound: on which side is chance, "
+        f"{len(tried)} numbers were compared with a standard error. If all of them were true, about "
+        f"{BY_CHANCE * len(tried):.0f} would differ by more than {Z:g} standard errors. {len(by_z)} are reproduced by "
+        f"their standard error alone, and the least exact of these could have missed a difference of {widest:.0%}. "
+        f"{len(full)} of the reproduced numbers are uninformative: almost any setting reproduces them. "
+        f"{len(near)} bounds and comparisons lie within one standard error of their bound: the side is chance, "
         f"for the {n_reproduced} that count as reproduced and for the others."
     )
 
@@ -161,10 +161,10 @@ def _again(rows: Sequence[RegisterRow]) -> str:
     commands = dict.fromkeys(row.command for row in rows if row.configuration)
     block = "\n".join(["```sh", *commands, "./run claims", "./run claims --write docs", "```"])
     return (
-        f"{block}\n\nThe first computes the cubes, the second reads them and writes `results/claims/claims.csv` and "
-        "`claims.html`, a page with a filter; the third writes this page, `docs/claims.csv` and the sentence of the "
+        f"{block}\n\nThe first command computes the cubes. The second writes `results/claims/claims.csv` and "
+        "`claims.html`, a page with a filter. The third writes this page, `docs/claims.csv` and the counts in the "
         "README. "
-        "What is printed, where it stands and how our number is chosen lies in `lib/partywise/studies/*/register/`."
+        "Printed values, their places and the choice of our number are in `lib/partywise/studies/*/register/`."
     )
 
 
