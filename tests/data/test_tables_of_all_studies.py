@@ -10,11 +10,11 @@ import pytest
 from partywise.core.errors import ConfigError, DataMissing
 from partywise.core.randomness import stream
 from partywise.data import fetch
-from partywise.data.clients.deal import deal_rows
-from partywise.data.clients.settings import ClientRows
 from partywise.data.column_facts import ColumnFacts
 from partywise.data.columns.settings import ColumnDatasetSettings
 from partywise.data.descriptions import TABLES
+from partywise.data.division import deal_rows
+from partywise.data.shipped_table import ClientRows
 from partywise.data.tables import Table
 from partywise.experiment.cells import run
 from partywise.experiment.configuration.build import build

@@ -1,8 +1,13 @@
-"""Choice of the rows of a table: those that are used, those of them that train, and their folds."""
+"""Choice of the rows of a table: those that are used, those of them that train, their folds, and those of clients."""
 
 from __future__ import annotations
 
 import numpy as np
+
+from ..core.randomness import Rng
+from .reading import require
+from .shipped_table import ClientRows
+from .tables import Table
 
 
 def training_rows(n: int, test_share: float, rng: np.random.Generator) -> np.ndarray:
@@ -47,3 +52,23 @@ def fold_order(n: int, person: np.ndarray | None, rng: np.random.Generator) -> n
 def cut(order: np.ndarray, n_folds: int) -> np.ndarray:
     """(n,) fold of every row: the order is cut into folds as even as possible."""
     return order * n_folds // (int(order.max()) + 1)
+
+
+def deal_rows(table: Table, settings: ClientRows, rng_for: Rng) -> list[np.ndarray]:
+    """Numbers of the rows of each client: of its own where it is a natural one, or dealt from all of them."""
+    count, n = settings.n_clients, settings.least_size
+    if settings.natural:
+        dealt = [np.flatnonzero(table.client == k) for k in range(count)]
+    else:
+        order = rng_for("sample").permutation(len(table.y))
+        dealt = [order[k * n : (k + 1) * n] for k in range(count)]
+    fewest, most = min(map(len, dealt)), max(map(len, dealt))
+    bound = settings.rows_per_user or most
+    require(n <= fewest and most <= bound, f"clients have {fewest} to {most} records where {n} to {bound} are expected")
+    if not settings.natural or settings.n is None:
+        return dealt
+    names = settings.table.clients
+    return [
+        rows[np.sort(rng_for("sample", name).choice(len(rows), n, replace=False))]
+        for name, rows in zip(names, dealt, strict=True)
+    ]

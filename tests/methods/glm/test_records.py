@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partywise.alignment.party_arrays import columns_of
+from partywise.alignment.rows import columns_of
 from partywise.methods.glm.records import response_of
 
 ROWS = np.arange(4)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from ...alignment.party_arrays import columns_of, vector_of
+from ...alignment.rows import columns_of, vector_of
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...models.families import FAMILIES, SHARES, Family, LogLink

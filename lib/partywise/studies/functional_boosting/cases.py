@@ -15,7 +15,7 @@ from scipy.special import chdtri
 
 from ...core.randomness import Rng
 from ...data.curves.tables import smooth_curves
-from ...data.loaders.curves import read_curves
+from ...data.loaders.read import read_curves
 from ...methods.functional.bases import make_basis, roughness_directions
 from .data import FunctionalData
 from .settings import CurveDatasetSettings, SimulatedCurveSettings, SimulationSettings

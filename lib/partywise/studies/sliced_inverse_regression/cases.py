@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core.randomness import Rng, stream
-from ...data.clients.deal import deal_rows
+from ...data.division import deal_rows
 from ...data.loaders.read import read_table
 from ...methods.inverse_regression import models
 from ...methods.inverse_regression.moments import SliceMoments, client_moments

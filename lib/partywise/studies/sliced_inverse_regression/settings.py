@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal, Self
 
 from ...core.checks import CheckedFields, Count, Positive, Range
-from ...data.clients.settings import ClientRows
+from ...data.shipped_table import ClientRows
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import gammaincinv
 
-from ....alignment.party_arrays import columns_of
+from ....alignment.rows import columns_of
 from ....core.errors import BudgetExceeded
 from ....federation.parties import Participant, Party, lost_squares
 from ....models.family_facts import FACTS

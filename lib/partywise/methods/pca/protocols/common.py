@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ....alignment.party_arrays import columns_of
+from ....alignment.rows import columns_of
 from ....federation.parties import Participant, Party
 from ....federation.roles import check_holders
 from ..components import check_spread, standardise
