@@ -183,15 +183,19 @@ class Source:
     def of_files(
         cls,
         settings: type,
-        layout: Literal["columns", "labels", "clients", "curves"],
+        layout: Literal["columns", "labels", "clients", "follow_up", "curves"],
         *,
         first: FirstRun,
+        rows: str = "",
+        outputs: str = "owner_outputs",
         predicts: bool = False,
         examples: str = "",
     ) -> Self:
         """Data of the user's own files, which the study reads in ``own_cases.py`` and reports in ``owner_outputs.py``.
 
-        layout : how records lie at parties, the module of ``partywise.data.own.drafts``
+        layout : how records lie at parties, of which `partywise.data.own.drafts.draft` drafts settings
+        rows : function of ``cases.py`` that makes the data of some rows of own tables, where replicates draw rows alone
+        outputs : file with `owner_outputs` and `model`
         first : what a draft for files runs first
         predicts : whether a party predicts its own records in a distributed run
         examples : file with `estimate_examples`, where a fit shows anything without records
@@ -199,14 +203,14 @@ class Source:
         package = settings.__module__.rpartition(".")[0]
         return cls(
             settings,
-            generate=Lazy(f"{package}.own_cases:draw"),
-            complete=Lazy(f"{package}.own_cases:table"),
-            owner_outputs=Lazy(f"{package}.owner_outputs:owner_outputs"),
-            model=Lazy(f"{package}.owner_outputs:model"),
-            predictions=Lazy(f"{package}.owner_outputs:own_predictions") if predicts else None,
+            generate=Lazy("partywise.data.own.records:draw_rows" if rows else f"{package}.own_cases:draw"),
+            complete=Lazy(f"{package}.cases:{rows}" if rows else f"{package}.own_cases:table"),
+            owner_outputs=Lazy(f"{package}.{outputs}:owner_outputs"),
+            model=Lazy(f"{package}.{outputs}:model"),
+            predictions=Lazy(f"{package}.{outputs}:own_predictions") if predicts else None,
             measures=Lazy(f"{package}.metrics:estimate_measures"),
             examples=Lazy(f"{package}.{examples}:estimate_examples") if examples else None,
-            draft=Lazy(f"partywise.data.own.drafts.{layout}:draft"),
+            draft=Lazy(f"partywise.data.own.drafts.draft:draft_{layout}"),
             first=first,
             apart=Lazy(f"partywise.data.own.remote:{'curve_' if layout == 'curves' else ''}placeholders"),
         )

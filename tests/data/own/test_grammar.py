@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from partywise.core.errors import ConfigError
-from partywise.data.own.curves.files import PredictorFile, ResponseFile
+from partywise.data.own.curves.settings import PredictorFile, ResponseFile
 from partywise.data.own.grammar import FileBlock, OwnFiles
 from partywise.data.own.records import read_own_table
 from partywise.experiment.configuration.build import build

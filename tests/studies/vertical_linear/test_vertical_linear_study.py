@@ -12,6 +12,7 @@ from partywise.core.errors import ConfigError
 from partywise.core.randomness import Streams, stream
 from partywise.data.column_facts import ColumnFacts
 from partywise.data.descriptions import TABLES
+from partywise.data.own.records import draw_rows
 from partywise.data.tables import Table
 from partywise.experiment.cells import run
 from partywise.experiment.configuration.build import build
@@ -22,8 +23,8 @@ from partywise.experiment.trial import outcome, trials
 from partywise.methods.linear.steps import exact_fit
 from partywise.methods.trees.source_config import from_source
 from partywise.studies.vertical_linear import cases
+from partywise.studies.vertical_linear.cases import own_rows as table
 from partywise.studies.vertical_linear.data import folds, split
-from partywise.studies.vertical_linear.own_cases import draw, table
 from partywise.studies.vertical_linear.own_settings import LinearTableSettings
 from partywise.studies.vertical_linear.study import LinearGeneratedSettings
 from pipeline import ROOT
@@ -216,7 +217,7 @@ def test_own_tables_become_parties_with_their_names(tmp_path, monkeypatch):
     write_csv(Path("one.csv"), ("id", "a", "c"), [[f"r{i}", i / 10, "xyz"[i % 3]] for i in range(20)])
     write_csv(Path("two.csv"), ("id", "b", "late"), [[f"r{i}", i / 5, i % 2] for i in reversed(range(20))])
     chosen = own()
-    data = table(chosen, draw(chosen, None, Streams(7, "own"), Path("resources")))
+    data = table(chosen, draw_rows(chosen, None, Streams(7, "own"), Path("resources")))
     assert data.names.tolist() == ["a", "c = y", "c = z", "b"] and chosen.n_columns == 4
     np.testing.assert_allclose(data.X[:, 0], np.arange(20) / 30)
     np.testing.assert_array_equal(data.X[:, 1:3], 2 * np.eye(3)[np.arange(20) % 3][:, 1:] - 1)
@@ -225,7 +226,7 @@ def test_own_tables_become_parties_with_their_names(tmp_path, monkeypatch):
     assert (shop.name, shop.role, shop.columns) == ("shop", "passive", (0, 1, 2))
     assert (bank.name, bank.role, bank.columns) == ("bank", "active", (3,))
     numbers = own(loss="RegressionMSELoss", response_bounds=[0, 2])
-    data = table(numbers, draw(numbers, None, Streams(7, "own"), Path("resources")))
+    data = table(numbers, draw_rows(numbers, None, Streams(7, "own"), Path("resources")))
     assert set(data.y) == {-1.0, 0.0} and data.label_scale == 1
 
 

@@ -13,13 +13,14 @@ import yaml
 from own_data_sets import example_tables, write_csv
 from partywise.core.errors import CertificationError, ConfigError, DataMissing
 from partywise.core.randomness import stream
+from partywise.data.own.records import draw_rows
 from partywise.experiment.cells import run
 from partywise.experiment.configuration.build import build
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import read_configuration
+from partywise.studies.vertical_trees.cases import own_rows as table
 from partywise.studies.vertical_trees.data import split
-from partywise.studies.vertical_trees.own_cases import draw, table
 from partywise.studies.vertical_trees.own_settings import TreeTableSettings
 from pipeline import ROOT, copy_project, snakemake
 
@@ -67,7 +68,8 @@ def write(ids_two: list[str] | None = None, **replaced: Any) -> None:
 
 
 def made(chosen: TreeTableSettings, replicate: int = 0) -> Any:
-    return table(chosen, draw(chosen, None, lambda *names: stream(7, "data", replicate, *names), Path("resources")))
+    drawn = draw_rows(chosen, None, lambda *names: stream(7, "data", replicate, *names), Path("resources"))
+    return table(chosen, drawn)
 
 
 def test_files_become_parties_with_the_names_they_were_given():

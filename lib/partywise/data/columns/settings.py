@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from ...core.checks import Count, Natural, Range, check_fields
 from ...models.criteria import CLASSES, Criterion
+from ..column_facts import ColumnFacts
 from ..shipped_table import ShippedTable
 
 
@@ -64,14 +65,19 @@ class ColumnSettings:
         return ()
 
     @property
+    def column_facts(self) -> tuple[ColumnFacts, ...]:
+        """Public declarations about the columns, where the data have some."""
+        return ()
+
+    @property
     def columns_without_edges(self) -> tuple[int, ...]:
         """Columns of which no cuts are declared."""
-        return ()
+        return tuple(j for j, facts in enumerate(self.column_facts) if facts.edges is None)
 
     @property
     def columns_without_bounds(self) -> tuple[int, ...]:
         """Columns of which no range is declared."""
-        return ()
+        return tuple(j for j, facts in enumerate(self.column_facts) if facts.bounds is None)
 
     def levels_of(self, number: int) -> tuple[str, ...]:
         """Names of the levels of a column that is a category, in the order of their codes; of another none."""
@@ -168,14 +174,9 @@ class ShippedColumns(ColumnSettings, ShippedTable):
         return self.table.names
 
     @property
-    def columns_without_edges(self) -> tuple[int, ...]:
-        """Columns of which no cuts are declared."""
-        return tuple(j for j, about in enumerate(self.table.column_facts) if about.edges is None)
-
-    @property
-    def columns_without_bounds(self) -> tuple[int, ...]:
-        """Columns of which no range is declared."""
-        return tuple(j for j, about in enumerate(self.table.column_facts) if about.bounds is None)
+    def column_facts(self) -> tuple[ColumnFacts, ...]:
+        """Public declarations about the columns of the table."""
+        return self.table.column_facts
 
     def levels_of(self, number: int) -> tuple[str, ...]:
         """Names of the levels of a column that is a category."""

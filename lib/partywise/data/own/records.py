@@ -8,19 +8,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from ...core.errors import DataMissing
 from ...core.notes import cached_reader, note_left_out
-from ..column_facts import INDICATOR, ColumnFacts
+from ...core.randomness import Rng
+from ..columns.replicate import deal_table
 from ..tables import Table
 from .columns import class_labels, data_columns, level_numbers, numbers_of
 from .csv import TextTable, nearest, read_bytes, read_table
 from .grammar import OwnFiles, twice, whole_id
 from .plausible import check_column, check_label
-from .settings import Holder, OwnClients, OwnRecords, OwnTables, RecordTable
+from .settings import Holder, LearnedTables, OwnClients, OwnRecords, OwnTables, RecordTable
 
 LOG = logging.getLogger("partywise")
 LISTED = 3
@@ -263,12 +265,13 @@ Identify = Callable[[TextTable, Holder], tuple[list[str], np.ndarray]]
 def read_own_table(settings: OwnTables, texts: Mapping[str, bytes]) -> Table:
     """The records that all files have, with what is declared of their columns."""
     read = match_records(settings, read_files(settings, texts))
-    facts = list[ColumnFacts]()
-    for column in settings.columns:
-        indicator = settings.indicators and column.levels is not None
-        facts += [replace(INDICATOR, because=column.because)] * settings.width(column) if indicator else [column.facts]
-    names = np.array(settings.column_names)
-    return Table(read.X, read.labels["y"], names, tuple(facts), ids=read.ids, person=read.person)
+    names, facts = np.array(settings.column_names), settings.column_facts
+    return Table(read.X, read.labels["y"], names, facts, ids=read.ids, person=read.person)
+
+
+def draw_rows(settings: LearnedTables, spec: object, rng_for: Rng, resources: Path) -> dict[str, np.ndarray]:
+    """Draw what replicates differ in: the split of the records."""
+    return deal_table(read_own_table(settings), settings, rng_for)
 
 
 def read_files(settings: OwnTables, texts: Mapping[str, bytes], identify: Identify | None = None) -> list[FileRecords]:
@@ -350,7 +353,7 @@ def label_values(settings: OwnTables, table: TextTable, name: str) -> np.ndarray
     if settings.binary_labels:
         return class_labels(table, name, settings.positive)
     labels = numbers_of(table, name)
-    check_label(labels, table, name, getattr(settings, "response_bounds", None))
+    check_label(labels, table, name, settings.response_bounds)
     return labels
 
 

@@ -13,9 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
-
-# Any: settings of a study, which the data sets do not know.
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,13 +21,14 @@ from ...core.errors import DataMissing
 from ...core.files import READ_POLICY
 from .columns import data_columns
 from .csv import ELSEWHERE, PLACEHOLDERS, TextTable, read_bytes, read_table
-from .curves.files import CurveFile
-from .curves.netcdf import read_groups
 from .curves.reader import Reader
+from .curves.settings import CurveFile, OwnCurves
 from .grammar import PLAIN, ColumnBlock, FileBlock
 from .plausible import check_entries
 from .records import bounded, client_names, complete
 from .settings import Holder, OwnClients, OwnTables, RecordTable
+
+CurveT = TypeVar("CurveT", bound=CurveFile)
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,7 @@ def new_records(
     return tuple(table.ids(name)), np.column_stack(columns)
 
 
-def curve_placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> PartyFiles:
+def curve_placeholders(settings: OwnCurves, me: str, rows: Mapping[str, int], folder: Path) -> PartyFiles:
     """The own files of a party, and one in the place of each curve elsewhere; as `placeholders` of tables."""
     keys = settings.by_party(len(settings.predictors)).get(me, ())
     mine = {key: curve for key, curve in settings.curves.items() if f"{key}.file" in keys}
@@ -168,27 +167,27 @@ def curve_placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: 
         check_rows(len(ids), me, curve.file, rows)
         groups = None if settings.fold_block is None else _groups(reader, settings, curve, ids)
         common = [tuple(ids), *([] if groups is None else [tuple(groups)])]
-    curves: dict[str, CurveFile] = {}
-    for key, curve in settings.curves.items():
-        if key not in mine:
-            curve, content = _elsewhere(settings, key, curve, ids, groups)
-            contents[curve.file] = content
-        curves[key] = curve
-    response, *predictors = curves.values()
-    return PartyFiles(replace(settings, response=response, predictors=tuple(predictors)), contents, tuple(common))
+
+    def own_or_elsewhere(key: str, curve: CurveT) -> CurveT:
+        if key in mine:
+            return curve
+        placeholder, content = _elsewhere(settings, key, curve, ids, groups)
+        contents[placeholder.file] = content
+        return placeholder
+
+    response = own_or_elsewhere("response", settings.response)
+    predictors = tuple(own_or_elsewhere(f"predictors[{j}]", curve) for j, curve in enumerate(settings.predictors))
+    return PartyFiles(replace(settings, response=response, predictors=predictors), contents, tuple(common))
 
 
-def _groups(reader: Reader, settings: Any, curve: CurveFile, ids: Sequence[str]) -> list[str]:
+def _groups(reader: Reader, settings: OwnCurves, curve: CurveFile, ids: Sequence[str]) -> list[str]:
     """The group of every record, as the own file has it."""
     name, column = settings.id_of(curve), settings.fold_block
-    if curve.format == "netcdf":
-        content = reader.contents[curve.file]
-        names, groups = (read_groups(content, curve.file, variable, name) for variable in (name, column))
-    else:
-        table = reader.table(curve)
-        names, groups = reader.ids(curve), shared_column(table, column, "fold_block")
+    assert column is not None
+    if curve.format != "netcdf":
+        shared_column(reader.table(curve), column, "fold_block")
     of: dict[str, str] = {}
-    for record, group in zip(names, groups, strict=True):
+    for record, group in reader.groups(curve, column):
         if of.setdefault(record, group) != group:
             raise DataMissing(
                 f"{curve.file}: {column} (fold_block) of {name} {record!r} is {of[record]!r} and {group!r}: a record "
@@ -198,8 +197,8 @@ def _groups(reader: Reader, settings: Any, curve: CurveFile, ids: Sequence[str])
 
 
 def _elsewhere(
-    settings: Any, key: str, curve: CurveFile, ids: Sequence[str], groups: Sequence[str] | None
-) -> tuple[CurveFile, bytes]:
+    settings: OwnCurves, key: str, curve: CurveT, ids: Sequence[str], groups: Sequence[str] | None
+) -> tuple[CurveT, bytes]:
     """A curve elsewhere in wide form, on its public scale already: half of its radius, up and down in turn."""
     n, (start, end) = len(ids), settings.domain_of(curve)
     low, high = settings.domain_of(curve) if key == "response" else settings.domain

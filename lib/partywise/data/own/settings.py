@@ -6,12 +6,13 @@ Standard library only, checked before any job starts; the files themselves are r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from typing import ClassVar, Literal
 
 from ...core.checks import Count, check_name
-from ..columns.settings import ColumnSettings
+from ..column_facts import INDICATOR, ColumnFacts
+from ..columns.settings import ColumnSettings, RowSettings
 from .grammar import (
     ColumnBlock,
     FileBlock,
@@ -253,6 +254,7 @@ class OwnTables(RecordTable, ColumnSettings):
     response, response_party : column that is explained, and the party whose file has it, the active one
     match : what ids that some files lack mean, ``refuse`` (an error) or ``common`` (the ids of all files are used)
     positive : entry of the response that counts as 1, where its entries are not 0 and 1
+    response_bounds : public range of a response that is a number
     user, rows_per_user : column that names the person behind a record, in the file with the response, and the public
         bound on the records of one: those after the first ones are left out, and all of a person are held out together
     """
@@ -263,6 +265,7 @@ class OwnTables(RecordTable, ColumnSettings):
     response_party: str
     match: Literal["refuse", "common"] = "refuse"
     positive: str | float | None = None
+    response_bounds: tuple[float, float] | None = None
 
     # Entries of the response in the order of its classes, where there are more than two.
     class_names: ClassVar[tuple[str, ...]] = ()
@@ -301,6 +304,7 @@ class OwnTables(RecordTable, ColumnSettings):
             if column.edges is not None:
                 raise ValueError(f"edges of column {column.name!r} are read by trees only; leave them out.")
         self._check_user()
+        increasing("response_bounds", self.response_bounds)
 
     def _check_user(self) -> None:
         """Raise a named error for a column of persons that is another thing too."""
@@ -332,39 +336,32 @@ class OwnTables(RecordTable, ColumnSettings):
     @property
     def n_columns(self) -> int:
         """Columns of the data."""
-        return sum(map(self.width, self.columns))
+        return len(self.column_names)
 
-    def width(self, column: ColumnBlock) -> int:
-        """Columns of the data that one of a file becomes."""
-        return column.width if self.indicators else 1
+    def names_of(self, column: ColumnBlock) -> tuple[str, ...]:
+        """Names of the columns of the data that one of a file becomes, with units; of a category its levels."""
+        return column.names if self.indicators else (column.label,)
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """The names that the files give, with units; of a category each level that is a column of the data."""
-        return tuple(name for column in self.columns for name in (column.names if self.indicators else (column.label,)))
+        """The names that the files give."""
+        return tuple(name for column in self.columns for name in self.names_of(column))
 
     @property
-    def columns_without_edges(self) -> tuple[int, ...]:
-        """Columns of the data of which no cuts are declared."""
-        return self._numbers_of(
-            [column.label for column in self.columns if column.edges is None and column.levels is None]
-        )
-
-    @property
-    def columns_without_bounds(self) -> tuple[int, ...]:
-        """Columns of the data of which no range is declared."""
-        return self._numbers_of(
-            [column.label for column in self.columns if column.bounds is None and column.levels is None]
-        )
-
-    def _numbers_of(self, names: list[str]) -> tuple[int, ...]:
-        return tuple(j for j, name in enumerate(self.column_names) if name in names)
+    def column_facts(self) -> tuple[ColumnFacts, ...]:
+        """Declarations about the columns of the data."""
+        facts = list[ColumnFacts]()
+        for column in self.columns:
+            divided = self.indicators and column.levels is not None
+            declared = replace(INDICATOR, because=column.because) if divided else column.facts
+            facts += [declared] * len(self.names_of(column))
+        return tuple(facts)
 
     def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
         """Columns of each party: those of its file; ValueError for another number of parties."""
         if n_parties != len(self.tables):
             raise ValueError(f"parties is {n_parties}: the settings name {len(self.tables)} files.")
-        ends = [0, *accumulate(sum(map(self.width, table.columns)) for table in self.tables)]
+        ends = [0, *accumulate(sum(len(self.names_of(column)) for column in table.columns) for table in self.tables)]
         return tuple(tuple(range(a, b)) for a, b in pairwise(ends))
 
     def active_index(self, n_parties: int) -> int:
@@ -406,3 +403,8 @@ class OwnTables(RecordTable, ColumnSettings):
     def response_holder(self) -> int:
         """Number of the party that has the response."""
         return [table.party for table in self.tables].index(self.response_party)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnedTables(OwnTables, RowSettings):
+    """Own tables of which a model is learned from the rows that train: a file of each party, whose rows carry ids."""

@@ -7,12 +7,12 @@ figures are named here and live with their numerics; the pipeline imports what a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ...core.checks import CheckedFields, Delta
 from ...core.errors import ConfigError
-from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
+from ...experiment.study import NO_NOISE, Figure, FirstRun, Protocol, Source, Study
 from ...methods.survival.options import (
     MOST_SIGNS,
     CoxNoisyGradientOptions,
@@ -104,11 +104,8 @@ STUDY = Study(
     sources={
         "generated": Source(SurvivalGeneratedSettings),
         "dataset": Source(SurvivalDatasetSettings),
-        "table": replace(
-            Source.of_files(OwnSurvivalSettings, "clients", first=FIRST, examples="metrics"),
-            draft=Lazy("partywise.data.own.drafts.follow_up:draft"),
-            owner_outputs=Lazy("partywise.studies.federated_survival.own_cases:owner_outputs"),
-            model=Lazy("partywise.studies.federated_survival.own_cases:model"),
+        "table": Source.of_files(
+            OwnSurvivalSettings, "follow_up", first=FIRST, outputs="own_cases", examples="metrics"
         ),
     },
     methods={

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...data.own.curves.files import CurveFile, PredictorFile
+from ...data.own.curves.settings import CurveFile, PredictorFile
 from ...experiment.owner_outputs import OwnerReport
 from ...methods.functional.bases import BSplineBasis
 from ...methods.functional.model import BasisSpec, CurveEstimate, CurveFacts

@@ -6,7 +6,7 @@ live with their numerics; the pipeline imports what a job needs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ...core.checks import CheckedFields
@@ -115,11 +115,7 @@ STUDY = Study(
             complete=Lazy("partywise.studies.sliced_inverse_regression.cases:complete_simulated"),
         ),
         "dataset": Source(SlicingDatasetSettings),
-        "table": replace(
-            Source.of_files(OwnSlicingSettings, "clients", first=FIRST),
-            owner_outputs=Lazy("partywise.studies.sliced_inverse_regression.own_cases:owner_outputs"),
-            model=Lazy("partywise.studies.sliced_inverse_regression.own_cases:model"),
-        ),
+        "table": Source.of_files(OwnSlicingSettings, "clients", first=FIRST, outputs="own_cases"),
     },
     methods={
         "published": Protocol(SlicingPublishedOptions, extra=("server",), release=UNPROVED),

@@ -7,7 +7,6 @@ from math import inf
 
 from ...alignment.options import IdentifierRules
 from ...core.checks import Positive
-from ...data.own.grammar import increasing
 from ...data.own.settings import OwnTables, TableFile
 from ...models.family_facts import FACTS, FamilyName
 from .settings import GlmCaseSettings, Records
@@ -55,7 +54,6 @@ class GlmTableSettings(GlmCaseSettings, OwnTables):
     family: FamilyName
     records: Records = "unaligned"
     identifiers: IdentifierRules = field(default_factory=IdentifierRules)
-    response_bounds: tuple[float, float] | None = None
     eta_start: float | None = None
 
     # Names of places without data.
@@ -64,7 +62,6 @@ class GlmTableSettings(GlmCaseSettings, OwnTables):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_weights()
-        increasing("response_bounds", self.response_bounds)
         low = -inf if self.response_bounds is None else self.response_bounds[0]
         if FACTS[self.family].is_positive and self.response_bounds is not None and low <= 0:
             raise ValueError(

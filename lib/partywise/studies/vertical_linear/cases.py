@@ -12,10 +12,12 @@ from ...core.randomness import Rng
 from ...data.columns.replicate import deal, deal_table
 from ...data.columns.settings import RowSettings
 from ...data.loaders.read import read_table
+from ...data.own.records import read_own_table
 from ...data.tables import Table
 from ...models.criteria import CLASSES
 from ...models.links import LOGIT
 from .data import LinearData
+from .own_settings import LinearTableSettings
 from .study import LinearGeneratedSettings, ScaledDatasetSettings
 
 # Generated features lie in [-BOUND, BOUND], responses in so many of their standard deviations.
@@ -60,6 +62,11 @@ def draw_dataset(settings: ScaledDatasetSettings, spec: object, rng_for: Rng, re
     """A shipped table; a number that is predicted is fitted as one from -1 to 1."""
     table = read_table(settings.dataset, settings.response, Path(resources))
     return scale_table(table, settings, deal_table(table, settings, rng_for), settings.response_bounds)
+
+
+def own_rows(settings: LinearTableSettings, drawn: Mapping[str, np.ndarray]) -> LinearData:
+    """Rows of own tables, read from their files."""
+    return scale_table(read_own_table(settings), settings, drawn, settings.response_bounds)
 
 
 def scale_table(

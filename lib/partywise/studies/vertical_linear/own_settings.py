@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...data.columns.settings import RowSettings
-from ...data.own.grammar import increasing
-from ...data.own.settings import OwnTables
+from ...data.own.settings import LearnedTables
 from ...models.criteria import CLASSES, NUMBERS
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinearTableSettings(OwnTables, RowSettings):
+class LinearTableSettings(LearnedTables):
     """Own data: a file of each party, whose rows carry ids.
 
     response_bounds : public range of the response in regression, which becomes [-1, 1]
     """
-
-    response_bounds: tuple[float, float] | None = None
 
     # The key holder.
     reserved_names = ("server",)
@@ -29,7 +25,6 @@ class LinearTableSettings(OwnTables, RowSettings):
                 f"column {self.column_names[lacking[0]]!r} has no bounds: a linear model scales it by its public "
                 "range; declare one, or levels."
             )
-        increasing("response_bounds", self.response_bounds)
         if (self.response_bounds is None) != (self.loss_in_force == CLASSES):
             raise ValueError(
                 f"response_bounds is {self.response_bounds!r}: give the public range of the response with loss "

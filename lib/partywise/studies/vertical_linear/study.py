@@ -116,7 +116,7 @@ STUDY = Study(
     sources={
         "generated": Source(LinearGeneratedSettings),
         "dataset": Source(ScaledDatasetSettings),
-        "table": Source.of_files(LinearTableSettings, "columns", first=FIRST),
+        "table": Source.of_files(LinearTableSettings, "columns", first=FIRST, rows="own_rows"),
     },
     methods={
         "pooled": Protocol(LinearPooledOptions, release=NO_NOISE),

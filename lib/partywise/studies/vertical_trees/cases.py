@@ -12,10 +12,12 @@ from ...data.column_facts import ColumnFacts
 from ...data.columns.replicate import deal_table
 from ...data.columns.settings import ColumnDatasetSettings, RowSettings
 from ...data.loaders.read import read_table
+from ...data.own.records import read_own_table
 from ...data.tables import Table
 from ...models.criteria import NUMBERS
 from ...models.links import LOGIT
 from .data import TreeData
+from .own_settings import TreeTableSettings
 from .study import TreeGeneratedSettings
 
 # Every third generated column has so many whole numbers, and ties.
@@ -41,6 +43,11 @@ def draw_generated(settings: TreeGeneratedSettings, spec: object, rng_for: Rng, 
 def draw_dataset(settings: ColumnDatasetSettings, spec: object, rng_for: Rng, resources: Path) -> TreeData:
     """A shipped table."""
     return replicate_of(read_table(settings.dataset, settings.response, Path(resources)), settings, rng_for)
+
+
+def own_rows(settings: TreeTableSettings, drawn: Mapping[str, np.ndarray]) -> TreeData:
+    """Rows of own tables, read from their files."""
+    return select_rows(read_own_table(settings), settings, drawn)
 
 
 def draw_score(n: int, d: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

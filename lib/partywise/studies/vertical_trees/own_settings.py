@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...data.columns.settings import RowSettings
-from ...data.own.grammar import increasing
-from ...data.own.settings import OwnTables
+from ...data.own.settings import LearnedTables
 from ...models.criteria import CLASSES, NUMBERS
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeTableSettings(OwnTables, RowSettings):
+class TreeTableSettings(LearnedTables):
     """Own data: a file of each party, whose rows carry ids.
 
     classes : entries of the response, where it has more than two; which ones there are is public
@@ -19,14 +17,12 @@ class TreeTableSettings(OwnTables, RowSettings):
     """
 
     classes: tuple[str, ...] | None = None
-    response_bounds: tuple[float, float] | None = None
 
     reserved_names = ("dealer",)
     indicators = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        increasing("response_bounds", self.response_bounds)
         if self.response_bounds is not None and self.loss_in_force == CLASSES:
             raise ValueError(
                 f"response_bounds is {self.response_bounds!r}: classes have no range; leave it out, or give loss "

@@ -71,7 +71,9 @@ STUDY = Study(
     sources={
         "generated": Source(TreeGeneratedSettings),
         "dataset": Source(ColumnDatasetSettings),
-        "table": Source.of_files(TreeTableSettings, "columns", first=FIRST, predicts=True, examples="metrics"),
+        "table": Source.of_files(
+            TreeTableSettings, "columns", first=FIRST, rows="own_rows", predicts=True, examples="metrics"
+        ),
     },
     methods={
         "pooled": Protocol(TreePooledOptions, release=NO_NOISE),

@@ -16,11 +16,10 @@ import numpy as np
 from ....core.errors import DataMissing
 from ..records import NamedIds, match_ids
 from .measurements import Measurements, drop_gaps
-from .netcdf import read_groups
 from .reader import Reader
 
 if TYPE_CHECKING:
-    from .files import CurveTables
+    from .settings import OwnCurves
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class CurveFiles:
     block: np.ndarray
 
 
-def load(settings: CurveTables, contents: Mapping[str, bytes]) -> CurveFiles:
+def load(settings: OwnCurves, contents: Mapping[str, bytes]) -> CurveFiles:
     """Read all curves, check them, and keep the records that all of them have."""
     reader = Reader(settings, contents)
     measured = {key: reader.measurements(key, curve) for key, curve in settings.curves.items()}
@@ -95,24 +94,17 @@ def _check_varies(measured: Measurements) -> None:
         )
 
 
-def _blocks(reader: Reader, settings: CurveTables, ids: list[str]) -> np.ndarray:
+def _blocks(reader: Reader, settings: OwnCurves, ids: list[str]) -> np.ndarray:
     """Group of every record, numbered from 0; each record its own without ``fold_block``."""
     column, response = settings.fold_block, settings.response
     if column is None:
         return np.arange(len(ids))
-    id_column = settings.id_of(response)
-    if response.format == "netcdf":
-        content = reader.contents[response.file]
-        names = read_groups(content, response.file, id_column, id_column)
-        groups = read_groups(content, response.file, column, id_column)
-    else:
-        names, groups = reader.ids(response), reader.table(response).column(column)
     of: dict[str, str] = {}
-    for name, group in zip(names, groups, strict=True):
+    for name, group in reader.groups(response, column):
         if of.setdefault(name, group) != group or not group:
             raise DataMissing(
-                f"{response.file}: {column} (fold_block) of {id_column} {name!r} is {of[name]!r} and {group!r}: a "
-                "record belongs to one group, which has a name."
+                f"{response.file}: {column} (fold_block) of {settings.id_of(response)} {name!r} is {of[name]!r} and "
+                f"{group!r}: a record belongs to one group, which has a name."
             )
     block = np.unique([of[record] for record in ids], return_inverse=True)[1]
     if block.max() + 1 < settings.min_blocks:

@@ -13,7 +13,7 @@ from ....core.errors import DataMissing
 from ....core.notes import note_left_out
 
 if TYPE_CHECKING:
-    from .files import CurveTables
+    from .settings import OwnCurves
 
 LOG = logging.getLogger("partywise")
 
@@ -113,7 +113,7 @@ class Measurements:
 
 
 def drop_gaps(
-    ids: list[str], measured: Mapping[str, Measurements], settings: CurveTables
+    ids: list[str], measured: Mapping[str, Measurements], settings: OwnCurves
 ) -> tuple[list[str], dict[str, Measurements]]:
     """The records whose curves are measured well enough, and the curves on these records alone."""
     dropped: set[str] = set()
@@ -142,9 +142,7 @@ def drop_gaps(
     return complete, {key: _only(curve, complete) for key, curve in measured.items()}
 
 
-def _sentence(
-    curve: Measurements, bad: list[str], count: np.ndarray, longest: np.ndarray, settings: CurveTables
-) -> str:
+def _sentence(curve: Measurements, bad: list[str], count: np.ndarray, longest: np.ndarray, settings: OwnCurves) -> str:
     i = curve.ids.index(bad[0])
     more = f" ({len(bad)} such records)" if len(bad) > 1 else ""
     if count[i] < settings.min_points:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -14,10 +14,10 @@ from ..csv import TextTable, numbers, read_table
 from ..entries import hour_of, is_number, on_one_clock, split_stamp, trouble
 from ..grammar import TextForm
 from .measurements import Measurements
-from .netcdf import read_variable
+from .netcdf import read_groups, read_variable
 
 if TYPE_CHECKING:
-    from .files import CurveFile, CurveTables
+    from .settings import CurveFile, OwnCurves
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 TRANSFORM: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -43,7 +43,7 @@ PERIODS: dict[str, tuple[str, Callable[[datetime], float]]] = {
 class Reader:
     """Curves of files that are each parsed once."""
 
-    def __init__(self, settings: CurveTables, contents: Mapping[str, bytes]) -> None:
+    def __init__(self, settings: OwnCurves, contents: Mapping[str, bytes]) -> None:
         self.settings, self.contents = settings, contents
         self._tables: dict[tuple[str, TextForm], TextTable] = {}
         self._columns: dict[str, tuple[str, set[str]]] = {}
@@ -92,6 +92,14 @@ class Reader:
         """The id of the record of every row of a CSV file."""
         id_column, table = self.settings.id_of(curve), self.table(curve)
         return self.record_times(curve, table, curve.file)[0] if id_column == curve.time else table.ids(id_column)
+
+    def groups(self, curve: CurveFile, column: str) -> Iterator[tuple[str, str]]:
+        """Pairs of a record's id and its entry of a column, of every row, or of every record of a NetCDF file."""
+        if curve.format != "netcdf":
+            return zip(self.ids(curve), self.table(curve).column(column), strict=True)
+        id_column, content = self.settings.id_of(curve), self.contents[curve.file]
+        names, groups = (read_groups(content, curve.file, name, id_column) for name in (id_column, column))
+        return zip(names, groups, strict=True)
 
     def record_times(self, curve: CurveFile, table: TextTable, name: str) -> tuple[list[str], np.ndarray]:
         """Ids and times (T,) of a long file: a time stamp is split into its period, which may name it, and the time."""

@@ -121,6 +121,10 @@ class CommonIds:
     ids: tuple[str, ...]
     keys: Mapping[str, object]
 
+    def own_id(self, number: int) -> str | None:
+        """The name in a file, where it is not that of the first one."""
+        return None if self.ids[number] == self.ids[0] else self.ids[number]
+
 
 def shared_ids(tables: Sequence[TableSurvey], named: str | None = None) -> CommonIds | None:
     """The columns of ids by which the rows of these files are matched; None where no two fit.
@@ -175,6 +179,11 @@ def file_keys(table: TableSurvey, but: TextForm = TextForm()) -> dict[str, objec
     if any(column.zones for column in table.columns):
         keys["time_zone"] = Ask("UTC or an offset, such as +01:00: the zone of time stamps that name none")
     return keys
+
+
+def file_entry(table: TableSurvey, party: str, id: str | None = None) -> dict[str, object]:
+    """The block of the file of a party."""
+    return {"party": party, "file": table.file} | ({} if id is None else {"id": id}) | file_keys(table)
 
 
 def gap_keys(tables: Sequence[TableSurvey]) -> dict[str, object]:
