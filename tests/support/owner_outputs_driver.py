@@ -16,8 +16,8 @@ from partywise.experiment.plans import read_configuration
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUTS = {"cube": "cube.nc", "predictions": "predictions.csv", "models": "models.json"}
-OUTPUTS |= {"dictionary": "dictionary.csv"}
-OUTPUTS |= {name: f"{name}.out" for name in ("tidy", "ledger", "totals", "wire", "summary", "text", "screen", "tables")}
+OUTPUTS |= {"dictionary": "dictionary.csv", "findings": "findings.json"}
+OUTPUTS |= {name: f"{name}.out" for name in ("tidy", "ledger", "totals", "wire", "summary", "text", "tables")}
 # Study, example and methods; every study has one that is certified and one that is not.
 EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     "federated_survival": ("my_survival", {"pooled": None, "noisy_scores": None}),
