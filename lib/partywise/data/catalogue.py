@@ -31,15 +31,9 @@ class Member:
 class Resource:
     """A data set inside a package file of the package index.
 
-    Attributes
-    ----------
-    package, version, archive, sha256 : str
-        The pinned package and the name and SHA-256 of its wheel (``.whl``, for any machine or for some other)
-        or source archive (``.tar.gz``).
-    members : tuple of Member
-        The files that are extracted.
-    licence, shape : str
-        Terms of use, and what the files hold, for people.
+    package, version, archive, sha256 : pinned package, and its wheel (``.whl``) or source archive (``.tar.gz``)
+    members : files that are extracted
+    licence, shape : terms of use, and what the files hold, for people
     """
 
     package: str

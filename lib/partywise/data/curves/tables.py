@@ -15,32 +15,14 @@ from .descriptions import UnitChange
 class CurveTable:
     """N records, each with one response curve and p predictor curves, on public scales.
 
-    Attributes
-    ----------
-    hours : (T_y,) float
-        Where ``y`` is given, in hours: the middle of each hour of the clock.
-    hours_x : (T_x,) float
-        The same for ``x``.
-    domain, domain_x : (float, float)
-        Start and end of the two grids, in hours.
-    y : (N, T_y) float
-        Response, dimensionless: ``y_scale.undo`` gives it in ``y_scale.unit``.
-    x : (N, p, T_x) float
-        Predictors, dimensionless, scaled one by one by ``x_scales``.
-    y_scale : UnitChange
-    x_scales : tuple of p Scale
-    y_party : str
-        Who holds the response.
-    predictor_names, party_names : (p,) str
-        Predictors and who holds each.
-    block : (N,) int
-        Records of one block depend on each other and are to be held out together: fold = block modulo folds.
-    dates : (N,) str
-        YYYY-MM-DD.
-    sha256 : dict
-        File name -> SHA-256 of the file that was read.
-    notes : tuple of str
-        What a reader of a figure has to know.
+    hours, hours_x : (T_y,) and (T_x,) float, where ``y`` and ``x`` are given: the middle of each hour of the clock
+    domain, domain_x : start and end of the two grids, in hours
+    y : (N, T_y) float, dimensionless: ``y_scale.undo`` gives it in ``y_scale.unit``; y_party : who holds it
+    x : (N, p, T_x) float, dimensionless, scaled one by one by ``x_scales``
+    predictor_names, party_names : (p,) str, predictors and who holds each
+    block : (N,) int; records of one block depend on each other and are held out together: fold = block modulo folds
+    dates : (N,) str, YYYY-MM-DD
+    sha256 : of the files that were read, by their names; notes : what a reader of a figure has to know
     """
 
     hours: np.ndarray

@@ -25,8 +25,6 @@ NOTES = (TABLE.record,)
 def load(folder: str | Path) -> Table:
     """Read ``folder`` (such as ``resources/abalone``, filled by ``data.fetch``).
 
-    References
-    ----------
     Nash et al. (1994), "The population biology of abalone in Tasmania", Sea Fisheries Division.
     """
     contents, sha256, notes = read_files(RESOURCE, folder)

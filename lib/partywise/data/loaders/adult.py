@@ -38,8 +38,6 @@ SPLIT_ROWS = (30162, 15060)
 def load(folder: str | Path) -> Table:
     """Read ``folder`` (such as ``resources/adult``, filled by ``data.fetch``).
 
-    References
-    ----------
     Kohavi (1996), "Scaling up the accuracy of naive-Bayes classifiers: a decision-tree hybrid", KDD.
     """
     columns, y, sha256, notes = _read(folder)
@@ -97,8 +95,6 @@ def _table(content: bytes, file: str) -> tuple[list[str], np.ndarray]:
 def load_split(folder: str | Path) -> Table:
     """Read ``folder`` (such as ``resources/adult_split``), whose rows its authors divided for training and tests.
 
-    References
-    ----------
     Kohavi (1996), "Scaling up the accuracy of naive-Bayes classifiers: a decision-tree hybrid", KDD.
     """
     contents, sha256, notes = read_files(SPLIT_RESOURCE, folder)

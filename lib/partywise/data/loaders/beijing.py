@@ -31,8 +31,6 @@ NOTES = (
 def load(folder: str | Path, response: str | None = None) -> CurveTable:
     """Read ``folder`` (such as ``resources/beijing_pm25``, filled by ``data.fetch``).
 
-    References
-    ----------
     Liang et al. (2015), "Assessing Beijing's PM2.5 pollution", Proceedings of the Royal Society A 471.
     """
     DESCRIPTION.response(response)

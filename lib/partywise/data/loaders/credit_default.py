@@ -24,8 +24,6 @@ NOTES = (TABLE.record,)
 def load(folder: str | Path) -> Table:
     """Read ``folder`` (such as ``resources/credit_default``, filled by ``data.fetch``).
 
-    References
-    ----------
     Yeh and Lien (2009), "The comparisons of data mining techniques for the predictive accuracy of probability of
     default of credit card clients", Expert Systems with Applications 36.
     """

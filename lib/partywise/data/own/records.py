@@ -176,14 +176,24 @@ def client_rows(settings: OwnClients, texts: Mapping[str, bytes]) -> list[TextTa
     return [bounded(client, settings) for client in clients]
 
 
-def count_rows(clients: Sequence[TextTable], settings: OwnClients) -> None:
-    """DataMissing for fewer records of all clients than the settings ask for; the log has their number."""
-    total = sum(len(client.rows) for client in clients)
-    LOG.info("records: %d of %d clients", total, len(clients))
-    check_count(total, settings)
+class ClientRecords(NamedTuple):
+    """Records of all clients, one client after another: how many each has, names (N,), and persons (N,) or none."""
+
+    sizes: np.ndarray
+    ids: np.ndarray
+    person: np.ndarray
 
 
-def client_ids(clients: Sequence[TextTable], settings: OwnClients) -> list[str]:
+def client_records(clients: Sequence[TextTable], settings: OwnClients) -> ClientRecords:
+    """Sizes, names and persons of the records; DataMissing for fewer than the settings ask for."""
+    sizes = np.array([len(client.rows) for client in clients])
+    LOG.info("records: %d of %d clients", sizes.sum(), len(clients))
+    check_count(int(sizes.sum()), settings)
+    persons = [] if settings.user is None else [text for client in clients for text in client.column(settings.user)]
+    return ClientRecords(sizes, np.array(_client_ids(clients, settings), dtype=str), number_persons(persons))
+
+
+def _client_ids(clients: Sequence[TextTable], settings: OwnClients) -> list[str]:
     """Names of the records, after the name of the client if two clients use one name."""
     several = len(settings.files) > 1
     names = [

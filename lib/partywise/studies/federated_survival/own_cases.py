@@ -12,7 +12,7 @@ import numpy as np
 from ...core.errors import DataMissing
 from ...data.own.columns import feature_rows, features, level_numbers, numbers_of, scale_of
 from ...data.own.csv import TextTable
-from ...data.own.records import client_ids, client_rows, count_rows, number_persons, reader_of_files
+from ...data.own.records import client_records, client_rows, reader_of_files
 from ...experiment.owner_outputs import NO_INTERVALS, OwnerReport
 from ...methods.survival.bands import log_survival_covariance
 from ...methods.survival.curves import SurvivalCurve
@@ -59,9 +59,9 @@ def _read(settings: OwnSurvivalSettings, texts: Mapping[str, bytes]) -> Survival
             raise DataMissing(
                 f"{client.file}: client {name!r} has no records: leave the client out, or bring its rows."
             )
-    count_rows(clients, settings)
-    columns, n = settings.columns, sum(len(client.rows) for client in clients)
-    z = features(clients, columns, -1.0, clip=False) if columns else np.zeros((n, 0))
+    sizes, ids, person = client_records(clients, settings)
+    columns = settings.columns
+    z = features(clients, columns, -1.0, clip=False) if columns else np.zeros((sizes.sum(), 0))
     levels = (*settings.censoring, *settings.events)
     events = _concatenate(
         level_numbers(client, settings.event, levels) >= len(settings.censoring) for client in clients
@@ -70,14 +70,9 @@ def _read(settings: OwnSurvivalSettings, texts: Mapping[str, bytes]) -> Survival
     if settings.group_by is not None:
         groups = _concatenate(level_numbers(client, settings.group_by, settings.groups) for client in clients)
         records = replace(records, groups=groups.astype(int))
-    sizes, unscaled = [len(client.rows) for client in clients], (np.zeros(z.shape[1]), np.ones(z.shape[1]))
-    data = of_records(settings, records, *unscaled, sizes=sizes)
-    persons = [] if settings.user is None else [text for client in clients for text in client.column(settings.user)]
-    return replace(
-        data,
-        ids=np.array(client_ids(clients, settings), dtype=str),
-        person=number_persons(persons),
-    )
+    unscaled = (np.zeros(z.shape[1]), np.ones(z.shape[1]))
+    data = of_records(settings, records, *unscaled, sizes=sizes.tolist())
+    return replace(data, ids=ids, person=person)
 
 
 def _times(client: TextTable, name: str) -> np.ndarray:

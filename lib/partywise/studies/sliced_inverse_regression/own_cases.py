@@ -13,7 +13,7 @@ from ...core.errors import DataMissing
 from ...data.own.columns import clip_to_bounds, feature_names, feature_rows, features, numbers_of, scale_of, values
 from ...data.own.csv import TextTable
 from ...data.own.grammar import ColumnBlock
-from ...data.own.records import client_ids, client_rows, count_rows, number_persons, reader_of_files
+from ...data.own.records import client_records, client_rows, reader_of_files
 from ...experiment.owner_outputs import OwnerReport
 from ...methods.inverse_regression.model import SlicingEstimate
 from ...methods.inverse_regression.subspace import loss_bound
@@ -56,26 +56,6 @@ def table(settings: OwnSlicingSettings, drawn: OwnSlicingDraw) -> SlicingData:
 @reader_of_files
 def _read(settings: OwnSlicingSettings, texts: Mapping[str, bytes]) -> SlicingData:
     """Return the data that all replicates share, without addresses and shown records of one."""
-    clients = _clients(settings, texts)
-    sizes = np.array([len(client.rows) for client in clients])
-    X, y = features(clients, settings.columns, -1.0, clip=False), _response(clients, settings)
-    persons = [] if settings.user is None else [text for client in clients for text in client.column(settings.user)]
-    shared = of_records(X, y, sizes, np.array(feature_names(settings.columns)), settings)
-    if len(np.unique(shared.public_slices.codes(y))) < 2:
-        raise DataMissing(
-            f"{clients[0].file}: {settings.response} falls into one of {settings.slices} slices in all {len(y)} rows: "
-            "place the edges where its values are."
-        )
-    return replace(
-        shared,
-        client_names=settings.party_names,
-        ids=np.array(client_ids(clients, settings)),
-        person=number_persons(persons),
-    )
-
-
-def _clients(settings: OwnSlicingSettings, texts: Mapping[str, bytes]) -> list[TextTable]:
-    """Complete rows of every client, at most so many a person."""
     clients = client_rows(settings, texts)
     for name, client in zip(settings.party_names, clients, strict=True):
         if len(client.rows) < settings.least:
@@ -83,8 +63,15 @@ def _clients(settings: OwnSlicingSettings, texts: Mapping[str, bytes]) -> list[T
                 f"{client.file}: client {name!r} has {len(client.rows)} records where least is {settings.least}: lower "
                 "least, which sets delta, or leave the client out."
             )
-    count_rows(clients, settings)
-    return clients
+    sizes, ids, person = client_records(clients, settings)
+    X, y = features(clients, settings.columns, -1.0, clip=False), _response(clients, settings)
+    shared = of_records(X, y, sizes, np.array(feature_names(settings.columns)), settings)
+    if len(np.unique(shared.public_slices.codes(y))) < 2:
+        raise DataMissing(
+            f"{clients[0].file}: {settings.response} falls into one of {settings.slices} slices in all {len(y)} rows: "
+            "place the edges where its values are."
+        )
+    return replace(shared, client_names=settings.party_names, ids=ids, person=person)
 
 
 def _response(clients: Sequence[TextTable], settings: OwnSlicingSettings) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ...core.checks import CheckedFields, Delta, UserUnit
 from ...core.errors import ConfigError
-from ...data.columns.check import check_groups
+from ...data.columns.settings import check_groups
 from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
 from ...methods.glm.options import (
     BcdOptions,

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ...core.checks import CheckedFields, Count, Delta, NotNegative, Positive, Range, UserUnit
 from ...core.errors import ConfigError
-from ...data.columns.check import check_columns
-from ...data.columns.settings import ColumnDatasetSettings, RowSettings
+from ...data.columns.settings import ColumnDatasetSettings, RowSettings, check_columns
 from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
 from ...methods.linear.options import (
     LinearCertifiedOptions,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...core.errors import CertificationError, ConfigError
-from ...data.columns.check import check_columns
-from ...data.columns.settings import RowSettings
+from ...data.columns.settings import RowSettings, check_columns
 from ...methods.trees.options import (
     DeployedOptions,
     GatheringOptions,

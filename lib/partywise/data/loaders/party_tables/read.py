@@ -23,8 +23,6 @@ from .frames import read_frame
 def read_body_fat(contents: dict[str, bytes]) -> dict[str, np.ndarray]:
     """Percentages of fat and 13 measurements.
 
-    References
-    ----------
     Johnson (1996), "Fitting percentage of body fat to simple body measurements", Journal of Statistics Education 4.
     """
     table, (file,) = TABLES["body_fat"], contents
@@ -37,8 +35,6 @@ def read_breast_cancer(contents: dict[str, bytes]) -> dict[str, np.ndarray]:
 
     The file is a part of the pinned scikit-learn, which is neither installed nor imported for it.
 
-    References
-    ----------
     Street, Wolberg and Mangasarian (1993), "Nuclear feature extraction for breast tumor diagnosis", SPIE 1905.
     """
     table, (file,) = TABLES["breast_cancer"], contents

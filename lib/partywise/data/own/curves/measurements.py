@@ -65,14 +65,17 @@ class Measurements:
                 f"has the time {{time:g}}, outside the domain [{domain[0]:g}, {domain[1]:g}]: is the time in another "
                 "unit? correct domain, or set outside to ignore if these rows belong to another curve",
             )
-        chosen = np.flatnonzero(inside)
-        place = self.place
+        return self.subset(inside)
+
+    def subset(self, chosen: np.ndarray) -> Measurements:
+        """The chosen measurements, a mask (T,)."""
+        rows, place = np.flatnonzero(chosen), self.place
         return replace(
             self,
-            record=self.record[chosen],
-            time=self.time[chosen],
-            value=self.value[chosen],
-            place=lambda i: place(int(chosen[i])),
+            record=self.record[rows],
+            time=self.time[rows],
+            value=self.value[rows],
+            place=lambda i: place(int(rows[i])),
         )
 
     def check_once(self, column: str) -> None:
@@ -139,7 +142,9 @@ def drop_gaps(
             f"{len(ids)} records are in all files{why} where min_records is {settings.min_records}: bring more "
             "records, allow longer gaps (max_gap), or lower min_records."
         )
-    return complete, {key: _only(curve, complete) for key, curve in measured.items()}
+    return complete, {
+        key: curve.subset(np.isin(np.array(curve.ids)[curve.record], complete)) for key, curve in measured.items()
+    }
 
 
 def _sentence(curve: Measurements, bad: list[str], count: np.ndarray, longest: np.ndarray, settings: OwnCurves) -> str:
@@ -162,15 +167,3 @@ def _refuse_missing(curve: Measurements, ids: list[str]) -> None:
             f"{curve.place(i)}): fill them in, set missing to drop to leave these records out, or set max_gap to "
             "the longest time that smoothing may bridge."
         )
-
-
-def _only(curve: Measurements, ids: list[str]) -> Measurements:
-    chosen = np.flatnonzero(np.isin(np.array(curve.ids)[curve.record], ids))
-    place = curve.place
-    return replace(
-        curve,
-        record=curve.record[chosen],
-        time=curve.time[chosen],
-        value=curve.value[chosen],
-        place=lambda i: place(int(chosen[i])),
-    )
