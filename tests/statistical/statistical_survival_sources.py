@@ -26,7 +26,8 @@ from partywise.methods.survival.records import SurvivalRecords
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.studies.federated_survival.cases import read_table
 from partywise.studies.federated_survival.claims import FollowUpSettings, GradientSettings
-from partywise.studies.federated_survival.leaks import GradientPaths, last_at_risk, opposite_risk_sets, records_of
+from partywise.studies.federated_survival.leaks import GradientPaths, records_of
+from partywise.studies.federated_survival.neighbours import last_at_risk, opposite_risk_sets
 from pipeline import ROOT
 
 pytestmark = pytest.mark.statistical
