@@ -240,7 +240,7 @@ def test_the_numbers_of_the_default_run_on_the_page_are_those_that_were_kept():
         default_run.mean(rows, ("sweep", *place)) for place in (("local", "", "64"), ("moments_dealer", "", "4"))
     )
     assert dealt < curves < default_run.mean(rows, ("sweep", "moments", "", "4"))
-    assert "at ε = 4 err less than released curves at ε = 64, where a dealer draws the noise" in text
+    assert "at ε = 4 have a smaller error than curves released at ε = 64, if a dealer draws the noise" in text
 
 
 def test_the_rows_of_a_summary_that_the_page_shows_are_kept(tmp_path):
