@@ -32,15 +32,17 @@ from matplotlib.ticker import (
 from ..measures import BYTES_MEASURED, EPSILON_CLAIMED, Quantity, measures_of
 from .select import plan_behind, title
 from .series import cases_of, over_with_bands
-from .style import GREY, compact, empty, heading, legend_below, panels
+from .style import GREY, PAGE, compact, empty, heading, legend_below, panels
 
 if TYPE_CHECKING:
     from ..study import Study
 
 # Inches of a figure with few panels; letters of a label under a panel, and beside an inch of one; large counts.
-LEAST, LETTERS, LETTERS_PER_INCH, LARGE = 6.4, 40, 9, 1e5
+LEAST, LETTERS, LETTERS_PER_INCH, LARGE = 6.4, 40, 11, 1e5
+# Panels that are narrower than asked for are lower too, by at most this factor.
+LOWEST = 0.75
 # Share of an axis above its largest mark; panels side by side at most, where rows of them show several measures.
-MARGIN, ABREAST = 0.03, 6
+MARGIN, ABREAST = 0.03, 3
 # At most so many numbers fit under a panel; factor between the largest value and the end of an axis.
 MOST, END = 9, 4
 # A logarithmic axis whose ends differ by less than the first factor reaches beyond both by the second.
@@ -234,7 +236,8 @@ class PanelLayout:
         abreast = _abreast(cases) if stacked else min(self.columns, len(places))
         width = max(self.size[0], LEAST / abreast)
         down, shared = -(-len(places) // abreast), self.share and (stacked or rows == 1)
-        figure, axes = panels(down, abreast, width, height or self.size[1], sharey="row" if shared else False)
+        height = height or self.size[1] * max(LOWEST, min(1.0, PAGE / (abreast * width)))
+        figure, axes = panels(down, abreast, width, height, sharey="row" if shared else False)
         notes, labels = dict.fromkeys(filter(None, [self.note])), list[str]()
         for ax in axes[len(places) :]:
             ax.set_axis_off()

@@ -68,7 +68,7 @@ def settle_layout(figure: Figure) -> None:
 def save_figure(figure: Figure, svg: Path | str, pdf: Path | str, png: Path | str) -> None:
     """Write a figure as SVG, PDF and PNG (200 dots an inch), byte for byte the same on every call, and close it."""
     os.environ["SOURCE_DATE_EPOCH"] = "0"
-    with mpl.rc_context({"svg.hashsalt": "partywise", "svg.fonttype": "path", "pdf.fonttype": 42}):
+    with mpl.rc_context({"svg.hashsalt": "partywise", "svg.fonttype": "none", "pdf.fonttype": 42}):
         settle_layout(figure)
         for kind, path in (("svg", svg), ("pdf", pdf), ("png", png)):
             # Vector formats leave the figure at 72 dots an inch.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from textwrap import fill
 from typing import Literal, TypedDict
 
 import matplotlib as mpl
@@ -15,6 +16,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import same_color
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullLocator
@@ -61,28 +63,35 @@ class Marks(TypedDict, total=False):
 
 
 SETTINGS: dict[str, str | float] = {
-    "font.size": 9,
-    "axes.titlesize": 9.5,
-    "axes.labelsize": 9,
-    "legend.fontsize": 8,
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "legend.fontsize": 7.5,
+    "figure.titlesize": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.axisbelow": True,
     "grid.color": "#DDDDDD",
     "grid.linewidth": 0.6,
-    "lines.linewidth": 1.5,
-    "lines.markersize": 5,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4.5,
     "legend.frameon": False,
     "legend.handlelength": 2.8,
     "figure.dpi": 110,
     "savefig.dpi": 200,
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
 }
 
 
-# Inches: of a figure that holds a title, and between a text and the edge.
-NARROWEST, MARGIN = 5.0, 0.08
+# Inches: of a column and of a page, the only two widths of figures, and between a text and the edge.
+COLUMN, PAGE, MARGIN = 3.33, 7.0, 0.08
+# A figure that is asked for with at most so many inches has the width of a column.
+NARROW = 4.2
+# Letters of a line of a legend that is broken no further.
+SHORTEST = 20
 # Least distance of two ticks, as a share of the axis.
 NEAREST = 0.06
 
@@ -141,10 +150,10 @@ def panels(
 ) -> tuple[Figure, list[Axes]]:
     """A figure of rows x columns panels in the common style; ``width`` and ``height`` of one panel in inches.
 
-    Panels are wider than asked for where the whole would be narrower than a title.
+    The figure is as wide as a column or a page, whichever is nearer to what is asked for.
     """
     mpl.rcParams.update(SETTINGS)  # type: ignore[arg-type]
-    size = (max(width * columns, NARROWEST), height * rows)
+    size = (COLUMN if width * columns <= NARROW else PAGE, height * rows)
     figure, axes = plt.subplots(
         rows, columns, figsize=size, squeeze=False, layout="constrained", sharex=sharex, sharey=sharey
     )
@@ -194,7 +203,7 @@ def run_ticks(ax: Axes, places: Iterable[float]) -> None:
 def legend_below(figure: Figure, axes: list[Axes], columns: int = 4) -> None:
     """One legend for all panels, below them, without repetitions, in at most so many columns as fit.
 
-    A figure that is narrower than its longest entry is made wider.
+    An entry that is longer than the figure is wide is broken into lines.
     """
     entries: dict[str, Artist] = {}
     for ax in axes:
@@ -229,13 +238,20 @@ def legend_of_signs(
 def legend_of(figure: Figure, handles: Sequence[Artist], labels: list[str], columns: int) -> None:
     """A legend below all panels, as `legend_below` makes one, of these entries."""
     for count in range(min(columns, max(1, len(labels))), 0, -1):
-        legend = figure.legend(handles, labels, loc="outside lower center", ncols=count)
-        needed = legend.get_window_extent().width / figure.dpi + 2 * MARGIN
-        if needed <= figure.get_figwidth():
+        if _fits(figure, figure.legend(handles, labels, loc="outside lower center", ncols=count)):
             return
-        if count > 1:
-            legend.remove()
-    figure.set_figwidth(needed)
+    for letters in range(max(map(len, labels)), SHORTEST, -5):
+        broken = [fill(label, letters) for label in labels]
+        if _fits(figure, figure.legend(handles, broken, loc="outside lower center", ncols=1)):
+            return
+
+
+def _fits(figure: Figure, legend: Legend) -> bool:
+    """Whether a legend is no wider than its figure; one that is wider is taken away."""
+    fits = legend.get_window_extent().width / figure.dpi + 2 * MARGIN <= figure.get_figwidth()
+    if not fits:
+        legend.remove()
+    return bool(fits)
 
 
 def heading(figure: Figure, words: str) -> None:
@@ -243,7 +259,7 @@ def heading(figure: Figure, words: str) -> None:
 
     Call it after the legend.
     """
-    text, room = figure.suptitle("", fontsize=SETTINGS["axes.titlesize"]), figure.get_figwidth() - 2 * MARGIN
+    text, room = figure.suptitle("", fontsize=SETTINGS["figure.titlesize"]), figure.get_figwidth() - 2 * MARGIN
 
     def width(line: str) -> float:
         text.set_text(line)
