@@ -12,7 +12,8 @@ from invented import invented
 from partywise.experiment.plotting.layout import Axis
 from partywise.experiment.plotting.lines import Lines
 from partywise.experiment.plotting.select import title
-from partywise.experiment.plotting.series import cases_of, methods_of, series
+from partywise.experiment.plotting.series import FEWEST, cases_of, methods_of, series
+from partywise.experiment.plotting.style import PAGE
 from partywise.experiment.study import Figure
 from partywise.studies.federated_survival.figures.ratios import hazard_ratio_error
 from pipeline import ROOT
@@ -31,7 +32,7 @@ def closed():
 
 @pytest.fixture(scope="module")
 def cube():
-    return invented(shipped_plans()["vertical_trees"], replicates=2)
+    return invented(shipped_plans()["vertical_trees"], replicates=5)
 
 
 def panels(figure):
@@ -81,11 +82,20 @@ def test_bands_are_one_standard_error_of_the_replicates(cube):
     assert wanted and wanted <= drawn
 
 
+def test_few_replicates_are_dots_without_a_band():
+    few = invented(shipped_plans()["vertical_trees"], replicates=FEWEST - 1)
+    figure = AUC_BY_EPSILON(few)
+    ax = next(iter(panels(figure).values()))
+    dots = [line for line in ax.get_lines() if line.get_marker() == "."]
+    assert not ax.collections and dots and all(len(line.get_xdata()) % (FEWEST - 1) == 0 for line in dots)
+    assert "dots: replicates" in figure._suptitle.get_text().replace("\n", " ")
+
+
 def test_a_target_that_is_not_certified_is_hollow(cube):
     """No figure plots a published claim as if it held."""
     for which, face in ((cube, False), (cube.assign(epsilon_certified=100 * cube["epsilon_certified"]), True)):
         (ax, *_) = AUC_BY_EPSILON(which).axes
-        private = [line for line in ax.get_lines() if len(line.get_xdata()) > 2]
+        private = [line for line in ax.get_lines() if len(line.get_xdata()) > 2 and line.get_marker() != "."]
         assert any(line.get_markerfacecolor() != "white" for line in private) is not face
     assert "hollow: not certified at the target" in AUC_BY_EPSILON(which)._suptitle.get_text().replace("\n", " ")
 
@@ -119,7 +129,7 @@ def test_lines_that_may_lie_on_each_other_have_the_same_marks_with_bars_as_with_
     def marks(drawn):
         figure = Lines("How well scores rank", x="epsilon", y="auc", overlap=True, spread=drawn)(cube)
         lines = [line for ax in figure.axes for line in ax.get_lines() if len(line.get_xdata()) > 1]
-        return [line.get_markersize() for line in lines if line.get_marker() not in ("None", "")]
+        return [line.get_markersize() for line in lines if line.get_marker() not in ("None", "", ".")]
 
     assert marks(spread) == marks("bands") and len(set(marks(spread))) > 1
 
@@ -133,18 +143,18 @@ def many_cases():
 
 
 def test_rows_of_measures_of_many_cases_go_on_below(many_cases):
-    """Twelve stood side by side, 44 inches wide."""
+    """Twelve were side by side, 44 inches wide."""
     figure = hazard_ratio_error(many_cases)
     drawn = [ax for ax in figure.axes if ax.axison]
     cases = cases_of(many_cases, "coefficient_rms")
-    assert len(cases) == 12 and len(drawn) == 24 and figure.get_figwidth() < 24
+    assert len(cases) == 12 and len(drawn) == 24 and figure.get_figwidth() == PAGE
     assert [ax.get_title() for ax in drawn if ax.get_title()] == [title(many_cases, "case", case) for case in cases]
-    for first, second in ((0, 6), (12, 18)):
-        for upper, lower in zip(drawn[first : first + 6], drawn[second : second + 6], strict=True):
+    for first, second in ((0, 3), (6, 9), (12, 15), (18, 21)):
+        for upper, lower in zip(drawn[first : first + 3], drawn[second : second + 3], strict=True):
             assert upper.get_shared_x_axes().joined(upper, lower) and not upper.get_xlabel() and lower.get_xlabel()
             assert not any(tick.label1.get_visible() for tick in upper.xaxis.get_major_ticks())
             assert any(tick.label1.get_visible() for tick in lower.xaxis.get_major_ticks())
-    assert not drawn[6].get_shared_x_axes().joined(drawn[6], drawn[12])
+    assert not drawn[3].get_shared_x_axes().joined(drawn[3], drawn[6])
 
 
 def test_percentages_of_a_short_axis_are_those_of_their_ticks():

@@ -26,7 +26,7 @@ def closed():
 @pytest.fixture(scope="module")
 def cube():
     """Certificates are three times the target, so that claims stand apart; half of the methods have none."""
-    found = invented(shipped_plans()["vertical_trees"], replicates=3)
+    found = invented(shipped_plans()["vertical_trees"], replicates=5)
     return found.assign(epsilon_certified=3 * found["epsilon_certified"])
 
 

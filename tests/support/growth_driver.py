@@ -23,7 +23,7 @@ from partywise.experiment.results.columns import Places
 
 OUTPUTS = (
     *("cube", "tidy", "predictions", "models", "dictionary", "ledger", "totals", "wire", "summary", "text", "tables"),
-    "screen",
+    "findings",
 )
 
 

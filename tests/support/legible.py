@@ -20,9 +20,12 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from partywise.experiment.plotting.save import settle_layout
+from partywise.experiment.plotting.style import COLUMN, PAGE
 
 # Points of the smallest letters; ratios of luminance as the guidelines for content of the web (WCAG 2.1, AA) ask.
 SMALLEST, TEXT, MARK = 7.0, 4.5, 3.0
+# Series of a panel, and panels side by side.
+SERIES, ABREAST = 6, 3
 # Pixels at 110 an inch by which extents may touch: rounding, and the room above the letters of a line.
 TOUCH = 2.0
 WHITE = (1.0, 1.0, 1.0)
@@ -39,7 +42,22 @@ def problems(figure: Figure) -> list[str]:
         *_pale_marks(figure),
         *_covering(figure),
         *undrawn(figure),
+        *_too_much(figure),
     ]
+
+
+def _too_much(figure: Figure) -> Iterator[str]:
+    """Widths other than those of a column and a page, more panels side by side or more series than can be followed."""
+    width = figure.get_figwidth()
+    if width not in (COLUMN, PAGE):
+        yield f"the figure is {width:g} inches wide: {COLUMN:g} and {PAGE:g} are the widths of a column and a page"
+    drawn = [ax for ax in figure.axes if ax.axison and ax.get_subplotspec() is not None]
+    if (abreast := max((ax.get_subplotspec().get_gridspec().ncols for ax in drawn), default=0)) > ABREAST:
+        yield f"{abreast} panels side by side: {ABREAST} at most"
+    for ax in drawn:
+        handles, labels = ax.get_legend_handles_labels()
+        if (count := len(set(labels))) > SERIES and any(isinstance(handle, Line2D) for handle in handles):
+            yield f"{count} series in a panel: {SERIES} at most"
 
 
 def undrawn(figure: Figure) -> list[str]:

@@ -57,7 +57,7 @@ def cost(cube: xr.Dataset, case: str, method: str, variable: str) -> ErrorByEpsi
         there[name].sel(case=case, method_label=method).max([d for d in ("replicate", "parties", "fold")]).values
         for name in ("epsilon_claimed", plan_behind(cube).study.certified)
     )
-    return ErrorByEpsilon(claimed[mask], certified[mask], line.mean, line.se)
+    return ErrorByEpsilon(claimed[mask], certified[mask], line.mean, line.band)
 
 
 def costs_of(cube: xr.Dataset, case: str, variable: str) -> dict[str, ErrorByEpsilon]:

@@ -16,6 +16,8 @@ from .style import Look, Marks
 
 # Quantiles between which a bar reaches, and the replicates from which on they are more than the extremes.
 MIDDLE, MANY = (0.05, 0.95), 20
+# Replicates from which on a band or a bar of a standard error is drawn; of fewer each is a dot.
+FEWEST = 5
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class Series:
     """x, mean and standard error (nan with one replicate), arrays of one length; ends of bars (2, x), by default it.
 
     missing_share : share of the replicates without a value there, which the mean leaves out; None for other values
+    dots : (replicate, x), replicates where they are too few for a standard error, else None
     """
 
     x: np.ndarray
@@ -30,16 +33,28 @@ class Series:
     se: np.ndarray
     ends: np.ndarray | None = None
     missing_share: np.ndarray | None = None
+    dots: np.ndarray | None = None
 
     def __bool__(self) -> bool:
         return len(self.x) > 0
 
     def where(self, mask: np.ndarray) -> Series:
         """Some of its places."""
-        ends, missing_share = (
-            None if values is None else values[..., mask] for values in (self.ends, self.missing_share)
+        ends, missing_share, dots = (
+            None if values is None else values[..., mask] for values in (self.ends, self.missing_share, self.dots)
         )
-        return Series(self.x[mask], self.mean[mask], self.se[mask], ends, missing_share)
+        return Series(self.x[mask], self.mean[mask], self.se[mask], ends, missing_share, dots)
+
+    @property
+    def band(self) -> np.ndarray:
+        """Standard errors that are drawn: none of fewer than `FEWEST` replicates, which are dots."""
+        return self.se if self.dots is None else np.full(len(self.x), np.nan)
+
+    def draw_dots(self, ax: Axes, color: str, shift: float = 1.0) -> None:
+        """Draw the replicates where they are too few for a band."""
+        if self.dots is not None:
+            places = np.broadcast_to(self.x * shift, self.dots.shape)
+            ax.plot(places.ravel(), self.dots.ravel(), linestyle="none", marker=".", markersize=2.5, color=color)
 
 
 def methods_of(cube: xr.Dataset, case: str) -> list[str]:
@@ -98,6 +113,7 @@ def summarise(x: np.ndarray, values: np.ndarray, middle: bool = False, runs: np.
     mean = _mean(values, (0,))
     squares = np.where(np.isfinite(values), (values - mean) ** 2, 0.0).sum(axis=0)
     deviation = np.sqrt(squares / np.where(count > 1, count - 1, np.nan))
+    dots = values if not middle and 1 < count.max(initial=0) < FEWEST else None
     ends = None
     if middle:
         columns = [column[np.isfinite(column)] for column in values.T]
@@ -107,30 +123,34 @@ def summarise(x: np.ndarray, values: np.ndarray, middle: bool = False, runs: np.
             .T
         )
     missing_share = None if runs is None else 1 - count / runs[places]
-    return Series(x[places].astype(float), mean, deviation / np.sqrt(count), ends, missing_share)
+    return Series(x[places].astype(float), mean, deviation / np.sqrt(count), ends, missing_share, dots)
 
 
 def draw(ax: Axes, line: Series, style: Look, **options: Unpack[Marks]) -> None:
-    """A line with its band, in the look of a method."""
+    """A line with its band, or the dots of few replicates, in the look of a method."""
     settings = style.marks | options
     ax.plot(line.x, line.mean, **settings)
-    if np.isfinite(line.se).any():
-        ax.fill_between(
-            line.x, line.mean - line.se, line.mean + line.se, color=settings["color"], alpha=0.2, linewidth=0
-        )
+    line.draw_dots(ax, settings["color"])
+    if np.isfinite(line.band).any():
+        ends = line.mean - line.band, line.mean + line.band
+        ax.fill_between(line.x, *ends, color=settings["color"], alpha=0.2, linewidth=0)
 
 
 def draw_bars(ax: Axes, line: Series, style: Look, shift: float = 1.0, **options: Unpack[Marks]) -> None:
     """A line with a bar of one standard error at each point, moved by a factor so that bars of lines do not overlap."""
     settings = style.marks | options
     ax.plot(line.x * shift, line.mean, **settings)
-    low, high = (line.mean - line.se, line.mean + line.se) if line.ends is None else line.ends
+    line.draw_dots(ax, settings["color"], shift)
+    low, high = (line.mean - line.band, line.mean + line.band) if line.ends is None else line.ends
     if np.isfinite(low).any():
         ax.vlines(line.x * shift, low, high, color=settings["color"], linewidth=1.0)
 
 
 def spread(cube: xr.Dataset, cases: Iterable[str], what: str = "bands") -> str:
     """Return words on what bands (or bars) are, with the number of replicates of some cases."""
+    cases = list(cases)
+    if replicates(cube, cases)[1] < FEWEST:
+        return f"means and dots: {replicates_of(cube, cases)}"
     return f"{what}: ± 1 standard error over {replicates_of(cube, cases)}"
 
 
@@ -180,4 +200,7 @@ def over_with_bands(cube: xr.Dataset, cases: Sequence[str], spread: str = "bands
     if spread == "middle":
         reach = "5 % to 95 % of them" if least >= MANY else "from the least to the largest"
         return f"{over(cube, cases)}, bars: {reach}"
-    return over(cube, cases) + (f", {spread}: ± 1 standard error" if most > 1 else "")
+    if most < FEWEST:
+        return over(cube, cases) + (", dots: replicates" if most > 1 else "")
+    few = f", dots: fewer than {FEWEST} replicates" if least < FEWEST else ""
+    return f"{over(cube, cases)}, {spread}: ± 1 standard error{few}"

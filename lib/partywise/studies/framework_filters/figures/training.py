@@ -60,7 +60,7 @@ def _accuracies(ax: Axes, cube: xr.Dataset, case: str) -> None:
         ax.errorbar(
             at,
             accuracy.mean,
-            yerr=accuracy.se,
+            yerr=accuracy.band,
             color=style.color,
             marker=style.marker,
             linestyle=style.line if len(at) > 1 else "none",

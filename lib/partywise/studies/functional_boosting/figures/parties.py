@@ -195,7 +195,8 @@ def bytes_by_parties(cube: xr.Dataset) -> Figure:
     )
     for name, unit, color, marker, style, label in lines:
         line = series(cube, name, case, method, "parties")
-        scaled = Series(line.x, line.mean / unit, line.se / unit)
+        dots = None if line.dots is None else line.dots / unit
+        scaled = Series(line.x, line.mean / unit, line.se / unit, dots=dots)
         draw(ax, scaled, look(cube, method), color=color, marker=marker, linestyle=style, label=label)
     ax.set(
         xlabel="number of parties J",
