@@ -8,7 +8,7 @@ from matplotlib import pyplot as plt
 from matplotlib.ticker import FixedLocator
 
 from captions import caption, caption_of
-from invented import invented
+from invented import invented, with_replicates
 from partywise.experiment.plotting.layout import Axis
 from partywise.experiment.plotting.lines import Lines
 from partywise.experiment.plotting.select import title
@@ -32,7 +32,7 @@ def closed():
 
 @pytest.fixture(scope="module")
 def cube():
-    return invented(shipped_plans()["vertical_trees"], replicates=5)
+    return invented(with_replicates(shipped_plans()["vertical_trees"], FEWEST))
 
 
 def panels(figure):
@@ -83,7 +83,7 @@ def test_bands_are_one_standard_error_of_the_replicates(cube):
 
 
 def test_few_replicates_are_dots_without_a_band():
-    few = invented(shipped_plans()["vertical_trees"], replicates=FEWEST - 1)
+    few = invented(with_replicates(shipped_plans()["vertical_trees"], FEWEST - 1))
     figure = AUC_BY_EPSILON(few)
     ax = next(iter(panels(figure).values()))
     dots = [line for line in ax.get_lines() if line.get_marker() == "."]

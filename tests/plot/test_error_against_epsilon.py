@@ -7,7 +7,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 import partywise as pw
-from invented import invented
+from invented import invented, with_replicates
 from partywise.core.errors import CubeError
 from partywise.experiment.plotting.select import title
 from partywise.experiment.study import available
@@ -26,7 +26,7 @@ def closed():
 @pytest.fixture(scope="module")
 def cube():
     """Certificates are three times the target, so that claims stand apart; half of the methods have none."""
-    found = invented(shipped_plans()["vertical_trees"], replicates=5)
+    found = invented(with_replicates(shipped_plans()["vertical_trees"], 5))
     return found.assign(epsilon_certified=3 * found["epsilon_certified"])
 
 

@@ -57,6 +57,12 @@ def invented_columns(plan: Plan, replicates: int) -> tuple[Plan, CubeColumns]:
     return small, columns
 
 
+def with_replicates(plan: Plan, count: int) -> Plan:
+    """The plan with so many replicates of every case."""
+    grids = {name: replace(case.grid, replicates=count) for name, case in plan.cases.items()}
+    return replace(plan, cases={name: replace(case, grid=grids[name]) for name, case in plan.cases.items()})
+
+
 def _cut(plan: Plan, replicates: int | None) -> Plan:
     """The plan with at most two folds, and with as many replicates as fit."""
     most = replicates
