@@ -80,4 +80,4 @@ def test_a_figure_can_be_read(path, study, name):
 
 
 def test_what_is_being_mended_exists():
-    assert MENDING <= {name for path in SHIPPED for study in shipped_plans(path).values() for name in study.figures}
+    assert {name for path in SHIPPED for study in shipped_plans(path).values() for name in study.figures} >= MENDING
