@@ -32,22 +32,23 @@ def _documents() -> list[str]:
             document.title,
             document.kind,
             _named(users[number]),
-            f"{document.bytes:,}" if document.bytes else "",
             document.pin,
         )
         for number, document in documents().items()
     ]
-    head = ("document", "title, as printed there", "what it is", "studies", "bytes", "what was read")
+    head = ("document", "title, as printed there", "what it is", "studies", "what was read")
     notes = [
         f"- **{number}**: {document.reference}{_terms(document.licence)}" for number, document in documents().items()
     ]
     return [
         "# Sources",
         "",
+        "This page lists the documents and data sets that the studies use, with hashes and licences.",
+        "",
         pipe_table(head, rows),
         "",
         "The studies were written from these texts and restate these systems. None is part of the project, and none of",
-        "their code was copied; the hash, or the state, says which one is meant:",
+        "their code was copied. The hash, or the state, identifies the text:",
         "",
         *notes,
         "",
@@ -73,10 +74,9 @@ def _datasets(root: Path) -> list[str]:
         "",
         pipe_table(("data set", "original", "rows x columns", "licence", "studies"), rows),
         "",
-        "None of them is part of the project: the rule `fetch` downloads the package file that holds it and compares",
-        'hashes before anything is read. "Generally cited as" means that the package does not state the terms of the',
-        "table; ask before you pass one on. Simulated data and the small files in `config/example_data` were made",
-        "for this project and are in the public domain.",
+        "The rule `fetch` downloads the package file that holds a data set and compares hashes before it is read.",
+        '"Generally cited as" means that the package does not state the terms of the table. Ask before passing it on.',
+        "Simulated data and the files in `config/example_data` are in the public domain.",
         "",
     ]
 
@@ -92,8 +92,8 @@ def _pins() -> list[str]:
         "",
         pipe_table(("data set", "package", "file", "SHA-256"), rows),
         "",
-        "The first line of a data set is the file of the package index, the others are what is taken out of it.",
-        "The page is written by `./run check --artifact --write` from `lib/partywise/data/catalogue.toml` and",
+        "The first line of a data set is the file of the package, the others are the members that are read.",
+        "`./run check --artifact --write` makes this page from `lib/partywise/data/catalogue.toml` and",
         "`workflow/artifact/bibliography.toml`.",
     ]
 

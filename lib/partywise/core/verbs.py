@@ -144,8 +144,7 @@ VERBS = (
         "[NAME]",
         "remove results, of one configuration or all, after listing them (data sets stay)",
         "verbs/clean.py",
-        "remove results, of one configuration or all: lists what goes and how many MB, and asks (`--yes` where nobody "
-        "can answer)",
+        "remove results, of one configuration or all: lists what goes and how many MB, and asks (`--yes` answers yes)",
         PRESENT,
     ),
     Verb(
@@ -172,8 +171,8 @@ VERBS = (
         "predict each record of a table by a saved model (docs/python.md)",
         "commands:score",
         "a prediction for each record of a table by a [saved model](python.md#saved-fits-and-scoring): the "
-        "columns of the model are found by their names; `--id COLUMN`; `--keys FILE` says how the table is written and "
-        "what its categories are. All faults are reported before anything is written",
+        "columns of the model are found by their names; `--id COLUMN`; `--keys FILE` describes the format and the "
+        "categories of the table. All faults are reported before anything is written",
     ),
     Verb(
         "from-source",
