@@ -1,4 +1,4 @@
-"""The verb ``./run check``: linters and types, counts of the library, and the points of ``./run check --artifact``."""
+"""The verb ``./run check``: linters, types and spelling, counts of the library, and the points of ``--artifact``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from pathlib import Path
 from partywise.core.verbs import new_parser
 
 TOOLS = Path(sys.executable).parent
+PAGES = ("README.md", *sorted(map(str, (*Path("docs").glob("*.md"), *Path(".github").glob("*.md")))))
 COMMANDS = (
     [TOOLS / "ruff", "check", "."],
     [TOOLS / "ruff", "format", "--check", "."],
     [TOOLS / "snakefmt", "--check", "Snakefile", "workflow"],
     [TOOLS / "mypy"],
+    [TOOLS / "codespell", *PAGES, "CHANGELOG.md", "Snakefile", "lib", "workflow", "scripts"],
+    [TOOLS / "proselint", "check", "--config", "docs/proselint.json", *PAGES],
     # What a reader has to know, in numbers: printed, and held by nothing.
     [sys.executable, "tests/support/house_counts.py"],
     [sys.executable, "workflow/verbs/artifact.py"],

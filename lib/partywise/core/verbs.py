@@ -328,7 +328,7 @@ VERBS = (
     Verb(
         "check",
         "",
-        "linters and types, counts of the library, and the points of --artifact",
+        "linters, types and spelling, counts of the library, and the points of --artifact",
         "verbs/check.py",
         environment=TEST,
         is_about_clone=True,
