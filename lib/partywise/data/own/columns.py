@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -183,12 +183,19 @@ def scale_of(columns: Sequence[ColumnBlock], low: float) -> FeatureScale:
     return FeatureScale(np.array(slope), np.array(shift))
 
 
-def feature_rows(columns: Sequence[ColumnBlock]) -> list[dict[str, object]]:
-    """Source of each feature: the column of the file, and its bounds or the level for which it is 1."""
+def feature_rows(columns: Sequence[ColumnBlock], **numbers: Iterable[object] | None) -> list[dict[str, object]]:
+    """Source of each feature, the column of the file and its bounds or the level for which it is 1, and its numbers.
+
+    numbers : one of each feature, by the names of their keys; None for what is unknown
+    """
     rows = list[dict[str, object]]()
     for column in columns:
         if column.levels is None:
             rows.append({"column": column.name, "bounds": column.bounds})
         else:
             rows += [{"column": column.name, "level": level} for level in column.levels[1:]]
+    for key, entries in numbers.items():
+        if entries is not None:
+            for row, entry in zip(rows, entries, strict=True):
+                row[key] = entry
     return rows

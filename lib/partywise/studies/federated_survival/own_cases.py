@@ -157,17 +157,12 @@ def _ratios(estimate: SurvivalEstimate, settings: OwnSurvivalSettings) -> dict[s
     slope = scale_of(settings.columns, -1.0).slope
     assert estimate.coefficients is not None
     coefficients = estimate.coefficients * slope
-    rows = [
-        {**feature, "coefficient": b} for feature, b in zip(feature_rows(settings.columns), coefficients, strict=True)
-    ]
+    numbers: dict[str, Iterable[object] | None] = {}
     if (errors := estimate.standard_errors) is not None:
-        ends = Intervals(coefficients, errors * slope).bounds()
-        assert ends is not None
-        for row, error, both in zip(rows, errors * slope, ends, strict=True):
-            row |= {"standard_error": error, "interval": both}
+        numbers = {"standard_error": errors * slope, "interval": Intervals(coefficients, errors * slope).bounds()}
     elif estimate.reason:
-        for row in rows:
-            row[NO_INTERVALS] = estimate.reason
+        numbers = {NO_INTERVALS: [estimate.reason] * len(slope)}
+    rows = feature_rows(settings.columns, coefficient=coefficients, **numbers)
     fields: dict[str, object] = {"scale": SCALE, "log_hazard_ratios": rows}
     if estimate.model is not None and estimate.terms is not None:
         edges, hazards = estimate.terms.edges, np.exp(estimate.model.log_hazards)

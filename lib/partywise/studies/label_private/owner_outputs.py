@@ -47,11 +47,11 @@ def model(estimate: LabelEstimate, spec: MethodSpec[object, object, OwnLabelSett
     theta, columns = estimate.theta, spec.settings.columns
     scale = scale_of(columns, 0.0)
     coefficients, gain = scale.coefficients(theta[1:])
-    rows = [{**row, "coefficient": value} for row, value in zip(feature_rows(columns), coefficients, strict=True)]
-    if estimate.noise_errors is not None:
-        for row, value in zip(rows, scale.slope * estimate.noise_errors[1:], strict=True):
-            row["noise_sd"] = value
-    if (bounds := estimate.intervals.bounds()) is not None:
-        for row, ends in zip(rows, np.transpose([scale.coefficients(end[1:])[0] for end in bounds.T]), strict=True):
-            row["interval"] = sorted(ends.tolist())
+    noise, bounds = estimate.noise_errors, estimate.intervals.bounds()
+    intervals = None
+    if bounds is not None:
+        ends = np.transpose([scale.coefficients(end[1:])[0] for end in bounds.T])
+        intervals = [sorted(both) for both in ends.tolist()]
+    noise_sd = None if noise is None else scale.slope * noise[1:]
+    rows = feature_rows(columns, coefficient=coefficients, noise_sd=noise_sd, interval=intervals)
     return {"kind": "logistic regression", "scale": SCALE, "intercept": theta[0] + gain, "coefficients": rows}

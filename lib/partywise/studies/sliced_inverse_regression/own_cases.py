@@ -107,12 +107,8 @@ def model(estimate: SlicingEstimate, spec: MethodSpec[object, object, OwnSlicing
         coefficients, constants = scale.coefficients(basis)
     directions = []
     for k, name in enumerate(_names(estimate)):
-        rows = [
-            {**row, "coefficient": value} for row, value in zip(feature_rows(columns), coefficients[:, k], strict=True)
-        ]
-        if estimate.noise_errors is not None:
-            for row, value in zip(rows, scale.slope * estimate.noise_errors[:, k], strict=True):
-                row["noise_sd"] = value
+        noise = None if estimate.noise_errors is None else scale.slope * estimate.noise_errors[:, k]
+        rows = feature_rows(columns, coefficient=coefficients[:, k], noise_sd=noise)
         directions.append({"name": name, "constant": constants[k], "coefficients": rows})
     fields: dict[str, object] = {"kind": "sliced inverse regression", "scale": SCALE, "directions": directions}
     if estimate.moments is not None:

@@ -65,25 +65,26 @@ def regression(estimate: GlmEstimate, settings: GlmTableSettings) -> dict[str, o
     """Coefficients with the noise in them, their standard errors and 95 % intervals, where the protocol has some, or
     why it has none.
     """
-    b, errors = estimate.coefficients, estimate.standard_errors
-    rows = [{**row, "coefficient": value} for row, value in zip(feature_rows(settings.columns), b[1:], strict=True)]
+    b, noise, errors = estimate.coefficients, estimate.noise_errors, estimate.standard_errors
+    bounds = estimate.intervals.bounds()
+    rows = feature_rows(
+        settings.columns,
+        coefficient=b[1:],
+        noise_sd=None if noise is None else noise[1:],
+        standard_error=None if errors is None else errors[1:],
+        interval=None if bounds is None else bounds[1:],
+    )
     link = FACTS[settings.family].link
     about = {"kind": f"generalised linear model, {settings.family}", "link": link, "scale": SCALE}
     fields = about | {"intercept": b[0], "coefficients": rows}
-    if (noise := estimate.noise_errors) is not None:
+    if noise is not None:
         fields["intercept_noise_sd"] = noise[0]
-        for entry, value in zip(rows, noise[1:], strict=True):
-            entry["noise_sd"] = value
     elif estimate.noise_errors_reason:
         fields["no_noise_sd"] = estimate.noise_errors_reason
     if errors is not None:
         fields["intercept_standard_error"] = errors[0]
-        for entry, value in zip(rows, errors[1:], strict=True):
-            entry["standard_error"] = value
-    if (bounds := estimate.intervals.bounds()) is not None:
+    if bounds is not None:
         fields["intercept_interval"] = bounds[0]
-        for entry, ends in zip(rows, bounds[1:], strict=True):
-            entry["interval"] = ends
     elif estimate.intervals.reason and errors is None:
         fields[NO_INTERVALS] = estimate.intervals.reason
     return fields

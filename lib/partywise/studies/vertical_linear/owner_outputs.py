@@ -47,7 +47,7 @@ def model(estimate: LinearEstimate, spec: MethodSpec[object, object, LinearTable
         part_coefficients[list(part)] = fitted[list(part)]
         _, gain = scale_of(columns, -1.0).coefficients(part_coefficients[1:])
         intercept = {"part_of_intercept": part_coefficients[0] + gain + centre * (0 in part)}
-    rows = [{**row, "coefficient": value} for row, value in zip(feature_rows(columns), coefficients, strict=True)]
+    rows = feature_rows(columns, coefficient=coefficients)
     what = "log odds of label 1" if kind == "logistic" else "prediction of the label"
     return {"kind": f"{kind} model", "scale": f"{what} = {SCALE}", **intercept, "coefficients": rows}
 
