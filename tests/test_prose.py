@@ -55,6 +55,7 @@ PUBLISHED = LIB / "deployment" / "statement" / "statement.py"
 PAGES = (
     "README.md",
     "docs/artifact_appendix.md",
+    "docs/claims.md",
     "docs/commands.md",
     "docs/configuration.md",
     "docs/glossary.md",
