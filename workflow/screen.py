@@ -14,10 +14,10 @@ WIDTH = 100
 # Lines of the whole screen, which fits on most of them.
 LINES = 40
 # Largest numbers of rows per study, of lines of the table and of warnings.
-ROWS, TABLE, WARNINGS = 8, 24, 6
+ROWS, TABLE, WARNINGS = 8, 26, 6
 HEAD = (f"Certified methods at epsilon = {USUAL:g}", "protects", "measure", "private", "noise-free")
 # Largest widths of the columns; between two of them are two blanks.
-WIDEST = (34, 8, 22, 16, 10)
+WIDEST = (30, 8, 26, 16, 10)
 INDENT, GAP = "  ", "  "
 
 
@@ -102,6 +102,7 @@ def _lines(results: Sequence[PrivateResult]) -> list[str]:
         return []
     cells = [HEAD, *map(_cells, results)]
     wrapped = [[wrap(text, width) for text, width in zip(row, WIDEST, strict=True)] for row in cells]
+    wrapped[0] = [[text] for text in HEAD]
     widths = [max(len(line) for row in wrapped for line in row[i]) for i in range(len(HEAD))]
     # The head of the first column begins where its lines are indented.
     widths[0] = max(len(HEAD[0]) - len(INDENT), *(len(line) for row in wrapped[1:] for line in row[0]))

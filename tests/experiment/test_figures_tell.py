@@ -150,7 +150,7 @@ def test_rows_and_features_are_those_of_the_run():
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        ("generated, N = 35 000, k = 20", [35000, 20]),
+        ("generated records, N = 35 000, k = 20", [35000, 20]),
         ("local noise s = 0.5", [0.5]),
         ("mean over 3 replicates", [3]),
         ("δ = 1e-05", [1e-5]),

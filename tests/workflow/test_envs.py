@@ -29,7 +29,7 @@ BACKENDS = {"xarray": "netcdf4"}
 # Keys that pairs of parties agree on are real in releases alone, which need the extra `network`.
 RELEASES = {"cryptography"}
 # What they import is for whoever asks: frames of a notebook, own tables in Parquet, whose error says what to install.
-ON_DEMAND = ("methods/glm/results.py", "privacy/ledger/frames.py", "data/own/arrow.py")
+ON_DEMAND = ("methods/glm/results.py", "privacy/ledger/chain.py", "data/own/arrow.py")
 # The rule whose script runs in each environment.
 STEPS = {"data": "fetch", "generate": "generate", "fit": "fit", "collect": "collect", "figure": "figure"}
 

@@ -167,7 +167,7 @@ def test_a_short_table_comes_first_with_both_epsilons(read, text):
     first = text[text.index("<table") : text.index("</table>")]
     found = Page(first + "</table>")
     heads = [words for above, words in found.texts if above[-2:] == ("tr", "th") and "thead" in above]
-    assert heads == ["study", "fits", "claimed ε", "certified ε, at worst", "of the method", "unit", "headline"]
+    assert heads == ["study", "fits", "claimed ε", "certified ε, at worst", "of the method", "unit", "results"]
     cells = [words for above, words in found.texts if above[-1:] == ("td",)]
     assert cells[0] == "48 fits, all of them ok" and cells[4] == "features"
     assert float(cells[1]) > 0 and float(cells[2]) >= float(cells[1]), "the certificate of what claims most"

@@ -94,7 +94,7 @@ def test_texts_are_wrapped_and_never_cut(tmp_path):
     assert all(word in text for word in title.split())
 
 
-@pytest.mark.parametrize(("count", "rows"), [(1, 5), (4, 5), (6, 3), (9, 2), (18, 1)])
+@pytest.mark.parametrize(("count", "rows"), [(1, 5), (4, 5), (6, 4), (9, 2), (18, 1)])
 def test_more_studies_leave_less_room_for_each(tmp_path, count, rows):
     lines = shown(tmp_path, {f"study_{i:03d}": study(5) for i in range(count)})
     assert sum(line.startswith("  a case") for line in lines) == count * rows

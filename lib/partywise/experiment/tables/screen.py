@@ -79,9 +79,9 @@ def _warnings(plan: Plan, columns: CubeColumns) -> Iterator[str]:
     words = columns.display_values(RUN_MODE, slice(None)) if RUN_MODE in columns.names() else []
     if count := words.count(EXPERIMENT):
         yield f"{count:,} distributed fits in mode {EXPERIMENT}: all parties know the noise, and nothing is protected"
-    names = [name for name in (CELL, RUN) if name in columns.numbers]
+    names = [name for name in (CELL, RUN) if name in columns.numbers and plan.study.certified == CELL]
     if any(slot.delta_at_least_1_over_n for slot in slots(columns, names)):
-        yield "guarantees at a delta of 1/n or more allow publishing a whole record: see delta in summary.csv"
+        yield "a delta of 1/n or more allows publishing a whole record: see delta in summary.csv"
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,9 @@ def _result(plan: Plan, group: Sequence[Slot], measured: Sequence[str]) -> Priva
             protects=unit_of(plan, method) if private else "-",
             measure=f"{better.words}{in_sample}, {better.better}",
             private=value if private else NONE,
-            noise_free=_noise_free(plan, candidates, best, variable) if private else value,
+            noise_free=_noise_free(plan, candidates, best, variable)
+            if private
+            else _number(best.averages[variable][0]),
             epsilon="" if is_usual or not private else upward(epsilon),
         )
     return None

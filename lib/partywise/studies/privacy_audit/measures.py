@@ -24,7 +24,7 @@ class AuditMeasures(Measures):
         "lower bound of epsilon from the bound of mu", heading="epsilon at least, by mu", summary=True
     )
     claim_refuted: bool | None = measure(
-        "1 if a lower bound exceeds the claim", heading="claim refuted", summary=True, headline=1
+        "1 if a lower bound exceeds the claim", heading="claim refuted by an attack", summary=True, headline=1
     )
     certified_for_claim: float | None = measure(
         "epsilon that the ledger certifies for the unit and delta of the claim",
