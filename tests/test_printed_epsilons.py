@@ -13,7 +13,7 @@ from invented import invented_columns
 from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.study import available
 from partywise.experiment.tables.page import summary_wide
-from partywise.experiment.tables.screen import overview, screen_text
+from partywise.experiment.tables.screen import findings
 from partywise.experiment.tables.summary import is_certified, summary_rows
 from partywise.experiment.tables.summary_text import summary_text
 from partywise.privacy.rounding import downward, upward
@@ -71,9 +71,8 @@ def test_screen_summary_and_page_of_a_study_round_upward(name):
     for variable in proved:
         values = columns.number(variable)
         values[~np.isnan(values)] = PLANTED
-    shown = overview(made, columns)
     page = summary_wide(made, list(summary_rows(made, columns)))
     cells = [str(value) for row in page for value in row.values()]
-    text = "\n".join([screen_text(made, columns), *shown.values(), summary_text(made, columns), *cells])
+    text = "\n".join([findings(made, columns).text(), summary_text(made, columns), *cells])
     assert SHOWN in text and "1.234" not in text
     assert not [number for number in PRINTED.findall(text) if significant(number) > 4]

@@ -74,11 +74,11 @@ def _guarantee(studies: Sequence[Findings]) -> list[str]:
         count = f"{len(infinite)} of {len(studies)} studies" if len(studies) > 1 else "this study"
         text = f"Weakest published guarantee: none (epsilon infinite) in {count}; see {command('summary')}"
         return wrap(text, WIDTH)
-    weakest = max(claiming, key=lambda study: float(study.worst.epsilon_certified) if study.worst else 0.0)
+    weakest = max(claiming, key=lambda study: float(study.worst.certified) if study.worst else 0.0)
     assert weakest.worst is not None
     return wrap(
-        f"Weakest guarantee: epsilon {weakest.worst.epsilon_certified} ({weakest.study}, {weakest.worst.method}, which "
-        f"claims {weakest.worst.epsilon_claimed})",
+        f"Weakest guarantee: epsilon {weakest.worst.certified} ({weakest.study}, {weakest.worst.method}, which "
+        f"claims {weakest.worst.claimed})",
         WIDTH,
     )
 

@@ -26,7 +26,7 @@ from .tables.ledger import LedgerTables
 from .tables.page import shown_names, tables_page
 from .tables.rows import write_csv, write_text
 from .tables.run_totals import RunTotals
-from .tables.screen import findings, overview
+from .tables.screen import findings
 from .tables.summary import summary_rows
 from .tables.summary_text import summary_text
 from .tables.take_home import Homes
@@ -63,10 +63,13 @@ def collect(
     write_csv(outputs["dictionary"], dictionary_rows(columns, homes.names()))
     write_csv(outputs["summary"], summary_rows(plan, columns))
     write_text(outputs["text"], summary_text(plan, columns, homes.left_out()))
-    write_text(outputs["findings"], findings(plan, columns, homes.left_out()).text())
+    study_findings = findings(plan, columns, homes.left_out())
+    write_text(outputs["findings"], study_findings.text())
     page_rows = summary_rows(plan, columns, shown_names(plan))
-    dictionary, line = dictionary_rows(columns, homes.names()), overview(plan, columns, homes.left_out())
-    page = tables_page(plan, header.attrs, page_rows, wire.template_fields(), outputs["totals"], dictionary, line)
+    dictionary = dictionary_rows(columns, homes.names())
+    page = tables_page(
+        plan, header.attrs, page_rows, wire.template_fields(), outputs["totals"], dictionary, study_findings
+    )
     write_text(outputs["tables"], page)
 
 

@@ -19,7 +19,7 @@ from partywise.experiment.plan import Plan, plan
 from partywise.experiment.plans import read_configuration
 from partywise.experiment.results.columns import CubeColumns
 from partywise.experiment.tables.findings import Findings, PrivateResult, WorstGuarantee
-from partywise.experiment.tables.screen import VERDICTS, _same_but_noise, findings, overview
+from partywise.experiment.tables.screen import VERDICTS, _same_but_noise, findings
 from partywise.experiment.tables.summary import Slot
 from partywise.experiment.tables.summary_text import summary_text
 from pipeline import ROOT
@@ -101,16 +101,6 @@ def test_the_weakest_guarantee_is_named_with_its_claim(made):
     assert findings(*made).worst is None
 
 
-@pytest.mark.parametrize(
-    ("study", "unit"),
-    [("framework_filters", "client"), ("privacy_audit", "of each claim"), ("label_private", "label")],
-)
-def test_the_overview_names_the_unit_in_plain_words(study, unit):
-    block = read_configuration(ROOT / "config" / "smoke.yaml")["studies"][study]
-    shown = overview(*invented_columns(plan(study, block, 7), 1))
-    assert shown["unit"] == unit
-
-
 def test_the_unit_of_a_result_is_that_of_its_method():
     """The certified layers protect a client, the noisy sums of gradients a record."""
     block = read_configuration(ROOT / "config.yaml")["studies"]["framework_filters"]
@@ -121,18 +111,6 @@ def test_the_unit_of_a_result_is_that_of_its_method():
         (result,) = findings(*invented_columns(plan("framework_filters", chosen, 7), 2)).results
         units[method] = result.protects
     assert units == {"certified_rows": "record", "certified_clients": "client"}
-
-
-def test_the_overview_has_both_epsilons_of_the_worst_fit_in_cells_of_their_own(made):
-    put(made[1], block_of(made[1], "n_300", "bad"), "epsilon_certified_run", [[0.1, 2.0, 9.5]] * 2)
-    fits, claimed, certified, method, unit, lines = overview(*made).values()
-    assert (fits, claimed, certified) == ("42 fits, all of them ok", "8", "9.5")
-    assert (method, unit) == ("a bad one", "label")
-    assert lines.splitlines()[0] == "a plain case: test log-loss, lower: 0.22 ± 0 at ε 2, not run without noise"
-    put(made[1], block_of(made[1], "plain", "good"), "epsilon_certified_run", np.inf)
-    assert list(overview(*made).values())[1:4] == ["0.1", "∞ (finite: 9.5)", "a good one"]
-    made[1].numbers["epsilon_claimed"][:] = np.inf
-    assert list(overview(*made).values())[1:4] == ["-", "-", "-"]
 
 
 def test_a_result_is_the_best_certified_fit_at_the_target_nearest_to_1(made):

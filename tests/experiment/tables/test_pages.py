@@ -13,6 +13,7 @@ from captions import caption
 from partywise.experiment.plan import replicates_text
 from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.study import available, load
+from partywise.experiment.tables.findings import Findings, PrivateResult, WorstGuarantee
 from partywise.experiment.tables.page import tables_page, totals_rows
 from partywise.experiment.tables.rows import write_csv
 from partywise.experiment.tables.templates import pipe_table
@@ -59,8 +60,10 @@ def page(tmp_path) -> str:
     ]
     write_csv(tmp_path / "totals.csv", totals)
     wire = {"note": "What crosses", "fits": [fit]}
-    overview = {"headline": "<b>\ntwo"}
-    return tables_page(toy_plan(), attributes, rows, wire, tmp_path / "totals.csv", overview=overview)
+    row = PrivateResult("<b>", "record", "error, lower", "0.2 +- 0.1", "0.1")
+    worst = WorstGuarantee("inf", "2", "as <published>")
+    findings = Findings("toy", 3, (), ("a claim",), worst, (row,), ("a warning",))
+    return tables_page(toy_plan(), attributes, rows, wire, tmp_path / "totals.csv", findings=findings)
 
 
 def test_the_page_is_well_formed_and_escapes_what_it_shows(page):
@@ -71,7 +74,9 @@ def test_the_page_is_well_formed_and_escapes_what_it_shows(page):
     assert {"overview", "summary", "ledger", "configuration"} <= set(found.ids)
     assert found.cells.count("11 x") == 1 and found.cells.count("1.25") == 1
     assert "a & b" in found.cells and "∞" in found.cells and "1.25" in found.cells
-    assert "<td>&lt;b&gt;<br>two</td>" in page
+    assert (
+        "<td>&lt;b&gt;</td>" in page and "0.2 ± 0.1" in page and "none (as &lt;published&gt;, which claims 2)" in page
+    )
     assert "<noisy>" not in page and "&lt;noisy&gt;" in page
     assert "<b>" not in page and "&lt;b&gt;" in page
 

@@ -20,7 +20,10 @@ SECTION = re.compile(r'<section id="([a-z-]+)">\n<h2>(.*?)</h2>\n(.*?)\n</sectio
 # The part of a page that is a table (``tables/typeset.html.jinja``).
 ROWS = re.compile(r'<section id="table">\n(.*?)\n</section>\n', re.DOTALL)
 HEAD = re.compile(r"<thead><tr>(.*?)</tr></thead>", re.DOTALL)
-ROW = re.compile(r"<tbody>\n<tr>(.*?)</tr>\n</tbody>", re.DOTALL)
+RESULT = re.compile(r"<tr>(<td.*?)</tr>", re.DOTALL)
+GUARANTEE = re.compile(r'<span class="guarantee">\s*(.*?)</span>', re.DOTALL)
+# Results of a study in the first table.
+MOST_RESULTS = 3
 TITLE = re.compile(r"<h1>(.*?)</h1>", re.DOTALL)
 # An SVG of more bytes gives way to its PNG where that is smaller.
 LARGE = 300_000
@@ -104,10 +107,21 @@ class Study:
         return [part for key, part in self.parts.items() if key != "overview"]
 
     @property
-    def overview(self) -> tuple[str, str]:
-        """Head and cells of its row among all studies, as HTML."""
-        matches = [pattern.search(self.parts["overview"].body) for pattern in (HEAD, ROW)]
-        return matches[0].group(1) if matches[0] else "", matches[1].group(1) if matches[1] else ""
+    def head(self) -> str:
+        """Head of its results, as HTML."""
+        match = HEAD.search(self.parts["overview"].body)
+        return match.group(1) if match else ""
+
+    @property
+    def results(self) -> list[str]:
+        """Cells of its first results, as HTML."""
+        return RESULT.findall(self.parts["overview"].body)[:MOST_RESULTS]
+
+    @property
+    def guarantee(self) -> str:
+        """Its weakest guarantee, as HTML."""
+        match = GUARANTEE.search(self.parts["overview"].body)
+        return match.group(1) if match else ""
 
 
 @dataclass(frozen=True)

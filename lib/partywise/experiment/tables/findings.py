@@ -37,14 +37,20 @@ class PrivateResult:
 class WorstGuarantee:
     """The weakest guarantee of the fits of a study that claim one, rounded upward, and what its method claims."""
 
-    epsilon_certified: str
-    epsilon_claimed: str
+    certified: str
+    claimed: str
     method: str
 
     @property
     def is_infinite(self) -> bool:
         """Whether nothing is certified."""
-        return self.epsilon_certified == "inf"
+        return self.certified == "inf"
+
+    @property
+    def text(self) -> str:
+        """The guarantee and its method on one line."""
+        certified = "none" if self.is_infinite else f"ε {self.certified}"
+        return f"{certified} ({self.method}, which claims {self.claimed})"
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from pandas.errors import EmptyDataError
 from ...privacy.rounding import upward
 from ..measures import Heading
 from ..plan import Plan
+from .findings import USUAL, Findings
 from .run_totals import CELL, RUN, costs_more
 from .summary import FLAG, MOST_ROWS, SummaryRow, heading, is_certified, shown_variables
 from .summary_text import ARROWS
@@ -45,7 +46,7 @@ def tables_page(
     wire: WireFields,
     totals: Path | str,
     dictionary: Iterable[Mapping[str, str]] = (),
-    overview: Mapping[str, str] | None = None,
+    findings: Findings | None = None,
 ) -> str:
     """The page as HTML."""
     config = json.loads(attributes["config_json"])
@@ -55,7 +56,8 @@ def tables_page(
     return render(
         "tables/study.html.jinja",
         title=plan.study.title,
-        overview=overview or {},
+        findings=findings,
+        usual=f"{USUAL:g}",
         summary=summary_wide(plan, summary),
         wire=wire,
         totals=totals_rows(totals),

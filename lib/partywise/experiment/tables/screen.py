@@ -11,23 +11,26 @@ import numpy as np
 from ...federation.account.interface import EXPERIMENT
 from ...privacy.rounding import upward
 from ..cells import IN_SAMPLE, RUN_MODE, STATUS
-from ..claims import Claim
 from ..measures import Heading
 from ..plan import MethodPlan, Plan
 from ..results.columns import CubeColumns
 from .findings import NONE, NOT_RUN, USUAL, Findings, PrivateResult, WorstGuarantee
 from .run_totals import CELL, RUN
-from .summary import Slot, fault_counts, heading, slots
-from .templates import short
+from .summary import Slot, heading, slots
 
-OVERVIEW = ("fits", "claimed ε", "certified ε, at worst", "of the method", "unit", "results")
-# How many results a line of the overview holds, and how many methods a sentence on verdicts names.
-MOST, MOST_METHODS = 2, 3
+# How many methods a sentence on verdicts names.
+MOST_METHODS = 3
 CLAIMED = "epsilon_claimed"
 # A certified epsilon may exceed its target by what rounding leaves.
 ROUNDING = 1e-6
 # Units of a guarantee in plain words; a study may have words of its own.
-UNITS = {"row": "record", "user": "person", "label": "label", "features": "features"}
+UNITS = {
+    "row": "record",
+    "user": "person",
+    "label": "label",
+    "user_label": "person's labels",
+    "features": "features",
+}
 # Verdicts on fits as the ends of sentences about one fit or several.
 VERDICTS = {
     "not_converged": "did not converge",
@@ -264,33 +267,3 @@ def _with_error(slot: Slot, variable: str) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.3g}"
-
-
-def overview(plan: Plan, columns: CubeColumns, left_out: Sequence[str] = ()) -> dict[str, str]:
-    """Texts of ``OVERVIEW``, results as lines; both epsilons are those of the fit with the worst certificate.
-
-    ``left_out`` are sentences on records of own data that are not used: lines below the fits.
-    """
-    extremes = worst(plan, columns)
-    claimed = certified = method = "-"
-    if extremes:
-        claimed, method = short(extremes[0].epsilon_claimed), extremes[0].title
-        certified = upward(extremes[0].epsilon_certified, "∞")
-    if extremes[1:]:
-        certified += f" (finite: {upward(extremes[1].epsilon_certified)})"
-    counts = [_flag_counts(plan, columns, name) for name in plan.study.headline if _is_flag(plan, name)]
-    lines = [*counts, *map(_sentence, islice(results(plan, columns), MOST))]
-    outcomes = f"{int((columns.status > 0).sum()):,} fits, {fault_counts(columns) or 'all of them ok'}"
-    audited = any(isinstance(case.source, Claim) for case in plan.cases.values())
-    unit = "of each claim" if audited else unit_of(plan, next(iter(plan.methods.values())))
-    texts = ("\n".join([outcomes, *left_out]), claimed, certified, method, unit, "\n".join(lines))
-    return dict(zip(OVERVIEW, texts, strict=True))
-
-
-def _sentence(result: PrivateResult) -> str:
-    """Return a result on one line."""
-    if result.private == NONE:
-        return f"{result.title}: {result.measure}: {result.noise_free} without a guarantee"
-    epsilon = result.epsilon or f"{USUAL:g}"
-    private = result.private.replace("+-", "±")
-    return f"{result.title}: {result.measure}: {private} at ε {epsilon}, {result.noise_free} without noise"
