@@ -78,7 +78,7 @@ def _guarantee(studies: Sequence[Findings]) -> list[str]:
     assert weakest.worst is not None
     return wrap(
         f"Weakest guarantee: epsilon {weakest.worst.certified} ({weakest.study}, {weakest.worst.method}, which "
-        f"claims {weakest.worst.claimed})",
+        f"claims {weakest.worst.claim})",
         WIDTH,
     )
 

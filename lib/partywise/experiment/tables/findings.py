@@ -38,7 +38,7 @@ class WorstGuarantee:
     """The weakest guarantee of the fits of a study that claim one, rounded upward, and what its method claims."""
 
     certified: str
-    claimed: str
+    claim: str
     method: str
 
     @property
@@ -50,7 +50,7 @@ class WorstGuarantee:
     def text(self) -> str:
         """The guarantee and its method on one line."""
         certified = "none" if self.is_infinite else f"ε {self.certified}"
-        return f"{certified} ({self.method}, which claims {self.claimed})"
+        return f"{certified} ({self.method}, which claims {self.claim})"
 
 
 @dataclass(frozen=True)
