@@ -138,13 +138,7 @@ def save_npz(path: Path | str, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 class Npz:
-    """An npz file that is read in parts and stays open as long as this object.
-
-    Raises
-    ------
-    Unreadable
-        With the reason, when the file or a part of it cannot be read.
-    """
+    """An npz file that is read in parts and stays open; `Unreadable` states why it, or a part of it, cannot be read."""
 
     def __init__(self, path: Path | str) -> None:
         with _reasons(), ExitStack() as closing:

@@ -43,13 +43,7 @@ Settings = TypeVar("Settings", covariant=True)
 
 @dataclass(frozen=True)
 class Lazy:
-    """A function or class by its address ``package.module:name``, imported when it is first called.
-
-    Raises
-    ------
-    ValueError
-        When the address has no colon; at the call, when the module or the name does not exist.
-    """
+    """A function or class by its address ``package.module:name``, imported when it is first called."""
 
     address: str
 

@@ -31,8 +31,6 @@ EMPTY = 2**28
 def encode(value: object) -> bytes:
     """A value as bytes.
 
-    Notes
-    -----
     Eight bytes with the length of the header, the header as JSON, then the bytes of all arrays in order, each
     contiguous with its axes in the order in which it lies in memory.
     """

@@ -11,17 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Fold:
-    """One held-out fold of a fixed assignment.
-
-    Parameters
-    ----------
-    of : (N,) int array
-        Fold of every record; -1 for records that are never tested.
-    held_out : int
-        The fold to test on.
-    n_folds : int
-        Number of folds K.
-    """
+    """One held-out fold of a fixed assignment ``of`` (N,), which is -1 for records that are never tested."""
 
     of: np.ndarray
     held_out: int

@@ -19,20 +19,10 @@ ROW = "publication"
 
 
 def publish(value: AccountedValue, file: Path, unprotected: Collection[str] = ()) -> None:
-    """Write the bytes that a value holds.
+    """Write the bytes of an exact, secure and certified release, or of what is made of such and public values.
 
-    Parameters
-    ----------
-    value : AccountedValue
-        Of bytes: a release that is exact, secure and certified, or a function of such and of public values.
-    file : Path
-    unprotected : collection of str
-        Units that the configuration names as protected by nothing (a key of the block ``network``).
-
-    Raises
-    ------
-    CertificationError
-        For everything else, before anything is written.
+    ``unprotected`` are the units that the configuration names as protected by nothing (a key of the block ``network``).
+    For everything else `CertificationError`, before anything is written.
     """
     require_publishable(value, file.name, unprotected)
     if not isinstance(value.value, bytes):

@@ -145,18 +145,11 @@ class _GuardedParty(Party):
 
 
 class PlacedRun(Run):
-    """A run that checks where every value is.
+    """A run that checks where every value is; it takes over the parties, options and generators of an unused one.
 
-    Parameters
-    ----------
-    run : Run
-        Not used yet; its parties, options and generators are taken over.
-    here : collection of str, optional
-        The places that live in this process; by default all of them.
-    link : MessageLink, optional
-        How messages leave and reach this process, where not all places live in it.
-    whole : bool
-        Whether `assemble` is computed where all places live here; without it every place keeps its own result.
+    here : the places that live in this process, by default all of them
+    link : how messages leave and reach this process
+    whole : whether `assemble` is computed where all places live here, while without it every place keeps its own result
     """
 
     def __init__(

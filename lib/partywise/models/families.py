@@ -33,11 +33,7 @@ class Family(ABC):
     """A response distribution with its link (seed 004, "Iteratively Reweighted Least Squares").
 
     All functions are vectorised, and none overflows. eta (n,) are linear predictors, offset included; y (n,) responses.
-
-    Attributes
-    ----------
-    name : str
-        Key in `FAMILIES` and in `partywise.models.family_facts.FACTS`.
+    ``name`` is its key in `FAMILIES` and in `partywise.models.family_facts.FACTS`.
     """
 
     name: ClassVar[str]

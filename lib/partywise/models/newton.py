@@ -34,31 +34,12 @@ class NewtonFit:
 def newton(
     objective: Objective, *, start: np.ndarray | None = None, tolerance: float = TOLERANCE, limit: int = LIMIT
 ) -> NewtonFit:
-    """Minimise the objective by Newton steps with a line search.
+    """Minimise the objective (N rows, k columns) by Newton steps with a line search, by default from 0.
 
-    Parameters
-    ----------
-    objective : Objective
-        N rows, k columns.
-    start : ndarray of shape (k,), optional
-        By default 0.
-    tolerance : float
-        On half the squared Newton decrement, an estimate of the objective gap; the last step squares it.
-    limit : int
-        Most steps from one start; where they do not suffice and every ridge is positive, the optima of ten times
-        smaller and smaller ridges lead to the wanted one.
-
-    Returns
-    -------
-    NewtonFit
-        ``converged=False`` where the limit came first.
-
-    Raises
-    ------
-    UnboundedObjectiveError
-        Without ridge, where an iterate proves that F falls without end along it, or runs off to infinity.
-    ValueError
-        If ``start`` has a wrong shape.
+    ``tolerance`` is on half the squared Newton decrement, an estimate of the objective gap; the last step squares it.
+    ``limit`` is the most steps from one start; where they do not suffice and every ridge is positive, the optima of ten
+    times smaller and smaller ridges lead to the wanted one, and otherwise ``converged`` is False. Without ridge
+    `UnboundedObjectiveError`, where an iterate proves that F falls without end along it, or runs off to infinity.
     """
     begin = np.zeros(objective.X.shape[1]) if start is None else check_vector("start", start, objective.X.shape[1])
     fit = _steps(objective, begin, tolerance, limit)

@@ -31,23 +31,9 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """F for one dot-product.
+    """F for one dot-product: finite features X (N, k), v (k,) on the scale of a mean, noisy or not.
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, k)
-        Features, finite.
-    v : ndarray of shape (k,)
-        Dot-product on the scale of a mean, noisy or not.
-    ridge : ndarray of shape (k,)
-        Diagonal of Lambda, non-negative.
-    link : Link
-        Whose antiderivative b is.
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit, an entry is not finite, or a ridge entry is negative.
+    ``ridge`` (k,) is the diagonal of Lambda, non-negative; b is the antiderivative of ``link``.
     """
 
     X: np.ndarray

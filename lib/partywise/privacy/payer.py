@@ -35,12 +35,8 @@ PAID: Payer = _PaidWhole()
 class PaidShares:
     """The payer of a run: noise of several owners was paid when its sum was announced, all else is when it is drawn.
 
-    Parameters
-    ----------
-    payer : Payer
-        Who pays.
-    announced : list of Event
-        What `partywise.federation.run.Run.charge` has announced so far, and who pays has paid.
+    ``announced`` are the events that `partywise.federation.run.Run.charge` has announced so far, and that ``payer``
+    paid.
     """
 
     def __init__(self, payer: Payer, announced: list[Event]) -> None:

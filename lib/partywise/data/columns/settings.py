@@ -87,13 +87,7 @@ class ColumnSettings:
         return ()
 
     def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
-        """Columns of each party, in the order of columns.
-
-        Raises
-        ------
-        ValueError
-            For a number of parties that the columns do not allow.
-        """
+        """Columns of each party, in their order; `ValueError` for a number of parties that they do not allow."""
         d = self.n_columns
         if not 2 <= n_parties <= d + self.labels_alone:
             why = f"{d} columns" + (" and one party with the labels alone" if self.labels_alone else "")

@@ -72,16 +72,10 @@ class SiteSettings:
 
 
 class PartyExecutor(Executor):  # type: ignore[misc]
-    """Executor that runs the party of this site.
+    """Executor that runs the party of this site, by the shared configuration in the folder of the job's own one.
 
-    Parameters
-    ----------
-    configuration : str
-        Name of the shared configuration's file, in the folder of the job's own configuration.
-    not_after : str
-        Time after which the site refuses the job.
-    again : bool
-        Whether a new run is begun where one of this configuration has ended.
+    The site refuses the job after the time ``not_after``; ``again`` begins a new run where one of this configuration
+    has ended.
     """
 
     def __init__(self, configuration: str, not_after: str = "", again: bool = False) -> None:
@@ -152,12 +146,7 @@ class PartyExecutor(Executor):  # type: ignore[misc]
 
 
 class PartyController(Controller):  # type: ignore[misc]
-    """Controller that lets every site run its party, and waits for all.
-
-    Parameters
-    ----------
-    sites : list of str
-    """
+    """Controller that lets every site run its party, and waits for all."""
 
     def __init__(self, sites: list[str]) -> None:
         super().__init__()
@@ -227,14 +216,9 @@ def certificates_of(kit: Path, me: str) -> Iterator[Path]:
 class JobCarrier:
     """Carrier between the processes of all sites in one job: asks others, and lets them be answered.
 
-    Parameters
-    ----------
-    engine : EngineSpec
-        That of the job's process at this site.
-    sites : mapping of str to str
-        Name of every party's site by that of the party.
-    ended : Signal
-        Triggered when NVFlare ends the job, as an administrator may.
+    engine : that of the job's process at this site
+    sites : site of every party by the party's name
+    ended : triggered when NVFlare ends the job, as an administrator may
     """
 
     def __init__(self, engine: EngineSpec, sites: Mapping[str, str], ended: Signal) -> None:

@@ -197,22 +197,9 @@ def union(
 ) -> Channel:
     """Return a channel that accounts for the messages of all parties as if it had carried them.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Everyone on the channel, in the order of the run.
-    rows : iterable of Sent, Received or Reserved
-        What all parties wrote down, in any order.
-    steps : int, optional
-        How many there must be.
-
-    Raises
-    ------
-    PartyError
-        If a step is missing, two parties wrote down different things for one, its receiver something else than its
-        sender, or a row is not a message.
-    CertificationError
-        If a message could not be accounted for.
+    `PartyError` if there are not ``steps`` of them, a step is missing, a row is not a message, or two parties (also
+    sender and receiver) wrote down different things for one; `CertificationError` if a message could not be accounted
+    for.
     """
     by_step: dict[int, SentMessage | ReservedRow] = {}
     received: dict[int, ReceivedMessage] = {}

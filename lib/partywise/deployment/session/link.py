@@ -31,19 +31,10 @@ EMPTY = "of ()"
 
 
 class SessionLink:
-    """Messages of one party, in a run of a session that has begun.
+    """Messages of one party, in a run of a session that has begun; the account has each before it leaves.
 
-    Parameters
-    ----------
-    run : SessionRun
-    names : sequence of str
-        Everyone on the channel, in the order of the run.
-    account : PartyAccount
-        Every message is written there before it leaves.
-    real, trusted
-        As of `partywise.federation.channel.Channel`.
-    forms : mapping, optional
-        Forms of messages by (receiver, name) that a rehearsal had (`partywise.deployment.session.link.Forms`).
+    real, trusted : as of `partywise.federation.channel.Channel`
+    forms : forms of messages by (receiver, name) that a rehearsal had (`Forms`)
     """
 
     def __init__(
@@ -148,13 +139,7 @@ def inner_releases(payload: Payload) -> list[Release]:
 
 
 class Forms:
-    """Kind and form of the messages of every name that reached each receiver.
-
-    Parameters
-    ----------
-    expected : mapping, optional
-        Forms by (receiver, name), as a rehearsal of the program had them (`known`).
-    """
+    """Kind and form of the messages of every name that reached each receiver, and those of a rehearsal (`known`)."""
 
     def __init__(self, expected: Mapping[tuple[str, str], str] | None = None) -> None:
         self.known: dict[tuple[str, str], str] = dict(expected or {})

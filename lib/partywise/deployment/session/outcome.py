@@ -21,21 +21,12 @@ from ...federation.run import Run
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Return value of ``fit`` in the process of one party.
+    """Return value of ``fit`` in the process of one party: in ``value`` what is held elsewhere is absent.
 
-    Parameters
-    ----------
-    place : str
-    value : object
-        As ``fit`` returned it: what is held elsewhere is absent.
-    run : str
-        Id of the run; empty for a simulation.
-    steps : int
-        Messages and reserved rows of the whole run.
-    platforms : str
-        How the platforms of the parties differ, in one sentence; empty where they do not.
-    salt : str
-        Random digits that stay with the party (`commitment`); empty for a simulation.
+    run : id of the run, empty for a simulation
+    steps : messages and reserved rows of the whole run
+    platforms : how the platforms of the parties differ, in one sentence, or empty
+    salt : random digits that stay with the party (`commitment`), empty for a simulation
     """
 
     place: str

@@ -199,13 +199,6 @@ class PrepaidCosts:
 
     Each announcement is for one draw of that name, profile and unit. The owner that received it has paid from its own
     account, or has refused and given nothing away.
-
-    Parameters
-    ----------
-    account : PartyAccount
-        That of the place.
-    placed : PlacedRun
-        The run, which keeps what was announced.
     """
 
     def __init__(self, account: PartyAccount, placed: PlacedRun) -> None:

@@ -61,34 +61,17 @@ GROWING = ("account", "ends")
 class Session:
     """One party's side of a session: the state that all its runs share.
 
-    Parameters
-    ----------
-    transport : Transport
-        Not used before.
-    configuration : str
-        Digest of what all parties share.
-    patience : float
-        Seconds after which a party that has not come, or that neither sends nor waits itself, is missing: more than any
-        party computes between two messages (`partywise.deployment.session.watch`).
-    facts : mapping of str to str, optional
-        Digests that all parties that state them must have alike, such as one of the order of the records.
-    same_platform : bool
-        Whether a party whose platform differs is refused (`partywise.deployment.session.platforms`) or warned.
-    journal : Journal, optional
-        That of the transport: with it a party that was killed takes its place again.
-    account : PartyAccount, optional
-        That of the party: peers that saw an end of it that it has lost are right (`PartyAccount.holds`).
+    configuration : digest of what all parties share
+    patience : seconds after which a party that has not come, or that neither sends nor waits itself, is missing, more
+        than any party computes between two messages (`partywise.deployment.session.watch`)
+    facts : digests that all parties that state them must have alike, such as one of the order of the records
+    same_platform : whether a party whose platform differs is refused (`partywise.deployment.session.platforms`) or
+        warned
+    journal : that of the transport, with which a party that was killed takes its place again
+    account : that of the party, peers that saw an end of it that it has lost are right (`PartyAccount.holds`)
 
-    Attributes
-    ----------
-    id : str
-        Once they have met.
-    platforms : str
-        How the platforms of the parties differ, once they have met; empty where they do not.
-    accounts : dict of str to str
-        Ids of the accounts of all parties, once they have met.
-    untold : list of str
-        Peers that nothing has reached yet; they may come until the time `meet_by`.
+    Once the parties have met: ``id``, ``platforms`` (how they differ, in one sentence), ``accounts`` (their ids by
+    party) and ``untold``, the peers that nothing has reached yet and that may come until ``meet_by``.
     """
 
     def __init__(
@@ -347,13 +330,7 @@ class Session:
 
 
 class SessionRun:
-    """One run of a session, as one party sees it.
-
-    Attributes
-    ----------
-    id : str
-        That of the session and its number make it.
-    """
+    """One run of a session, as one party sees it; its number and the session's id make its own ``id``."""
 
     def __init__(self, session: Session, number: int) -> None:
         self.id = run_id(session.id, number)

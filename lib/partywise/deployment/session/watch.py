@@ -35,27 +35,15 @@ WORDS = {"hello": "to start", "ready": "to agree on the session", "done": "to be
 class Watch:
     """Watch of one party over all others while it waits.
 
-    Parameters
-    ----------
-    transport : Transport
-    patience : float
-        Seconds after which a party that neither sends what is waited for nor reports that it waits too is too silent:
-        more than any party computes between two messages.
-    returning : bool
-        Whether a party that is gone may come back and go on.
-    deadline : float
-        Seconds that the run may take from the moment that `start_clock` is called.
+    patience : seconds after which a party that neither sends what is waited for nor reports that it waits too is too
+        silent, more than any party computes between two messages
+    returning : whether a party that is gone may come back and go on
+    deadline : seconds that the run may take from `start_clock`
 
-    Attributes
-    ----------
-    pulse : float
-        Seconds between two looks around.
-    notice, author : str
-        The sentence with which another party ended the run, as it was received, and the name of that party.
-    over : bool
-        Whether that was for good: no party can go on with the run.
-    run : str
-        Id of the run that is to go on, where this party goes on with one.
+    pulse : seconds between two looks around
+    notice, author : the sentence with which another party ended the run, and its name
+    over : whether that was for good
+    run : id of the run with which this party goes on, if any
     """
 
     def __init__(

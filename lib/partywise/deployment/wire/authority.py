@@ -36,31 +36,12 @@ EARLIER = timedelta(minutes=10)
 
 
 def make(folder: Path | str, names: Sequence[str], days: float = DAYS) -> None:
-    """Make an authority and a certificate for each of some parties.
+    """Make an authority and, for each party, a certificate and a key, readable by their owner alone.
 
-    Parameters
-    ----------
-    folder : path
-        Where ``authority.pem``, ``authority.key`` and, for each name, ``NAME.pem`` and ``NAME.key`` are written; keys
-        are readable by their owner alone. A party is given ``authority.pem`` and its own two files, and nothing else.
-    names : sequence of str
-        Names of the parties: common names of their certificates, and their DNS names as `tls.host_name` writes them.
-    days : float
-        How long the certificates hold.
-
-    Raises
-    ------
-    ValueError
-        If a name cannot be that of a certificate, two are the same, or ``days`` is not positive.
-    FileExistsError
-        If one of the files is there already; nothing is written.
-    ImportError
-        If the package cryptography is absent.
-
-    Notes
-    -----
-    The holder of ``authority.key`` can pose as any party: a run between organisations takes certificates of an
-    authority that they trust, whose names are those of the parties.
+    A party is given ``authority.pem``, ``NAME.pem`` and ``NAME.key``, and nothing else. NAME is the common name of its
+    certificate, and its DNS name as `tls.host_name` writes it. Nothing is written where a file is there already. The
+    holder of ``authority.key`` can pose as any party: a run between organisations takes certificates of an authority
+    that they trust.
     """
     folder = Path(folder)
     check_names(names)

@@ -29,24 +29,12 @@ SOON = timedelta(days=30)
 
 
 class Credential:
-    """The certificate of a party with its key.
+    """The certificate of a party with its key, of the files ``authority.pem``, ``ME.pem`` and ``ME.key`` in a folder.
 
-    Parameters
-    ----------
-    folder : path
-        With ``authority.pem``, ``ME.pem`` and ``ME.key``.
-    me : str
-    journal : Journal, optional
-        Where signatures are kept: what is signed again by another process of the party has the same one.
-    hosts : mapping of str to str, optional
-        Host of every party, by which certificates may name them (`tls.named_parties`).
+    journal : where signatures are kept, so that what another process of the party signs again has the same one
+    hosts : host of every party, by which certificates may name them (`tls.named_parties`)
 
-    Raises
-    ------
-    ImportError
-        If the package cryptography is absent.
-    PartyError
-        If the key is too weak by its kind or its length.
+    A key that is too weak by its kind or its length is a `PartyError`.
     """
 
     def __init__(

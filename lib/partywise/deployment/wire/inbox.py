@@ -19,17 +19,10 @@ BESIDE = 2**9
 
 
 class Inbox:
-    """Frames by sender and tag, each taken once; threads may put while another waits.
+    """Frames of the peers by sender and tag, each taken once; threads may put while another waits.
 
-    Parameters
-    ----------
-    me : str
-    peers : sequence of str
-        Whose frames are taken.
-    largest : int
-        Bytes of the largest frame.
-    journal : Journal, optional
-        Where frames are kept before their senders hear that they came; what is there already has come.
+    largest : bytes of the largest frame
+    journal : keeps frames before their senders hear that they came, and what is there already has come
     """
 
     def __init__(self, me: str, peers: Sequence[str], largest: int = LARGEST, journal: Journal | None = None) -> None:

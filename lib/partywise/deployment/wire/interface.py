@@ -30,15 +30,14 @@ def split_tag(tag: str) -> tuple[int, str, str]:
 class Transport(Protocol):
     """One party's end of the connections to all others, for one session.
 
-    me : name of this party; peers : names of all others
-    credential : the certificate by which others know it, to sign with; None where parties have none
+    me : name of this party
+    peers : names of all others
+    credential : the certificate by which others know it, to sign with, None where parties have none
 
-    Notes
-    -----
-    An implementation knows who put a frame (by a certificate, or by the end of a pipe): the sender is never read
-    from the frame. A tag names one frame of a sender: "hello", "ready", "message/17", "done", "abort", and of a later
-    run of the session "3/message/17" (`split_tag`). Another frame under a tag is a replay, whether the first was taken
-    or not; the very same one is one that got no answer. Of "waiting" the last one counts.
+    An implementation knows who put a frame (by a certificate, or by the end of a pipe): the sender is never read from
+    the frame. A tag names one frame of a sender: "hello", "ready", "message/17", "done", "abort", and of a later run of
+    the session "3/message/17" (`split_tag`). Another frame under a tag is a replay, whether the first was taken or not;
+    the very same one is one that got no answer. Of "waiting" the last one counts.
     """
 
     @property

@@ -23,28 +23,15 @@ PASSING = ("waiting", "abort")
 
 
 class Journal:
-    """File of one session of one party; it is removed when the last run of the session has ended.
+    """File of one session of one party, for this user alone; it is removed when the last run of the session has ended.
 
-    Parameters
-    ----------
-    path : Path
-        Made where there is none, for this user alone. The account of the party, which is open, keeps other processes
-        away.
-    shared : str
-        What the run was started with, as digests.
-    replaces : bool
-        Whether the journal of a run that was started with something else gives way to this one: an experiment costs
-        nothing to repeat. A journal without an agreed run always does.
+    shared : what the run was started with, as digests
+    replaces : whether the journal of a run that was started with something else gives way to this one, because an
+        experiment costs nothing to repeat (one without an agreed run always does)
+    goes_on : whether the file was there, because a process before this one was killed
 
-    Attributes
-    ----------
-    goes_on : bool
-        Whether the file was there: a process before this one was killed.
-
-    Raises
-    ------
-    AccountError
-        If the file is of something else and is not to give way, or cannot be written.
+    The account of the party, which is open, keeps other processes away. `AccountError` if the file is of something else
+    and is not to give way.
     """
 
     def __init__(self, path: Path, shared: str, *, replaces: bool = False) -> None:

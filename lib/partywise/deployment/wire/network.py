@@ -73,44 +73,20 @@ class _Loop(asyncio.SelectorEventLoop):
 class Network:
     """One party's end of the connections to all others, over a network.
 
-    Parameters
-    ----------
-    me : str
-        Name of this party.
-    addresses : mapping of str to (str, int)
-        Host and port of every party, this one included: there it listens.
-    certificates : path
-        Folder with ``authority.pem``, ``ME.pem`` and ``ME.key`` (`partywise.deployment.wire.authority.make`).
-    largest : int
-        Bytes of the largest frame that is read.
-    patience : float
-        Seconds in which a peer must take or answer something while it is sent a frame.
-    listen : (str, int), optional
-        Host and port on which to listen where they are others than those that the others connect to: behind a router
-        that translates addresses, in a container, or where a port is forwarded.
-    pins : mapping of str to str, optional
-        SHA-256 of the certificate of a party by its name: another one is refused under any name.
-    journal : Journal, optional
-        Keeps what comes and what was delivered, so that another process can take the place of this one.
+    addresses : host and port of every party, this one included, which listens there
+    certificates : folder with ``authority.pem``, ``ME.pem`` and ``ME.key`` (`partywise.deployment.wire.authority.make`)
+    largest : bytes of the largest frame that is read
+    patience : seconds in which a peer must take or answer something while it is sent a frame
+    listen : host and port on which to listen where others connect elsewhere, behind a router that translates addresses,
+        in a container, or where a port is forwarded
+    pins : SHA-256 of the certificate of a party by its name, another one is refused under any name
+    journal : keeps what comes and what was delivered, so that another process can take the place of this one
 
-    Raises
-    ------
-    ValueError
-        If a name, an address or a certificate is none, or ``me`` has no address.
-    FileNotFoundError, PermissionError
-        If a certificate is missing, or others can read the key.
-    PartyError
-        If the address cannot be listened on.
-    ImportError
-        If the packages of the extra ``network`` are absent.
-
-    Notes
-    -----
     TLS 1.3 with certificates of both sides, of one authority. A client is the one party that its certificate names, and
     a server must be the party that is looked for, wherever it is (`tls.named_parties`): two parties of one machine
-    cannot pose as each other. A client without a certificate of the authority never gets as far as a request. `put`
-    returns when the receiver's process has the frame. `is_there` and `put` raise `RefusalError` if the server that
-    answers is not that party.
+    cannot pose as each other. A client without a certificate of the authority never gets as far as a request. A key
+    that others can read is refused. `put` returns when the receiver's process has the frame. `is_there` and `put` raise
+    `RefusalError` if the server that answers is not that party.
     """
 
     def __init__(

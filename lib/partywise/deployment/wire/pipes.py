@@ -23,15 +23,7 @@ STUCK = 10
 
 
 class Mesh:
-    """Sockets between all parties: made once, then each process takes its `end`, and the others are closed in it.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Distinct.
-    largest : int
-        Bytes of the largest frame.
-    """
+    """Sockets between all parties: made once, then each process takes its `end`, and the others are closed in it."""
 
     def __init__(self, names: Sequence[str], largest: int = LARGEST) -> None:
         if len(set(names)) != len(names):

@@ -55,19 +55,10 @@ class Carrier(Protocol):
 class Relay:
     """One party's end of the connections to all others, sealed from end to end.
 
-    Parameters
-    ----------
-    me : str
-    peers : sequence of str
-    carrier : Carrier
-    identity : Identity
-        The job and the configuration that keys are signed for, and the certificate of the party.
-    largest : int
-        Bytes of the largest frame that is kept.
-    patience : float
-        Seconds in which a peer that is there must take a frame.
-    journal : Journal, optional
-        Keeps what comes and what was delivered, so that another process can take the place of this one.
+    identity : the job and the configuration that keys are signed for, and the certificate of the party
+    largest : bytes of the largest frame that is kept
+    patience : seconds in which a peer that is there must take a frame
+    journal : keeps what comes and what was delivered, so that another process can take the place of this one
     """
 
     def __init__(
@@ -210,21 +201,7 @@ class Relay:
 
 
 class Seal:
-    """Keys of one party's process, and of the others as it learns them.
-
-    Parameters
-    ----------
-    me : str
-    identity : Identity
-        With a credential, and the job and the configuration that keys are signed for.
-
-    Raises
-    ------
-    ImportError
-        If the package PyNaCl is absent.
-    ValueError
-        If the party has no certificate to sign with.
-    """
+    """Keys of one party's process, signed by its certificate, and of the others as it learns them."""
 
     def __init__(self, me: str, identity: Identity) -> None:
         try:

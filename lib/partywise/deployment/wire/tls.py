@@ -33,10 +33,8 @@ BROKEN_NAME, EARLY, EXPIRED = 62, 9, 10
 def host_name(name: str) -> str:
     """The DNS name in the certificate of a party: its name, or that name in small letters, digits and hyphens.
 
-    Notes
-    -----
-    Another name for every name: bytes (UTF-8) that DNS does not distinguish or does not know are written as two
-    digits, after ``x--`` at the beginning: "klinik a" is ``x--klinik-20a``.
+    Bytes (UTF-8) that DNS does not distinguish or does not know become two digits, after ``x--`` at the beginning, so
+    that no two names share one: "klinik a" is ``x--klinik-20a``.
     """
     return name if PLAIN.fullmatch(name) and not name.startswith(WRITTEN) else written_name(name)
 

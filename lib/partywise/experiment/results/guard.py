@@ -53,13 +53,9 @@ class Cube(xr.Dataset):
         drop: bool = False,
         **labels: Any,
     ) -> Self:
-        """Select by labels, as of xarray.
+        """Select by labels, as of xarray; `KeyError` names the nearest label to one that is not there.
 
-        Raises
-        ------
-        KeyError
-            If ``method`` is not a lookup of xarray, or nothing is looked up by it: a method of the cube is
-            ``method_label``. If a label is not there; the message has the nearest.
+        ``method`` is a lookup of xarray: a method of the cube is selected by ``method_label``, which the error states.
         """
         _check(self, {**(indexers or {}), **labels}, method)
         return super().sel(indexers, method, tolerance, drop, **labels)

@@ -38,38 +38,19 @@ ID_BYTES = 16
 class Account:
     """Account of what one party paid and sent, in an append-only file with a chain of digests.
 
-    Parameters
-    ----------
-    path : Path or str
-        The file, or an existing folder, in which it is called ``ledger.jsonl``; made where there is none.
-    party : str
-        Whose it is: one name for all its runs.
-    budget : AccountBudget, optional
-        What all runs in the file may cost together, those before it was stated included. Without one nothing is
-        refused, and values in the clear are paid with infinity. It is in the file from the next run on.
-    wait : float
-        Seconds in which another process may close the file.
+    path : the file, or an existing folder, in which it is called ``ledger.jsonl``
+    party : one name for all its runs
+    budget : what all runs in the file may cost together, those before it was stated included, and in the file from the
+        next run on, while without one nothing is refused and values in the clear are paid with infinity
+    wait : seconds in which another process may close the file
+    notes : for the person who starts a run, such as a torn line or a budget that was changed
 
-    Attributes
-    ----------
-    notes : tuple of str
-        Notes for the person who starts a run: a torn line, a budget that was changed, a run that never ended.
-
-    Raises
-    ------
-    AccountError
-        If another process has the file open, it is another party's, a row was changed or disagrees with another (its
-        number is named), or the file cannot be written.
-
-    Notes
-    -----
     It is a payer: the generators of a run that is charged to it (`Run.charge_to`), or those of
-    `partywise.privacy.mechanisms.random.charge_to`, carry it into every mechanism, in any thread. While it is
-    open, no secret generator is made in this process, and nothing is released, without a payer. It pays in the
-    process that opened it and in no other: a forked child has its own copy of the handle, and of the sum. The
-    budget is summed by a `PrivacyFilter`, which holds where each release was chosen after all earlier ones, in this
-    run and before. It knows no credit: neither for strata (releases about different persons add up) nor for
-    sampling.
+    `partywise.privacy.mechanisms.random.charge_to`, carry it into every mechanism, in any thread. While it is open, no
+    secret generator is made in this process, and nothing is released, without a payer. It pays in the process that
+    opened it and in no other: a forked child has its own copy of the handle, and of the sum. The budget is summed by a
+    `PrivacyFilter`, which holds where each release was chosen after all earlier ones, in this run and before. It knows
+    no credit: neither for strata (releases about different persons add up) nor for sampling.
     """
 
     def __init__(self, path: Path | str, *, party: str, budget: AccountBudget | None = None, wait: float = 0.0) -> None:

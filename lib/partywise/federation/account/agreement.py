@@ -30,18 +30,9 @@ PROFILE_TERMS = ("mu", "rho", "epsilon", "k", "rate", "count", "delta_numeric", 
 class Agreement:
     """Rows of an account, compared with each other as they come.
 
-    Parameters
-    ----------
-    path : Path or str
-        The file, for sentences.
-    party : str
-        Whose account it is.
-
-    Notes
-    -----
-    Within a run: every release of the party that a message carries was paid with the same terms, once; every value
-    that it sent in the clear was paid; the payments that no message carries are those that ``ended`` lists; the own
-    digest in ``heads`` is that of the row before.
+    Within a run: every release of the party that a message carries was paid with the same terms, once; every value that
+    it sent in the clear was paid; the payments that no message carries are those that ``ended`` lists; the own digest
+    in ``heads`` is that of the row before.
     """
 
     def __init__(self, path: Path | str, party: str) -> None:

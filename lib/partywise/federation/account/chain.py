@@ -53,26 +53,15 @@ class Chain:
 class Scan:
     """The rows of a file, one after the other; the attributes are final after the last.
 
-    Parameters
-    ----------
-    path : Path or str
-    data : bytes, optional
-        What the file holds, where it was read already.
-    part : bool
-        Whether the file holds the rows of one run, out of the middle of an account: the first may have any number.
+    data : what the file holds, where it was read already
+    part : whether the file holds the rows of one run, out of the middle of an account, so that the first may have any
+        number
 
-    Attributes
-    ----------
-    count : int
-        Rows of the account so far.
-    digest : str
-        Of the last one.
-    end : int
-        Bytes that they take.
-    torn_bytes : int
-        Bytes after the last whole row, of one that was never finished.
-    open : bool
-        Whether the last row has no line feed yet.
+    count : rows of the account so far
+    digest : of the last one
+    end : bytes that they take
+    torn_bytes : bytes after the last whole row, of one that was never finished
+    open : whether the last row has no line feed yet
     """
 
     def __init__(self, path: Path | str, data: bytes | None = None, *, part: bool = False) -> None:

@@ -21,23 +21,9 @@ TURN = 0.02
 class AccountFile:
     """The rows of an account, open for writing by this process and no other.
 
-    Parameters
-    ----------
-    path : Path
-    read : callable
-        Given every row that the file held, in order.
-    wait : float
-        Seconds in which another process may close the file.
-
-    Attributes
-    ----------
-    torn_bytes : int
-        Bytes of a row that was never finished, cut off the end of the file.
-
-    Raises
-    ------
-    AccountError
-        If another process has the file open, a row was changed, or it cannot be written.
+    read : given every row that the file held, in order
+    wait : seconds in which another process may close the file
+    torn_bytes : bytes of a row that was never finished, cut off the end of the file
     """
 
     def __init__(self, path: Path, read: Callable[[Row], None], wait: float = 0.0) -> None:

@@ -28,25 +28,12 @@ Cost = PrivacyProfile | float | None
 
 @dataclass(frozen=True)
 class AccountBudget:
-    """Budget of all runs of a party together.
+    """Budget of all runs of a party together; epsilon and delta are finite, so leave the budget away for none.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Finite; leave the budget away for none.
-    unit : {"row", "label", "features", "user", "user_label"}
-        What it protects.
-    rows_per_user : int, optional
-        For the units of persons.
-    rule, numeric_reserve
-        As in `partywise.privacy.ledger.budget.PrivacyFilter`.
-    against : {"declared", "any"}
-        Of noise in shares: as many colluders as its releases state, or any others.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    unit : what it protects
+    rows_per_user : for the units of persons
+    rule, numeric_reserve : as in `partywise.privacy.ledger.budget.PrivacyFilter`
+    against : of noise in shares, as many colluders as its releases state (``"declared"``) or any others (``"any"``)
     """
 
     epsilon: float
@@ -135,18 +122,8 @@ class UnitPayments:
 
 
 class Spending:
-    """Amounts spent of a budget, run by run; without one nothing is refused.
+    """Amounts spent of a budget, run by run; all that was paid earlier counts, and without a budget nothing is refused.
 
-    Parameters
-    ----------
-    budget : AccountBudget, optional
-    earlier : iterable of (run, Event)
-        What was paid before: all of it counts.
-    party : str
-        Whose records it protects.
-
-    Notes
-    -----
     A payment fits if the sum by the rule of the budget does (mu squared: Smith and Thakurta 2022; Koskela, Tobaben and
     Honkela 2023), or the sum of the epsilons of profiles that are all pure (Rogers, Roth, Ullman and Vadhan 2016), or
     the exact composition of the one run that cost anything, where its first payment alone is beyond the rule.

@@ -122,30 +122,10 @@ def passed_round(
 
 
 def psi(run: Run, texts: PerPlace[Sequence[str]], matcher: str) -> tuple[PerPlace[np.ndarray], int]:
-    """Positions of the identifiers that all parties have.
+    """Positions (n,) int64, in every party's own list, of the identifiers that all have; and n, known to all.
 
-    Parameters
-    ----------
-    run : Run
-        Of at least two parties.
-    texts : Own
-        A list of distinct identifiers at every party.
-    matcher : str
-        A place without data.
-
-    Returns
-    -------
-    rows : Own
-        (n,) int64, at every party positions in its own list, in one order that reveals nothing (of the blinded points).
-    n : int
-        Known to all.
-
-    Raises
-    ------
-    ValueError
-        If nothing is common, or a party sends what is not a point.
-    ImportError
-        Without PyNaCl.
+    Their order is that of the blinded points, which reveals nothing. ``matcher`` is a place without data; identifiers
+    are distinct at every party. `ValueError` if nothing is common, or a party sends what is not a point.
     """
     exponents = run.each(run.parties, local_exponent, run.rng_for)
     orders = run.each(run.parties, local_order, texts, run.rng_for)

@@ -193,8 +193,6 @@ def multiply_words(
 ) -> PerPlace[np.ndarray]:
     """Shares of the products of shared words, entry by entry.
 
-    Notes
-    -----
     A holder sends 16 bytes a product to every other one; of the dealer it gets 24, before anything is known of x and y.
     """
     dealt_triples = run.at(DEALER, assumed_triples, shape, len(holders), name, rng_for)

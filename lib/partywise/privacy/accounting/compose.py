@@ -43,21 +43,13 @@ class Composition:
 
     Compositions add, and are repeated by whole numbers: ``(10 * cost(mu=0.1) + cost(epsilon=0.5)).epsilon(1e-5)``.
 
-    Parameters
-    ----------
-    mu_squared : float
-        Of all unsampled Gaussians.
-    rho : float
-        Summed zCDP of the rows known by nothing better.
-    finite : tuple of (epsilon, k or None, count)
-        Pure profiles and randomised responses, sorted.
-    sampled_gaussians : tuple of (mu, rate, count)
-        Poisson-sampled Gaussians, sorted.
-    delta_numeric : float
-        What is added to delta next to the profiles.
-    tv : float
-        Distance in total variation of what is drawn from what the profiles state: (1 + e^epsilon) times it is added to
-        delta at epsilon.
+    mu_squared : of all unsampled Gaussians
+    rho : summed zCDP of the rows known by nothing better
+    finite : pure profiles and randomised responses as (epsilon, k or None, count), sorted
+    sampled_gaussians : Poisson-sampled Gaussians as (mu, rate, count), sorted
+    delta_numeric : what is added to delta next to the profiles
+    tv : distance in total variation of what is drawn from what the profiles state, (1 + e^epsilon) times which is added
+        to delta at epsilon
     """
 
     mu_squared: float = 0.0

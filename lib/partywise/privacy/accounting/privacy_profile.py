@@ -46,19 +46,10 @@ class ProfileStatement(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PrivacyProfile:
-    """One profile, applied ``count`` times; exactly one of ``mu``, ``rho`` and ``epsilon`` is given.
+    """One profile, applied ``count`` times: exactly one of ``mu`` (Gaussian DP), ``rho`` (zCDP) and ``epsilon``.
 
-    Parameters
-    ----------
-    mu : float, optional
-        Gaussian-DP parameter; with ``rate`` below 1 that of a Gaussian before Poisson sampling.
-    rho : float, optional
-        zCDP parameter.
-    epsilon : float, optional
-        Pure-DP parameter; with ``k`` of k-ary randomised response.
-    k : int, optional
-    rate : float
-    count : int
+    ``mu`` with ``rate`` below 1 is that of a Gaussian before Poisson sampling; ``epsilon`` is pure, with ``k`` that of
+    k-ary randomised response.
     """
 
     mu: float | None = None

@@ -18,21 +18,10 @@ CHUNK = 4_000_000
 class ExactAudit:
     """The exact privacy loss of a finite mechanism, and where it is attained.
 
-    Parameters
-    ----------
-    epsilon : float
-        Largest log-ratio of two rows; ``inf`` where an output is possible for one input of a pair only.
-    pair : tuple of int
-        The two inputs (rows); the first has the larger probability.
-    output : int
-        The output (column).
-    kind : {"exact"}
-    confidence : float
-        1: no draws, hence no error of sampling.
-    n : int
-        0 draws.
-    at_sample_limit : bool
-        False.
+    epsilon : largest log-ratio of two rows, ``inf`` where an output is possible for one input of a pair only
+    pair : the two inputs (rows), the first with the larger probability
+    output : the column
+    confidence : 1, since nothing is sampled (``n`` is 0)
     """
 
     epsilon: float

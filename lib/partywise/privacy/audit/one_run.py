@@ -22,20 +22,11 @@ MOST = 1e6
 class OneRunAudit:
     """A lower bound on epsilon, valid with probability ``confidence``.
 
-    Parameters
-    ----------
-    eps_lower : float
-        At least 0; a bound on epsilon at the stated delta for every mechanism.
-    kind : {"one_run"}
-    confidence : float
-    n : int
-        Number of canaries m.
-    guesses : int
-        Number of canaries guessed (the others: abstained).
-    correct : int
-        Number of right guesses.
-    at_sample_limit : bool
-        Whether all guesses were right: more canaries would give a larger bound.
+    eps_lower : at least 0, a bound on epsilon at the stated delta for every mechanism
+    n : number of canaries m
+    guesses : canaries guessed (the others: abstained)
+    correct : right guesses
+    at_sample_limit : whether all guesses were right, so that more canaries would give a larger bound
     """
 
     eps_lower: float

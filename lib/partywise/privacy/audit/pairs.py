@@ -35,19 +35,13 @@ ARC_STEPS = 256
 class AuditResult:
     """Lower bounds, each valid by itself with probability ``confidence``.
 
-    Parameters
-    ----------
-    mu_lower : float
-        Phi^-1(TPR_lo) - Phi^-1(FPR_hi), at least 0: a bound on mu for Gaussian mechanisms, a description otherwise.
-    eps_lower : float
-        log((TPR_lo - delta) / FPR_hi), at least 0: a bound on epsilon at ``delta`` for every mechanism.
-    kind : {"gaussian", "counts"}
-        Which of the two are certificates: both, or ``eps_lower`` alone.
-    confidence : float
-    n : int
-        Draws a world that certify ``eps_lower``: half of them.
-    at_sample_limit : bool
-        Whether the event never happened under the other world: more draws would give a larger bound.
+    mu_lower : Phi^-1(TPR_lo) - Phi^-1(FPR_hi), at least 0: a bound on mu for Gaussian mechanisms, a description
+        otherwise
+    eps_lower : log((TPR_lo - delta) / FPR_hi), at least 0: a bound on epsilon at ``delta`` for every mechanism
+    kind : ``"gaussian"`` where both are certificates, ``"counts"`` where ``eps_lower`` alone is
+    n : draws a world that certify ``eps_lower``, half of them
+    at_sample_limit : whether the event never happened under the other world, so that more draws would give a larger
+        bound
     """
 
     mu_lower: float

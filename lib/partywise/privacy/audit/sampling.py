@@ -31,20 +31,11 @@ COMPARE = 0.1
 class SampledAudit(NamedTuple):
     """Bounds that an attack has shown; all four hold together with probability ``confidence``.
 
-    Parameters
-    ----------
-    epsilon_lower : float
-        The mechanism is (epsilon, ``delta``)-DP for no smaller epsilon.
-    mu_lower : float
-        The mechanism is mu-Gaussian-DP for no smaller mu.
-    tpr_at_1_percent, tpr_at_0_1_percent : float
-        The attack separates the first data set from the second with at least these true-positive rates at 1 % and 0.1 %
-        false positives; those rates themselves are what guessing reaches.
-    delta, confidence : float
-    draws : int
-        Outputs under each data set, a quarter of which chose the attack.
-    attack : str
-        Which score was best.
+    epsilon_lower, mu_lower : the mechanism is (epsilon, ``delta``)-DP and mu-Gaussian-DP for none smaller
+    tpr_at_1_percent, tpr_at_0_1_percent : the attack separates the first data set from the second with at least these
+        true-positive rates at 1 % and 0.1 % false positives, rates that guessing reaches by itself
+    draws : outputs under each data set, a quarter of which chose the attack
+    attack : which score was best
     """
 
     epsilon_lower: float

@@ -43,16 +43,10 @@ INFINITE = 1 << 4096
 
 
 class Coalitions:
-    """The rows of a ledger as coalitions of some names see them, for one unit.
+    """The rows of a ledger, with classes and ways (`classes_of`), as coalitions of some names see them.
 
-    Parameters
-    ----------
-    rows, costs : sequences
-        Of a ledger, with the cost of each row for the unit that is asked about.
-    classes, ways : sequences
-        Of the rows (`classes_of`).
-    names : sequence of str
-        Everyone who may be in a coalition.
+    ``costs`` are those of each row for the one unit that is asked about; ``names`` is everyone who may be in a
+    coalition.
     """
 
     def __init__(

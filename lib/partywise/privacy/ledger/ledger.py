@@ -44,19 +44,10 @@ class _Answers(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class OdometerReading:
-    """The total after one release.
+    """The total after one release; ``epsilon``, at ``delta``, is inf from the first unproved release on.
 
-    Parameters
-    ----------
-    step : int
-        Position of the release in its ledger.
-    release_id, owner, mechanism, stratum : str
-        Of the release.
-    cost : str
-        Its profile as it is charged, ``"0"`` if it costs the unit nothing, ``"not proved"``.
-    epsilon : float
-        Certified for everything up to this release, at ``delta``; inf from the first unproved release on.
-    delta : float
+    step : position of the release in its ledger
+    cost : its profile as it is charged, ``"0"`` if it costs the unit nothing, ``"not proved"``
     """
 
     step: int

@@ -35,22 +35,11 @@ TABLE = 2.0**CELL_BITS
 
 @dataclass(frozen=True)
 class IntegerGaussian:
-    """Rounded Gaussian noise on a statistic of whole numbers.
+    """Rounded Gaussian noise on a statistic of whole numbers, by ``mu`` or by ``sigma``, exactly one of them.
 
-    Parameters
-    ----------
-    mu : float, optional
-        Wanted Gaussian-DP parameter; infinite for no noise, in experiments only.
-    sigma : float, optional
-        Standard deviation in the units of the statistic (before rounding to whole steps); 0 for no noise.
+    mu : Gaussian-DP parameter, infinite for no noise, in experiments only
+    sigma : standard deviation in the units of the statistic (before rounding to whole steps), 0 for no noise
 
-    Raises
-    ------
-    ValueError
-        If not exactly one is given, or it is out of range.
-
-    Notes
-    -----
     Formal guarantee: entry e of weight w has noise of s_e steps, the least double with ``s_e^2 mu^2 w >= D2``, compared
     in exact arithmetic; with ``sigma``, s_e is ``sigma`` over the unit of the entry, rounded up. P(j) = Phi((j + 1/2) /
     s) - Phi((j - 1/2) / s), drawn exactly from uniform words. Where some s_e is below 16 all steps are made finer.
@@ -68,29 +57,10 @@ class IntegerGaussian:
             raise ValueError(f"sigma={self.sigma!r} must be non-negative and finite.")
 
     def __call__(self, statistic: Whole, rng: RandomSource, *, owner: str = UNNAMED, **terms: Unpack[Terms]) -> Release:
-        """Release a statistic of whole numbers.
+        """Release ``(integers + noise)`` times the units of the statistic, of its shape; ``rng`` draws all noise.
 
-        Parameters
-        ----------
-        statistic : Whole
-        rng : SecureRandom or numpy.random.Generator
-            The only source of the draw.
-        owner : str
-            Party whose data it is; without a name every view is charged.
-        **terms
-            See `Terms`.
-
-        Returns
-        -------
-        Release
-            ``(integers + noise)`` times the units of the statistic, of its shape.
-
-        Raises
-        ------
-        TypeError
-            If ``rng`` is not a source of noise.
-        CertificationError
-            If ``statistic`` is no `Whole`, or a secure source is asked for no noise at all.
+        ``owner`` is the party whose data it is: without a name every view is charged. `CertificationError` if a secure
+        source is asked for no noise at all.
         """
         if not isinstance(statistic, Whole):
             raise CertificationError(

@@ -25,22 +25,11 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class MixedResponse:
-    """Every index by its own randomised response, all at one epsilon.
+    """Every index by its own randomised response, all at one epsilon (pure DP); infinity keeps every index.
 
-    Parameters
-    ----------
-    epsilon : float
-        Pure-DP parameter of one index; infinity keeps every index.
-    alphabets : ndarray of int
-        Number of values of every entry, at least 2, in the shape of what is released: public, as epsilon is.
+    ``alphabets`` has the number of values of every entry, at least 2, in the shape of what is released: public, as
+    epsilon is.
 
-    Raises
-    ------
-    ValueError
-        If ``epsilon`` is negative or NaN, or an alphabet is smaller than 2.
-
-    Notes
-    -----
     Formal guarantee: of one index that of `RandomizedResponse`; a unit that moves c entries is charged c applications
     with the smallest alphabet of all. That covers the larger ones: two inputs of randomised response with k values
     give the same distribution except for two outputs, whose distributions are those of k = 2, with probability

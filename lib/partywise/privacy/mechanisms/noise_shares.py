@@ -59,21 +59,10 @@ class SharedSum:
 class NoiseShares:
     """Noise on a sum over several owners, with a share of each.
 
-    Parameters
-    ----------
-    total : Whole
-        The sum as all parties know it: its bounds, its steps and its shape; its integers are not read.
-    mu : float
-        Gaussian-DP parameter against ``colluders`` of the owners; infinite for no noise, in experiments only.
-    owners : tuple of str
-        Who adds a share.
-    colluders : int
-        t, at most K - 1: owners that may join what they know.
-
-    Raises
-    ------
-    ValueError
-        If ``mu`` is not positive, owners are none or not distinct, or ``colluders`` is out of range.
+    total : the sum as all parties know it, whose bounds, steps and shape count and whose integers are not read
+    mu : Gaussian-DP parameter against ``colluders`` of the owners, infinite for no noise, in experiments only
+    owners : who adds a share
+    colluders : t, at most K - 1 owners that may join what they know
     """
 
     total: Whole

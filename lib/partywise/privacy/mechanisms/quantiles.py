@@ -85,14 +85,10 @@ class PrivateQuantile:
         return pure_profile(self.epsilon * moved * (ROUNDED_UP if moved > 1 else 1.0), certificate)
 
     def distribution(self, values: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """The exact distribution for given values: uniform pieces between points.
+        """The exact distribution for given values: points (n + 2,) and shares (n + 1,).
 
-        Returns
-        -------
-        points : ndarray of shape (n + 2,)
-            ``lo``, the sorted clipped values, ``hi``.
-        shares : ndarray of shape (n + 1,)
-            Probability of each piece; 0 for a piece of no length.
+        Points are ``lo``, the sorted clipped values and ``hi``; shares are probabilities of the uniform pieces between
+        them, 0 for a piece of no length.
         """
         lo, hi = self.domain.value
         values = np.sort(np.clip(np.ravel(np.asarray(values, dtype=float)), lo, hi))
@@ -119,21 +115,12 @@ class QuantileRadius:
     """Clipping radius at a quantile of norms, by binary search with noisy counts on a public grid.
 
     The grid is ``smallest 2^(k/8)``, k = 0..63: with the default ``smallest=1`` radii from 1 to 234. Each of the six
-    steps counts the records up to the middle of what is left and keeps the half that the noisy count points to.
+    steps counts the records up to the middle of what is left and keeps the half that the noisy count points to. ``rho``
+    is the total charge, and each count has integer noise of sd ``sqrt(6 / (2 rho))``; ``share`` in (0, 1) is the wanted
+    share of records up to the radius.
 
-    Parameters
-    ----------
-    rho : float
-        Total charge; each count has integer noise of sd ``sqrt(6 / (2 rho))``.
-    share : float
-        Wanted share of records up to the radius, in (0, 1).
-    smallest : AccountedValue
-        Smallest radius of the grid, positive; 1 by default.
-
-    Notes
-    -----
-    Formal guarantee: six adaptively chosen counts of sensitivity 1 compose to one Gaussian release of
-    mu = sqrt(2 rho). With few records or little ``rho`` the radius is often too large, rarely too small.
+    Formal guarantee: six adaptively chosen counts of sensitivity 1 compose to one Gaussian release of mu = sqrt(2 rho).
+    With few records or little ``rho`` the radius is often too large, rarely too small.
     """
 
     rho: float

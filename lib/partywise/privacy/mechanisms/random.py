@@ -178,28 +178,12 @@ class SecureRandom:
 class RunRandom(SecureRandom):
     """The secret words of one run, expanded from a key of the operating system's that its party alone keeps.
 
-    A party that was killed goes on with the very words that it had drawn, so that nothing is drawn, or paid, twice.
-    The holder of the key can subtract the noise: it lies next to the data until the run has ended, and no longer.
+    A party that was killed goes on with the very words that it had drawn, so that nothing is drawn, or paid, twice. The
+    holder of the key (at least 32 bytes) can subtract the noise: it lies next to the data until the run has ended, and
+    no longer. A process other than the one that made the source is refused, since a forked child would draw what its
+    parent draws.
 
-    Parameters
-    ----------
-    key : bytes
-        At least 32, from the operating system; secret.
-    payer : Payer, optional
-        As of `SecureRandom`.
-
-    Raises
-    ------
-    ValueError
-        If the key is shorter.
-    CertificationError
-        As of `SecureRandom`; and if another process than the one that made the source draws, since a forked child
-        would draw what its parent draws.
-
-    Notes
-    -----
-    The words of call number i are SHAKE-256 of the key and i (FIPS 202): without the key they look like uniform
-    ones.
+    The words of call number i are SHAKE-256 of the key and i (FIPS 202): without the key they look like uniform ones.
     """
 
     __slots__ = ("_calls", "_key", "_process")
@@ -325,19 +309,10 @@ class HasEvent(Protocol):
 
 
 def require_secure(release: HasEvent) -> None:
-    """Check a release before it leaves the laboratory.
+    """Refuse to let a release leave the laboratory whose noise the simulation source drew, or that floats computed.
 
-    Parameters
-    ----------
-    release : Release
-        Or anything with an ``event``.
-
-    Raises
-    ------
-    CertificationError
-        If its noise was drawn by the simulation source: its event states what the release would cost if it were drawn
-        securely, and nothing about the bytes at hand. Or if what was noised was computed in floating point, where
-        a sum may move by more than its certificate states.
+    The event of a simulation's draw states what the release would cost if it were drawn securely, and nothing about the
+    bytes at hand; a sum in floating point may move by more than its certificate states.
     """
     event = release.event
     if event.sampler != "secure":

@@ -41,37 +41,15 @@ def fixed_point_sum(
     depends_on: Iterable[str] = ("features",),
     stratum: str = "*",
 ) -> Bounded:
-    """Sum of records that are clipped to ``||x_i|| <= radius``, rounded to a grid and added as integers.
+    """Sum (P,) of records (n, P) in orthonormal coordinates, clipped to ``||x_i|| <= radius`` and rounded, as integers.
 
-    Parameters
-    ----------
-    records : ndarray of shape (n, P)
-        Records in orthonormal coordinates.
-    radius : AccountedValue
-        Clipping radius, positive and finite.
-    grid : AccountedValue
-        A power of two. If it is a multiple of the grid of a `DiscreteGaussian` mechanism, that mechanism
-        charges no rounding.
-    unit, depends_on, stratum
-        Of the certificate.
+    ``grid`` is a power of two. If it is a multiple of the grid of a `DiscreteGaussian` mechanism, that mechanism
+    charges no rounding. `OverflowError` if n records could exceed 2^51 steps of it, which depends on public numbers
+    only.
 
-    Returns
-    -------
-    Bounded
-        Shape (P,), multiples of ``grid``; l2 sensitivity exactly ``2 radius``.
-
-    Raises
-    ------
-    OverflowError
-        If n records could exceed 2^51 steps of the grid; this depends on public numbers only.
-    ValueError
-        If ``radius`` or ``grid`` is out of range, or an entry is not finite.
-
-    Notes
-    -----
     Formal guarantee: the integers of one record, times the grid, form a vector of length at most ``radius``, so
-    replacing a record moves the sum by at most ``2 radius``, in integer arithmetic and hence in any order. How
-    records are rounded is in `whole_records`.
+    replacing a record moves the sum by at most ``2 radius``, its l2 sensitivity, in integer arithmetic and hence in any
+    order. How records are rounded is in `whole_records`.
     """
     records, length = record_matrix("records", records), float(parameter("radius", radius))
     step = require_power_of_two(parameter("grid", grid))

@@ -37,15 +37,7 @@ class ClipResult:
 
 @dataclass(frozen=True)
 class Clip(ABC):
-    """A map of each record by itself, fixed by a radius that states its origin.
-
-    Raises
-    ------
-    TypeError
-        If the radius is a bare number.
-    ValueError
-        Unless it is positive.
-    """
+    """A map of each record by itself, fixed by a positive radius that states its origin: a bare number is refused."""
 
     radius: AccountedValue = field(compare=False)
     size: float = field(init=False)
@@ -175,10 +167,7 @@ class NormClip(Clip):
 def ball_squares(radius: float, step: float) -> int:
     """r2 = floor((radius / step)^2), exactly: the largest squared length of a record in steps.
 
-    Raises
-    ------
-    ValueError
-        If it exceeds 2^52, beyond which squares of floats are not exact; choose a larger step.
+    More than 2^52, beyond which squares of floats are not exact, is refused: choose a larger step.
     """
     squares = math.floor((Fraction(radius) / Fraction(step)) ** 2)
     if squares > 1 << (2 * LONGEST_BITS):
@@ -187,20 +176,11 @@ def ball_squares(radius: float, step: float) -> int:
 
 
 def ball_steps(records: np.ndarray, radius: float, step: float) -> ClipResult:
-    """Records shrunk to a length and rounded to whole steps, none longer than the length afterwards.
+    """Records (n, p) shrunk to a length and rounded to whole steps, none longer than the length afterwards.
 
-    Parameters
-    ----------
-    records : ndarray of shape (n, p)
-        Any floats: entries that are not finite are bounded (`bounded_entries`), so that nothing raises because of them.
-    radius, step : float
-        Positive, public.
-
-    Returns
-    -------
-    ClipResult
-        Whole numbers in floats, with squares that sum to at most `ball_squares` in every record; counted in records.
-        A record that rounding would take beyond that is rounded towards 0, and if it is still too long, it is 0.
+    The result counts in records and has whole numbers in floats, with squares that sum to at most `ball_squares` in
+    every record. A record that rounding would take beyond that is rounded towards 0, and if it is still too long, it is
+    0. Entries that are not finite are bounded (`bounded_entries`), so that nothing raises because of them.
     """
     most, entries = ball_squares(radius, step), bounded_entries(np.asarray(records, dtype=float))
     norms = np.sqrt(np.einsum("ij,ij->i", entries, entries))

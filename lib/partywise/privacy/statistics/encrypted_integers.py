@@ -20,26 +20,13 @@ class EncryptedIntegers:
     A mechanism gives noise for it without reading it (`DiscreteGaussian.under_encryption`); the owner of the data, who
     has no key, adds the noise to the ciphertexts.
 
-    Parameters
-    ----------
-    certificate : SensitivityCertificate
-        How far the statistic can move, in the norm ``"l2"`` of the integers times ``units``.
-    units : ndarray
-        What one step of every integer is worth in that norm; positive, of the shape of the statistic.
-    content : object
-        The ciphertexts, without noise.
-    integers : callable
-        ``(ciphertexts, keys)`` -> the integers in them, of the shape of ``units``. Only checks of a simulation
-        call it, with the private keys that were made in it; a party has none.
-    stratum, parents
-        As in `Bounded`.
-    add : callable, optional
-        Integers of the shape of ``units`` -> the ciphertexts with these added; a mechanism states it.
-
-    Raises
-    ------
-    ValueError
-        If a unit is not positive and finite, or the norm is not ``"l2"``.
+    certificate : how far the statistic can move, in the norm ``"l2"`` of the integers times ``units``
+    units : what one step of every integer is worth in that norm, positive, of the shape of the statistic
+    content : the ciphertexts, without noise
+    integers : ``(ciphertexts, keys)`` -> the integers in them, which only checks of a simulation call, with the private
+        keys that were made in it, while a party has none
+    stratum, parents : as in `Bounded`
+    add : integers of the shape of ``units`` -> the ciphertexts with these added, stated by a mechanism
     """
 
     certificate: SensitivityCertificate

@@ -20,10 +20,7 @@ from .bounded import Bounded, clip_curves, record_matrix, sum_certificate
 class Quantiles:
     """Edges at the empirical quantiles of the data themselves: the certificate counts what they move.
 
-    Parameters
-    ----------
-    n_slices : int
-        Number of slices, from 1. A plain number: it is the shape of what is released.
+    ``n_slices``, from 1, is a plain number: it is the shape of what is released.
     """
 
     n_slices: int

@@ -44,12 +44,8 @@ def products_are_exact() -> bool:
 def step_bits(n: int) -> int:
     """Bits b of an entry, so that second moments of n records of at most 2^b steps are exact in floats.
 
-    b = min(20, floor((53 - ceil(log2 n)) / 2)): every partial sum of n 4^b is at most 2^53.
-
-    Raises
-    ------
-    ValueError
-        If fewer than ten bits are left, beyond 2^33 records.
+    b = min(20, floor((53 - ceil(log2 n)) / 2)): every partial sum of n 4^b is at most 2^53. Fewer than ten, beyond 2^33
+    records, are refused.
     """
     if n < 1 or n != int(n):
         raise ValueError(f"n={n!r} records must be a whole number from 1.")
@@ -63,27 +59,13 @@ def step_bits(n: int) -> int:
 class Whole:
     """A statistic of whole numbers, with how far one unit can move it.
 
-    Parameters
-    ----------
-    integers : ndarray
-        Whole numbers of magnitude at most 2^53 (int64, or floats that hold them), or Python integers of any size.
-    step : float
-        What one step of an entry of weight 1 is worth; positive.
-    squares : Fraction
-        D2: between neighbours the sum of ``weight (k - k')^2`` over all entries is at most this.
-    certificate : SensitivityCertificate
-        The same in the norm l2 of ``value``: sqrt(D2) steps, rounded up.
-    weights : ndarray of int, optional
-        Of every entry; by default 1. An entry above the diagonal of a symmetric matrix has 2.
-    stratum, clip_share, parents
-        As of `Bounded`.
-
-    Raises
-    ------
-    CertificationError
-        If an entry is not a whole number, or exceeds 2^53 as a float.
-    ValueError
-        If the step is not positive and finite, or weights are not positive whole numbers of the shape of the integers.
+    integers : of magnitude at most 2^53 (int64, or floats that hold them), or Python integers of any size
+    step : what one step of an entry of weight 1 is worth, positive
+    squares : D2, between neighbours the sum of ``weight (k - k')^2`` over all entries is at most this
+    certificate : the same in the norm l2 of ``value``, sqrt(D2) steps, rounded up
+    weights : positive whole numbers of every entry, by default 1, and 2 for one above the diagonal of a symmetric
+        matrix
+    stratum, clip_share, parents : as of `Bounded`
     """
 
     integers: np.ndarray
@@ -160,21 +142,7 @@ def whole(
     parents: tuple[str, ...] = (),
     records: int | None = None,
 ) -> Whole:
-    """Whole numbers with the certificate that follows from their largest squared move.
-
-    Parameters
-    ----------
-    integers, squares, step, weights, stratum, clip_share, parents
-        As of `Whole`.
-    source : str
-        Where the bound is proved.
-    unit, depends_on, relation, records
-        Of the certificate (`SensitivityCertificate`).
-
-    Returns
-    -------
-    Whole
-    """
+    """Whole numbers with the certificate that follows from their largest squared move, proved in ``source``."""
     squares, step = Fraction(squares), float(step)
     certificate = SensitivityCertificate(
         value=root_up(squares, step) if squares and 0 < step < math.inf else 0.0,
@@ -212,19 +180,8 @@ def root_up(squares: Fraction, step: float = 1.0) -> float:
 def least_deviation(squares: Fraction, mu: float, honest: Fraction = Fraction(1)) -> float:
     """The least double s with ``s^2 mu^2 honest >= squares``: the deviation of the noise, in steps.
 
-    Parameters
-    ----------
-    squares : Fraction
-        Largest squared move, in steps; for an entry of weight w, D2 / w.
-    mu : float
-        Gaussian-DP parameter, positive and finite.
-    honest : Fraction
-        Number of shares of the noise that are unknown to whom the parameter is stated against.
-
-    Raises
-    ------
-    CertificationError
-        If no float is as large.
+    ``squares`` is the largest squared move in steps, for an entry of weight w D2 / w; ``mu`` the Gaussian-DP parameter;
+    ``honest`` the number of shares of the noise that are unknown to whom the parameter is stated against.
     """
     target = squares / (Fraction(mu) ** 2 * honest)
     try:

@@ -165,8 +165,6 @@ class _Half:
 def generate_key(bits: int, rng: RandomSource, *, kind: Kind, full_exponents: bool = False) -> PrivateKey:
     """Draw a key.
 
-    Notes
-    -----
     Both primes are 3 modulo 4, and p - 1 and q - 1 share the factor 2 alone, so that minus a random square generates
     the numbers whose Jacobi symbol is 1. Source: I. Damgard, M. Jurik, J. B. Nielsen, "A generalization of Paillier's
     public-key system with applications to electronic voting", Int. J. Inf. Secur. 9 (2010), section 4.2.
