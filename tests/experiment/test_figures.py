@@ -1,6 +1,7 @@
 """Figures from a small cube made in this process: what is drawn is what the cube holds, and all is labelled."""
 
 from itertools import combinations
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from partywise.experiment.plan import plan
 from partywise.experiment.plotting.save import save_figure
 from partywise.experiment.plotting.select import plan_behind
 from partywise.experiment.plotting.series import cases_of, example_fits_of, methods_of, replicate_means, series
-from partywise.experiment.plotting.style import NEUTRALS, look
+from partywise.experiment.plotting.style import NEUTRALS, heading, look, panels
 from partywise.experiment.results.provenance import config_json
 from partywise.studies.functional_boosting import cases
 from partywise.studies.functional_boosting.figures import curves, parties, privacy
@@ -257,3 +258,17 @@ def test_a_saved_figure_is_closed_and_drawn_again_byte_for_byte(tmp_path):
         assert figure.number not in plt.get_fignums()
         contents.append([file.read_bytes() for file in files.values()])
     assert contents[0] == contents[1]
+
+
+def test_an_svg_has_a_title_and_a_description_and_its_text_is_text(tmp_path):
+    figure, (ax,) = panels(1, 1, 3, 2)
+    ax.plot([1, 2], [3, 4], label="a < b")
+    ax.set(xlabel="target", ylabel="error", title="one panel")
+    heading(figure, "Errors fall & rise")
+    save_figure(figure, *(tmp_path / f"one.{kind}" for kind in ("svg", "pdf", "png")))
+    root = ElementTree.parse(tmp_path / "one.svg").getroot()
+    first, second = list(root)[:2]
+    assert first.tag.endswith("}title") and first.text == "Errors fall & rise"
+    assert second.tag.endswith("}desc")
+    assert second.text == "Errors fall & rise. one panel; error; over target; a < b."
+    assert "one panel" in {"".join(text.itertext()) for text in root.iter() if text.tag.endswith("}text")}

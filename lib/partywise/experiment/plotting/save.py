@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import matplotlib as mpl
 from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -75,4 +77,25 @@ def save_figure(figure: Figure, svg: Path | str, pdf: Path | str, png: Path | st
             figure.set_dpi(DPI)
             with replacing(path) as temporary:
                 getattr(CANVAS[kind](figure), f"print_{kind}")(temporary, metadata=METADATA[kind])
+                if kind == "svg":
+                    describe(temporary, figure)
     plt.close(figure)
+
+
+def describe(path: Path, figure: Figure) -> None:
+    """Give an SVG file the title of its figure, and what its panels show in words, for readers who do not see it."""
+    title = " ".join(figure.get_suptitle().split())
+    texts = [f"{title}." if title else "", *(_panel_in_words(ax) for ax in figure.axes if ax.axison)]
+    elements = [("title", title), ("desc", " ".join(filter(None, texts)))]
+    inside = "".join(f"\n <{name}>{escape(text)}</{name}>" for name, text in elements if text)
+    text = path.read_text(encoding="utf-8")
+    place = text.index(">", text.index("<svg")) + 1
+    path.write_text(f"{text[:place]}{inside}{text[place:]}", encoding="utf-8")
+
+
+def _panel_in_words(ax: Axes) -> str:
+    """The title of a panel, its axes and its series as a sentence."""
+    labels = ax.get_legend_handles_labels()[1]
+    parts = [ax.get_title(), ax.get_ylabel(), f"over {ax.get_xlabel()}" if ax.get_xlabel() else "", ", ".join(labels)]
+    words = "; ".join(" ".join(part.split()) for part in parts if part)
+    return f"{words}." if words else ""
