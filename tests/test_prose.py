@@ -61,6 +61,8 @@ PAGES = (
     "docs/data_protection.md",
     "docs/glossary.md",
     "docs/index.md",
+    "docs/network.md",
+    "docs/network_reference.md",
     "docs/own_method.md",
     "docs/privacy.md",
     "docs/publish_a_result.md",

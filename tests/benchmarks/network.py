@@ -15,7 +15,7 @@ of its own, and the whole run as a job, from its submission to its end. It has a
 
 PyChor and pyOpenSSL, which the plain pool asks for with TLS, are in no lock of ours: where one is absent its row is
 left out by name. `python3 -m pip install --no-deps --target FOLDER pychor==0.4.0 pyopenssl` brings both, and
-`PYTHONPATH=FOLDER` shows them. `--write` puts the table into docs/network_benchmark.md.
+`PYTHONPATH=FOLDER` shows them. `--write` puts the table into docs/network_reference.md.
 """
 
 from __future__ import annotations
@@ -68,21 +68,17 @@ REQUIRED, REQUIRED_LARGE, REQUIRED_RUN, REQUIRED_FIT = 0.020, 2.0, 5.0, 0.15
 FITS = 20
 STUDY = "sliced_inverse_regression"
 EXAMPLE, CLINIC = ROOT / "config" / "example_data" / "clinics.csv", "clinic"
-TITLE = """# Costs of a message
-
-Written by `tests/benchmarks/network.py --write`: all rows side by side in one run, on {cores} cores that other
-processes wanted as well (a load of {load:.1f} at the beginning, {end:.1f} at the end); medians over {rounds} rounds,
-each with processes of its own."""
+HEADING = "## Costs of a message"
+TITLE = """
+Written by `tests/benchmarks/network.py --write`: medians over {rounds} rounds, all rows in one run, with processes of
+their own. Other processes used the {cores} cores as well (load {load:.1f} at the beginning, {end:.1f} at the end)."""
 NOTES = (
-    "Ours with TLS and the plain pool speak HTTP over connections that stay open; PyChor sends pickled objects over",
-    "sockets. Ours checks who the other side is, admits a size before it reads, and refuses a second frame of a tag.",
-    "PyChor and pyOpenSSL are in no lock of ours: `tests/benchmarks/network.py` says how to get them.",
+    "partywise with TLS and the plain pool use HTTP over connections that stay open. PyChor sends pickled objects over",
+    "sockets. PyChor and pyOpenSSL are not in a lock file: `tests/benchmarks/network.py` describes how to get them.",
 )
 NVFLARE, SEALED = "nvflare", "partywise, NVFlare, sealed from end to end"
-JOBS = """
-The same fit as a job of NVFlare, with a server between four sites that are up, took {run:.1f} s from its submission to
-its end as NVFlare says it (median of {all}): its queue, and a process of every site that is started for the job."""
-PAGE = ROOT / "docs" / "network_benchmark.md"
+JOBS = "| job of NVFlare with one fit, sites started, from submission to end ({all}) | {run:.1f} | |"
+PAGE = ROOT / "docs" / "network_reference.md"
 
 
 @dataclass(frozen=True)
@@ -428,15 +424,16 @@ def table(rows: Mapping[str, tuple[float, float]]) -> list[str]:
 
 
 def page(lines: list[str], sentences: list[str], load: float) -> str:
-    """The page of what this run measured."""
+    """The section of what this run measured, after what the page has before it."""
     title = TITLE.format(cores=os.cpu_count(), load=load, end=os.getloadavg()[0], rounds=ROUNDS)
-    return "\n".join([title, "", *lines, "", *NOTES, "", *sentences, ""])
+    before = PAGE.read_text(encoding="utf-8").partition(f"{HEADING}\n")[0]
+    return before + "\n".join([HEADING, title, "", *lines, "", *NOTES, "", *sentences, ""])
 
 
 def main() -> int:
     """Measure, print and judge; 1 when something that is required is missed."""
     parser = argparse.ArgumentParser(description="Round trips over transports, side by side.")
-    parser.add_argument("--write", action="store_true", help="put what was measured into docs/network_benchmark.md")
+    parser.add_argument("--write", action="store_true", help="put what was measured into docs/network_reference.md")
     words, load = parser.parse_args(), os.getloadavg()[0]
     absent = {row.label: row.package for row in ROWS if row.package and find_spec(row.package) is None}
     if find_spec(NVFLARE) is None:
@@ -460,14 +457,17 @@ def main() -> int:
     run, cpu = (statistics.median(column) for column in zip(*whole, strict=True))
     session, session_cpu = (statistics.median(column) for column in zip(*sessions, strict=True))
     fit, fit_cpu = ((many - one) / (FITS - 1) for many, one in ((session, run), (session_cpu, cpu)))
+    walls = ", ".join(f"{wall:.1f}" for wall, _ in whole)
     sentences = [
-        "Whole runs of certified sliced inverse regression, three clinics and a server as four processes with TLS,",
-        f"took {run:.1f} s from the start of the first process to the end of the last, and {cpu:.1f} CPU s of all four",
-        f"(medians; the {ROUNDS} runs took {', '.join(f'{wall:.1f}' for wall, _ in whole)} s).",
-        f"Sessions of {FITS} such fits (`network.fits`) took {session:.1f} s and {session_cpu:.1f} CPU s of all four,",
-        f"{fit:.3f} s and {fit_cpu:.3f} CPU s for each fit after the first (medians). What every party held of every",
-        "fit was what its simulation gives it, to the last bit.",
+        "| certified sliced inverse regression, three clinics and a server, four processes with TLS | s | CPU s |",
+        "|---|---|---|",
+        f"| one fit, from the start of the first process to the end of the last ({walls}) | {run:.1f} | {cpu:.1f} |",
+        f"| session of {FITS} fits (`network.fits`) | {session:.1f} | {session_cpu:.1f} |",
+        f"| each fit after the first | {fit:.3f} | {fit_cpu:.3f} |",
         *([JOBS.format(run=statistics.median(jobs), all=", ".join(f"{one:.1f}" for one in jobs))] if jobs else []),
+        "",
+        "CPU seconds are those of all four processes, and all times are medians. Each party held what its simulation",
+        "gives, to the last bit.",
         *(f"Left out: {label}, as the package {package} is absent." for label, package in absent.items()),
     ]
     print("\n".join([*table(rows), "", *sentences]))

@@ -91,8 +91,8 @@ def test_every_name_has_a_site_of_its_own():
 
 
 def test_the_guide_names_the_sites_and_classes_of_its_example():
-    """`docs/reaching_further.md`: what is written there into a project and into the kits of its sites."""
-    page = (ROOT / "docs" / "reaching_further.md").read_text(encoding="utf-8")
+    """`docs/network.md`: what is written there into a project and into the kits of its sites."""
+    page = (ROOT / "docs" / "network.md").read_text(encoding="utf-8")
     blocks = {kind: re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL) for kind in ("yaml", "json")}
     (project,) = (found for found in map(yaml.safe_load, blocks["yaml"]) if "participants" in found)
     file = ROOT / "config" / "network_clients.example.yaml"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,32 +27,11 @@ from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "release_mode.md"
-HEAD = """# Methods that can release
-
-With `mode: release` in the block `network`, everything secret (noise, keys, masks, shares) comes from the operating
-system, and noise has an exact distribution on whole numbers. A protocol states whether it releases by such noise, draws
-none, or why it is for experiments; a rehearsal on made-up records confirms it before anybody connects. Noise that is
-drawn in floating point has no secret source (its low bits tell more than its distribution), batches that come from a
-generator with a seed have none either: such a method is refused in one sentence. So is one whose cipher stands for one
-in experiments and closes nothing (`cipher: sized` or `identity`: this table was made with `cipher: paillier` in its
-place), one whose aggregator sees records or whose dealer knows the noise unless `network.trusted` names who runs that
-place, and one with a target that is given no finite epsilon, or certifies more than `network.largest_epsilon` (20).
-
-A method without noise runs, what it costs is infinite, and its screen ends with "nothing here may be published".
-
-This table is made by `python tests/support/release_table.py` and tested: every method of the default configuration was
-tried on a small case, without a limit on epsilon. `epsilon` is certified there, of one fit, against the worst declared
-coalition; `trust` says who must not collude and whose encryption must hold. `folder` says whether a result can be
-[published](publish_a_result.md), by whom, and otherwise why not: such a method is refused, before anybody connects,
-where the configuration names a publisher. That was tried too: the program ran on made-up records, and again on others
-from what was measured. `estimate` says who has all of the [estimate](network.md#the-result) in the end, and who a part
-of it, in either mode, by the names of the small case. `places` are those without data that a method needs beside the
-owners of the data.
-
-| study | method | protocol | with `mode: release` | epsilon | trust | folder | estimate | places | reason |
-|---|---|---|---|---|---|---|---|---|---|
+PAGE, HEADING = ROOT / "docs" / "network_reference.md", "## Methods that can release\n"
+HEAD = """| study | methods (protocol) | `mode: release` | estimate | places | epsilon | trust | folder |
+|---|---|---|---|---|---|---|---|
 """
+NAMED = re.compile(r"(\w+)(?: \((\w+)\))?")
 # What a method that is refused or draws no noise has in the columns of epsilon, trust and folder.
 NOTHING = ("", "", "")
 
@@ -59,7 +39,8 @@ NOTHING = ("", "", "")
 def folder_of(study: str, method: str, more: Mapping[str, Any]) -> str:
     """Who can publish what a method measures, or why nobody can; ``more`` is what it needs of its options."""
     case, planned_method = Apart(study), planned(study).methods[method]
-    case.method = block(study)["methods"][method] | more
+    # The one method of the case has no other to be compared with.
+    case.method = {key: one for key, one in block(study)["methods"][method].items() if key != "without_noise"} | more
     names = (*case.files, *planned_method.places)
     case.network["parties"] = {name: {"host": "localhost", "port": FIRST_PORT + k} for k, name in enumerate(names)}
     case.network |= {"mode": "release", "certificates": dict.fromkeys(names, "0" * 64)}
@@ -85,8 +66,8 @@ def estimate_of(study: str, case: str, method: str) -> str:
     return f"{', '.join(whole) or 'nobody'}{'; parts: ' * bool(parts)}{', '.join(parts)}"
 
 
-def outcome(study: str, case: str, method: str) -> tuple[str, str, str, str, str]:
-    """What a method does with secret randomness: that, its epsilon, whom it trusts, who publishes it, why not."""
+def outcome(study: str, case: str, method: str) -> tuple[str, str, str, str]:
+    """What a method does with secret randomness, its epsilon, the parties it trusts, who publishes it."""
     plan = planned(study)
     chosen, protocol = plan.cases[case], plan.methods[method].protocol
     epsilon = plan.epsilons(case, method)[0]
@@ -96,7 +77,7 @@ def outcome(study: str, case: str, method: str) -> tuple[str, str, str, str, str
     open_keys = [key for key, _ in open_ciphers(run.spec.options)]
     run.spec = replace(run.spec, options=replace(run.spec.options, **dict.fromkeys(open_keys, "paillier")))
     if protocol.refusal:
-        return "refused", *NOTHING, protocol.refusal
+        return f"refused: {protocol.refusal}", *NOTHING
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -104,18 +85,18 @@ def outcome(study: str, case: str, method: str) -> tuple[str, str, str, str, str
     except Exception as error:
         if floating_point(error) is None:
             raise
-        return "refused", *NOTHING, "draws without a secret source"
+        return "refused: draws without a secret source", *NOTHING
     needs = [f"`{key}: paillier`" for key in open_keys]
     needs += [f"`trusted: {{{place}: NAME}}`" for place in knowing_places(run.channel.ledger.rows)]
-    reason, ledger = f"with {' and '.join(needs)}" if needs else "", run.channel.ledger
+    needed, ledger = f" with {' and '.join(needs)}" if needs else "", run.channel.ledger
     noise = [event for event in ledger.rows if event.profile is not None and event.mechanism != "none"]
     if (drawn := any(event.sampler == "secure" for event in noise)) != plan.methods[method].draws_noise:
         raise AssertionError(f"{study}/{method}: noise was drawn: {drawn}, and it states {not drawn}.")
     if not drawn:
-        return "runs, without noise", *NOTHING, reason
+        return f"no noise{needed}", *NOTHING
     total = ledger.worst_total(run.channel.names, plan.spec.unit, plan.delta(case, method, chosen.parties[0]))
     folder = folder_of(study, method, dict.fromkeys(open_keys, "paillier"))
-    return "runs", f"{total.epsilon_certified:.4g}", total.trust, folder, reason
+    return f"runs{needed}", f"{total.epsilon_certified:.4g}", total.trust, folder
 
 
 def takes_own_data(study: str) -> bool:
@@ -132,19 +113,41 @@ def cases() -> dict[tuple[str, str], str]:
     return found
 
 
-def line(study: str, method: str) -> str:
-    """The line of a method."""
+def row(study: str, method: str) -> tuple[str, ...]:
+    """Protocol of a method, and its cells after the names."""
     logging.getLogger("partywise").setLevel(logging.ERROR)
     case, chosen = cases()[study, method], planned(study).methods[method]
-    *told, reason = outcome(study, case, method)
-    told += [estimate_of(study, case, method), ", ".join(chosen.places), reason]
-    return f"| {study} | {method} | {chosen.protocol_name} | {' | '.join(told)} |"
+    mode, *costs = outcome(study, case, method)
+    cells = (mode, estimate_of(study, case, method), ", ".join(chosen.places), *costs)
+    return chosen.protocol_name, *(re.sub(r"^nobody\b", "`nobody`", cell) for cell in cells)
 
 
-def page() -> str:
-    """The whole page."""
-    return HEAD + "\n".join(line(*one) for one in cases()) + "\n"
+def table(rows: Mapping[tuple[str, str], tuple[str, ...]]) -> str:
+    """Write the table: methods of a study with the same cells have one row, without empty cells at its end."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for (study, method), (protocol, *cells) in rows.items():
+        name = method if method == protocol else f"{method} ({protocol})"
+        groups.setdefault((study, *cells), []).append(name)
+    lines = (" | ".join((study, ", ".join(names), *cells)) for (study, *cells), names in groups.items())
+    return HEAD + "".join(f"| {line.rstrip(' |')} |\n" for line in lines)
+
+
+def section() -> str:
+    """The table of the page."""
+    text = PAGE.read_text(encoding="utf-8").partition(HEADING)[2].partition("\n## ")[0]
+    return HEAD + text.partition(HEAD)[2].partition("\n\n")[0].rstrip("\n") + "\n"
+
+
+def written() -> dict[tuple[str, str], tuple[str, ...]]:
+    """Read the rows of all methods from the page, as `row` gives them."""
+    found = {}
+    for line in section().removeprefix(HEAD).splitlines():
+        study, names, *cells = line[2:-2].split(" | ")
+        for method, protocol in NAMED.findall(names):
+            found[study, method] = (protocol or method, *cells, *[""] * (6 - len(cells)))
+    return found
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    made = table({one: row(*one) for one in cases()})
+    PAGE.write_text(PAGE.read_text(encoding="utf-8").replace(section(), made), encoding="utf-8")

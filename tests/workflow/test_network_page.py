@@ -21,11 +21,10 @@ from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.ledger.event import Event
 from pipeline import ROOT
 
-GUIDE, REFERENCE, ERRORS = (
-    (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
-    for name in ("network", "network_reference", "network_errors")
+GUIDE, REFERENCE = (
+    (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("network", "network_reference")
 )
-PAGE = GUIDE + REFERENCE + ERRORS
+PAGE = GUIDE + REFERENCE
 # What of a sentence is another one each time.
 OWN = re.compile(r"is refused:|'[^']*'|\([^)]*\)|\.\.\.|\bnetwork\.\w+|\d+(?: s)?")
 
@@ -68,7 +67,7 @@ def test_every_sentence_that_is_told_stands_in_the_code():
     """But for what is another word each time; the parts of a sentence that the code writes on two lines are joined."""
     code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "lib" / "partywise").rglob("*.py"))
     code = re.sub(r"\"\s*\n\s*f?\"", "", code)
-    told = first_cells("When something goes wrong")
+    told = first_cells("Error messages")
     assert len(told) > 10
     for sentence in told:
         parts = [part.strip(" ,;:.") for part in OWN.split(sentence)]

@@ -249,7 +249,7 @@ VERBS = (
         "a job by which NVFlare runs the parties of a network",
         "deployment.nvflare.job:nvflare_job",
         environment=NETWORK,
-        page="a job by which [NVFlare](reaching_further.md) runs the parties of a network",
+        page="a job by which [NVFlare](network.md#nvflare) runs the parties of a network",
     ),
     Verb(
         "publish",

@@ -77,7 +77,7 @@ def rehearse(deployment: Deployment, n: int, drawn: list[Event] | None = None) -
     if reason := deployment.plan.methods[method].protocol.refusal:
         raise ConfigError(
             f"{KEY}.mode is 'release': method {method} is for experiments: {reason}; take mode experiment, or another "
-            "method (docs/release_mode.md lists them)."
+            "method (docs/network_reference.md lists them)."
         )
     if deployment.plan.methods[method].uses_epsilon and math.isinf(deployment.epsilon):
         raise ConfigError(
@@ -128,12 +128,12 @@ def _check_randomness(deployment: Deployment, ahead: EventsAhead) -> None:
         _check_trust(deployment, ahead.announcements)
         raise ConfigError(
             f"{KEY}.mode is 'release': method {method} sends what {error} does not close: records would cross in the "
-            "open; take mode experiment, or another method (docs/release_mode.md lists them)."
+            "open; take mode experiment, or another method (docs/network_reference.md lists them)."
         )
     if isinstance(error, Exception) and (why := floating_point(error)) is not None:
         raise ConfigError(
             f"{KEY}.mode is 'release': method {method} {why}: it is for experiments; take mode experiment, or a "
-            "method whose noise is discrete (docs/release_mode.md lists them)."
+            "method whose noise is discrete (docs/network_reference.md lists them)."
         )
 
 
@@ -259,7 +259,7 @@ def _check_publication(deployment: Deployment, n: int) -> None:
     if why:
         raise ConfigError(
             f"{KEY}.publisher is {deployment.network.publisher!r}: what method {deployment.network.method} measures "
-            f"cannot be published: {why}; leave {KEY}.publisher out, or take another method (docs/release_mode.md "
+            f"cannot be published: {why}; leave {KEY}.publisher out, or take another method (docs/network_reference.md "
             "lists them)."
         )
 
@@ -289,7 +289,7 @@ def _check_trust(deployment: Deployment, events: Iterable[Event]) -> None:
             raise ConfigError(
                 f"{KEY}.mode is 'release': of method {deployment.network.method} the {place} {knowledge_of(place)}; "
                 f"name its operator, {KEY}.trusted: {{{place}: NAME}}, or take a method without one "
-                "(docs/release_mode.md lists them)."
+                "(docs/network_reference.md lists them)."
             )
 
 

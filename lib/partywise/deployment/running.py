@@ -172,7 +172,7 @@ def end_in_a_sentence(start: PartyStart, action: Callable[[PartyStart], T]) -> T
         if (why := floating_point(error)) is not None:
             raise PartyRunError(
                 f"network.mode is 'release': method {start.deployment.network.method} {why}: it is for experiments; "
-                "take mode experiment, or a method whose noise is discrete (docs/release_mode.md lists them)."
+                "take mode experiment, or a method whose noise is discrete (docs/network_reference.md lists them)."
             ) from error
         _folder(start.into)
         (start.into / REPORT).write_text(traceback.format_exc(), encoding="utf-8")
