@@ -20,7 +20,6 @@ MENDING = {
     "accuracy_by_epsilon",
     "bytes_and_operations",
     "claimed_and_held",
-    "claims",
     "clip_path",
     "coefficient_intervals",
     "columns_by_unit",

@@ -26,15 +26,11 @@ STUDIES = {path.stem: shipped(path) for path in (DEFAULT, ROOT / "config" / "smo
 ENTRIES = [(stem, study) for stem, made in STUDIES.items() for study in made["studies"]]
 # Numbers that a figure tells of something else than a changed option, and tells in fact; one that lies is to be mended.
 CONSTANTS: dict[tuple[str, str], dict[float, str]] = {
-    ("config", "claims"): {
-        100.0: "values of the domain of a claim that no case gives",
-        30.0: "rounds and records of claims that no case gives",
-    },
     ("config", "claimed_and_held"): {
         1e-4: "sensitivity that FLIP's defaults have, whatever a method of the run has",
         0.1: "epsilon that the sparse vector has by default",
     },
-    ("config", "worst_claims"): {30.0: "rounds of a claim that no case gives"},
+    ("config", "worst_claims"): {10.0: "the largest factor, of the invented numbers"},
     ("config", "unbounded_shares"): {float(LP_ROWS): "rows up to which the test is exact"},
     ("smoke", "tables_by_epsilon"): {6.0: "number of a column without a name"},
 }

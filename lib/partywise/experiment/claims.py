@@ -84,6 +84,7 @@ class Claim(Source):
     states : ``epsilon`` (the slot of the grid), ``free`` (claimed to cost nothing) or ``none`` (nothing is claimed)
     correction_states : the same of the corrected mechanism
     control : whether the published mechanism keeps its claim
+    plain : the title for readers who do not know the document, a template as well ("": the title)
     """
 
     name: str
@@ -96,6 +97,7 @@ class Claim(Source):
     states: States = "epsilon"
     correction_states: States = "epsilon"
     control: bool = False
+    plain: str = ""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -126,6 +128,10 @@ class Claim(Source):
     def title_for(self, settings: ClaimSettings) -> str:
         """The title with the parameters of a case."""
         return self.title.format(**asdict(settings))
+
+    def words_for(self, settings: ClaimSettings) -> str:
+        """Return the plain title with the parameters of a case."""
+        return (self.plain or self.title).format(**asdict(settings))
 
 
 def modules() -> tuple[str, ...]:

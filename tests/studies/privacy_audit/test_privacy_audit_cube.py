@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from math import inf
 
 import numpy as np
@@ -14,7 +13,8 @@ from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.results.attributes import meanings
 from partywise.experiment.results.provenance import config_json
-from partywise.studies.privacy_audit.figures.claims import claims, published_lines
+from partywise.privacy.rounding import upward
+from partywise.studies.privacy_audit.figures.claims import claims, published_lines, worst_claims
 from partywise.studies.privacy_audit.figures.tracing import tracing_roc
 from partywise.studies.privacy_audit.study import STUDY
 from relabel import content, relabelled
@@ -100,23 +100,38 @@ def test_the_main_figure_draws_what_the_cube_holds(cube):
         and hashed.epsilon_corrected == inf
         and lines["scores U D of a party"].recovered_shares[0] == 1
     )
-    figure = claims(cube)
+    table = claims(cube)
+    assert [row["mechanism"] for row in table.rows] == [line.label for line in published_lines(cube)]
+    rows = {row["mechanism"]: row for row in table.rows}
+    assert rows[bad.label]["certified"] == upward(bad.epsilon_certified) and rows[bad.label]["outcome"] == "refuted"
+    assert rows[free.label]["claimed"] == "free" and rows[free.label]["certified"] == "∞"
+    assert rows[printed.label]["attacked at least"] == "not attacked", "which is not a 0"
+    assert rows[hashed.label]["records recovered"] == "100% → 0%"
+    assert rows[control.label]["outcome"] == "holds, a control"
+    refuted = [line for line in published_lines(cube) if line.refuted]
+    assert table.title.startswith(f"{len(refuted)} of ")
+
+
+def test_the_picture_of_the_worst_claims_has_words_for_outsiders(cube):
+    figure = worst_claims(cube)
     (ax,) = figure.axes
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == [line.label for line in published_lines(cube)]
-    shown = {text.get_text() for text in ax.texts}
-    assert {"claimed", "certified", "audited ≥", "recovered", "001 sliced inverse regression"} <= shown
-    assert {"100% → 0%", "100%"} <= shown
-    certified = f"{math.ceil(bad.epsilon_certified):,.0f}"
-    assert certified in shown and "∞" in shown and "free" in shown
+    words = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert "noisy curves: 15 splines per curve\nsource 000: functional boosting" in words and len(words) <= 6
+    worst = max(
+        line.factor
+        for line in published_lines(cube)
+        if line.refuted and line.epsilon_claimed > 0 and line.epsilon_audited < inf
+    )
+    assert f" {int(worst)} times" in figure.get_suptitle()
     assert ax.get_xlabel() and figure.legends
 
 
 def test_the_second_figure_shows_areas_of_the_cube(cube):
     figure = tracing_roc(cube)
     (ax,) = figure.axes
-    labels = ax.get_legend_handles_labels()[1]
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
     areas = cube["tracing_auc"].sel(case="tracing", parties=1, fold=0)
-    assert [label.split(":")[0] for label in labels] == ["raw", "ε = 8", "ε = 1"]
+    assert [label.split(":")[0] for label in labels] == ["without noise", "ε = 8", "ε = 1"]
     private = float(areas.sel(method_label="corrected", epsilon=8.0).mean("replicate"))
     assert labels[1].startswith(f"ε = 8: {private:.3f}")
 
@@ -125,7 +140,8 @@ def test_figures_say_when_there_is_nothing_to_show(cube):
     nothing = cube.drop_vars("roc_true")
     assert "No tracing attack" in tracing_roc(nothing).axes[0].texts[0].get_text()
     corrected = cube.isel(method_label=np.flatnonzero(cube["method_variant"].values == "corrected"))
-    assert "No published mechanism" in claims(corrected).axes[0].texts[0].get_text()
+    assert "No published mechanism" in claims(corrected).notes[0]
+    assert "No refuted claim" in worst_claims(corrected).axes[0].texts[0].get_text()
 
 
 def test_audits_do_not_depend_on_blocks(tmp_path):

@@ -71,6 +71,7 @@ CLAIMS = (
         name="cox_gradient",
         document=FDPCOX,
         title="noisy Cox gradients - bound at 0 - n {n}",
+        plain="noisy gradients of Cox regression, n = {n:,}",
         remedy="noisy scores of a stopped model",
         settings=GradientSettings,
         generate=Lazy(_NEIGHBOURS + "opposite_risk_sets"),

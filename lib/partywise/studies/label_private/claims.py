@@ -25,6 +25,7 @@ CLAIMS = (
         name="label_sum",
         document=DOCUMENT,
         title="label dot product - classic noise",
+        plain="noisy sum of labels, classic formula",
         remedy="analytic noise level",
         unit="label",
         settings=SumSettings,

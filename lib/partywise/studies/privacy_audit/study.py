@@ -89,8 +89,8 @@ STUDY = Study(
     data_class="partywise.audits.worlds:AuditData",
     ledger=Lazy("partywise.studies.privacy_audit.metrics:certified"),
     figures={
-        "claims": Figure("claims"),
         "worst_claims": Figure("claims"),
+        "claims": Figure("claims", output="table"),
         "tracing_roc": Figure("tracing"),
     },
     check=check,

@@ -1,44 +1,45 @@
-"""Claims of the sources about privacy, and what holds: one line per mechanism, drawn from the cube alone."""
+"""Claims of the sources about privacy, and what holds: one row per mechanism, from the cube alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from dataclasses import dataclass
+from textwrap import fill
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ....experiment.plotting.select import having
-from ....experiment.plotting.style import BLUE, GREEN, GREY, ORANGE, RED, Marks, empty, heading, legend_of_signs, panels
+from ....experiment.claims import Claim
+from ....experiment.plotting.select import having, plan_behind
+from ....experiment.plotting.style import BLACK, BLUE, GREEN, GREY, RED, empty, heading, legend_of_signs, panels
 from ....experiment.results.attributes import meanings
-from ....privacy.rounding import upward
+from ....experiment.tables.templates import TypesetTable
+from ....privacy.rounding import downward, upward
 
-ROW_HEIGHT = 0.21
 WORST = 6
-# Columns beside the axis, in powers of ten: claims of no cost, and what has no finite bound.
-FREE, INFINITE = -2.9, 5.0
-LOW, HIGH = -2.3, 4.4
-# Width in inches, and points from the axis to the right ends of the columns of numbers.
-WIDTH, COLUMNS = 12.0, (40.0, 82.0, 138.0, 200.0, 268.0)
-HEADS = ("claimed", "δ", "certified", "audited ≥", "recovered")
+# Factors between the outermost numbers and the ends of the axis, and from the largest to the column of infinity.
+MARGIN, BEYOND = 3.0, 6.0
+# Letters of a line of the labels.
+LETTERS = 45
 # What the signs mean.
-CLAIMED, CERTIFIED, AUDITED = "claimed", "certified by the ledger", "audited: at least"
-LIMIT, CORRECTED = "limit of the sample", "certified when corrected"
-ROOM = 1 - (COLUMNS[-1] + 6) / (72 * WIDTH)
+CLAIMED, CERTIFIED, AUDITED = "claimed by the source", "certified, as published", "proved by an attack: at least"
+LIMIT, CORRECTED = "at least; more draws would prove more", "certified, corrected"
 
 
 @dataclass(frozen=True)
 class MechanismRow:
     """One mechanism: numbers are nan where the cube holds none.
 
+    words : the mechanism for readers who do not know the source
     delta : of the claim, and of all bounds next to it
     recovered_shares : shares of the secret entries that an attack finds, of the mechanism and of its repair
     """
 
     document: str
     label: str
+    words: str
     epsilon_claimed: float
     delta: float
     epsilon_certified: float
@@ -50,66 +51,72 @@ class MechanismRow:
     recovered_shares: tuple[float, float] = (float("nan"), float("nan"))
 
     @property
-    def color(self) -> str:
-        """Grey for controls, red where the claim is refuted, orange where it is only unproved, blue where it holds."""
-        if self.control:
-            return GREY
+    def outcome(self) -> str:
+        """Return the outcome in words."""
         if self.refuted:
-            return RED
-        return BLUE if self.epsilon_certified <= self.epsilon_claimed * (1 + 1e-9) else ORANGE
+            return "refuted"
+        if np.isnan(self.epsilon_claimed):
+            return "no claim"
+        return "holds" if self.epsilon_certified <= self.epsilon_claimed * (1 + 1e-9) else "not proved"
+
+    @property
+    def factor(self) -> float:
+        """Return how many times the claim an attack proves."""
+        return self.epsilon_audited / self.epsilon_claimed
 
 
-def claims(cube: xr.Dataset) -> Figure:
-    """Claimed, certified and audited epsilon of every mechanism as published, and certified after its repair.
+def claims(cube: xr.Dataset) -> TypesetTable:
+    """Claimed, attacked and certified epsilon of every published mechanism, and certified when corrected.
 
-    One line per mechanism, for the unit and at the delta of its claim, which is next to it. Ring: the claim; dot: what
-    the ledger certifies; bar: what an attack proves at least, by formula or, where releases are sampled, at the
-    confidence in the legend; diamond: certified when corrected. The dotted lines part what is claimed to be free and
-    what has no finite bound from the axis. Red: an attack refutes the claim; orange: nothing proves it, or nothing is
-    claimed; blue: it holds; grey: a control. Numbers are means over {replicates}; "recovered" is the share of the
-    secrets that an attack reads, before and when corrected.
+    One row per mechanism, for the unit and at the delta of its claim; numbers are means over {replicates}.
     """
     lines = published_lines(cube)
     if not lines:
-        return empty("No published mechanism in this configuration.")
-    documents = list(dict.fromkeys(line.document for line in lines))
-    rows = len(lines) + 1.4 * len(documents)
-    figure, (ax,) = panels(1, 1, WIDTH, ROW_HEIGHT * rows + 1.5)
-    # The columns of numbers stand beside the axis, where the layout leaves no room by itself.
-    figure.set_layout_engine("constrained", rect=(0, 0, ROOM, 1))
-    place, ticks = 0.0, []
-    for document in documents:
-        place += 1.0
-        ax.text(
-            -0.01,
-            place,
-            document,
-            transform=ax.get_yaxis_transform(),
-            ha="right",
-            va="center",
-            weight="bold",
-        )
-        for line in (entry for entry in lines if entry.document == document):
-            place += 1.0
-            ticks.append((place, line))
-            draw_line(ax, place, line)
-            claimed, audited = _digits(line.epsilon_claimed), _digits(line.epsilon_audited)
-            certified = _rounded_upward(line.epsilon_certified)
-            _figures(ax, place, [claimed, _delta(line.delta), certified, audited, _shares(*line.recovered_shares)])
-        place += 0.4
-    _figures(ax, 0.9, HEADS)
-    _axis(ax, ticks, place)
-    _legend(figure, _confidence(cube))
-    heading(figure, "What the sources claim, and what holds")
-    return figure
+        return TypesetTable("Privacy claims of the sources", (), ("No published mechanism in this configuration.",))
+    attacked = [line for line in lines if not np.isnan(line.epsilon_claimed) and not np.isnan(line.epsilon_audited)]
+    notes = [
+        "Every epsilon is for the unit and at the delta of the claim. free: the source counts the release as costing "
+        "nothing; none: it states no epsilon. Not attacked is not a 0.",
+        "Attacked at least: a lower bound of epsilon that an attack proves, exactly or by counts"
+        f"{_confidence(cube)}; > marks bounds that more draws would raise.",
+        "Records recovered: share of the secret entries that an attack finds exactly, as published and, after the "
+        "arrow, when corrected.",
+    ]
+    return TypesetTable(
+        f"{sum(line.refuted for line in attacked)} of {len(attacked)} attacked privacy claims are refuted",
+        [_cells(line) for line in lines],
+        notes,
+    )
+
+
+def _cells(line: MechanismRow) -> dict[str, object]:
+    """The row of a mechanism; what is unknown is a word, never a number."""
+    claimed: object = line.epsilon_claimed
+    if np.isnan(line.epsilon_claimed):
+        claimed = "none"
+    elif line.epsilon_claimed == 0:
+        claimed = "free"
+    attacked = "not attacked" if np.isnan(line.epsilon_audited) else _least(line.epsilon_audited)
+    return {
+        "mechanism": line.label,
+        "source": line.document,
+        "claimed": claimed,
+        "delta": line.delta,
+        "attacked at least": attacked + ">" * line.at_limit,
+        "certified": _most(line.epsilon_certified),
+        "certified when corrected": "" if np.isnan(line.epsilon_corrected) else _most(line.epsilon_corrected),
+        "records recovered": _shares(*line.recovered_shares),
+        "outcome": f"{line.outcome}, a control" if line.control else line.outcome,
+    }
 
 
 def worst_claims(cube: xr.Dataset) -> Figure:
-    """The six mechanisms whose claim of a finite epsilon an attack refutes by the largest factor.
+    """The mechanisms whose claim of a finite epsilon an attack refutes by the largest factors, at most six.
 
-    Ring: the claim of the source; bar: what an attack proves at least, an arrow where only the size of its sample
-    limits it; dot: what the ledger certifies; diamond: certified after the correction. Every number is for the unit and
-    at the delta of its claim, a mean over {replicates}.
+    Ring: the epsilon that the source claims; red bar: what an attack on the published mechanism proves at least, with
+    an arrow where more draws would prove more; blue dot: what the ledger certifies for it; green diamond: what it
+    certifies after the correction, where there is one. Of several forms of one mechanism the worst is shown. Every
+    number is for the unit and at the delta of its claim, a mean over {replicates}.
     """
     finite = [
         line
@@ -117,22 +124,67 @@ def worst_claims(cube: xr.Dataset) -> Figure:
         if line.refuted and line.epsilon_claimed > 0 and line.epsilon_audited < np.inf
     ]
     worst: dict[str, MechanismRow] = {}
-    for line in sorted(finite, key=lambda line: line.epsilon_audited / line.epsilon_claimed, reverse=True):
+    for line in sorted(finite, key=lambda line: line.factor, reverse=True):
         worst.setdefault(line.label.partition(" - ")[0], line)
     lines = list(worst.values())[:WORST]
     if not lines:
         return empty("No refuted claim of a finite epsilon in this configuration.")
-    figure, (ax,) = panels(1, 1, 9.0, 0.5 * len(lines) + 1.6)
-    for place, line in enumerate(lines, 1):
-        draw_line(ax, place, line)
-        claimed, audited = _digits(line.epsilon_claimed), _digits(line.epsilon_audited)
-        text = f"claimed {claimed}, attacked: at least {audited}, certified {_rounded_upward(line.epsilon_certified)}"
-        ax.text(LOW - 0.2, place - 0.2, text, va="bottom", fontsize=9)
-    _axis(ax, list(enumerate(lines, 1)), len(lines))
-    ax.set_yticks(range(1, len(lines) + 1), [f"{line.label}\n{line.document}" for line in lines])
-    _legend(figure, _confidence(cube), controls=False)
-    heading(figure, "The six claims that are refuted by the largest factor")
+    figure, (ax,) = panels(1, 1, 7.0, 0.55 * max(len(lines), 2) + 1.7)
+    numbers = [
+        value
+        for line in lines
+        for value in (line.epsilon_claimed, line.epsilon_audited, line.epsilon_certified, line.epsilon_corrected)
+        if 0 < value < np.inf
+    ]
+    least, most = min(numbers) / MARGIN, max(numbers)
+    infinite = most * BEYOND
+    for place, line in enumerate(lines):
+        _draw_line(ax, place, line, least, infinite)
+    ax.set_xscale("log")
+    unbounded = any(np.isinf([line.epsilon_certified, line.epsilon_corrected]).any() for line in lines)
+    ax.set(xlim=(least, (infinite if unbounded else most) * MARGIN), ylim=(len(lines) - 0.5, -0.7))
+    powers = [10.0**power for power in range(int(np.ceil(np.log10(least))), int(np.log10(most)) + 1)]
+    places, names = powers, [f"{power:,g}" if power < 1e6 else f"{power:g}" for power in powers]
+    if unbounded:
+        places, names = [*places, infinite], [*names, "∞"]
+        ax.axvline(infinite / np.sqrt(BEYOND), color=GREY, linewidth=0.8, linestyle=":")
+    ax.set_xticks(places, names)
+    ax.xaxis.minorticks_off()
+    ax.set_yticks(
+        range(len(lines)), [fill(line.words, LETTERS) + f"\n{fill(_source(line.document), LETTERS)}" for line in lines]
+    )
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="y", visible=False)
+    ax.set_xlabel("privacy loss ε, logarithmic")
+    legend_of_signs(figure, (CLAIMED, AUDITED, LIMIT, CERTIFIED, CORRECTED), 3)
+    heading(figure, f"Attacks prove up to {_factor(lines[0].factor)} times the ε that published methods claim")
     return figure
+
+
+def _draw_line(ax: Axes, y: float, line: MechanismRow, least: float, infinite: float) -> None:
+    """Bar up to the audited bound, ring at the claim, dot at the certificate, diamond at that of the correction."""
+    end = line.epsilon_audited
+    ax.plot([least, end], [y, y], color=RED, linewidth=1.4, solid_capstyle="butt", zorder=2)
+    marker: str | int = 5 if line.at_limit else "|"
+    label = LIMIT if line.at_limit else AUDITED
+    ax.plot(end, y, color=RED, marker=marker, markersize=7, markeredgewidth=1.8, label=label, zorder=3)
+    ring = {"marker": "o", "markerfacecolor": "white", "markeredgecolor": BLACK, "markersize": 8}
+    ax.plot(line.epsilon_claimed, y, label=CLAIMED, linestyle="none", zorder=4, **ring)  # type: ignore[arg-type]
+    certified = min(line.epsilon_certified, infinite)
+    ax.plot(certified, y, "o", label=CERTIFIED, color=BLUE, markersize=5, zorder=5)
+    if not np.isnan(line.epsilon_corrected):
+        ax.plot(min(line.epsilon_corrected, infinite), y, "D", label=CORRECTED, color=GREEN, markersize=4, zorder=6)
+    words = f"claimed {line.epsilon_claimed:.3g}, attacked: at least {line.epsilon_audited:.3g}"
+    ax.text(line.epsilon_claimed, y - 0.2, words, va="bottom", ha="left", fontsize=7.5)
+
+
+def _source(document: str) -> str:
+    """Title of a source document; its number is named as such."""
+    return re.sub(r"^(\d{3}) ", r"source \1: ", document)
+
+
+def _factor(value: float) -> str:
+    return f"{np.floor(value):,.0f}" if value >= 10 else f"{np.floor(10 * value) / 10:g}"
 
 
 def published_lines(cube: xr.Dataset) -> list[MechanismRow]:
@@ -142,24 +194,27 @@ def published_lines(cube: xr.Dataset) -> list[MechanismRow]:
     if not published:
         return []
     forms, lines = (published[0], next(iter(corrected), "")), []
+    plan = plan_behind(cube)
     # Thousands of numbers are looked up one by one: none takes the coordinates beside it along, nor opens the file.
     cube = cube.reset_coords().load()
     for case in map(str, cube["case"].values):
         here = cube.sel(case=case)
         done = (here["status"].sel(method_label=published[0]) > 0).any(["replicate", "fold"])
         cells = np.argwhere(done.transpose("parties", "epsilon").values)
+        source, settings = plan.cases[case].source, plan.cases[case].settings
+        words = source.words_for(settings) if isinstance(source, Claim) else ""
         slots = [(int(cube["parties"].values[a]), float(cube["epsilon"].values[b])) for a, b in cells]
         for j, e in slots:
-            line = _line(here, forms, j, e, slots)
+            line = _line(here, forms, words, j, e, slots)
             if line is not None:
                 lines.append(line)
     return sorted(lines, key=lambda line: line.document)
 
 
 def _line(
-    here: xr.Dataset, forms: tuple[str, str], parties: int, epsilon: float, slots: list[tuple[int, float]]
+    here: xr.Dataset, forms: tuple[str, str], words: str, parties: int, epsilon: float, slots: list[tuple[int, float]]
 ) -> MechanismRow | None:
-    """One line; ``forms`` are the published and the corrected method."""
+    """One line; ``forms`` are the published and the corrected method, ``words`` its plain title."""
     cell: dict[str, str | float] = {"method_label": forms[0], "parties": parties, "epsilon": epsilon}
     if np.isfinite(_number(here, "tracing_auc", cell)):
         return None
@@ -169,6 +224,7 @@ def _line(
     return MechanismRow(
         document=_word(here, "source_document", cell),
         label=_label(here, cell, slots),
+        words=words,
         epsilon_claimed=claimed,
         delta=_number(here, "claim_delta", cell),
         epsilon_certified=certified,
@@ -206,71 +262,14 @@ def _label(here: xr.Dataset, cell: dict[str, str | float], slots: list[tuple[int
     return label
 
 
-def position(value: float) -> float:
-    """Place of an epsilon on the axis: its logarithm, or one of the two columns next to it."""
-    if np.isinf(value):
-        return INFINITE
-    return FREE if value <= 0 else float(np.clip(np.log10(value), LOW, HIGH))
+def _most(value: float) -> str:
+    """The digits of a certified epsilon, never below it."""
+    return "∞" if np.isinf(value) else upward(value).replace("e+0", "e")
 
 
-def draw_line(ax: Axes, y: float, line: MechanismRow) -> None:
-    """Bracket to the audited bound, open mark at the claim, filled mark at the certificate, diamond at the repair."""
-    color = line.color
-    if line.epsilon_audited > 0:
-        end = position(line.epsilon_audited)
-        ax.plot([LOW - 0.2, end], [y, y], color=color, linewidth=1.2, solid_capstyle="butt", zorder=2)
-        sign: Marks = {"marker": 5, "label": LIMIT} if line.at_limit else {"marker": "|", "label": AUDITED}
-        ax.plot(end, y, color=color, markersize=7, markeredgewidth=1.8, zorder=3, **sign)
-    if not np.isnan(line.epsilon_corrected):
-        mended = position(line.epsilon_corrected)
-        ax.plot(mended, y, "D", label=CORRECTED, color=GREEN, markersize=3.6, zorder=6)
-    if not np.isnan(line.epsilon_claimed):
-        ax.plot(position(line.epsilon_claimed), y, label=CLAIMED, linestyle="none", zorder=4, **_hollow(color))
-    ax.plot(position(line.epsilon_certified), y, "o", label=CERTIFIED, color=color, markersize=5, zorder=5)
-
-
-def _hollow(color: str) -> Marks:
-    """The mark of a claim."""
-    return {"marker": "o", "markerfacecolor": "white", "markeredgecolor": color, "markersize": 7}
-
-
-def _figures(ax: Axes, y: float, words: Sequence[str]) -> None:
-    """Columns to the right of the axis."""
-    for word, offset in zip(words, COLUMNS, strict=True):
-        ax.annotate(
-            word,
-            (1, y),
-            (offset, 0),
-            ax.get_yaxis_transform(),
-            "offset points",
-            ha="right",
-            va="center",
-            fontsize=8,
-            # The rectangle of the layout leaves them room.
-            in_layout=False,
-        )
-
-
-def _rounded_upward(value: float) -> str:
-    """The digits of a certified epsilon."""
-    if not np.isfinite(value):
-        return _digits(value)
-    printed = upward(value)
-    return f"{float(printed):,.0f}" if 1e3 <= value < 1e6 else printed.replace("e+0", "e")
-
-
-def _digits(value: float) -> str:
-    if np.isnan(value):
-        return "–"
-    if np.isinf(value):
-        return "∞"
-    if value >= 1e6:
-        return f"{value:.2e}".replace("e+0", "e")
-    return "free" if value == 0 else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _delta(value: float) -> str:
-    return "" if np.isnan(value) else f"{value:.2g}".replace("e-0", "e-")
+def _least(value: float) -> str:
+    """The digits of a lower bound, never above it."""
+    return downward(value) if np.isfinite(value) else "∞"
 
 
 def _confidence(cube: xr.Dataset) -> str:
@@ -279,7 +278,7 @@ def _confidence(cube: xr.Dataset) -> str:
         return ""
     values = cube["audit_confidence"].values
     values = values[np.isfinite(values)]
-    return f" (sampled: confidence {100 * values.min():.4g} %)" if len(values) else ""
+    return f" (confidence {100 * values.min():.4g} %)" if len(values) else ""
 
 
 def _shares(published: float, corrected: float) -> str:
@@ -287,26 +286,3 @@ def _shares(published: float, corrected: float) -> str:
     if np.isnan(published):
         return ""
     return f"{published:.0%}" + ("" if np.isnan(corrected) else f" → {corrected:.0%}")
-
-
-def _axis(ax: Axes, ticks: list[tuple[float, MechanismRow]], last: float) -> None:
-    ax.set_yticks([place for place, _ in ticks], [line.label for _, line in ticks])
-    ax.tick_params(axis="y", length=0)
-    powers = list(range(int(np.ceil(LOW)), int(HIGH) + 1))
-    names = [f"{10.0**power:g}" if power < 4 else f"$10^{power}$" for power in powers]
-    ax.set_xticks([FREE, *powers, INFINITE], ["free", *names, "∞"])
-    ax.set_xlim(FREE - 0.3, INFINITE + 0.35)
-    ax.set_ylim(last + 0.6, 0.2)
-    ax.grid(axis="y", visible=False)
-    for edge in ((FREE + LOW) / 2 - 0.05, (HIGH + INFINITE) / 2):
-        ax.axvline(edge, color=GREY, linewidth=0.8, linestyle=":")
-    ax.set_xlabel("privacy loss ε at the δ of the claim, for the unit of the claim (logarithmic)")
-
-
-def _legend(figure: Figure, confidence: str, controls: bool = True) -> None:
-    """The legend of signs and, where panels have ``controls``, of colours; ``confidence`` is that of the bars."""
-    for line in (line for ax in figure.axes for line in ax.lines if line.get_label() == AUDITED):
-        line.set_label(AUDITED + confidence)
-    signs = (CLAIMED, CERTIFIED, AUDITED + confidence, LIMIT, CORRECTED)
-    colors = {"claim refuted": RED, "claim not proved": ORANGE, "control: keeps its claim": GREY}
-    legend_of_signs(figure, signs, 4 if controls else 3, colors if controls else {})
