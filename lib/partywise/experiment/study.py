@@ -279,49 +279,31 @@ class MethodSpec(Generic[Options, Constants, Settings]):
 class Study:
     """The parts of an experiment that differ between papers.
 
-    Parameters
-    ----------
-    module : str
-        ``__name__`` of the file that makes it: its parts are looked for next to that file.
-    name, title, references : str
-        By default the name of its folder; title and source document of its cubes.
-    spec : type
-        Dataclass of the study's constants: the ``unit`` that is protected, and ``delta`` unless the settings of every
-        source have their own.
-    sources, methods : mapping
-        What the configuration may name as ``source`` of a case and ``protocol`` of a method.
-    measures : type
-        Dataclass of its numbers, a `Measures`: nothing else may enter the cube.
-    examples : type, optional
-        Dataclass of the arrays of its example fits, an `ExampleFits`.
-    data_class : str
-        Dataclass of named arrays and plain values in ``data.py``, one replicate, with a method ``public()``; or its
-        whole address.  Files of the data keep its fields: arrays, numbers, text, None, and tuples and dataclasses of
-        these.
-    split : Lazy
-        (data, n_parties, spec, settings) -> list of Party.
-    metrics : Lazy
-        (estimate, data, train mask (N,), MethodSpec) -> an instance of ``measures``.
-    reads : tuple of str
-        Modules that the file of the study reads without an import statement: part of the code of all its jobs.
-    ledger : Lazy, optional
-        (ledger, names, MethodSpec) -> an instance of ``measures``: further questions to the ledger of a cell.
-    folds : Lazy, optional
-        (data, n_folds, settings) -> fold of every record (N,), -1 for never tested.  None: floor(i K / N).
-    example_fits : Lazy, optional
-        Same arguments as ``metrics`` -> an instance of ``examples``; asked for replicate 0 and fold 0 only.
-    figures : mapping
-        Name -> `Figure`.
-    check : callable, optional
-        (`partywise.experiment.plan.Plan`) -> None; raises :class:`ConfigError` on contradictions that need knowledge
-        of the study.
-    trials : Lazy, optional
-        Small cases on which any method of the study can be tried (name -> `partywise.experiment.trial.Trial`).
-    units : mapping
-        Unit of a guarantee -> how readers call it, where that differs from `partywise.experiment.tables.screen.UNITS`.
-    folds_share : bool
-        Whether folds draw from the same streams and may re-use a release: addresses and names of releases then
-        distinguish fits where each draws anew. By default every fold has streams and releases of its own.
+    module : ``__name__`` of the file that makes it, next to which its parts are looked for
+    name, title, references : by default the name of its folder, and title and source document of its cubes
+    spec : dataclass of the study's constants, the ``unit`` that is protected, and ``delta`` unless the settings of
+        every source have their own
+    sources, methods : what the configuration may name as ``source`` of a case and ``protocol`` of a method
+    measures : dataclass of its numbers, a `Measures`, so that nothing else may enter the cube
+    examples : dataclass of the arrays of its example fits, an `ExampleFits`
+    data_class : dataclass of named arrays and plain values in ``data.py``, one replicate, with a method ``public()``;
+        or its whole address. Files of the data keep its fields: arrays, numbers, text, None, and tuples and dataclasses
+        of these
+    split : (data, n_parties, spec, settings) -> list of Party
+    metrics : (estimate, data, train mask (N,), MethodSpec) -> an instance of ``measures``
+    reads : modules that the file of the study reads without an import statement, part of the code of all its jobs
+    ledger : (ledger, names, MethodSpec) -> an instance of ``measures``, further questions to the ledger of a cell
+    folds : (data, n_folds, settings) -> fold of every record (N,), -1 for never tested, and floor(i K / N) where it is
+        None
+    example_fits : same arguments as ``metrics`` -> an instance of ``examples``, asked for replicate 0 and fold 0 only
+    figures : name -> `Figure`
+    check : (`partywise.experiment.plan.Plan`) -> None, which raises :class:`ConfigError` on contradictions that need
+        knowledge of the study
+    trials : small cases on which any method of the study can be tried (name -> `partywise.experiment.trial.Trial`)
+    units : unit of a guarantee -> how readers call it, where that differs from
+        `partywise.experiment.tables.screen.UNITS`
+    folds_share : whether folds draw from the same streams and may re-use a release, so that addresses and names of
+        releases distinguish fits where each draws anew, while by default every fold has streams and releases of its own
     """
 
     module: str = field(kw_only=False)

@@ -49,22 +49,13 @@ def same_data(data: Data, *_: object) -> Data:
 class Trial(Generic[Data, Settings, Estimate]):
     """A small case of a study on which any method of it can be tried.
 
-    Parameters
-    ----------
-    source : str
-        Source of the data, with its ``settings``.
-    parties : tuple of int
-        Numbers of parties; the first one is tried, and without noise all must give the same answer.
-    epsilon : float
-        Target of methods that have one.
-    neighbours : callable
-        (data, settings, unit, count, rng) -> pairs of a name and data that differ in one record of that unit.
-    answer : callable
-        estimate -> array that does not depend on how records are divided.
-    prepare : callable
-        (data, settings) -> the same replicate in a form that neighbours can change.
-    divide : callable
-        (data, settings, parties) -> the same records, divided among that many parties.
+    source : source of the data, with its ``settings``
+    parties : numbers of parties, the first of which is tried, while without noise all must give the same answer
+    epsilon : target of methods that have one
+    neighbours : (data, settings, unit, count, rng) -> pairs of a name and data that differ in one record of that unit
+    answer : estimate -> array that does not depend on how records are divided
+    prepare : (data, settings) -> the same replicate in a form that neighbours can change
+    divide : (data, settings, parties) -> the same records, divided among that many parties
     """
 
     source: str

@@ -30,14 +30,9 @@ class Bars(PanelLayout):
 
     Of an array of the example fits it is the largest entry, of the fit without a target at the fewest parties.
 
-    Parameters
-    ----------
-    x : str, Axis or mapping
-        The measure; see `Axis`.
-    of : str
-        A measure by which it is divided.
-    words : callable
-        (cube, case, method, value) -> text above the bar, after the title of the method.
+    x : the measure, see `Axis`
+    of : a measure by which it is divided
+    words : (cube, case, method, value) -> text above the bar, after the title of the method
     """
 
     x: str | Axis

@@ -78,21 +78,13 @@ def label_of(cube: xr.Dataset, name: str, words: str = "", letters: int = LETTER
 class Axis:
     """One row of panels: a measure on its axis.
 
-    Parameters
-    ----------
-    measures : str, sequence of str or mapping
-        One measure, or several of which a case is shown by the first that it has; a mapping gives each the words of
-        its axis, which are otherwise its heading or its meaning.
-    log, percent : bool
-        A logarithmic axis; shares as percentages.
-    linear : float
-        Below this a logarithmic axis is linear, so that it shows 0; 0 where it need not.
-    levels : mapping
-        Values that are lines across the panel, with their words.
-    bottom, top : float, optional
-        Ends of the axis.
-    cut : float
-        Points of lines above are arrows at it.
+    measures : one measure, or several of which a case is shown by the first that it has, where a mapping gives each the
+        words of its axis, which are otherwise its heading or its meaning
+    log, percent : a logarithmic axis, shares as percentages
+    linear : below this a logarithmic axis is linear, so that it shows 0; it is 0 where the axis need not show 0
+    levels : values that are lines across the panel, with their words
+    bottom, top : ends of the axis
+    cut : points of lines above are arrows at it
     """
 
     measures: str | Sequence[str] | Mapping[str, str]
@@ -270,18 +262,11 @@ class PanelLayout:
 class Panels(PanelLayout):
     """One panel for each case, drawn by a function: for what is neither lines over an axis nor bars.
 
-    Parameters
-    ----------
-    title : str
-        What the figure shows.
-    measures : str or iterable of str
-        Cases are those that have one of these variables.
-    draw : callable
-        (axes, cube, case) -> notes below the title, or None.
-    height : callable, optional
-        (cube, case) -> inches that a panel needs; by default those of ``size``.
-    means : bool
-        Whether panels show means over replicates with bands, which the title then states.
+    title : what the figure shows
+    measures : cases are those that have one of these variables
+    draw : (axes, cube, case) -> notes below the title, or None
+    height : (cube, case) -> inches that a panel needs, by default those of ``size``
+    means : whether panels show means over replicates with bands, which the title then states
     """
 
     measures: str | Iterable[str]

@@ -67,41 +67,25 @@ class Lines(PanelLayout):
     """Measures of all methods over an axis, a panel for each case: means over replicates with bands of one error.
 
     A method without a target of epsilon is a horizontal line; what a method with targets gives without noise is a thin
-    dotted one of its colour.  Where the ledger does not certify a target, marks are hollow.
+    dotted one of its colour. Where the ledger does not certify a target, marks are hollow.
 
-    Parameters
-    ----------
-    title : str
-        What the figure shows.
-    x : str
-        ``epsilon``, ``parties``, a setting that a sweep varies (thicker lines for more parties), or the array of the
-        example fits along which their paths run (first replicate and fold, fewest parties, largest target; no means).
-    y : str, Axis, mapping or sequence
-        A measure, or a row of panels for each of several; see `Axis`.
-    xlabel : str
-        By default whom the target is of, with delta; or the meaning of x.
-    groups : callable
-        (cube, case) -> words and methods of each group of methods, which has a row of panels of its own.
-    suffix : callable
-        (cube, case, method) -> what the legend adds to its title.
-    style : callable
-        (cube, method) -> its look; `shade` where those that claim no epsilon need colours.
-    by : str
-        Another setting whose values have panels of their own.
-    least : int
-        Places on the axis without which a case is not shown. By default one, and where some case has several, two;
-        with 0 a case whose methods have no target is shown too.
-    spread : str
-        ``bands`` or ``bars`` of one standard error, or bars over the ``middle`` of the replicates; with bars methods
-        are side by side at each place.
-    overlap : bool
-        Marks of lines that may lie on each other are nested.
-    logx : bool
-        A logarithmic axis of x, which epsilon always has.
-    start : int
-        Points of a path that are left out, at its start.
-    `beside` : Bars, optional
-        A further panel, at the right, of all cases.
+    title : what the figure shows
+    x : ``epsilon``, ``parties``, a setting that a sweep varies (thicker lines for more parties), or the array of the
+        example fits along which their paths run (first replicate and fold, fewest parties, largest target, no means)
+    y : a measure, or a row of panels for each of several, see `Axis`
+    xlabel : by default whom the target is of, with delta, or the meaning of x
+    groups : (cube, case) -> words and methods of each group of methods, which has a row of panels of its own
+    suffix : (cube, case, method) -> what the legend adds to its title
+    style : (cube, method) -> its look, `shade` where those that claim no epsilon need colours
+    by : another setting whose values have panels of their own
+    least : places on the axis without which a case is not shown, by default one, and where some case has several, two,
+        while with 0 a case whose methods have no target is shown too
+    spread : ``bands`` or ``bars`` of one standard error, or bars over the ``middle`` of the replicates, where with bars
+        methods are side by side at each place
+    overlap : marks of lines that may lie on each other are nested
+    logx : a logarithmic axis of x, which epsilon always has
+    start : points of a path that are left out, at its start
+    `beside` : `Bars` of all cases in a further panel, at the right
     """
 
     x: str

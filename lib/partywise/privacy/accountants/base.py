@@ -11,30 +11,13 @@ from ..accounting.compose import Composition, check_delta, epsilon_with_tv
 class Accountant(ABC):
     """One way to bound what a composition costs: ``RDP(composition).epsilon(delta)``.
 
-    A subclass in a file of this folder is an accountant: nothing else names it.
+    A subclass in a file of this folder is an accountant: nothing else names it. The composition is walked as a whole
+    before anything is computed, and `CertificationError` raised for a profile that the accountant has no rule for.
 
-    Parameters
-    ----------
-    composition : Composition
-        Walked as a whole before anything is computed.
-
-    Attributes
-    ----------
-    name : str
-        Its key in `partywise.privacy.ledger.total.Total.epsilons`.
-    variable : str
-        Name of its epsilon in cubes and tables; without one it enters no total and is computed on request.
-    meaning : str
-        What the variable means, for the worst coalition.
-    heading : str
-        Over its column of the printed summary; without one it has no column there.
-
-    Raises
-    ------
-    TypeError
-        For anything but a `Composition`.
-    CertificationError
-        For a composition with a profile that the accountant has no rule for.
+    name : its key in `partywise.privacy.ledger.total.Total.epsilons`
+    variable : name of its epsilon in cubes and tables, without which it enters no total and is computed on request
+    meaning : what the variable means, for the worst coalition
+    heading : over its column of the printed summary, without which it has no column there
     """
 
     name: ClassVar[str]

@@ -54,23 +54,17 @@ class Total:
     """Total of what one view has learnt about one unit: an epsilon by each accountant, and the numbers next to it.
 
     `MEANINGS` gives what each number means, by its name in cubes and tables. Where a row that counts is not proved they
-    are infinite, and the true-positive rates 1. ``epsilon_public`` and ``epsilon_any`` belong to the total of a
-    worst coalition; they are NaN in that of a view that was named.
+    are infinite, and the true-positive rates 1. ``epsilon_public`` and ``epsilon_any`` belong to the total of a worst
+    coalition; they are NaN in that of a view that was named.
 
-    Parameters
-    ----------
-    epsilons : mapping
-        From the name of an accountant to its epsilon at ``delta``: ``epsilons["exact"]`` is certified. Infinite where
-        an accountant has no rule for a profile.
-    compositions : tuple of Composition
-        What was composed: one for each choice of cells of the partitions.
-    seed : str
-        Of an estimator's fit: ``"given"``, or ``"none"`` where the operating system drew everything.
-    fits, epsilon_of_fits, epsilon_of_choice
-        Of a fit that shares a budget with earlier ones: how many there are with it, the epsilon of all of them at the
-        delta of the budget, and that of a choice among them by scores of records, which is infinite.
-    verified : bool
-        False where the rows are taken from a file without a signature.
+    epsilons : from the name of an accountant to its epsilon at ``delta``, of which ``epsilons["exact"]`` is certified,
+        and infinite where an accountant has no rule for a profile
+    compositions : what was composed, one for each choice of cells of the partitions
+    seed : of an estimator's fit, ``"given"``, or ``"none"`` where the operating system drew everything
+    fits, epsilon_of_fits, epsilon_of_choice : of a fit that shares a budget with earlier ones, how many there are with
+        it, the epsilon of all of them at the delta of the budget, and that of a choice among them by scores of records,
+        which is infinite
+    verified : False where the rows are taken from a file without a signature
     """
 
     epsilons: Mapping[str, float]

@@ -88,15 +88,10 @@ OBSERVER: ContextVar[Observer | None] = ContextVar("OBSERVER", default=None)
 class Release(AccountedValue):
     """A value that was paid for: it may be sent, post-processed and sent again at no further cost.
 
-    Parameters
-    ----------
-    value : float or ndarray
-        Stored read-only.
-    event : Event
-        What it cost.
-    made_of : sequence of AccountedValue
-        What a free release was computed from (see `derive`). A mechanism's own has the data of others that are in it,
-        in the clear, where its owner noised ciphertexts of theirs: each other reader costs them everything.
+    value : stored read-only
+    event : what it cost
+    made_of : what a free release was computed from (see `derive`). A mechanism's own has the data of others that are in
+        it, in the clear, where its owner noised ciphertexts of theirs: each other reader costs them everything
     """
 
     value: Any
@@ -186,23 +181,19 @@ def released_parts(parts: Sequence[AccountedValue]) -> list[Release]:
 class Terms(TypedDict, total=False):
     """Statements about a release in addition to its noise; keywords of every mechanism.
 
-    release_id : str
-        Its name; by default derived from the released value.
-    audience : "*" or tuple of str
-        Who may see it; by default all readers.
-    data_dependent_parameters : tuple of str or AccountedValue
-        The releases (or their ids) of parameters taken from private data, besides those that the statistic itself was
-        made with. The ledger charges them, and counts the release as infinite if one of them has no proved row.
-    epsilon_claimed : float
-        By the source's formula.
-    trust_model : str
-        "local" by default.
-    knows : tuple of str
-        Places that know the noise or the records (a dealer, an assumed functionality): nothing is proved against them.
-    budget : PrivacyFilter
-        What the release is charged to. If it does not fit, `BudgetExceeded` is raised and no noise is drawn. A release
-        whose privacy profile depends on earlier ones is certified as part of a named budget for its unit: its row names
-        that of the budget, which pays for it.
+    release_id : its name, by default derived from the released value
+    audience : who may see it, by default all readers
+    data_dependent_parameters : the releases (or their ids) of parameters taken from private data, besides those that
+        the statistic itself was made with. The ledger charges them, and counts the release as infinite if one of them
+        has no proved row
+    epsilon_claimed : by the source's formula
+    trust_model : "local" by default
+    knows : places that know the noise or the records (a dealer, an assumed functionality), against which nothing is
+        proved
+    budget : what the release is charged to, so that `BudgetExceeded` is raised and no noise is drawn if it does not fit
+
+    A release whose privacy profile depends on earlier ones is certified as part of a named budget for its unit: its row
+    names that of the budget, which pays for it.
     """
 
     release_id: str
