@@ -53,6 +53,7 @@ WHOLE = ("__main__.py", "alignment", "audits", "check_data.py", "deployment", "m
 PUBLISHED = LIB / "deployment" / "statement" / "statement.py"
 # Pages that keep the table and the rules of `pages`; the others follow, one at a time.
 PAGES = (
+    ".github/SECURITY.md",
     "README.md",
     "docs/artifact_appendix.md",
     "docs/claims.md",

@@ -114,7 +114,7 @@ MUTATIONS = [
     (11, "docs/artifact_appendix.md", cut(r"^\./run claims$", "./run clams")),
     (12, "docs/requirements.md", cut(r"network is used")),
     (13, "packaging/Dockerfile", cut(r"^USER someone$", "USER root")),
-    (14, ".github/SECURITY.md", cut(r"^## How to report$", "## Contact")),
+    (14, ".github/SECURITY.md", cut(r"^## Reporting$", "## Contact")),
     (15, ".github/CONTRIBUTING.md", cut(r"docs/own_method\.md", "docs/own_methods.md")),
 ]
 

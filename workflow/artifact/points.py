@@ -235,7 +235,7 @@ def safety(root: Path) -> Iterator[str]:
     """Check the policy on reports and scope, and the sections on security, privacy and ethics."""
     yield from absent(root, ".github/SECURITY.md")
     page = ".github/SECURITY.md"
-    yield from without(text(root, page), page, ["How to report", "In scope", "Out of scope"])
+    yield from without(text(root, page), page, ["Reporting", "In scope", "Out of scope"])
     if "sampler: simulation" not in section(text(root, ".github/SECURITY.md"), "Out of scope"):
         yield ".github/SECURITY.md does not say that simulated noise is not for release"
     yield from without(text(root, appendix.PAGE), appendix.PAGE, ["Security and privacy", "Ethics"])
