@@ -21,10 +21,7 @@ class World(NamedTuple):
 
 @dataclass(frozen=True)
 class AuditData:
-    """Four data sets of one shape, in the order of `WORLDS`: each pair differs in one record.
-
-    x : (4, n, p) features; y : (4, n) labels
-    """
+    """Features (4, n, p) and labels (4, n) in the order of `WORLDS`: each pair of data sets differs in one record."""
 
     x: np.ndarray
     y: np.ndarray

@@ -47,10 +47,7 @@ def plans(config: Mapping[str, object], files: Sequence[Path] = ()) -> dict[str,
 
 
 class _Files:
-    """The files of a configuration, each read once, and only where a study names a file.
-
-    paths : the files in order
-    """
+    """The files of a configuration in order, each read once, and only where a study names a file."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.paths = paths

@@ -18,10 +18,7 @@ CONSTANT = 1e-13
 
 @dataclass(frozen=True)
 class Scaling:
-    """Means that are subtracted from columns, and scales that divide them.
-
-    means, scales : (p,)
-    """
+    """Means (p,) that are subtracted from columns, and scales (p,) that divide them."""
 
     means: np.ndarray
     scales: np.ndarray

@@ -113,10 +113,7 @@ def _has(settings: object, wanted: Mapping[str, object], key: str, name: str) ->
 
 
 class Cubes:
-    """The cubes below ``results``, opened when an entry first asks for one.
-
-    absent : study and configuration of those that are not there
-    """
+    """The cubes below ``results``, opened when an entry first asks for one; ``absent`` has those that are not there."""
 
     def __init__(self, results: Path) -> None:
         self.results = results

@@ -36,10 +36,7 @@ def primes_below(count: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Ring:
-    """The integers modulo the product of the m largest primes below 2^20; each is its residues, int32 (m, *shape).
-
-    m : number of primes
-    """
+    """The integers modulo the product of the ``m`` largest primes below 2^20, each as residues, int32 (m, *shape)."""
 
     m: int
 

@@ -101,10 +101,7 @@ class PublicKey:
 
 @dataclass(frozen=True, eq=False)
 class PrivateKey:
-    """Private key, which the key holder alone has.
-
-    public : the public key; p, q : its factors, 0 for keys of kind ``sized``
-    """
+    """Private key, which the key holder alone has; ``p`` and ``q`` are the factors, 0 for keys of kind ``sized``."""
 
     public: PublicKey
     p: int = 0
