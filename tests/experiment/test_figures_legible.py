@@ -25,7 +25,6 @@ MENDING = {
     "columns_by_unit",
     "deviance_by_epsilon",
     "flights",
-    "hazard_ratio_error",
     "loss_by_epsilon",
     "loss_by_round",
     "noise_levels",
@@ -34,7 +33,6 @@ MENDING = {
     "real_curves",
     "rows_rerouted",
     "space_by_message",
-    "survival_error",
     "tables_by_epsilon",
     "utility_by_epsilon",
 }

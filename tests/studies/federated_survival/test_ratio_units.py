@@ -26,8 +26,8 @@ def test_indicators_of_shipped_tables_count_as_one_and_generated_columns_as_they
     for name, table in TABLES.items():
         names, factors = units_of(SimpleNamespace(dataset=name), len(table.covariates))
         for one, words, factor in zip(table.covariates, names, factors, strict=True):
-            if one.is_indicator:
-                assert words == one.name and np.isclose(factor * one.half_width, 1)
+            if one.is_indicator or words == f"{one.name}, yes/no":
+                assert words == f"{one.name}, yes/no" and np.isclose(factor * one.half_width, 1)
             else:
                 assert words.startswith(f"{one.name}, per {one.half_width:g}") and factor == 1.0
     assert units_of(SimpleNamespace(), 2)[0] == ["x1", "x2"]

@@ -131,7 +131,7 @@ STUDY = Study(
         "survival_error": Figure("ratios"),
         "hazard_ratio_error": Figure("ratios"),
         "hazard_ratios": Figure("ratios"),
-        "records_read": Figure("ratios"),
+        "records_read": Figure("ratios", output="table"),
         "interval_coverage": Figure("ratios"),
     },
     check=check,

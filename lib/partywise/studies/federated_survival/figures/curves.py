@@ -8,11 +8,13 @@ from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import plan_behind, title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
-from ....experiment.plotting.style import BLACK, Look, empty, heading, legend_below, look, panels
+from ....experiment.plotting.style import BLACK, GREY, Dashes, Look, Marks, empty, heading, legend_below, look, panels
 
 ARRAYS = ("curve_time", "curve_survival", "curve_lower", "curve_upper")
 # Curves that differ by no more are one.
 SAME = 1e-9
+# Of groups.
+DASHES: tuple[Dashes, ...] = ("-", "--", "-.", ":")
 NONE = "No survival curve is shown in this configuration."
 
 
@@ -20,8 +22,8 @@ def survival_curves(cube: xr.Dataset) -> Figure:
     """Released survival with its 95 % band for all times together, first replicate, at the target nearest to 1.
 
     A row for each case (those without covariates, where there are any), a column for each method with a band,
-    which holds at all times. Black steps: the pooled Kaplan-Meier curve, which no party sees;
-    dashed: other methods, where their curve is another one.
+    which holds at all times. Black steps: the pooled Kaplan-Meier curve, which no party sees; grey: other methods,
+    where their curve is another one. Of several groups each has its own dashes.
     """
     plan = plan_behind(cube)
     cases = cases_of(cube, "half_width") if "curve_lower" in cube else []
@@ -42,25 +44,34 @@ def survival_curves(cube: xr.Dataset) -> Figure:
             times, survival, low, high = (example_fit(fits, name, method, epsilon) for name in ARRAYS)
             # Of parties that run apart nobody has it.
             has_pooled = "curve_pooled" in fits
-            for group in np.flatnonzero(np.isfinite(survival).all(axis=1)).tolist():
-                ax.fill_between(times, low[group], high[group], color=style.color, alpha=0.25, linewidth=0)
-                ax.plot(times, survival[group], color=style.color, label=f"{style.label}, with 95 % band")
-                if settings.groups:
-                    by, name = getattr(settings, "group_by", ""), settings.groups[group]
-                    words = f"{by}: {name}" if by else name
-                    ax.text(times[-1], float(survival[group, -1]) + 0.01, words, ha="right", va="bottom", fontsize=8)
+            groups = np.flatnonzero(np.isfinite(survival).all(axis=1)).tolist()
+            for group in groups:
+                dashes = DASHES[group % len(DASHES)]
+                ax.fill_between(times, low[group], high[group], color=style.color, alpha=0.2, linewidth=0, step="post")
+                words = _words(settings, group) if len(groups) > 1 else ""
+                # Dashes of groups are those of the pooled curves, where there are any.
+                label = f"{style.label}, with 95 % band" + ("" if has_pooled else words)
+                ax.step(times, survival[group], color=style.color, linestyle=dashes, where="post", label=label)
                 if has_pooled:
                     pooled = example_fit(fits, "curve_pooled", method, epsilon)[group]
-                    ax.step(times, pooled, color=BLACK, linewidth=0.9, where="post", label="pooled Kaplan-Meier")
+                    label = f"pooled Kaplan-Meier{words}"
+                    ax.step(times, pooled, color=BLACK, linewidth=0.9, linestyle=dashes, where="post", label=label)
                     for other, curve in _other_curves(cube, case, pooled, group):
-                        ax.step(times, curve, "--", color=other.color, linewidth=0.9, where="post", label=other.label)
-            ax.set_title(f"{title(cube, 'case', case)}, ε = {epsilon:g}")
+                        grey: Marks = {"color": GREY, "linewidth": 0.9, "linestyle": other.rule}
+                        ax.step(times, curve, where="post", label=other.label, **grey)
+            ax.set_title(f"{title(cube, 'case', case)}\n{style.label}, ε = {epsilon:g}")
             ax.set_xlabel("time" if settings.unit == "1" else f"time, {settings.unit}")
             ax.set_ylim(0, 1.02)
-        axes[row * columns].set_ylabel("survival")
-    legend_below(figure, axes, 3)
-    heading(figure, "Released survival curves, first replicate")
+        axes[row * columns].set_ylabel("share without event")
+    legend_below(figure, axes, 2)
+    heading(figure, "How close are released survival curves to the pooled ones, and how wide are their bands?")
     return figure
+
+
+def _words(settings: object, group: int) -> str:
+    """Return the name of a group, after a comma."""
+    names, by = getattr(settings, "groups", ()), getattr(settings, "group_by", "")
+    return f", {by}: {names[group]}" if by else f", {names[group]}" if names else ""
 
 
 def _other_curves(cube: xr.Dataset, case: str, pooled: np.ndarray, group: int) -> list[tuple[Look, np.ndarray]]:

@@ -1,24 +1,46 @@
-"""Log hazard ratios next to the pooled ones, errors and coverage over epsilon, and shares of records that are read."""
+"""Hazard ratios next to the pooled ones, errors and coverage over epsilon, and shares of records that are read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from ....experiment.plotting.bars import Bars
-from ....experiment.plotting.layout import Axis, Panels
+from ....experiment.plotting.layout import Axis, Panels, plain_ticks
 from ....experiment.plotting.lines import Lines
-from ....experiment.plotting.select import plan_behind
-from ....experiment.plotting.series import example_fit, example_fits_of
-from ....experiment.plotting.style import BLACK, look
+from ....experiment.plotting.select import coordinate_of, plan_behind, title
+from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
+from ....experiment.plotting.style import BLACK, GREY, look
+from ....experiment.tables.templates import TypesetTable
 from ..own_settings import OwnSurvivalSettings
 from ..tables import TABLES, Covariate
 from .curves import targets_of
 
 FACTOR = 1.959963984540054
+# Series of a panel, and protocols in the order in which they are chosen; exact ones are at 0, below the axis.
+SERIES = 6
+EXACT = ("reference", "risk_sets")
+RATIOS = ("scores", "noisy_gradient", "gradient", "piecewise")
+CURVES = ("table", "tree_breslow", "noised_times", "encrypted_histogram", "scores", "piecewise")
+
+
+def _few(order: Sequence[str], most: int = SERIES) -> Callable[[xr.Dataset, str], Mapping[str, Sequence[str]]]:
+    """Return the choice of at most so many methods of a case, by the order of their protocols."""
+
+    def few_methods(cube: xr.Dataset, case: str) -> Mapping[str, Sequence[str]]:
+        methods = methods_of(cube, case)
+        protocols = {method: str(coordinate_of(cube, "method", method, "protocol")) for method in methods}
+        ranks = {
+            method: order.index(protocol) if protocol in order else len(order) + (protocol in EXACT)
+            for method, protocol in protocols.items()
+        }
+        inexact = [method for method in methods if protocols[method] not in EXACT] or methods
+        wanted = sorted(inexact, key=lambda method: ranks[method])[:most]
+        return {"": [method for method in methods if method in wanted]}
+
+    return few_methods
 
 
 def _draw(ax: Axes, cube: xr.Dataset, case: str) -> None:
@@ -26,7 +48,7 @@ def _draw(ax: Axes, cube: xr.Dataset, case: str) -> None:
     fits = example_fits_of(cube, case)
     rows: list[tuple[str, str, np.ndarray, np.ndarray]] = []
     settings = plan_behind(cube).cases[case].settings
-    for label, target in targets_of(cube, case, "ratio", 2.0):
+    for label, target in targets_of(cube, case, "ratio", 2.0)[: SERIES - 1]:
         style = look(cube, label)
         known = np.isfinite(example_fit(fits, "ratio", label, target))
         if not rows and "ratio_pooled" in fits:
@@ -36,11 +58,14 @@ def _draw(ax: Axes, cube: xr.Dataset, case: str) -> None:
     places = np.arange(known.sum())[::-1]
     for number, (words, color, ratio, error) in enumerate(rows):
         at = places + 0.3 - 0.6 * number / max(len(rows) - 1, 1)
-        interval = FACTOR * factor * error[known]
-        ax.errorbar(factor * ratio[known], at, xerr=interval, fmt="o", markersize=3, color=color, label=words)
-    ax.axvline(0, color=BLACK, linewidth=0.6)
+        middle, width = factor * ratio[known], FACTOR * np.abs(factor) * error[known]
+        estimate, low, high = np.exp(middle), np.exp(middle - width), np.exp(middle + width)
+        ends = np.stack([estimate - low, high - estimate])
+        ax.errorbar(estimate, at, xerr=ends, fmt="o", markersize=3, color=color, label=words)
+    ax.axvline(1, color=GREY, linewidth=0.8)
+    plain_ticks(ax)
     ax.set_yticks(places, names)
-    ax.set_xlabel("log hazard ratio")
+    ax.set_xlabel("hazard ratio")
 
 
 def _pair(fits: xr.Dataset, name: str, method: str, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
@@ -49,7 +74,7 @@ def _pair(fits: xr.Dataset, name: str, method: str, epsilon: float) -> tuple[np.
 
 
 def units_of(settings: object, count: int) -> tuple[list[str], np.ndarray]:
-    """Names of the covariates of a case with what their log hazard ratios are per, and factors (p,) of coefficients.
+    """Names of the covariates of a case with what their hazard ratios are per, and factors (p,) of coefficients.
 
     A covariate is scaled by half its public range, which is its unit here. A category is -1 or 1 where it is scaled, so
     that a level against the reference is twice its coefficient.
@@ -61,10 +86,16 @@ def units_of(settings: object, count: int) -> tuple[list[str], np.ndarray]:
         return [f"x{j + 1}" for j in range(count)], np.ones(count)
     covariates = TABLES[dataset].covariates
     names = [
-        covariate.name if covariate.is_indicator else f"{covariate.name}, per {_unit(covariate)}"
+        f"{covariate.name}, yes/no" if _is_category(covariate) else f"{covariate.name}, per {_unit(covariate)}"
         for covariate in covariates
     ]
-    return names, np.array([1 / covariate.half_width if covariate.is_indicator else 1.0 for covariate in covariates])
+    return names, np.array([1 / covariate.half_width if _is_category(covariate) else 1.0 for covariate in covariates])
+
+
+def _is_category(covariate: Covariate) -> bool:
+    """Whether a covariate is 0 or 1: an indicator, or a column whose public range is 0 to 1."""
+    unscaled = not (covariate.log or covariate.log1p)
+    return covariate.is_indicator or (unscaled and covariate.centre == covariate.half_width == 0.5)
 
 
 def _unit(covariate: Covariate) -> str:
@@ -90,64 +121,91 @@ def _cases(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
 
 
 hazard_ratios = Panels(
-    "Log hazard ratios with 95 % intervals, first replicate",
+    "How close are private hazard ratios to those of the pooled Cox regression?",
     "ratio_error",
     _draw,
     select=_cases,
     size=(3.8, 3.4),
-    none="No log hazard ratio is shown in this configuration.",
-    caption="Log hazard ratios with 95 % intervals, first replicate: a panel for each case. That of a number is per "
-    "unit next to its name, that of a category of a level against its reference. Of several "
-    "targets the one nearest to 2; a fit that gives no intervals there is left out. Black: the pooled Cox "
-    "regression, which nobody sees.",
+    none="No hazard ratio is shown in this configuration.",
+    caption="Hazard ratios with 95 % intervals on a logarithmic axis, first replicate: a panel for each case. That of "
+    "a number is per unit next to its name, that of a category of a level against its reference. Of several "
+    "targets the one nearest to 2; a dot without a bar is an estimate without an interval. Black: the pooled Cox "
+    "regression, which nobody sees. Grey line: no effect.",
 )
 
 
-def _read(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
-    """Cases in which some method lets records be read."""
-    return [case for case in cases if cube["records_read"].sel(case=case).max() > 0]
+def _without_covariates(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
+    """Cases without covariates, or all where each has some."""
+    plan = plan_behind(cube)
+    return [case for case in cases if not plan.cases[case].settings.n_covariates] or list(cases)
 
 
 survival_error = Lines(
-    "What privacy costs survival curves",
+    "How far are private survival curves from the pooled Kaplan-Meier curve?",
     x="epsilon",
-    y=Axis({"km_error": "largest distance from\npooled Kaplan-Meier"}, log=True),
+    y=Axis({"km_error": "largest distance\nin survival"}, log=True),
+    groups=_few(CURVES),
+    size=(3.7, 4.0),
+    select=_without_covariates,
     none="No case with survival curves in this configuration.",
     caption="Largest distance of the survival curve from the pooled Kaplan-Meier curve, over 500 times until the "
-    "horizon and all groups, against the target epsilon; a panel for each case. Means over {replicates}.",
+    "horizon and all groups, against the target epsilon; a panel for each case without covariates, where there are "
+    "any. Exact methods, which have no distance, and methods beyond six are in the summary of the study. Means over "
+    "{replicates}.",
 )
 hazard_ratio_error = Lines(
-    "What privacy costs log hazard ratios",
+    "How far are private log hazard ratios from those of the pooled Cox regression?",
     x="epsilon",
-    y=(
-        Axis({"coefficient_rms": "distance from the pooled fit,\nits standard errors (rms)"}, log=True),
-        Axis(
-            {"squared_error": "squared distance, share of\nthe squared length"},
-            log=True,
-            levels={1.0: "log hazard ratios of 0"},
-        ),
-    ),
+    y=Axis({"coefficient_rms": "distance in standard errors\nof the pooled fit, rms"}, log=True),
+    groups=_few(RATIOS),
+    size=(3.7, 4.0),
     none="No case with covariates in this configuration.",
     caption="Root mean square distance of log hazard ratios from those of the pooled Cox regression, in its standard "
-    "errors, and their squared distance as a share of the squared length of the pooled ones, which is 1 for log hazard "
-    "ratios of 0, against the target epsilon; a panel for each case. Means over {replicates}.",
+    "errors, against the target epsilon; a panel for each case. Exact methods, which have no distance, and methods "
+    "beyond six are in the summary of the study. Means over {replicates}.",
 )
 interval_coverage = Lines(
-    "What 95 % intervals of survival cover",
+    "Do 95 % intervals of survival cover the truth?",
     x="epsilon",
     y=(
-        Axis({"curve_coverage": "coverage, noise counted"}, percent=True, top=1, levels={0.95: "95 %"}),
-        Axis({"curve_coverage_of_sampling": "coverage, noise left out"}, percent=True, top=1, levels={0.95: "95 %"}),
+        Axis({"curve_coverage": "coverage,\nnoise counted"}, percent=True, top=1, levels={0.95: "95 %"}),
+        Axis({"curve_coverage_of_sampling": "coverage,\nnoise left out"}, percent=True, top=1, levels={0.95: "95 %"}),
     ),
+    groups=_few(CURVES, SERIES - 1),
     none="No case of generated records without covariates in this configuration.",
     caption="Share of edges at which the 95 % interval holds the true survival: of intervals that count the noise of "
     "privacy, and of those that leave it out. Means over {replicates}.",
 )
-records_read = Bars(
-    "Records that somebody can read off what crosses",
-    Axis("records_read", percent=True, bottom=0, top=1),
-    select=_read,
-    none="No case in this configuration in which records are read.",
-    caption="Share of records whose covariates or exact time somebody can compute from the messages: the largest over "
-    "replicates, targets and numbers of parties, in cases in which some method lets records be read.",
-)
+
+
+def records_read(cube: xr.Dataset) -> TypesetTable:
+    """Share of records whose covariates or exact time can be computed from the messages, by case and method.
+
+    The largest over replicates, targets and numbers of parties, in cases in which some method lets records be read.
+    """
+    heading = "Which methods let records be read off what crosses?"
+    known = cases_of(cube, "records_read")
+    rows: list[dict[str, object]] = []
+    for case in (case for case in known if cube["records_read"].sel(case=case).max() > 0):
+        for method in methods_of(cube, case):
+            cells = cube.sel(case=case, method_label=method)
+            values = cells["records_read"].values
+            if np.isfinite(values).any():
+                largest = float(np.nanmax(values))
+                certified = cells["epsilon_certified"].values
+                by_certificate = largest == 0 and np.isfinite(certified[np.isfinite(values)]).all()
+                rows.append(
+                    {
+                        "case": title(cube, "case", case),
+                        "method": title(cube, "method", method),
+                        "records read": f"{largest:.0%}" if largest in (0, 1) else f"{100 * largest:.3g}%",
+                        "known from": "its certificate, not attacked" if by_certificate else "an attack",
+                    }
+                )
+    if not rows:
+        return TypesetTable(heading, (), ("No case in this configuration in which records are read.",))
+    note = (
+        "Share of records whose covariates or exact time can be computed for certain from the messages: the largest "
+        "over replicates, targets and numbers of parties."
+    )
+    return TypesetTable(heading, rows, (note,))
