@@ -10,10 +10,22 @@ from matplotlib.axes import Axes
 
 from ....experiment.plotting.layout import Axis, Panels, plain_ticks
 from ....experiment.plotting.lines import Lines
-from ....experiment.plotting.select import coordinate_of, plan_behind, title
+from ....experiment.plotting.select import plan_behind, title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
 from ....experiment.plotting.style import BLACK, GREY, look
 from ....experiment.tables.templates import TypesetTable
+from ....methods.survival.options import (
+    CoxNoisyGradientOptions,
+    EncryptedHistogramOptions,
+    GradientOptions,
+    NoisedTimesOptions,
+    PiecewiseOptions,
+    RiskSetsOptions,
+    ScoresOptions,
+    SurvivalReferenceOptions,
+    SurvivalTableOptions,
+    TreeBreslowOptions,
+)
 from ..own_settings import OwnSurvivalSettings
 from ..tables import TABLES, Covariate
 from .curves import targets_of
@@ -21,22 +33,29 @@ from .curves import targets_of
 FACTOR = 1.959963984540054
 # Series of a panel, and protocols in the order in which they are chosen; exact ones are at 0, below the axis.
 SERIES = 6
-EXACT = ("reference", "risk_sets")
-RATIOS = ("scores", "noisy_gradient", "gradient", "piecewise")
-CURVES = ("table", "tree_breslow", "noised_times", "encrypted_histogram", "scores", "piecewise")
+EXACT = (SurvivalReferenceOptions, RiskSetsOptions)
+RATIOS = (ScoresOptions, CoxNoisyGradientOptions, GradientOptions, PiecewiseOptions)
+CURVES = (
+    SurvivalTableOptions,
+    TreeBreslowOptions,
+    NoisedTimesOptions,
+    EncryptedHistogramOptions,
+    ScoresOptions,
+    PiecewiseOptions,
+)
 
 
-def _few(order: Sequence[str], most: int = SERIES) -> Callable[[xr.Dataset, str], Mapping[str, Sequence[str]]]:
+def _few(order: Sequence[type], most: int = SERIES) -> Callable[[xr.Dataset, str], Mapping[str, Sequence[str]]]:
     """Return the choice of at most so many methods of a case, by the order of their protocols."""
 
     def few_methods(cube: xr.Dataset, case: str) -> Mapping[str, Sequence[str]]:
         methods = methods_of(cube, case)
-        protocols = {method: str(coordinate_of(cube, "method", method, "protocol")) for method in methods}
+        kinds = {method: type(plan_behind(cube).methods[method].options) for method in methods}
         ranks = {
-            method: order.index(protocol) if protocol in order else len(order) + (protocol in EXACT)
-            for method, protocol in protocols.items()
+            method: order.index(kind) if kind in order else len(order) + (kind in EXACT)
+            for method, kind in kinds.items()
         }
-        inexact = [method for method in methods if protocols[method] not in EXACT] or methods
+        inexact = [method for method in methods if kinds[method] not in EXACT] or methods
         wanted = sorted(inexact, key=lambda method: ranks[method])[:most]
         return {"": [method for method in methods if method in wanted]}
 
