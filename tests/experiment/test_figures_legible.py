@@ -17,10 +17,7 @@ LARGE, ALIKE = ("paper", "sliced_inverse_regression"), ("claims", "smoke")
 # Figures that are wider than a page or show too much and are being drawn again; each must fail until it is, and is then
 # taken out.
 MENDING = {
-    "accuracy_by_epsilon",
     "bytes_and_operations",
-    "claimed_and_held",
-    "clip_path",
     "coefficient_intervals",
     "columns_by_unit",
     "deviance_by_epsilon",

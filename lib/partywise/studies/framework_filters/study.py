@@ -117,7 +117,7 @@ STUDY = Study(
         "claimed_and_held": Figure("claims"),
         "accuracy_by_epsilon": Figure("training"),
         "clip_path": Figure("training"),
-        "one_record": Figure("attacks"),
+        "one_record": Figure("attacks", output="table"),
         "keys": Figure("attacks"),
     },
     check=check,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from textwrap import fill
-
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import cases_of, example_fits_of, methods_of
-from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, RED, empty, heading, legend_below, look, panels
+from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, empty, heading, legend_below, look, panels
+from ....experiment.tables.templates import TypesetTable
 from ..settings import HOSPITALS
 
 TIMES = ("first round", "trained coefficients")
@@ -19,45 +18,41 @@ SEARCH = ("search_bits", "search_left", "search_hits")
 SEED_BITS = 32
 
 
-def one_record(cube: xr.Dataset) -> Figure:
+def one_record(cube: xr.Dataset) -> TypesetTable:
     """Share of unknown patients that are named by who knows all other records of the hospital and the coefficients.
 
-    First replicate; among all patients of the table, so that chance is 0.0014. A row for each layer, of several targets
-    at the largest, a column for each hospital: in the first round, and at coefficients trained without a layer.
+    First replicate; among all patients of the table. Two rows for each layer, of several targets at the largest: in
+    the first round, and at coefficients trained without a layer; a column for each hospital.
     """
-    if "identified_shares" not in cube:
-        return empty("No layer whose updates are attacked in this configuration.")
-    for case in cases_of(cube, "identified_share"):
+    question = "Which layers let an unknown patient be named from one update?"
+    rows: list[dict[str, object]] = []
+    for case in cases_of(cube, "identified_share") if "identified_shares" in cube else []:
         fits = example_fits_of(cube, case)
-        rows = {}
         for method in methods_of(cube, case):
             places = np.flatnonzero(fits["example_method"].values == method)
             places = places[np.isfinite(fits["identified_shares"].values[places]).any(axis=(1, 2))]
             if len(places):
                 place = places[np.argmax(fits["example_epsilon"].values[places])]
-                epsilon = float(fits["example_epsilon"].values[place])
-                words = look(cube, method).label + (f", ε = {epsilon:g}" if np.isfinite(epsilon) else "")
-                rows[words] = fits["identified_shares"].values[place]
-        if not rows:
-            continue
-        shares = np.stack(list(rows.values()))
-        shares = shares[:, np.isfinite(shares).all(axis=(0, 2))]
-        names = HOSPITALS if shares.shape[1] == len(HOSPITALS) else range(1, shares.shape[1] + 1)
-        figure, axes = panels(1, 2, 4.0, 0.36 * len(rows) + 1.9, sharey="all")
-        for time, ax in enumerate(axes):
-            ax.imshow(shares[:, :, time], cmap="Blues", vmin=0, vmax=1, aspect="auto")
-            for (row, column), share in np.ndenumerate(shares[:, :, time]):
-                color = "white" if share > 0.7 else BLACK
-                ax.text(column, row, f"{share:.2f}", ha="center", va="center", color=color, fontsize=8)
-            ax.grid(visible=False)
-            ax.set_xticks(
-                range(shares.shape[1]), [fill(str(name), 8, break_long_words=False) for name in names], fontsize=9
-            )
-            ax.set_title(TIMES[time])
-        axes[0].set_yticks(range(len(rows)), list(rows))
-        heading(figure, f"Share of unknown patients that are named, {title(cube, 'case', case)}")
-        return figure
-    return empty("No layer whose updates are attacked in this configuration.")
+                shares = fits["identified_shares"].values[place]
+                rows += _rows(cube, case, method, float(fits["example_epsilon"].values[place]), shares)
+    if not rows:
+        return TypesetTable(question, (), ("No layer whose updates are attacked in this configuration.",))
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    note = "Share of patients that an attack names who knows all other records of the hospital; first replicate."
+    return TypesetTable(question, [{key: row.get(key, "") for key in columns} for row in rows], (note,))
+
+
+def _rows(cube: xr.Dataset, case: str, method: str, epsilon: float, shares: np.ndarray) -> list[dict[str, object]]:
+    """Rows of one layer, of its shares (hospital, time)."""
+    sites = np.flatnonzero(np.isfinite(shares).all(axis=1)).tolist()
+    names = HOSPITALS if len(sites) == len(HOSPITALS) else [f"hospital {site + 1}" for site in sites]
+    rows: list[dict[str, object]] = []
+    for time, words in enumerate(TIMES):
+        row: dict[str, object] = {"case": title(cube, "case", case), "layer": look(cube, method).label}
+        row |= {"target epsilon": epsilon if np.isfinite(epsilon) else "none", "update": words}
+        row |= {name: f"{shares[site, time]:.0%}" for name, site in zip(names, sites, strict=True)}
+        rows.append(row)
+    return rows
 
 
 def keys(cube: xr.Dataset) -> Figure:
@@ -76,13 +71,13 @@ def keys(cube: xr.Dataset) -> Figure:
     bits, left, hits = (array[fits[0]][known] for array in arrays)
     figure, (ax,) = panels(1, 1, 5.6, 3.8)
     lines = (
-        ("seeds tried", 2.0**bits, RED, "o"),
-        ("left by the weight", left, ORANGE, "s"),
-        ("left by all", hits, BLUE, "^"),
+        ("seeds tried", 2.0**bits, BLACK, "o"),
+        ("left after the first word", left, ORANGE, "s"),
+        ("left after all words", hits, BLUE, "^"),
     )
     for words, values, color, marker in lines:
         ax.plot(bits, values, color=color, marker=marker, label=words)
-        end = values[-1] if words == "left by all" else values[-1] * 2.0 ** (SEED_BITS - bits[-1])
+        end = values[-1] if words == "left after all words" else values[-1] * 2.0 ** (SEED_BITS - bits[-1])
         ax.plot([bits[-1], SEED_BITS], [values[-1], end], color=color, linestyle=":", linewidth=1.2)
     ax.axvline(SEED_BITS, color=GREY, linewidth=0.8)
     words = "seed as shipped,\nnot searched"
@@ -91,5 +86,5 @@ def keys(cube: xr.Dataset) -> Figure:
     ax.set_xticks(range(int(bits[0]), SEED_BITS + 1, 2))
     ax.set(xlabel="bits below which the seed was planted", ylabel="seeds")
     legend_below(figure, [ax], 3)
-    heading(figure, "Search for a planted seed of the mask of a pair")
+    heading(figure, "How many seeds of a mask remain after a search through all of them?")
     return figure

@@ -8,74 +8,115 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from ....experiment.plotting.select import title
+from ....experiment.plotting.select import plan_behind, title
 from ....experiment.plotting.series import (
     Series,
     cases_of,
     example_fits_of,
     methods_of,
     series,
-    spread,
 )
-from ....experiment.plotting.style import GREY, Marks, empty, heading, legend_below, look, panels
+from ....experiment.plotting.style import (
+    BLUE,
+    GREY,
+    MARKERS,
+    PURPLE,
+    RED,
+    Marks,
+    empty,
+    heading,
+    legend_below,
+    look,
+    panels,
+)
 
-# Where what has no finite epsilon stands, as a factor beyond the largest.
-BEYOND = 30.0
+# Where what has no finite epsilon is, as a factor beyond the largest; panels side by side, and series of a panel.
+BEYOND, ABREAST, SERIES = 12.0, 3, 6
+# Layers in the order in which they are chosen.
+LAYERS = ("certified", "fixed_clipping", "local_dp", "adaptive_clipping", "svt")
+WITHOUT, MAJORITY = "none", "more frequent label"
+# Colours of the directions of an adaptive clip, and dashes of its starts.
+DIRECTIONS, STARTS = {"shipped": RED, "mended": BLUE}, ("-", "--", ":")
 
 
 def accuracy_by_epsilon(cube: xr.Dataset) -> Figure:
     """Accuracy against the epsilon that holds for the whole run, for a client or, where a layer protects records, a
     record; bars are one standard error over {replicates}.
 
-    A thin line leads from the epsilon that a layer claims, for a round or for all of them. Methods without a finite
-    epsilon are at the right. Lines across: no privacy, and the more frequent label for all records.
+    A thin line leads from the epsilon that a layer claims, for a round or for all of them. Layers without a finite
+    epsilon are in the column at the right, in no order. Lines across: no privacy, and the more frequent label for all
+    records. Of more than four layers certified ones, fixed clips, local noise and adaptive clips are shown first; the
+    others are in the summary of the study.
     """
     cases = cases_of(cube, "accuracy")
     if not cases:
         return empty("No case of training in this configuration.")
-    figure, axes = panels(1, len(cases), 5.4, 3.9)
-    for ax, case in zip(axes, cases, strict=True):
+    abreast = min(ABREAST, len(cases))
+    figure, axes = panels(-(-len(cases) // abreast), abreast, 5.4, 3.6)
+    for ax in axes[len(cases) :]:
+        ax.set_axis_off()
+    for ax, case in zip(axes, cases, strict=False):
         _accuracies(ax, cube, case)
     axes[0].set_ylabel("test accuracy")
     legend_below(figure, axes, 3)
-    heading(figure, f"Accuracy against the ε that holds; {spread(cube, cases, 'bars')}")
+    heading(figure, "How accurate are privacy layers at the ε that holds?")
     return figure
+
+
+def _layer(cube: xr.Dataset, method: str) -> str:
+    """Return the layer of a method of training; the word none where it has none."""
+    options = plan_behind(cube).methods[method].options
+    return str(getattr(options, "layer", LAYERS[0]))
+
+
+def _with_layer(cube: xr.Dataset, case: str) -> list[str]:
+    """Methods with a layer, at most six series with the two lines across."""
+    layers = {method: _layer(cube, method) for method in methods_of(cube, case)}
+    ranks = {method: LAYERS.index(layer) if layer in LAYERS else len(LAYERS) for method, layer in layers.items()}
+    layered = [method for method in layers if layers[method] != WITHOUT]
+    wanted = sorted(layered, key=lambda method: ranks[method])[: SERIES - 2]
+    return [method for method in layers if method in wanted]
 
 
 def _accuracies(ax: Axes, cube: xr.Dataset, case: str) -> None:
     points: dict[str, tuple[Series, np.ndarray, Series]] = {}
     ax.set_xscale("log")
-    for method in methods_of(cube, case):
+    for method in _with_layer(cube, case):
         accuracy, epsilons, claimed = (
             series(cube, name, case, method, "epsilon") for name in ("accuracy", "certified_held", "epsilon_claimed")
         )
         points[method] = accuracy, epsilons.mean if epsilons else np.full(len(accuracy.x), np.inf), claimed
     finite = [value for _, epsilons, _ in points.values() for value in epsilons.tolist() if np.isfinite(value)]
-    end = max(finite, default=1.0) * BEYOND
-    beyond = 0
+    least, most = min(finite, default=0.1), max(finite, default=1.0)
+    end = most * max(BEYOND, (most / least) ** 0.15)
     for method, (accuracy, certified, claimed) in points.items():
         style, known = look(cube, method), np.isfinite(certified)
-        at = np.where(known, certified, end * 4.0**beyond)
-        beyond += int(not known.all())
+        at = np.where(known, certified, end)
         ax.errorbar(
             at,
             accuracy.mean,
             yerr=accuracy.band,
             color=style.color,
             marker=style.marker,
-            linestyle=style.line if len(at) > 1 else "none",
+            linestyle=style.line if known.sum() > 1 else "none",
             linewidth=1.2,
             label=style.label,
         )
         for x, y, start in zip(at.tolist(), accuracy.mean.tolist(), claimed.mean.tolist(), strict=False):
             if np.isfinite(start) and abs(np.log(x / start)) > 0.05:
                 ax.plot([start, x], [y, y], color=style.color, linewidth=0.6, linestyle=":")
-    level = float(cube["majority"].sel(case=case).mean())
-    ax.axhline(level, color=GREY, linewidth=1.0, linestyle="--", label="more frequent label")
-    ax.axvline(end / np.sqrt(BEYOND), color=GREY, linewidth=0.6)
-    ax.set_xticks([tick for tick in 10.0 ** np.arange(0, 12, 2 if end > 1e6 else 1) if tick < end / np.sqrt(BEYOND)])
+    ax.axhline(float(cube["majority"].sel(case=case).mean()), color=GREY, linewidth=1.0, linestyle="--", label=MAJORITY)
+    for method in methods_of(cube, case):
+        if _layer(cube, method) == WITHOUT:
+            level = float(np.nanmean(series(cube, "accuracy", case, method, "epsilon").mean))
+            ax.axhline(level, color=GREY, linewidth=1.0, label=look(cube, method).label)
+    ax.axvline(np.sqrt(most * end), color=GREY, linewidth=0.6, linestyle=":")
+    powers = np.arange(np.floor(np.log10(least)), np.log10(most) + 0.5)
+    powers = powers[:: 1 + len(powers) // 5]
+    ax.set_xticks([*(10.0**powers), end], [*(f"$10^{{{power:g}}}$" for power in powers), "∞"])
+    ax.set_xlim(right=end * np.sqrt(BEYOND))
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.set(xlabel="ε that holds (right of the line: none is finite)", title=title(cube, "case", case))
+    ax.set(xlabel="ε that holds for the whole run", title=title(cube, "case", case))
 
 
 def clip_path(cube: xr.Dataset) -> Figure:
@@ -83,26 +124,33 @@ def clip_path(cube: xr.Dataset) -> Figure:
 
     Where the updates that are clipped are counted, as shipped, a clip that is too small falls and one that is too large
     grows; where the others are counted it moves to the median length. At the right the accuracy of the last round,
-    the mean over {replicates}.
+    the mean over {replicates}. Red: as shipped, blue: with the corrected sign.
     """
     cases = [case for case in cases_of(cube, "clip_last") if "clip_path" in cube]
     if not cases:
         return empty("No method with an adaptive clip in this configuration.")
-    figure, axes = panels(1, len(cases), 4.8, 3.6, sharey="all")
-    for ax, case in zip(axes, cases, strict=True):
+    abreast = min(ABREAST, len(cases))
+    figure, axes = panels(-(-len(cases) // abreast), abreast, 4.8, 3.6, sharey="all")
+    for ax in axes[len(cases) :]:
+        ax.set_axis_off()
+    for ax, case in zip(axes, cases, strict=False):
         fits, end = example_fits_of(cube, case), 0
-        for place in np.flatnonzero(np.isfinite(fits["clip_path"].values).any(axis=1)):
+        numbers: dict[str, int] = {}
+        for place in np.flatnonzero(np.isfinite(fits["clip_path"].values).any(axis=1))[: SERIES - 1]:
             method = str(fits["example_method"].values[place])
             path, norms = (fits[name].values[place] for name in ("clip_path", "norm_path"))
-            style, end = look(cube, method), len(path) - 1
-            ax.plot(path, color=style.color, marker=style.marker, markevery=5, label=style.label)
-            dots: Marks = {"label": "median length of an update", "linewidth": 0.6, "linestyle": ":"}
-            ax.plot(np.arange(1, len(path)), norms, color=style.color, **dots)
+            direction = str(getattr(plan_behind(cube).methods[method].options, "direction", ""))
+            color, end = DIRECTIONS.get(direction, PURPLE), len(path) - 1
+            number = numbers.setdefault(direction, 0)
+            numbers[direction] += 1
+            marks: Marks = {"color": color, "linestyle": STARTS[number % len(STARTS)], "marker": MARKERS[number]}
+            ax.plot(path, markevery=5, label=look(cube, method).label, **marks)
+            ax.plot(np.arange(1, len(path)), norms, color=color, linewidth=0.6, linestyle=":")
             accuracy = float(series(cube, "accuracy", case, method, "epsilon").mean[0])
-            ax.text(end + 0.5, path[-1], f"{accuracy:.3f}", color=style.color, va="center", fontsize=8)
+            ax.text(end + 0.5, path[-1], f"{accuracy:.3f}", color=color, va="center", fontsize=8)
         ax.set(yscale="log", xlabel="round", title=title(cube, "case", case))
-        ax.set_xlim(-0.5, end + 3.5)
+        ax.set_xlim(-0.5, end + 4.5)
     axes[0].set_ylabel("clip")
     legend_below(figure, axes, 2)
-    heading(figure, "A clip that follows the updates; numbers: test accuracy")
+    heading(figure, "Does an adaptive clip find the length of the updates? Thin: median length; numbers: test accuracy")
     return figure
