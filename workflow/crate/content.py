@@ -216,14 +216,14 @@ def _apart(folder: Path, plans: Mapping[str, Plan], file: Path, release: Mapping
         for run in runs:
             record = run.record
             published = sorted(release) if statement.get("run") == record.run else []
-            source = plans[study].cases[record.case].source
+            settings = plans[study].cases[record.case].settings
             yield Apart(
                 run=record.run,
                 title=f"Run of parties apart: {study}, case {record.case}, method {record.method}, mode {record.mode}",
                 guarantee=certified(join_results(run.folders)),
                 parties=record.names,
                 holders=[name for name in record.names if name in holders],
-                horizontal=source.apart is not None and source.apart.module.endswith(".clients"),
+                horizontal=not getattr(settings, "same_records", True),
                 accounts={read_record(where).party: sha256(where / EXTRACT) for where in run.folders},
                 estimate="release/estimate.csv" if "estimate.csv" in published else "",
                 published=[f"release/{name}" for name in published if name != "estimate.csv"],
