@@ -17,20 +17,11 @@ LARGE, ALIKE = ("paper", "sliced_inverse_regression"), ("claims", "smoke")
 # Figures that are wider than a page or show too much and are being drawn again; each must fail until it is, and is then
 # taken out.
 MENDING = {
-    "bytes_and_operations",
-    "coefficient_intervals",
-    "columns_by_unit",
-    "deviance_by_epsilon",
     "flights",
-    "loss_by_epsilon",
-    "loss_by_round",
     "noise_levels",
     "operators",
     "projected_records",
     "real_curves",
-    "rows_rerouted",
-    "space_by_message",
-    "tables_by_epsilon",
     "utility_by_epsilon",
 }
 

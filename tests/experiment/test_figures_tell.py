@@ -32,6 +32,7 @@ CONSTANTS: dict[tuple[str, str], dict[float, str]] = {
     },
     ("config", "worst_claims"): {10.0: "the largest factor, of the invented numbers"},
     ("config", "unbounded_shares"): {float(LP_ROWS): "rows up to which the test is exact"},
+    ("config", "columns_by_unit"): {9.0: "columns that are kept, of the cube"},
     ("smoke", "tables_by_epsilon"): {6.0: "number of a column without a name"},
 }
 

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 # Inches of a figure with few panels; letters of a label under a panel, and beside an inch of one; large counts.
 LEAST, LETTERS, LETTERS_PER_INCH, LARGE = 6.4, 40, 11, 1e5
+# Letters of an inch above or below a panel, and inches at its side.
+LETTERS_BELOW, SIDE = 16.5, 0.55
 # Panels that are narrower than asked for are lower too, by at most this factor.
 LOWEST = 0.75
 # Share of an axis above its largest mark; panels side by side at most, where rows of them show several measures.
@@ -168,11 +170,24 @@ def case_title(cube: xr.Dataset, case: str) -> str:
     return title(cube, "case", case)
 
 
+def no_finding(cube: xr.Dataset, cases: Sequence[str]) -> str:
+    """No finding: the title of the figure is above its panels."""
+    return ""
+
+
+def break_words(ax: Axes, letters: int) -> None:
+    """Break the title and the label below a panel into lines of at most so many letters."""
+    for words, set_words in ((ax.get_title(), ax.set_title), (ax.get_xlabel(), ax.set_xlabel)):
+        set_words("\n".join(fill(line, letters) for line in words.split("\n")))
+
+
 @dataclass(frozen=True)
 class PanelLayout:
     """Cases of a declared figure and the places of its panels.
 
     title : what the figure shows, above all panels
+    finding : (cube, cases that are drawn) -> one sentence above all panels in place of the title and of all notes,
+        which the caption then has; empty where the title is to remain
     caption : of reports: sentences in place of the title, before those of every such figure
     none : text where a configuration has nothing to show
     fewest : methods without which a case is not shown
@@ -186,6 +201,7 @@ class PanelLayout:
     """
 
     title: str
+    finding: Callable[[xr.Dataset, Sequence[str]], str] = field(default=no_finding, kw_only=True)
     caption: str = field(default="", kw_only=True)
     none: str = field(default="", kw_only=True)
     fewest: int = field(default=1, kw_only=True)
@@ -214,12 +230,20 @@ class PanelLayout:
         return empty(self.none or f"{self.title}: no case of this kind in this configuration.")
 
     def grid(
-        self, cube: xr.Dataset, cases: Sequence[str], rows: int, draw: Draw, height: float = 0.0, groups: int = 1
+        self,
+        cube: xr.Dataset,
+        cases: Sequence[str],
+        rows: int,
+        draw: Draw,
+        height: float = 0.0,
+        groups: int = 1,
+        members: Sequence[str] = (),
     ) -> Figure:
         """A figure of one panel for each case, or of a row of them for each measure and each group of methods.
 
         ``draw`` is given the axes, the case and the row, and returns notes, which appear below the title once each;
-        ``height`` of a panel in inches is by default that of ``size``.  Of one case the rows are side by side, and
+        ``height`` of a panel in inches is by default that of ``size``; ``members`` are all cases, where panels
+        have several.  Of one case the rows are side by side, and
         those of many cases go on below.
         """
         count = rows * groups
@@ -242,9 +266,8 @@ class PanelLayout:
                 continue
             case, row = cell
             notes |= dict.fromkeys(draw(ax, case, row))
-            if case and not ax.get_title() and (not stacked or row == 0):
+            if not ax.get_title() and (not stacked or row == 0):
                 ax.set_title(self.panel(cube, case))
-            # A panel beside those of cases stands for all of them.
             left = labels[-1:] if place % abreast else []
             labels.append(ax.get_ylabel())
             if labels[-1:] == left:
@@ -252,9 +275,12 @@ class PanelLayout:
             if stacked and row < count - 1:
                 ax.set_xlabel("")
                 ax.tick_params(axis="x", labelbottom=False)
+        for ax in axes:
+            break_words(ax, int(LETTERS_BELOW * (figure.get_figwidth() / abreast - SIDE)))
         if self.legend and any(ax.get_legend_handles_labels()[0] for ax in axes):
             legend_below(figure, axes, self.legend)
-        heading(figure, f"{self.title}\n{'; '.join(notes)}" if notes else self.title)
+        words = f"{self.title}\n{'; '.join(notes)}" if notes else self.title
+        heading(figure, self.finding(cube, members or cases) or words)
         return figure
 
 

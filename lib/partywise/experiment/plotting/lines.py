@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 
 from ...core.checks import Scalar
 from ...core.errors import CubeError
-from .bars import Bars
 from .layout import Axis, PanelLayout, axes_of, down_to_zero, label_of, ticks_at
 from .select import coordinate_of, number_of, plan_behind
 from .series import (
@@ -85,7 +84,6 @@ class Lines(PanelLayout):
     overlap : marks of lines that may lie on each other are nested
     logx : a logarithmic axis of x, which epsilon always has
     start : points of a path that are left out, at its start
-    `beside` : `Bars` of all cases in a further panel, at the right
     """
 
     x: str
@@ -100,7 +98,6 @@ class Lines(PanelLayout):
     overlap: bool = field(default=False, kw_only=True)
     logx: bool = field(default=False, kw_only=True)
     start: int = field(default=0, kw_only=True)
-    beside: Bars | None = field(default=None, kw_only=True)
 
     def __call__(self, cube: xr.Dataset) -> Figure:
         """Draw it from a cube."""
@@ -114,11 +111,8 @@ class Lines(PanelLayout):
             words = over_with_bands(cube, cases, self.spread)
         groups = range(max(len(self.groups(cube, case)) for case in members))
         rows = [(axis, group) for axis in axes for group in groups]
-        known = self.beside.cases_with_bars(cube) if self.beside else []
 
         def draw_panel(ax: Axes, case: str, row: int) -> list[str]:
-            if self.beside and not case:
-                return self.beside.draw(ax, cube, known)
             axis, group = rows[row]
             notes = [words, *self._panel(ax, cube, members[case], axis, group)]
             of = dict(enumerate(self.groups(cube, case))).get(group, "")
@@ -128,7 +122,7 @@ class Lines(PanelLayout):
                 ax.set_ylabel(f"{fill(of, self.letters)}\n{ax.get_ylabel()}")
             return notes
 
-        return self.grid(cube, [*members, *[""][: len(known)]], len(axes), draw_panel, groups=len(groups))
+        return self.grid(cube, list(members), len(axes), draw_panel, groups=len(groups), members=cases)
 
     def _path(self, cube: xr.Dataset) -> bool:
         return self.x in cube and "example_fit" in cube[self.x].dims

@@ -193,7 +193,13 @@ def overlay_marks(number: int) -> Marks:
 def run_ticks(ax: Axes, places: Iterable[float]) -> None:
     """Ticks at what was run and at nothing between, where their numbers do not touch."""
     ticks = sorted(set(map(float, places)))
-    if len(ticks) < 2 or np.diff(ticks).min() > NEAREST * (ticks[-1] - ticks[0]):
+    figure, place = ax.get_figure(), ax.get_subplotspec()
+    columns = 1 if place is None else place.get_gridspec().ncols
+    # Points of a panel; a digit is as wide as two thirds of its height.
+    room = 72 * (0.7 * figure.get_figwidth() / columns if isinstance(figure, Figure) else PAGE)
+    widest = max((len(f"{tick:g}") for tick in ticks), default=1)
+    nearest = max(NEAREST, (5 * widest + 5) / room)
+    if len(ticks) < 2 or np.diff(ticks).min() > nearest * (ticks[-1] - ticks[0]):
         ax.set_xticks(ticks, [f"{place:g}" for place in ticks])
         ax.xaxis.set_minor_locator(NullLocator())
     else:

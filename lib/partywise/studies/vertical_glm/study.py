@@ -118,7 +118,7 @@ STUDY = Study(
         "iterations_by_correlation": Figure("convergence"),
         "objective_by_iteration": Figure("convergence"),
         "correlations": Figure("matrices"),
-        "space_by_message": Figure("leaks"),
+        "space_by_message": Figure("leaks", output="table"),
         "deviance_by_epsilon": Figure("utility"),
         "coefficient_intervals": Figure("coefficients"),
         "costs_by_parties": Figure("convergence"),

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from ....experiment.cells import RUN_APART
 from ....experiment.plotting.layout import Panels
-from ....experiment.plotting.select import coordinate_of
+from ....experiment.plotting.select import coordinate_of, title
 from ....experiment.plotting.series import example_fit, example_fits_of, methods_of
 from ....experiment.plotting.style import Marks, shade
 from ....experiment.results.attributes import meanings
@@ -20,7 +20,8 @@ from ....plot.intervals import CoefficientRows, coefficients
 from .case_facts import columns_of, has_names
 
 LEVEL = 0.95
-PANELS = 3
+# Panels, and methods of one.
+PANELS, METHODS = 2, 4
 
 
 def _status(cube: xr.Dataset, case: str, method: str) -> str:
@@ -49,7 +50,43 @@ def _fits(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, np.ndarray
         if finite.any() and np.isfinite(values[finite]).all():
             fits.append((method, values[finite] / unit[finite], errors[finite] / unit[finite]))
             any_errors |= bool(np.isfinite(errors[finite]).any())
-    return fits if any_errors else []
+    return _few(fits) if any_errors else []
+
+
+def _few(fits: list[tuple[str, np.ndarray, np.ndarray]]) -> list[tuple[str, np.ndarray, np.ndarray]]:
+    """Methods that are drawn: of many the first and others with intervals, then the nearest to it and the farthest."""
+    if len(fits) <= METHODS:
+        return fits
+    first, others = fits[0], fits[1:]
+    others.sort(key=lambda fit: (not np.isfinite(fit[2]).any(), _distance(fit, first)))
+    chosen = {first[0], others[-1][0], *(fit[0] for fit in others[: METHODS - 2])}
+    return [fit for fit in fits if fit[0] in chosen]
+
+
+def _distance(fit: tuple[str, np.ndarray, np.ndarray], other: tuple[str, np.ndarray, np.ndarray]) -> float:
+    """Largest difference of a coefficient of two fits."""
+    return float(np.abs(fit[1] - other[1]).max())
+
+
+def _differences(cube: xr.Dataset, cases: Sequence[str]) -> str:
+    """Return the largest difference to the first method of the nearest and of the farthest one, in one of the cases."""
+    fits = {case: _fits(cube, case) for case in cases}
+    case = max(cases, key=lambda label: len(fits[label]))
+    first, others = fits[case][0], fits[case][1:]
+    if len(others) < 2 or _unit(cube, case) != "pooled_errors":
+        return ""
+    order = sorted(others, key=lambda fit: _distance(fit, first))
+    words = [f"{_distance(fit, first):.2g} ({_label(cube, case, fit[0])})" for fit in (order[0], order[-1])]
+    return (
+        f"Largest distance of a coefficient from {title(cube, 'method', first[0])}, in standard errors: "
+        f"{', '.join(words)}"
+    )
+
+
+def _label(cube: xr.Dataset, case: str, method: str) -> str:
+    """Title of a method and its target."""
+    target = max(_targets(cube, case, method))
+    return title(cube, "method", method) + (f", ε = {target:g}" if isfinite(target) else "")
 
 
 def _targets(cube: xr.Dataset, case: str, method: str) -> list[float]:
@@ -77,37 +114,36 @@ def _selection(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
 
 def _height(cube: xr.Dataset, case: str) -> float:
     """Inches for the columns of a case."""
-    return max(2.6, 0.8 + 0.27 * len(_fits(cube, case)[0][1]))
+    return max(2.6, 0.8 + 0.22 * len(_fits(cube, case)[0][1]))
 
 
 def _panel(ax: Axes, cube: xr.Dataset, case: str) -> None:
     """Intervals of all methods of a case, side by side at each column."""
     rows, marks, half = dict[str, CoefficientRows](), dict[str, Marks](), float(ndtri(0.5 + LEVEL / 2))
     for method, values, errors in _fits(cube, case):
-        style = shade(cube, method)
-        target = max(_targets(cube, case, method))
-        label = f"{style.label}, ε = {target:g}" if isfinite(target) else style.label
+        style, label = shade(cube, method), _label(cube, case, method)
         marks[method] = {"color": style.color, "marker": style.marker, "label": label}
         if (status := _status(cube, case, method)) != "ok":
             marks[method] |= {"markerfacecolor": "white", "label": f"{label} ({status.replace('_', ' ')})"}
         rows[method] = CoefficientRows(columns_of(cube, case, len(values)), values, half * errors)
     coefficients(rows, marks=marks, ax=ax)
     whose = {"pooled_errors": "of the pooled fit", "coefficient_errors": "of the method"}[_unit(cube, case)]
-    ax.set_xlabel(f"coefficient, in standard errors {whose}")
+    ax.set_xlabel(f"coefficient / standard error {whose}")
 
 
 coefficient_intervals = Panels(
-    "Coefficients with 95 % intervals, where a method gives them",
+    "How far are the coefficients of each method from those of the pooled fit?",
     "coefficient_errors",
     _panel,
     select=_selection,
+    finding=_differences,
     height=_height,
     size=(4.2, 2.6),
-    note="first replicate and fold, fewest parties, largest target of ε",
     none="No method with standard errors in this configuration.",
-    caption="Coefficients and 95 % intervals of each method, in standard errors of the pooled fit (where parties ran "
-    "apart, in those of the method): one panel per case. First replicate and fold, fewest parties; of a private "
-    "method at its largest target. Intervals of private methods count their noise and are about coefficients without "
-    "shrinkage. A mark without a bar is of a method that gives no interval; a hollow one is of a fit whose status, "
-    "in brackets, is not ok.",
+    caption="Coefficients and 95 % intervals of each method, in standard errors of the pooled fit (in a distributed "
+    "run, of the method): one panel per case; of more than four methods the first, those that give intervals, and the "
+    "nearest and the farthest of the others. First replicate and fold, fewest parties; of a private method at its "
+    "largest target. Intervals of private methods count their noise and are about coefficients without shrinkage. A "
+    "mark without a bar is of a method that gives no interval; a hollow one is of a fit whose status, in brackets, is "
+    "not ok.",
 )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
 import xarray as xr
 
 from ....experiment.plotting.layout import Axis
 from ....experiment.plotting.lines import Lines
+from ....experiment.plotting.select import coordinate_of, number_of, title
+from ....experiment.plotting.series import methods_of
 from ....experiment.plotting.style import shade
 from ....models.family_facts import FACTS
 from .case_facts import ends, setting_of
@@ -18,21 +23,56 @@ def _family(cube: xr.Dataset, case: str) -> str:
     return FACTS[str(setting_of(cube, case, "model"))].title
 
 
+def _swept(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
+    """Cases that differ in their correlation alone, where there are any; cases typed one by one differ in more."""
+    groups = {case: str(coordinate_of(cube, "case", case, "group")) for case in cases}
+    counts = Counter(groups.values())
+    return [case for case in cases if counts[groups[case]] > 1] or list(cases)
+
+
+def _growth(cube: xr.Dataset, cases: Sequence[str]) -> str:
+    """Return the iterations at both ends of the sweep of the method that grows most and of the one that grows least."""
+    if len({coordinate_of(cube, "case", case, "group") for case in cases}) != 1:
+        return ""
+    ordered = sorted(cases, key=lambda case: number_of(cube, "case", case, "rho"))
+    low, high = ordered[0], ordered[-1]
+    counts = cube["iterations"].max([dim for dim in cube["iterations"].dims if dim not in ("case", "method_label")])
+    ratios = {
+        method: float(counts.sel(case=high, method_label=method) / counts.sel(case=low, method_label=method))
+        for method in methods_of(cube, low)
+        if float(counts.sel(case=low, method_label=method)) > 0
+    }
+    known = [method for method, ratio in ratios.items() if np.isfinite(ratio)]
+    if len(known) < 2:
+        return ""
+    # Of methods that do not grow the last: pooled ones come first.
+    most, least = max(known, key=ratios.__getitem__), min(reversed(known), key=ratios.__getitem__)
+    first, last = (number_of(cube, "case", case, "rho") for case in (low, high))
+    words = [
+        f"{float(counts.sel(case=low, method_label=method)):g} to "
+        f"{float(counts.sel(case=high, method_label=method)):g} ({title(cube, 'method', method)})"
+        for method in (most, least)
+    ]
+    return f"Iterations from ρ = {first:g} to {last:g}: {', '.join(words)}"
+
+
 iterations_by_correlation = Lines(
-    "Iterations until the tolerance",
+    "How many more iterations do correlated columns cost?",
+    finding=_growth,
+    select=_swept,
     x="rho",
     y=Axis({"iterations": "iterations or sweeps"}, log=True),
     xlabel="correlation ρ of any two columns",
     by="family",
-    size=(3.7, 3.4),
+    size=(3.7, 3.1),
     panel=_family,
-    columns=5,
     share=True,
     style=shade,
     overlap=True,
     none="No family with several correlations of the columns in this configuration.",
-    caption="Iterations against the correlation of any two columns: one panel per family, thicker lines for more "
-    "parties. Where lines lie on each other, the marks of the later one are smaller.",
+    caption="Iterations (of block coordinate descent, sweeps) until the tolerance, against the correlation of any two "
+    "columns: one panel per family, a thin line for the fewest parties and a thick one for the most. Where lines lie "
+    "on each other, the marks of the later one are smaller.",
 )
 objective_by_iteration = Lines(
     "How the objective falls, the ridge of a method included",
@@ -42,6 +82,7 @@ objective_by_iteration = Lines(
     fewest=2,
     select=partial(ends, most=6),
     style=shade,
+    size=(3.7, 3.4),
     share=True,
     logx=True,
     none="No case with the objective of several solvers in this configuration.",

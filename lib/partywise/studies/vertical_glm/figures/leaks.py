@@ -2,47 +2,50 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import xarray as xr
 
 from ....experiment.plotting.bars import Bars
 from ....experiment.plotting.layout import Axis
-from ....experiment.plotting.select import coordinate_of
-from ....experiment.plotting.series import example_fit, example_fits_of
-from .case_facts import ends
+from ....experiment.plotting.select import coordinate_of, title
+from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
+from ....experiment.tables.templates import TypesetTable
 
 # Shares are ratios of dimensions.
 ROUNDING = 1e-9
-SPACE = {"leaked_share": "share of a party's column space\nthat one participant saw"}
+SPACE = "How much of a party's column space do the messages give away?"
 IDENTIFIERS = {"attack_ids": "share of a party's identifiers that a dictionary finds"}
 
 
-def _largest_share(cube: xr.Dataset, case: str, method: str, value: float) -> str:
-    """The largest share, and after how many vectors it was first reached."""
+def space_by_message(cube: xr.Dataset) -> TypesetTable:
+    """Share of a party's column space that one participant saw, per case and method, and after how many vectors.
+
+    A vector has one number per record; 100 % is everything that the columns of the party span. The first replicate and
+    fold at the fewest parties.
+    """
+    rows = list[dict[str, object]]()
+    for case in cases_of(cube, "leaked_share"):
+        for method in methods_of(cube, case):
+            sent, share = _share_by_vector(cube, case, method)
+            if len(share):
+                largest = float(share.max())
+                after = int(sent[np.argmax(share >= largest - ROUNDING)]) if largest > 0 else ""
+                row: dict[str, object] = {"data": title(cube, "case", case), "method": title(cube, "method", method)}
+                rows.append(row | {"column space seen, %": round(100 * largest, 1), "after so many vectors": after})
+    if not rows:
+        return TypesetTable(SPACE, (), ("No case in this configuration in which methods send vectors of records.",))
+    return TypesetTable(SPACE, rows, ("A vector has one number per record. First replicate and fold, fewest parties.",))
+
+
+def _share_by_vector(cube: xr.Dataset, case: str, method: str) -> tuple[np.ndarray, np.ndarray]:
+    """Vectors that were sent and the share that they span, of the fit without a target; empty where none is known."""
     examples = example_fits_of(cube, case)
+    here = (examples["example_method"].values == method) & np.isinf(examples["example_epsilon"].values)
+    if not here.any():
+        return np.zeros(0), np.zeros(0)
     sent, share = (example_fit(examples, f"leaked_{name}", method) for name in ("messages", "share"))
     known = np.isfinite(sent) & np.isfinite(share)
-    sent, share = sent[known], share[known]
-    if value <= 0:
-        return f"nothing in {sent.max():.0f} vectors"
-    return f"{value:.0%} after {sent[np.argmax(share >= value - ROUNDING)]:.0f} of {sent.max():.0f} vectors"
-
-
-space_by_message = Bars(
-    "What linear predictors of some iterations give away",
-    Axis(SPACE, percent=True, bottom=0, top=1),
-    select=partial(ends, most=6),
-    words=_largest_share,
-    fewest=2,
-    size=(4.0, 3.0),
-    note="first replicate and fold, fewest parties; a vector has one number per record",
-    none="No case in this configuration in which methods send vectors of records.",
-    caption="Share of a party's column space that one participant saw in the end, and after how many vectors of its "
-    "records, in the first replicate and fold. A vector has one number per record; 100 % is all that the party's "
-    "columns span.",
-)
+    return sent[known], share[known]
 
 
 def _alignment(cube: xr.Dataset, case: str, method: str, value: float) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import fill
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -17,16 +19,25 @@ from .case_facts import borders_of, columns_of, ends
 WRITTEN = 10
 # Points of numbers and names; cases, the first and last of a sweep.
 SIZE, ROWS = 7, 5
+# Letters above a matrix.
+LETTERS = 28
+POOLED = "pooled records"
+# Differences below this are what sums of floats leave.
+ROUNDING = 1e-9
 
 
 def correlations(cube: xr.Dataset) -> Figure:
-    """Correlation matrices of each method, first replicate and fold: one row per case, the pooled one first."""
+    """Correlation matrices of each method at its largest target: one row per case, that of the pooled records first.
+
+    Lines separate the columns of the parties. Above a matrix is its largest difference to that of the pooled records;
+    entries beyond 1 are as dark as 1. First replicate and fold, fewest parties.
+    """
     cases = [case for case in cases_of(cube, "matrix") if _matrices(cube, case)]
     rows = {case: _matrices(cube, case) for case in ends(cube, cases, ROWS)}
     if not rows:
         return empty("No correlation matrix in this configuration.")
     columns = max(map(len, rows.values()))
-    figure, axes = panels(len(rows), columns, 3.3, 3.3)
+    figure, axes = panels(len(rows), columns, 3.3, 2.8 if columns > 1 else 3.3)
     figure.set_layout_engine("constrained", w_pad=MARGIN)
     image = None
     for number, (case, matrices) in enumerate(rows.items()):
@@ -38,11 +49,14 @@ def correlations(cube: xr.Dataset) -> Figure:
             for border in borders_of(cube, case, parties):
                 ax.axhline(border - 0.5, color=BLACK, linewidth=1)
                 ax.axvline(border - 0.5, color=BLACK, linewidth=1)
+            words = fill(words, LETTERS)
+            if place and words != POOLED and matrices[0][0] == POOLED and matrix.shape == matrices[0][1].shape:
+                words += f"\nlargest error {_error(np.abs(matrix - matrices[0][1]).max())}"
             ax.set_title(words, fontsize=8)
         line[0].set_ylabel(title(cube, "case", case))
     assert image is not None
     figure.colorbar(image, ax=axes, extend="both", shrink=0.6, label="correlation", aspect=30)
-    heading(figure, "Correlations by method, first replicate; lines separate the parties")
+    heading(figure, "Does a method give the correlations of the pooled records?")
     return figure
 
 
@@ -60,11 +74,16 @@ def _matrices(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, int]]:
         )
         pooled = _square(examples["pooled_matrix"].values[at])
         if not matrices and len(pooled):
-            matrices.append(("pooled records", pooled, int(few)))
+            matrices.append((POOLED, pooled, int(few)))
         epsilon = _target(examples, at)
-        words = title(cube, "method", method) + (f"\nε = {epsilon:g}" if np.isfinite(epsilon) else "")
+        words = title(cube, "method", method) + (f", ε = {epsilon:g}" if np.isfinite(epsilon) else "")
         matrices.append((words, _square(examples["matrix"].values[at]), int(few)))
     return matrices
+
+
+def _error(largest: float) -> str:
+    """A difference in words."""
+    return "0" if largest < ROUNDING else f"{largest:.2g}"
 
 
 def _target(examples: xr.Dataset, at: int) -> float:

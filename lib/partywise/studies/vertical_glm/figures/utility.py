@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import xarray as xr
 
 from ....experiment.plotting.layout import Axis
 from ....experiment.plotting.lines import Lines
 from ....experiment.plotting.select import plan_behind, title
+from ....experiment.plotting.series import methods_of, series
 from ....experiment.results.attributes import meanings
 
-DEVIANCE = {"excess_deviance": "deviance above the pooled fit\n0: pooled, 1: no column used"}
+EXCESS = "excess_deviance"
 
 
 def _records(cube: xr.Dataset, case: str) -> str:
@@ -32,18 +36,32 @@ def _trust(cube: xr.Dataset, case: str, method: str) -> str:
     return f"; if the {' and the '.join(words)}" if words else ""
 
 
+def _range(cube: xr.Dataset, cases: Sequence[str]) -> str:
+    """Return the least and the largest excess of private methods at the smallest target, where one case is drawn."""
+    if len(cases) != 1:
+        return ""
+    lines = {method: series(cube, EXCESS, cases[0], method, "epsilon") for method in methods_of(cube, cases[0])}
+    targets = [line.x.min() for line in lines.values() if line and np.isfinite(line.x).any()]
+    if not targets:
+        return ""
+    first = min(targets)
+    means = {method: float(line.mean[line.x == first][0]) for method, line in lines.items() if (line.x == first).any()}
+    if len(means) < 2:
+        return ""
+    best, worst = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+    words = [f"{title(cube, 'method', method)} {means[method]:.2g}" for method in (best, worst)]
+    return f"Deviance above the pooled fit at ε = {first:g}: {words[0]} (least), {words[1]} (most)"
+
+
 deviance_by_epsilon = Lines(
-    "What privacy costs, and whom it trusts",
+    "How much deviance does a certified ε cost, and whom does it trust?",
+    finding=_range,
     x="epsilon",
-    y=Axis(
-        {"excess_deviance": "deviance above the pooled fit\n0: pooled, 1: no column used"},
-        log=True,
-        levels={1: "no column used"},
-    ),
+    y=Axis({EXCESS: "deviance above the pooled fit\n0: pooled, 1: no column used"}, log=True),
     panel=_records,
     suffix=_trust,
     legend=2,
-    size=(4.2, 4.6),
+    size=(4.2, 4.0),
     none="No method with a target of epsilon in this configuration.",
     caption="Deviance above the pooled fit at each certified epsilon, by the title on held-out records or on those of "
     "the fit. 0 is the pooled fit, 1 a model without columns.",

@@ -38,7 +38,7 @@ CLAIMED: Marks = {
 def epsilon_by_method(cube: xr.Dataset) -> Figure:
     """Claimed and certified epsilon of each method at all its targets; what has no certificate is at the right edge.
 
-    Certificates depend on public numbers alone: replicates do not differ.
+    At the fewest parties. Certificates depend on public numbers alone: replicates do not differ.
     """
     rows = _rows(cube)
     if not rows:
@@ -56,9 +56,26 @@ def epsilon_by_method(cube: xr.Dataset) -> Figure:
     ax.set(xlabel=f"ε of a record's features at δ = {_delta(cube)}", ylim=(len(rows) - 0.5, -0.5))
     ax.set_yticks(range(len(rows)), [words for words, _ in rows])
     ticks_at(ax, finite)
+    if any(not np.isfinite(pairs[:, 1]).all() for _, pairs in rows):
+        # What is not certified has a column of its own, without order.
+        ax.set_xlim(right=2 * edge)
+        ax.axvline(edge / 2, color=GREY, linewidth=0.8)
+        ax.text(edge, 1.01, "none", ha="center", va="bottom", fontsize=7.5, transform=ax.get_xaxis_transform())
     legend_of_signs(figure, [marks["label"] for marks in (CLAIMED, PROVED, UNPROVED)], 3)
-    heading(figure, "What is claimed and what is certified at the fewest parties")
+    heading(figure, _finding(rows))
     return figure
+
+
+def _finding(rows: list[tuple[str, np.ndarray]]) -> str:
+    """Return the claim that is furthest from its certificate."""
+    ratio, words, (claimed, certified) = max(
+        ((certified / claimed, words, (claimed, certified)) for words, pairs in rows for claimed, certified in pairs),
+        key=lambda entry: entry[0],
+    )
+    if ratio <= 1 + 1e-6:
+        return "Every claimed ε of a record's features is certified"
+    proved = f"{certified:.4g} certified" if np.isfinite(certified) else "nothing certified"
+    return f"Largest gap: claimed ε = {claimed:g}, {proved} for a record\n{words}"
 
 
 def _delta(cube: xr.Dataset) -> str:

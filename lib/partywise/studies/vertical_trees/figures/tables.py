@@ -14,15 +14,16 @@ from ....experiment.plotting.select import having, plan_behind, title
 from ....experiment.plotting.series import example_fit, example_fits_of
 from ....experiment.plotting.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, empty, heading, legend_below, panels
 
-# Panels, panels side by side, letters of the name of a level, and levels that find room under a panel.
-PANELS, COLUMNS, LONGEST, NAMED = 8, 4, 17, 16
+# Panels, panels side by side, points of the name of a level, and levels that find room under a panel.
+PANELS, COLUMNS, SIZE, NAMED = 6, 3, 7, 16
 COLORS = (SKY, GREEN, BLUE, PURPLE, ORANGE)
 
 
 def tables_by_epsilon(cube: xr.Dataset) -> Figure:
-    """Contribution of every bin of a column to the score, at each target: one case, first replicate, no mean.
+    """Contribution of every bin of a column to the score, at each target, of the columns that add most.
 
-    The bins of a category are its levels.
+    One case and method in the first replicate, no mean. The bins of a category are its levels. Bands are ± 1 standard
+    deviation that the noise gives to a Newton step of one bin: wide where a bin has few records.
     """
     chosen = _case_with_tables(cube)
     if chosen is None:
@@ -50,13 +51,13 @@ def tables_by_epsilon(cube: xr.Dataset) -> Figure:
         ax.set_xlabel((names[number] if number < len(names) else f"column {number}") + of_class)
         bins = int(np.isfinite(fits[epsilons[-1]][2][row]).sum())
         name_levels(ax, settings.levels_of(number), bins)
-    highest = max(float(np.nanmax(np.abs(arrays[2][order]))) for arrays in fits.values())
+    highest = max(
+        float(np.nanmax(np.abs(values[order]) + np.nan_to_num(noise[order]))) for _, _, values, noise in fits.values()
+    )
     for ax in axes[: len(order) : abreast]:
-        # Bands of bins that are nearly empty reach far beyond; they end at the frame.
-        ax.set(ylabel="added to the score", ylim=(-1.4 * highest, 1.4 * highest))
+        ax.set(ylabel="added to the score", ylim=(-1.05 * highest, 1.05 * highest))
     legend_below(figure, axes[: len(order)], 6)
-    words = f"{title(cube, 'case', case)}: {title(cube, 'method', method)}, first replicate"
-    heading(figure, f"{words}\nbands: ± 1 standard deviation that noise gives to a Newton step of one bin")
+    heading(figure, f"What each column adds to the score: {title(cube, 'method', method)}, {title(cube, 'case', case)}")
     return figure
 
 
@@ -67,10 +68,9 @@ def level_name(settings: object, number: int) -> str:
 
 
 def name_levels(ax: Axes, levels: Sequence[str], bins: int) -> None:
-    """The names of levels as ticks, upright and cut to what fits, where each has a bin; other columns keep numbers."""
+    """The names of levels as ticks, upright, where each has a bin; other columns keep numbers."""
     if len(levels) == bins <= NAMED:
-        short = [level if len(level) <= LONGEST else f"{level[: LONGEST - 1]}…" for level in levels]
-        ax.set_xticks(range(len(levels)), short, rotation=90, fontsize=6.5)
+        ax.set_xticks(range(len(levels)), levels, rotation=90, fontsize=SIZE)
 
 
 def _case_with_tables(cube: xr.Dataset) -> tuple[str, str, list[float]] | None:

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 
 from ....experiment.plotting.layout import Axis, Panels, label_of
 from ....experiment.plotting.lines import Lines
 from ....experiment.plotting.select import coordinate_of, plan_behind, title
-from ....experiment.plotting.series import cases_of
+from ....experiment.plotting.series import cases_of, example_fits_of, methods_of, series
+from ....experiment.plotting.style import BLACK, BLUE, ORANGE, Marks, empty, heading, legend_below, panels
 from ....plot.costs import ErrorByEpsilon, costs_of, epsilon_against_error, notes_of
 
 # Losses by which methods are compared: variable and label; a case has one of them.
 LOSSES = {"log_loss": "test log-loss, nats", "mse": "test mean squared error"}
-DIFFERENCE = {"max_prediction_difference": "largest difference\nto the pooled fit"}
+DIFFERENCE = "max_prediction_difference"
+# Differences below this are what sums of floats leave.
+ROUNDING = 1e-9
+# Certificates whose ratio differs from 1 by less are of one target.
+SAME = 0.01
+# Points of a path of which a figure is drawn, and panels of it.
+FEW, ABREAST = 3, 3
 
 
 def loss_of(cube: xr.Dataset, case: str) -> str | None:
@@ -53,18 +63,42 @@ def by_feature(cube: xr.Dataset, method: str) -> bool:
     return getattr(plan_behind(cube).methods[method].options, "budget", None) == "feature"
 
 
+def _least_epsilon(cube: xr.Dataset, cases: Sequence[str]) -> str:
+    """Return the best and the worst loss of private methods of the first case at the smallest certified epsilon."""
+    case = cases[0]
+    points = {
+        method: (float(costs.epsilon_certified[at]), float(costs.error[at]), costs.error[costs.noise_free])
+        for method, costs in _costs(cube, case).items()
+        if costs.private and np.isfinite(costs.epsilon_certified).any()
+        for at in [int(np.argmin(costs.epsilon_certified))]
+    }
+    if len(points) < 2:
+        return ""
+    least = min(epsilon for epsilon, _, _ in points.values())
+    there = {method: point for method, point in points.items() if point[0] <= least * (1 + SAME)}
+    best, worst = (choose(there, key=lambda method: there[method][1]) for choose in (min, max))
+    words = [f"{there[m][1]:.3g} ({title(cube, 'method', m)})" for m in dict.fromkeys((best, worst))]
+    free = f", {there[best][2][0]:.3g} without noise" if len(there[best][2]) else ""
+    quantity = LOSSES[loss_of(cube, case) or "log_loss"].partition(",")[0].capitalize()
+    words[0] = words[0][:-1] + free + ")"
+    return f"{quantity} at ε = {least:.3g}, {title(cube, 'case', case)}: {', '.join(words)}"
+
+
 loss_by_epsilon = Panels(
-    "What protecting a record's features costs",
+    "What does protecting a record's features cost?",
     LOSSES,
     _panel,
     select=_comparison_cases,
-    size=(3.7, 3.3),
+    finding=_least_epsilon,
+    size=(3.7, 3.9),
     means=True,
     none="No case with several private methods or epsilons in this configuration.",
     caption="Test loss against the certified epsilon of a record's features, a panel for each data set: means over "
     "{replicates}, bands are ± 1 standard error. A method whose claim is another number stands at its claim too, "
     "hollow: that is not a guarantee. A thin dotted line is the method of its colour without noise; other horizontal "
-    "lines are other models, which have no epsilon.",
+    "lines are methods without an epsilon. Tables, a sum of one per column, are another model than boosted trees and "
+    "may fit better: what privacy costs them is the distance to their own dotted line. A method on the line of the "
+    "active party alone gains nothing from the released columns.",
 )
 
 
@@ -73,8 +107,18 @@ def _with_loss(cube: xr.Dataset, case: str) -> str:
     return f"{title(cube, 'case', case)}\n{LOSSES[loss_of(cube, case) or 'log_loss']}"
 
 
+def _long_paths(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
+    """The first cases in which every method has several trees, else the first ones."""
+    counts = {case: np.isfinite(example_fits_of(cube, case)["path_test_loss"].values).sum(axis=1) - 1 for case in cases}
+    return [case for case in cases if counts[case][counts[case] > 0].min(initial=FEW) >= FEW][:ABREAST] or list(
+        cases[:ABREAST]
+    )
+
+
 loss_along_trees = Lines(
-    "Loss along the trees, at the largest ε that a method is given",
+    "Does the loss still fall at the last tree?",
+    finding=lambda cube, cases: "Does the loss still fall at the last tree?",
+    select=_long_paths,
     x="path_trees",
     y={"path_test_loss": "loss on the test rows"},
     xlabel="number of trees",
@@ -83,22 +127,48 @@ loss_along_trees = Lines(
     start=1,
     overlap=True,
     none="No case with test rows in this configuration.",
-    caption="Test loss after so many trees.",
+    caption="Test loss after so many trees: one panel per case, at most three. Where lines lie on each other, later "
+    "marks are smaller.",
 )
+
+
+def _largest_difference(cube: xr.Dataset, cases: Sequence[str]) -> str:
+    """Return the largest difference of a prediction to the pooled fit, and over how many parties."""
+    values = cube[DIFFERENCE].sel(case=list(cases))
+    if not bool(values.notnull().any()):
+        return ""
+    parties = values["parties"].values[values.notnull().any([dim for dim in values.dims if dim != "parties"]).values]
+    largest = values.max([dim for dim in values.dims if dim != "method_label"])
+    worst = str(largest["method_label"].values[int(np.nanargmax(largest.values))])
+    size = float(largest.max())
+    words = "0" if size < ROUNDING else f"{size:.2g}"
+    return (
+        f"Largest difference of a prediction to the pooled fit at {parties.min()} to {parties.max()} parties: "
+        f"{words} ({title(cube, 'method', worst)})"
+    )
 
 
 lossless_by_parties = Lines(
-    "Trees of more parties",
+    "Do more parties change the trees?",
+    finding=_largest_difference,
     x="parties",
-    y=(Axis(LOSSES), Axis(DIFFERENCE, log=True, linear=1e-16, levels={1e-12: "rounding of sums"})),
-    needs="max_prediction_difference",
-    size=(4.0, 2.4),
+    y=Axis(LOSSES),
+    needs=DIFFERENCE,
+    size=(4.0, 3.0),
     overlap=True,
     least=2,
     none="No case with several numbers of parties in this configuration.",
-    caption="Test loss and largest difference to the pooled fit of the same codes, by the number of parties. Where "
-    "lines lie on each other, later marks are smaller, and the largest hollow.",
+    caption="Test loss by the number of parties; the title has the largest difference to the pooled fit of the same "
+    "codes, in {replicates}. The active party alone has fewer columns, the more parties there are, and noisy tables "
+    "get noise from each. Where lines lie on each other, later marks are smaller, and the largest hollow.",
 )
+
+
+MARKS: dict[str, Marks] = {
+    "largest ε": {"marker": "s", "color": ORANGE, "markersize": 7},
+    "smallest ε": {"marker": "o", "color": BLUE},
+    "no noise": {"marker": "D", "color": BLACK, "markerfacecolor": "white"},
+}
 
 
 def _rerouting(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
@@ -113,15 +183,40 @@ def _bins(cube: xr.Dataset, case: str, method: str) -> str:
     return "" if in_title else f", {bins:g} bins"
 
 
-rows_rerouted = Lines(
-    "Rows that change their leaf when routed by the stored thresholds",
-    x="epsilon",
-    y=Axis({"rows_rerouted": "share of training rows\nin another leaf"}, percent=True, bottom=-0.02, top=1.02),
-    select=_rerouting,
-    suffix=_bins,
-    least=0,
-    share=True,
-    none="No case whose thresholds could reroute a row in this configuration.",
-    caption="Share of training rows that the stored thresholds route to another leaf than the codes that were learned "
-    "from.",
-)
+def rows_rerouted(cube: xr.Dataset) -> Figure:
+    """Share of training rows that the stored thresholds route to another leaf than the codes that were learned from.
+
+    One row per case and method at its smallest and its largest ε and without noise: means over {replicates}, dots are
+    the replicates. A method without a target of ε counts as without noise. Methods that reroute no row are left out.
+    """
+    rerouted = [
+        (case, method, line)
+        for case in _rerouting(cube, cases_of(cube, "rows_rerouted"))
+        for method in methods_of(cube, case)
+        if (line := series(cube, "rows_rerouted", case, method, "epsilon")) and line.mean.max() > 0
+    ]
+    if not rerouted:
+        return empty("No case whose thresholds could reroute a row in this configuration.")
+    figure, (ax,) = panels(1, 1, 7.0, 1.2 + 0.26 * len(rerouted))
+    words = []
+    for place, (case, method, line) in enumerate(rerouted):
+        finite = np.flatnonzero(np.isfinite(line.x))
+        marked = {"largest ε": finite[-1:], "smallest ε": finite[:1], "no noise": np.flatnonzero(np.isinf(line.x))[:1]}
+        for kind, at in ((kind, at) for kind, at in marked.items() if len(at)):
+            ax.plot(line.mean[at], np.full(len(at), place), linestyle="none", label=kind, **MARKS[kind])
+            if line.dots is not None:
+                dots = line.dots[:, at[0]]
+                ax.plot(dots, np.full(len(dots), place), linestyle="none", marker=".", color=MARKS[kind]["color"])
+        ends = dict.fromkeys(f"{epsilon:g}" for epsilon in line.x[finite[[0, -1]]]) if len(finite) else {}
+        targets = f" (ε = {', '.join(ends)})" if ends else ""
+        words.append(
+            f"{title(cube, 'case', case)}: {title(cube, 'method', method)}{_bins(cube, case, method)}{targets}"
+        )
+    ax.set_yticks(range(len(rerouted)), words)
+    ax.set(ylim=(len(rerouted) - 0.5, -0.5), xlabel="share of training rows in another leaf")
+    ax.set_xlim(left=-0.02 * max(line.mean.max() for _, _, line in rerouted))
+    ax.xaxis.set_major_formatter(PercentFormatter(1))
+    legend_below(figure, [ax], 3)
+    most = max(line.mean.max() for _, _, line in rerouted)
+    heading(figure, f"Up to {100 * most:.0f} % of the training rows reach another leaf at prediction")
+    return figure
