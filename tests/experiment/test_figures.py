@@ -20,7 +20,7 @@ from partywise.experiment.plotting.series import cases_of, example_fits_of, meth
 from partywise.experiment.plotting.style import NEUTRALS, heading, look, panels
 from partywise.experiment.results.provenance import config_json
 from partywise.studies.functional_boosting import cases
-from partywise.studies.functional_boosting.figures import curves, parties, privacy
+from partywise.studies.functional_boosting.figures import curves, parties, privacy, selection
 from partywise.studies.functional_boosting.study import STUDY
 from relabel import content, relabelled
 from small_cube import assemble, read_block
@@ -146,13 +146,16 @@ def test_every_figure_draws_and_every_panel_is_labelled(cube, name):
 
 def test_the_table_of_selected_predictors_is_the_cube(cube):
     """Sensitivity and specificity of every method, learner and number of parties."""
-    texts = [text.get_text() for text in STUDY.figures["selection_quality"](cube).axes[0].texts]
-    for name in ("sensitivity", "specificity"):
-        line = series(cube, name, "simulated", "party_rho", "parties")
-        for mean, se in zip(line.mean, line.se, strict=True):
-            assert f"{100 * mean:.0f}" + (f" ± {100 * se:.1f} %" if se > 0 else " %") in texts
-    assert [text for text in texts if text.startswith("J = ")] == ["J = 2", "J = 4"] * 2
-    assert {"one base learner per predictor", "one base learner per party", "a new one, s = 0.3"} <= set(texts)
+    rows = STUDY.figures["selection_quality"](cube).rows
+    name = look(cube, "party_rho").label
+    own = [row for row in rows if (row["method"], row["learner"]) == (name, "one base learner per party")]
+    assert [row["parties J"] for row in own] == [2, 4]
+    for measure, words in selection.SHARES.items():
+        line = series(cube, measure, "simulated", "party_rho", "parties")
+        assert [row[words] for row in own] == pytest.approx(100 * line.mean, abs=0.05)
+        assert [row[f"SE of {words}"] for row in own] == pytest.approx(100 * line.se, abs=0.05)
+    assert {row["learner"] for row in rows} == {"one base learner per predictor", "one base learner per party"}
+    assert "a new one, s = 0.3" in {row["method"] for row in rows}
 
 
 def test_lines_and_bands_are_the_means_and_standard_errors_of_the_cube(cube):

@@ -17,7 +17,6 @@ from invented import invented
 from partywise.core.errors import ConfigError
 from partywise.experiment.plan import plan
 from partywise.experiment.tables.templates import TypesetTable
-from partywise.methods.logistic.zonotope import LP_ROWS
 from pipeline import ROOT
 from shipped import DEFAULT, shipped
 
@@ -32,7 +31,6 @@ CONSTANTS: dict[tuple[str, str], dict[float, str]] = {
     },
     ("config", "worst_claims"): {30.0: "rounds of a claim that no case gives"},
     ("smoke", "worst_claims"): {10.0: "the largest factor, of the invented numbers"},
-    ("config", "unbounded_shares"): {float(LP_ROWS): "rows up to which the test is exact"},
     ("config", "columns_by_unit"): {9.0: "columns that are kept, of the cube"},
     ("smoke", "tables_by_epsilon"): {6.0: "number of a column without a name"},
 }

@@ -363,9 +363,9 @@ def test_real_data_that_no_study_uses(folder, name):
     cube = assemble(block, parts).assign_attrs(config_json=config_json(block))
     assert cube["epsilon_certified"].sel(method_label="local", epsilon=10000.0).max() <= 10000.0 * (1 + 1e-9)
     figure = real_curves(cube)
-    assert len(figure.axes) == 8 and figure.axes[0].get_ylabel().endswith(("(degrees C)", "(children per woman)"))
+    assert len(figure.axes) == 6 and figure.axes[0].get_ylabel().endswith(("(degrees C)", "(children per woman)"))
     ids = made(block.cases["own"].settings).ids
-    assert {ax.get_title() for ax in figure.axes[:4]} <= set(ids.tolist())
+    assert {ax.get_title() for ax in figure.axes[:3]} <= set(ids.tolist())
 
 
 # The pipeline

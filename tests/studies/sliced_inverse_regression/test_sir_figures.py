@@ -267,16 +267,16 @@ def test_twins_stand_at_one_certified_epsilon(cube):
 
 def test_noise_that_was_drawn_lies_on_its_formula(cube):
     left, right = STUDY.figures["noise_levels"](cube).axes
-    lines = {line.get_label(): line.get_xydata() for line in left.lines}
+    lines = {line.get_gid() or line.get_label(): line.get_xydata() for line in left.lines}
     pairs = {"FSIR-IID as published": "IID as its printed tables suggest (fitted)"}
     pairs |= {"FSIR-VGM as published": "floor of algorithm 2", "certified": "the same at its share of δ"}
     for method, formula in pairs.items():
-        drawn = lines[f"drawn: {method}"]
+        drawn = lines[method]
         expected = dict(lines[formula])
         assert len(drawn) >= 4
         assert [sd for _, sd in drawn] == pytest.approx([expected[n] for n, _ in drawn], rel=1e-9)
     # Seed 001 at n = 1000, p = 10, R = 1, epsilon 1, each to its last printed digit.
-    sds = {label: dict(points)[1000] for label, points in lines.items() if not label.startswith("drawn")}
+    sds = {label: dict(points)[1000] for label, points in lines.items() if label not in pairs}
     found = [sds["proposition 2"], sds["floor of algorithm 2"], sds["exact Gaussian level"]]
     assert found == pytest.approx([0.0250, 0.0258, 0.0175], abs=5e-5)
     costs = [dict(line.get_xydata()).get(1000) for line in right.lines[:4]]

@@ -128,7 +128,7 @@ STUDY = Study(
         "error_by_parties": Figure("parties"),
         "claims_about_parties": Figure("parties"),
         "bytes_by_parties": Figure("parties"),
-        "selection_quality": Figure("selection"),
+        "selection_quality": Figure("selection", output="table"),
         "error_by_epsilon": Figure("privacy"),
         "claimed_and_certified": Figure("privacy"),
         "real_curves": Figure("curves", records=True),

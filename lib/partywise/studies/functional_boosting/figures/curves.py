@@ -14,15 +14,17 @@ from ....experiment.plotting.select import coordinate_of, having, plan_behind, t
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
 from ....experiment.plotting.style import BLACK, GREY, empty, heading, legend_below, look, panels
 
-# Letters of a row's name beside its panels.
-ROW = 20
+# Letters of a row's name next to its panels; panels side by side.
+ROW, ABREAST = 20, 3
 
 
 def real_curves(cube: xr.Dataset) -> Figure:
-    """A few held-out records (days): observed, predicted without privacy, and privately at two epsilons.
+    """Three held-out records (days): observed, predicted without privacy, and privately at two epsilons.
 
     One fold of the first replicate, no means. A row for each private method, a column for each record; the two
-    largest targets of epsilon of the method are shown. The axes have the unit of the response and its time.
+    largest targets of epsilon of the method are shown. The title is about the prediction without privacy on these
+    records: its level is the mean of a curve, its shape the curve without its mean. The axes have the unit of the
+    response and its time.
     """
     cases = plan_behind(cube).cases
     case = next((c for c in cases_of(cube, "curve_predicted") if hasattr(cases[c].settings, "response_axis")), None)
@@ -35,9 +37,9 @@ def real_curves(cube: xr.Dataset) -> Figure:
     if not private or floor is None:
         return empty("Real day curves need a method without noise (protocol boosting, noise none) and a private one.")
     labels, observed = example_fit(drawn, "record_label", floor), example_fit(drawn, "curve_observed", floor)
-    days = len(labels)
-    names = example_fit(drawn, "record_id", floor) if "record_id" in drawn else np.full((days, 1), np.nan)
-    figure, axes = panels(len(private), days, 2.6, 2.3, sharex=True, sharey=True)
+    days = min(len(labels), ABREAST)
+    names = example_fit(drawn, "record_id", floor) if "record_id" in drawn else np.full((len(labels), 1), np.nan)
+    figure, axes = panels(len(private), days, 2.6, 2.1, sharex=True, sharey=True)
     for row, method in enumerate(private):
         for day in range(days):
             ax = axes[row * days + day]
@@ -49,10 +51,18 @@ def real_curves(cube: xr.Dataset) -> Figure:
                 ax.set_xlabel("hour of the day" if ticks else cases[case].settings.response_time)
         axes[row * days].set_ylabel(unit, fontsize=8)
     legend_below(figure, axes, 3)
-    what = "days" if ticks else "records"
-    name = title(cube, "case", case)
-    heading(figure, f"Held-out {what}, {name}: one fold of the first replicate")
+    errors = example_fit(drawn, "curve_predicted", floor)[:days] - observed[:days]
+    what = f"{days} held-out {'days' if ticks else 'records'}"
+    heading(figure, f"{title(cube, 'case', case)}, {what}: {_level_and_shape(errors)}")
     return figure
+
+
+def _level_and_shape(errors: np.ndarray) -> str:
+    """Return the root mean squares of level and shape of errors (record, time) of a prediction, in words."""
+    levels = errors.mean(axis=1)
+    level, shape = (float(np.sqrt(np.mean(part**2))) for part in (levels, errors - levels[:, None]))
+    words = f"the fit misses the level by {level:.2g} and the shape by {shape:.2g}"
+    return f"{words}, also without privacy (root mean squares)"
 
 
 def _epsilons(drawn: xr.Dataset, method: str) -> np.ndarray:
@@ -90,10 +100,12 @@ def _one_day(
 
 
 def operators(cube: xr.Dataset) -> Figure:
-    """Kernels beta_j(s, t) of four predictors: what time s of predictor j does to time t of the response.
+    """Kernels beta_j(s, t) of three predictors: what time s of predictor j does to time t of the response.
 
     First row: the truth; below, the estimates of one fold of the first replicate at the fewest parties, on one colour
-    scale. Time runs from 0 to 1 over the domain of the curves; an inactive predictor has the kernel 0.
+    scale that ends at the 98 % point of the true values. Time runs from 0 to 1 over the domain of the curves; an
+    inactive predictor has the kernel 0. The title gives the root mean square of the difference to the truth over all
+    predictors that are shown, divided by that of the truth.
     """
     truths = having(cube, "method", protocol="baseline", kind="oracle")
     case = next((c for c in cases_of(cube, "operator") if set(truths) & set(methods_of(cube, c))), None)
@@ -106,14 +118,17 @@ def operators(cube: xr.Dataset) -> Figure:
     scaled = having(cube, "method", s_mode="sqrt_j") + having(cube, "method", s_mode="calibrated")
     rows = [truth_of, *(m for m in having(cube, "method", protocol="boosting") if m in methods and m not in scaled)]
     truth, names = example_fit(drawn, "operator", truth_of), example_fit(drawn, "predictor_shown_index", truth_of)
-    count, limit = len(names), float(np.quantile(np.abs(truth), 0.98))
-    figure, axes = panels(len(rows), count, 1.7, 1.45, sharex=True, sharey=True)
+    chosen, limit = _columns(truth), float(np.quantile(np.abs(truth), 0.98))
+    count = len(chosen)
+    figure, axes = panels(len(rows), count, 2.1, 1.3, sharex=True, sharey=True)
+    errors: dict[str, float] = {}
     for r, method in enumerate(rows):
         kernels = example_fit(drawn, "operator", method)
-        for c in range(count):
+        errors[method] = float(np.linalg.norm(kernels[chosen] - truth[chosen]) / np.linalg.norm(truth[chosen]))
+        for c, place in enumerate(chosen):
             ax = axes[r * count + c]
             ax.imshow(
-                kernels[c].T,
+                kernels[place].T,
                 vmin=-limit,
                 vmax=limit,
                 origin="lower",
@@ -125,11 +140,19 @@ def operators(cube: xr.Dataset) -> Figure:
             ax.grid(False)
             ax.set(xticks=[0, 1], yticks=[0, 1], xlabel="s" if r == len(rows) - 1 else "")
             if r == 0:
-                ax.set_title(f"x{int(names[c])}" + ("" if np.any(truth[c]) else " (inactive)"))
+                ax.set_title(f"predictor x{int(names[place])}" + ("" if np.any(truth[place]) else " (inactive)"))
         learner = coordinate_of(cube, "method", method, "learner")
         label = fill(title(cube, "method", method), ROW) + (f",\n{learner} learner" if r and learner else "")
         axes[r * count].set_ylabel(f"{label}\nt", fontsize=8)
-    label = "kernel β(s, t); colours end at the 98 % point"
-    figure.colorbar(axes[0].images[0], ax=axes, label=label, shrink=0.7, extend="both")
-    heading(figure, f"Operators, {title(cube, 'case', case)}, fewest parties: one fold of the first replicate")
+    figure.colorbar(axes[0].images[0], ax=axes, label="kernel β(s, t)", shrink=0.7, extend="both")
+    gaps = [errors[method] for method in rows[1:]]
+    words = f", which differ from them by {100 * min(gaps):.0f} to {100 * max(gaps):.0f} %" if len(gaps) > 1 else ""
+    heading(figure, f"True operators and their estimates{words}: {title(cube, 'case', case)}")
     return figure
+
+
+def _columns(truth: np.ndarray) -> list[int]:
+    """Places of the predictors that are shown: inactive ones last, at most one of them."""
+    active = [place for place, kernel in enumerate(truth) if np.any(kernel)]
+    inactive = [place for place in range(len(truth)) if place not in active][:1]
+    return [*active[: ABREAST - len(inactive)], *inactive]

@@ -18,7 +18,6 @@ from ....experiment.plotting.series import (
     methods_of,
     replicate_means,
     series,
-    spread,
     summarise,
 )
 from ....experiment.plotting.style import (
@@ -77,7 +76,7 @@ def _by_learner(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
 
 
 error_by_parties = Lines(
-    "Held-out error by number of parties",
+    "Does the error depend on the number of parties?",
     x="parties",
     y=Axis({"excess": "normalised excess risk\n0: truth, 1: mean curve"}, log=True, cut=5),
     xlabel="number of parties J",
@@ -124,21 +123,26 @@ def claims_about_parties(cube: xr.Dataset) -> Figure:
     modes = _modes(cube, case)
     if not all(modes.values()):
         return empty("The claims about parties need methods with s_mode fixed and sqrt_j in this configuration.")
-    figure, axes = panels(1, 3, 3.3, 3.2)
+    figure, axes = panels(1, 3, 3.3, 2.9)
     titles = (
-        "claim 1: at fixed noise,\nresults are stable across J",
-        "claim 2: with s ∝ √J,\nno gain with more parties",
+        "claim 1: at fixed noise s,\nthe error is the same for all J",
+        "claim 2: with s ∝ √J,\nmore parties bring no gain",
     )
+    ratios: dict[str, list[float]] = {}
     inks = {"predictor": (BLACK, "o"), "party": (RED, "s")}
     for ax, methods, claim in zip(axes, modes.values(), titles, strict=False):
         for learner, method in methods.items():
             line, (color, marker) = _ratio(cube, case, method), inks[learner]
+            ratios.setdefault(claim, []).extend(line.mean[-1:].tolist())
             draw(ax, line, look(cube, method), color=color, marker=marker, linestyle="-", label=LEARNERS[learner])
         ax.axhline(1, color=GREY, linewidth=1, linestyle=":")
         ax.set(title=claim, xlabel="number of parties J")
-        ax.set_ylim(bottom=0)
-    fewest = int(_counts(cube, case)[0])
-    axes[0].set_ylabel(f"excess risk, relative to J = {fewest}")
+    # Both claims are read against 1 on one axis.
+    top = max(ax.get_ylim()[1] for ax in axes[:2])
+    for ax in axes[:2]:
+        ax.set_ylim(0, top)
+    fewest, most = int(_counts(cube, case)[0]), int(_counts(cube, case)[-1])
+    axes[0].set_ylabel(f"excess risk / that at J = {fewest}")
     growing = next(iter(modes["sqrt_j"].values()))
     for name, color, marker, label in (
         ("epsilon_claimed", ORANGE, "P", "claimed: held constant"),
@@ -147,7 +151,7 @@ def claims_about_parties(cube: xr.Dataset) -> Figure:
         line = series(cube, name, case, growing, "parties")
         draw(axes[2], line, look(cube, growing), color=color, marker=marker, linestyle="-", label=label)
     axes[2].set(
-        title="the budget behind claim 2",
+        title="claimed and certified ε\nof claim 2",
         xlabel="number of parties J",
         ylabel=f"ε at δ = {compact(plan_behind(cube).delta(case), 3)}",
     )
@@ -158,8 +162,11 @@ def claims_about_parties(cube: xr.Dataset) -> Figure:
     for ax in axes:
         run_ticks(ax, _counts(cube, case))
     legend_below(figure, axes, 4)
+    at_fixed, growing_noise = (f"{min(values):.2g} to {max(values):.2g} times" for values in ratios.values())
     heading(
-        figure, f"What the source says about the number of parties, {title(cube, 'case', case)}; {spread(cube, [case])}"
+        figure,
+        f"{title(cube, 'case', case)}: with {most} in place of {fewest} parties the error is {at_fixed} as large "
+        f"at fixed noise, and {growing_noise} at noise that grows with √J",
     )
     return figure
 
@@ -198,12 +205,9 @@ def bytes_by_parties(cube: xr.Dataset) -> Figure:
         dots = None if line.dots is None else line.dots / unit
         scaled = Series(line.x, line.mean / unit, line.se / unit, dots=dots)
         draw(ax, scaled, look(cube, method), color=color, marker=marker, linestyle=style, label=label)
-    ax.set(
-        xlabel="number of parties J",
-        ylabel="MiB for one fit",
-        title=f"Communication of one fit, {title(cube, 'case', case)};\nm predictors of a party, Q basis functions",
-    )
+    ax.set(xlabel="number of parties J", ylabel="MiB for one fit")
     ax.set_ylim(0, 1.15 * ax.get_ylim()[1])
     run_ticks(ax, _counts(cube, case))
     legend_below(figure, [ax], 1)
+    heading(figure, f"What does one fit send? {title(cube, 'case', case)}, m predictors per party, Q basis functions")
     return figure

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from ....experiment.plotting.layout import Axis
 from ....experiment.plotting.lines import Lines
@@ -17,6 +18,7 @@ from ....experiment.plotting.style import (
     MARKERS,
     compact,
     empty,
+    heading,
     legend_below,
     panels,
     run_ticks,
@@ -35,7 +37,7 @@ error_by_epsilon = Lines(
     y=Axis(
         {
             "excess": "normalised excess risk\n0: truth, 1: mean curve",
-            "relative_error": "risk relative to the mean curve",
+            "relative_error": "risk / risk of mean curve",
         },
         log=True,
     ),
@@ -73,7 +75,7 @@ def claimed_and_certified(cube: xr.Dataset) -> Figure:
                 points.setdefault((method, span), set()).add(place)
     first = next(method for method in published if method in methods_of(cube, cases[0]))
     claim = float(series(cube, "epsilon_claimed", cases[0], first, "epsilon").mean[0])
-    figure, (ax,) = panels(1, 1, 5.8, 3.8)
+    figure, (ax,) = panels(1, 1, 5.8, 3.6)
     falling = sorted(points.items(), key=lambda entry: -max(entry[1])[1])
     for index, ((method, span), values) in enumerate(falling):
         alone = len({other for name, other in points if name == method}) == 1
@@ -87,6 +89,12 @@ def claimed_and_certified(cube: xr.Dataset) -> Figure:
         yscale="log",
     )
     run_ticks(ax, [place for values in points.values() for place, _ in values])
-    ax.set_title("One claim, the same curves: what the noise proves\ndepends on the basis and on the unit of time")
-    legend_below(figure, [ax], 1)
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    legend_below(figure, [ax], 2)
+    proved = [value for (method, _), values in points.items() if method in published for _, value in values]
+    heading(
+        figure,
+        f"A claim of ε = {claim:g} on the same curves: the published noise holds ε = {min(proved):.2g} to "
+        f"{float(f'{max(proved):.2g}'):,.0f}, by basis and unit of time alone",
+    )
     return figure

@@ -4,77 +4,55 @@ from __future__ import annotations
 
 import numpy as np
 import xarray as xr
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import Series, replicates_of, series
-from ....experiment.plotting.style import BLACK, GREY, empty, heading, panels
+from ....experiment.tables.templates import TypesetTable
 from .parties import LEARNERS, NONE, busiest_case, learners
 
-# Inches of the names, of a column of shares, and of a row.
-NAMES, SHARE, ROW = 2.6, 0.95, 0.24
-KINDS = {"sensitivity": "active predictors touched", "specificity": "inactive predictors left alone"}
+SHARES = {"sensitivity": "active predictors touched (%)", "specificity": "inactive predictors left alone (%)"}
+HEADING = "Which predictors does a fit touch?"
 
 
-def selection_quality(cube: xr.Dataset) -> Figure:
+def selection_quality(cube: xr.Dataset) -> TypesetTable:
     """Table of the predictors that a fit touches, by number of parties J, learner and noise.
 
-    Left: share of the active predictors that were touched (sensitivity); right: share of the inactive ones that were
-    left alone (specificity); 100 % is best in both. Means over {replicates}, with ± 1 standard error where replicates
-    differ. A learner of a party touches all predictors of that party, active or not.
+    Share of the active predictors that were touched (sensitivity), and of the inactive ones that were left alone
+    (specificity); 100 % is best in both. Means over {replicates}, with standard errors. A learner of a party touches
+    all predictors of that party, active or not.
     """
     case = busiest_case(cube)
     if case is None:
-        return empty(NONE)
+        return TypesetTable(HEADING, (), (NONE,))
     groups = learners(cube, case)
     if not groups:
-        return empty("No method with released curves in this configuration.")
-    counts = sorted(
-        {int(x) for group in groups.values() for m in group for x in _shares(cube, case, m, "sensitivity").x}
+        return TypesetTable(HEADING, (), ("No method with released curves in this configuration.",))
+    rows = [row for kind, methods in groups.items() for method in methods for row in _rows(cube, case, kind, method)]
+    notes = (
+        f"{title(cube, 'case', case)}: means over {replicates_of(cube, [case])}, SE: standard error of the mean.",
+        "A learner of a party touches all predictors of that party, active or not.",
     )
-    rows = sum(map(len, groups.values())) + 1.3 * len(groups)
-    width = NAMES + (len(counts) * SHARE + 0.2) * len(KINDS)
-    figure, (ax,) = panels(1, 1, width, ROW * (rows + 3.6) + 0.3)
-    ax.set_axis_off()
-    ax.grid(False)
-    ax.set(xlim=(0, width), ylim=(rows + 2.8, 0))
-    _head(ax, counts)
-    place = 2.6
-    for kind, methods in groups.items():
-        ax.text(0.05, place, LEARNERS[kind], fontsize=8.5, weight="bold", va="center")
-        for method in methods:
-            place += 1
-            ax.text(0.2, place, title(cube, "method", method), fontsize=8.5, va="center")
-            for name in KINDS:
-                _row(ax, place, _left(name, counts), counts, _shares(cube, case, method, name))
-        place += 1.3
-    words = f"Selection of predictors, {title(cube, 'case', case)}: means over {replicates_of(cube, [case])}"
-    heading(figure, f"{words} (± 1 standard error where they differ)")
-    return figure
+    return TypesetTable(HEADING, rows, notes)
 
 
-def _shares(cube: xr.Dataset, case: str, method: str, name: str) -> Series:
-    return series(cube, name, case, method, "parties")
+def _rows(cube: xr.Dataset, case: str, kind: str, method: str) -> list[dict[str, object]]:
+    """A row per number of parties."""
+    shares = {words: series(cube, name, case, method, "parties") for name, words in SHARES.items()}
+    counts = sorted({float(x) for line in shares.values() for x in line.x})
+    rows = []
+    for count in counts:
+        row: dict[str, object] = {
+            "learner": LEARNERS[kind],
+            "method": title(cube, "method", method),
+            "parties J": int(count),
+        }
+        for words, line in shares.items():
+            row |= {words: _percent(line, line.mean, count), f"SE of {words}": _percent(line, line.se, count)}
+        rows.append(row)
+    return rows
 
 
-def _left(name: str, counts: list[int]) -> float:
-    """Left end of a block of columns."""
-    return NAMES + list(KINDS).index(name) * (len(counts) * SHARE + 0.2)
-
-
-def _head(ax: Axes, counts: list[int]) -> None:
-    for name, words in KINDS.items():
-        left = _left(name, counts)
-        right = left + len(counts) * SHARE
-        ax.text((left + right) / 2, 0.5, words, fontsize=8.5, weight="bold", ha="center", va="center")
-        ax.plot([left + 0.05, right - 0.05], [1, 1], color=GREY, linewidth=0.8)
-        for place, count in enumerate(counts):
-            ax.text(left + (place + 0.5) * SHARE, 1.5, f"J = {count}", fontsize=8.5, ha="center", va="center")
-
-
-def _row(ax: Axes, place: float, left: float, counts: list[int], shares: Series) -> None:
-    for x, mean, se in zip(shares.x, shares.mean, shares.se, strict=True):
-        error = f" ± {100 * se:.1f}" if np.isfinite(se) and se > 0 else ""
-        at = left + (counts.index(int(x)) + 0.5) * SHARE
-        ax.text(at, place, f"{100 * mean:.0f}{error} %", fontsize=8.5, ha="center", va="center", color=BLACK)
+def _percent(line: Series, values: np.ndarray, count: float) -> float | str:
+    """Per cent with one decimal at a number of parties; blank without a number."""
+    at_count = values[line.x == count]
+    return round(100 * float(at_count[0]), 1) if len(at_count) and np.isfinite(at_count[0]) else ""

@@ -20,11 +20,14 @@ from ....experiment.plotting.series import (
     example_fit,
     example_fits_of,
     methods_of,
+    replicate_means,
     series,
-    spread,
+    summarise,
 )
 from ....experiment.plotting.style import GREY, Look, empty, heading, legend_below, look, overlay_marks, panels
 
+# Methods of a figure; rows of a bin, of fewer of which bins are joined; standard errors of an interval.
+MOST, BIN_ROWS, WIDTH = 6, 30, 1.96
 # Settings of generated data that a sweep may vary: label of the axis.
 AXES = {"n": "training rows N", "k": "features k with the intercept", "dependence": "dependence of the features"}
 
@@ -79,27 +82,47 @@ def _comparison_cases(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
     return data_cases(cube, "log_loss")
 
 
+def _drawn_methods(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
+    """One group: all methods of a case, or those that figures of more than six methods draw."""
+    left_out = _left_out(cube)
+    return {"": [method for method in methods_of(cube, case) if method not in left_out]}
+
+
+def _left_out(cube: xr.Dataset) -> set[str]:
+    """Methods that are not drawn: of many, variants of one release besides the published one and the planner's choice.
+
+    Where no method leaves the choice to the planner, planned noise is kept in its place.
+    """
+    methods = list(dict.fromkeys(m for case in data_cases(cube, "log_loss") for m in methods_of(cube, case)))
+    preferred = having(cube, "method", sigma="classic", ridge="none")
+    preferred += having(cube, "method", noise="auto") or having(cube, "method", noise="shaped")
+    variants = [m for m in methods if m in having(cube, "method", protocol="walr") and m not in preferred]
+    return set([*(m for m in methods if m not in variants), *variants][MOST:])
+
+
 utility_by_epsilon = Lines(
-    "What label privacy costs",
+    "What does label privacy cost?",
     x="epsilon",
     y=(Axis({"log_loss": "test log-loss, nats"}, log=True), "auc"),
     select=_comparison_cases,
+    groups=_drawn_methods,
     panel=data_title,
     spread="bars",
     size=(3.9, 2.9),
     none="No case with several targets of epsilon in this configuration.",
     caption="Test log-loss and AUC against the target epsilon, a column for each data set. Every score is that of the "
-    "one fit of its cell, the same number of draws of the noise for every method. Methods stand side by side at each "
-    "target.",
+    "one fit of its cell, the same number of draws of the noise for every method. Methods are side by side at each "
+    "target. Of more than six methods, other variants of one release are in the tables alone. The reference without "
+    "privacy has hardly any ridge: where rows are few it overfits, and a private method with a ridge can be better.",
 )
 
 
 def excess_by_size(cube: xr.Dataset) -> Figure:
     """Training risk above that of the optimum without noise, against rows, features and dependence of the features.
 
-    Lines: means over {replicates}, of each fit the mean over further draws of its noise where every method has the
-    same number of them; bands are ± 1 standard error. Thin lines without markers are what the plan predicts of the same
-    fits, by which it chooses between the two distributions of the noise.
+    Methods that plan their noise and ridge from public numbers. Lines: means over {replicates}, of each fit the mean
+    over further draws of its noise where every method has the same number of them; bands are ± 1 standard error, dots
+    replicates where they are few. What the plan predicts, an upper estimate, is in the tables.
     """
     axes_of = [axis for axis in AXES if len(sized_cases(cube, axis)) > 1]
     if not axes_of:
@@ -108,20 +131,17 @@ def excess_by_size(cube: xr.Dataset) -> Figure:
     targets = [e for e in targets if all(computed_at(cube, sized_cases(cube, axis)[0][0], e) for axis in axes_of)][:2]
     if not targets:
         return empty("The series of cases have no target of epsilon in common.")
-    figure, axes = panels(len(targets), len(axes_of), 4.3, 3.0, sharex="col", sharey="row")
-    cases = [case for axis in axes_of for case, _ in sized_cases(cube, axis)]
-    variable, words = excess_of(cube, cases)
+    figure, axes = panels(len(targets), len(axes_of), 4.3, 2.6, sharex="col", sharey="row")
+    variable, _ = excess_of(cube, [case for axis in axes_of for case, _ in sized_cases(cube, axis)])
     for row, epsilon in enumerate(targets):
         for column, axis in enumerate(axes_of):
             ax = axes[row * len(axes_of) + column]
             _size_panel(ax, cube, axis, epsilon, variable)
-            ax.set_ylabel(f"excess risk, nats; ε = {epsilon:g}" if column == 0 else "")
+            ax.set_title(f"ε = {epsilon:g}")
+            ax.set_ylabel("excess risk, nats" if column == 0 else "")
             ax.set_xlabel(AXES[axis] if row == len(targets) - 1 else "")
     legend_below(figure, axes, 2)
-    heading(
-        figure,
-        f"Which distribution of the noise wins; thin lines: what the plan predicts; {words}{spread(cube, cases)}",
-    )
+    heading(figure, "Which noise costs less at which size?")
     return figure
 
 
@@ -145,13 +165,9 @@ def excess_of(cube: xr.Dataset, cases: list[str]) -> tuple[str, str]:
 def _size_panel(ax: Axes, cube: xr.Dataset, axis: str, epsilon: float, variable: str) -> None:
     cases = sized_cases(cube, axis)
     for method in dict.fromkeys(method for case, _ in cases for method in methods_of(cube, case)):
-        # Methods without a plan have nothing to compare a measurement with.
-        predicted = _along(cube, "predicted_excess", cases, method, epsilon)
-        if predicted:
-            style = look(cube, method)
-            draw(ax, _along(cube, variable, cases, method, epsilon), style)
-            label = f"predicted: {style.label}"
-            ax.plot(predicted.x, predicted.mean, color=style.color, linewidth=0.8, linestyle=style.line, label=label)
+        # Methods without a plan are not what the sizes decide between.
+        if any(series(cube, "predicted_excess", case, method, "epsilon") for case, _ in cases):
+            draw(ax, _along(cube, variable, cases, method, epsilon), look(cube, method))
     sizes = [size for _, size in cases]
     ax.set(xscale="linear" if axis == "dependence" else "log", yscale="log")
     ax.xaxis.set_major_locator(FixedLocator(sizes))
@@ -161,19 +177,19 @@ def _size_panel(ax: Axes, cube: xr.Dataset, axis: str, epsilon: float, variable:
 
 def _along(cube: xr.Dataset, variable: str, cases: list[tuple[str, float]], method: str, epsilon: float) -> Series:
     """One value a case, at one target of epsilon."""
-    points = []
-    for case, size in cases:
-        if method in methods_of(cube, case):
-            line = series(cube, variable, case, method, "epsilon")
-            points += [(size, line.mean[place], line.se[place]) for place in np.flatnonzero(line.x == epsilon)]
-    return Series(*np.array(points).T) if points else Series(np.zeros(0), np.zeros(0), np.zeros(0))
+    sizes = [size for _, size in cases]
+    columns = [
+        replicate_means(cube, variable, case, method, "epsilon").sel(epsilon=epsilon).values for case, _ in cases
+    ]
+    return summarise(np.array(sizes), np.stack(columns, axis=1))
 
 
 def calibration_curves(cube: xr.Dataset) -> Figure:
     """Predicted against observed shares of positive labels: as published, as planned, without privacy.
 
-    Test rows of the first replicate in bins of equal counts, no means over replicates; a row for each data set, a
-    column for each target. On the dotted diagonal predictions are calibrated; below it they are too high.
+    Test rows of the first replicate in bins of equal counts, no means over replicates; a row for each target, a column
+    for each data set. Bins with few rows are joined. Bars are 95 % intervals (Wilson) of the share in a bin, from the
+    share of the rows that test. On the dotted diagonal predictions are calibrated; below it they are too high.
     """
     published, chosen = having(cube, "method", sigma="classic", ridge="none"), having(cube, "method", noise="auto")
     compared = {
@@ -185,22 +201,28 @@ def calibration_curves(cube: xr.Dataset) -> Figure:
     targets = _shown_targets(cube, cases)
     if not cases or not targets:
         return empty("No case with ridge none and noise auto in this configuration.")
-    figure, axes = panels(len(cases), len(targets), 3.1, 2.9, sharex=True, sharey=True)
-    for row, case in enumerate(cases):
-        examples = example_fits_of(cube, case)
-        for column, epsilon in enumerate(targets):
-            ax = axes[row * len(targets) + column]
+    figure, axes = panels(len(targets), len(cases), 3.1, 2.5, sharex=True, sharey=True)
+    for column, case in enumerate(cases):
+        examples, rows = example_fits_of(cube, case), _rows_per_bin(cube, case)
+        for row, epsilon in enumerate(targets):
+            ax = axes[row * len(cases) + column]
             ax.plot([0, 1], [0, 1], color=GREY, linewidth=1.0, linestyle=":", label="perfect calibration")
             free = [m for m in having(cube, "method", protocol="non_private") if m in methods_of(cube, case)]
             fits = [(method, np.inf) for method in free] + [(method, epsilon) for method in compared[case]]
             for number, fit in enumerate(fits):
-                _curve(ax, examples, look(cube, fit[0]), fit, number)
+                _curve(ax, examples, look(cube, fit[0]), fit, number, rows)
             ax.set_title(f"{title(cube, 'case', case)}, ε = {epsilon:g}")
-            ax.set(aspect="equal", xlabel="mean prediction" if row == len(cases) - 1 else "")
-        axes[row * len(targets)].set_ylabel("share of positive labels")
+            ax.set(aspect="equal", xlabel="mean prediction" if row == len(targets) - 1 else "")
+            ax.set_ylabel("share of positive labels" if column == 0 else "")
     legend_below(figure, axes, 2)
-    heading(figure, "Calibration on the test rows, first replicate, bins of equal counts")
+    heading(figure, "Are the predicted probabilities right?")
     return figure
+
+
+def _rows_per_bin(cube: xr.Dataset, case: str) -> float:
+    """Test rows per bin, by the share of the rows that test."""
+    share = float(plan_behind(cube).cases[case].settings.test_share)
+    return float(cube["n_train"].sel(case=case).max()) * share / (1 - share) / cube.sizes["bin"]
 
 
 def _shown_targets(cube: xr.Dataset, cases: list[str]) -> list[float]:
@@ -212,6 +234,20 @@ def _shown_targets(cube: xr.Dataset, cases: list[str]) -> list[float]:
     return wanted or sorted({*targets[:1], *targets[-1:]})
 
 
-def _curve(ax: Axes, examples: xr.Dataset, style: Look, fit: tuple[str, float], number: int) -> None:
-    x, y = (example_fit(examples, f"calibration_{name}", *fit) for name in ("predicted", "observed"))
+def _curve(ax: Axes, examples: xr.Dataset, style: Look, fit: tuple[str, float], number: int, rows: float) -> None:
+    """Shares in bins, of which neighbours are joined where they have few rows, with their intervals."""
+    known = [example_fit(examples, f"calibration_{name}", *fit) for name in ("predicted", "observed")]
+    places = np.flatnonzero(np.isfinite(known[0]))
+    parts = np.array_split(places, max(2, min(len(places), int(len(places) * rows / BIN_ROWS))))
+    x, y = (np.array([values[part].mean() for part in parts if len(part)]) for values in known)
+    counts = np.array([rows * len(part) for part in parts if len(part)])
     ax.plot(x, y, **style.marks | overlay_marks(number))
+    ax.vlines(x, *_wilson(y, counts), color=style.color, linewidth=1.0)
+
+
+def _wilson(share: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of Wilson's interval of shares of so many rows."""
+    square = WIDTH**2 / count
+    middle = (share + square / 2) / (1 + square)
+    half = WIDTH * np.sqrt(share * (1 - share) / count + square / (4 * count)) / (1 + square)
+    return middle - half, middle + half

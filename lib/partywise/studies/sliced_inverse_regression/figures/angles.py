@@ -93,7 +93,7 @@ def _size(cube: xr.Dataset, case: str) -> str:
 
 ANGLE = Axis({"angle": "angle to the true subspace"}, bottom=0, top=92)
 angle_by_size = Lines(
-    "One client",
+    "How many records does one client need?",
     x="n",
     y=ANGLE,
     xlabel="records n of the one client",
@@ -113,7 +113,7 @@ angle_by_size = Lines(
     "the certified ones, at its claim.",
 )
 angle_by_clients = Lines(
-    "Many clients",
+    "How many clients are needed?",
     x="parties",
     y=ANGLE,
     xlabel="clients K",

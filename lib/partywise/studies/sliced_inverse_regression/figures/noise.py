@@ -12,7 +12,19 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from ....experiment.plotting.select import having
 from ....experiment.plotting.series import methods_of
-from ....experiment.plotting.style import BLACK, GREEN, GREY, ORANGE, RED, SKY, empty, legend_below, look, panels
+from ....experiment.plotting.style import (
+    BLACK,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    SKY,
+    empty,
+    heading,
+    legend_below,
+    look,
+    panels,
+)
 from ....methods.inverse_regression.published import fitted_sigma, prop2_sigma, vgm_floor
 from ....privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_epsilon
 from ..settings import SimulatedSlicingSettings
@@ -34,7 +46,8 @@ EPSILON = 1.0
 def noise_levels(cube: xr.Dataset) -> Figure:
     """Noise on the slice means against the records of a client: its standard deviation, and the epsilon it would cost.
 
-    Lines are formulas, markers the noise that the runs drew, at a level that is the same in every replicate. Left:
+    Lines are formulas, circles the noise that the runs drew with them, at a level that is the same in every replicate:
+    FSIR-IID, FSIR-VGM by the floor of algorithm 2, and the certified method at its share of delta. Left:
     standard deviation of an entry at epsilon 1 for this release. Right: the epsilon of that noise if its covariance
     were fixed and the slices public, by the exact Gaussian level at the same delta; below the grey line a formula adds
     more noise than its claim needs. Algorithm 2 adds its floor to a covariance made of the data, so that its own
@@ -57,11 +70,13 @@ def noise_levels(cube: xr.Dataset) -> Figure:
         drawn = [(n, _noise_sd(cube, cases[n][0], method)) for n in sizes if method in methods_of(cube, cases[n][0])]
         if drawn:
             style = look(cube, method)
-            left.plot(*np.transpose(drawn), style.marker, color=BLACK, label=f"drawn: {style.label}", fillstyle="none")
+            left.plot(
+                *np.transpose(drawn), "o", color=BLACK, label="drawn by the runs", fillstyle="none", gid=style.label
+            )
     right.axhline(EPSILON, color=GREY, linewidth=1)
     right.text(sizes[-1], EPSILON * 1.03, "claimed: 1", ha="right", va="bottom", fontsize=8)
     left.set_yscale("log")
-    left.set_ylabel("noise sd of an entry of M")
+    left.set_ylabel("standard deviation of an entry of M")
     right.set_ylabel("ε of this noise, were it fixed")
     right.set_yscale("log")
     right.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
@@ -74,10 +89,10 @@ def noise_levels(cube: xr.Dataset) -> Figure:
             ax.set_xticks(sizes, [f"{n:,}".replace(",", " ") for n in sizes], rotation=30)
             ax.xaxis.set_minor_locator(NullLocator())
     legend_below(figure, [left], 3)
-    figure.suptitle(
-        f"Noise on slice means at ε = 1, δ = n$^{{-{first.delta_power:g}}}$, p = {first.p}, R = {first.radius:g}",
-        fontsize=9.5,
-        color=BLACK,
+    heading(
+        figure,
+        f"Is the noise on slice means what a claim of ε = {EPSILON:g} needs? "
+        f"δ = n$^{{-{first.delta_power:g}}}$, p = {first.p}, R = {first.radius:g}",
     )
     return figure
 

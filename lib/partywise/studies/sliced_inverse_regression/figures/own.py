@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 
 import numpy as np
 import xarray as xr
@@ -16,7 +17,9 @@ from ....experiment.plotting.style import empty, heading, legend_below, look, pa
 from ..own_settings import OwnSlicingSettings
 from .projections import INKS, SIGNS
 
-DIRECTION = "direction (standard deviation 1)"
+DIRECTION = "direction (SD = 1)"
+# Panels side by side; letters of a title above one of them.
+ABREAST, LETTERS = 3, 32
 NONE = "No case of source table in this configuration."
 PROTECTED = {"user": "all records of a person", "row": "a record", "label": "a response", "features": "the columns"}
 
@@ -47,27 +50,33 @@ separation_by_epsilon = Lines(
 
 
 def projected_records(cube: xr.Dataset) -> Figure:
-    """Records in the estimated subspace, first replicate: a row for each case, a panel for each method."""
+    """Records in the estimated subspace, first replicate: a panel for each method, the cases one below the other.
+
+    Each direction is scaled to a standard deviation (SD) of 1; a private method is shown at its smallest target.
+    """
     cases = own_cases(cube)
     if not cases or "record_coordinates" not in cube:
         return empty("No record is shown." if cases else NONE)
     methods_by_case = {case: methods_of(cube, case) for case in cases}
-    columns = max(map(len, methods_by_case.values()))
-    figure, axes = panels(len(cases), columns, 3.1, 3.2)
+    columns = min(ABREAST, max(map(len, methods_by_case.values())))
+    rows = [-(-len(methods) // columns) for methods in methods_by_case.values()]
+    figure, axes = panels(sum(rows), columns, 3.1, 2.8)
     for ax in axes:
         ax.set_axis_off()
-    for row, (case, settings) in enumerate(cases.items()):
-        for column, method in enumerate(methods_by_case[case]):
-            ax, style = axes[row * columns + column], look(cube, method)
+    for number, (case, settings) in enumerate(cases.items()):
+        first = sum(rows[:number]) * columns
+        for place, method in enumerate(methods_by_case[case]):
+            ax, style = axes[first + place], look(cube, method)
             epsilon = _least(cube, case, method)
             ax.set_axis_on()
             _panel(ax, example_fits_of(cube, case), (method, epsilon), settings, style.color)
-            ax.set_title(f"{style.label}\n{_price(cube, case, method, epsilon)}", fontsize=8)
-        axes[row * columns].set_ylabel(_vertical(settings))
+            ax.set_title(f"{fill(style.label, LETTERS)}\n{_price(cube, case, method, epsilon)}", fontsize=8)
+            if place % columns == 0:
+                ax.set_ylabel(_vertical(settings))
     if any(settings.levels for settings in cases.values()):
         legend_below(figure, axes, 4)
     unit = PROTECTED[plan_behind(cube).spec.unit]
-    heading(figure, f"Records in the estimated subspace, first replicate; certified for {unit}")
+    heading(figure, f"Where do records lie in the estimated subspace? ε for {unit}")
     return figure
 
 
@@ -100,11 +109,7 @@ def _panel(ax: Axes, examples: xr.Dataset, fit: tuple[str, float], settings: Own
 
 
 def _vertical(settings: OwnSlicingSettings) -> str:
-    return (
-        "second direction (standard deviation 1)"
-        if settings.levels and settings.n_directions > 1
-        else settings.response
-    )
+    return f"second {DIRECTION}" if settings.levels and settings.n_directions > 1 else settings.response
 
 
 def _least(cube: xr.Dataset, case: str, method: str) -> float:

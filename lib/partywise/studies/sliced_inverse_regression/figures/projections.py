@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import fill
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -32,17 +34,27 @@ from .angles import claim_label, methods_by_calibration, price, published_method
 
 INKS = (BLACK, ORANGE, SKY, GREEN, BLUE, RED, PURPLE)
 SIGNS = "o^sDvP<"
+# Panels side by side; letters of a title above one of them.
+ABREAST, LETTERS = 3, 34
+DIRECTION = "direction (SD = 1)"
 
 
 def activity(cube: xr.Dataset) -> Figure:
-    """Windows of seven exercises on the two directions: without privacy, as published, and certified; one replicate."""
+    """Windows of seven exercises on the two directions: without privacy, as published, and certified; one replicate.
+
+    Each direction is scaled to a standard deviation (SD) of 1.
+    """
     case, methods = _first_case(cube, dataset="activity")
     if not methods:
         return empty("No case of dataset activity in this configuration.")
     planned = plan_behind(cube).cases[case]
     exercises = planned.settings.response_facts.levels
-    figure, axes = panels(1, len(methods), 3.1, 3.3)
-    for ax, method in zip(axes, methods, strict=True):
+    down = -(-len(methods) // ABREAST)
+    abreast = -(-len(methods) // down)
+    figure, axes = panels(down, abreast, 3.1, 2.9)
+    for ax in axes[len(methods) :]:
+        ax.set_axis_off()
+    for place, (ax, method) in enumerate(zip(axes, methods, strict=False)):
         points, response = _record_points(cube, case, method)
         for number, name in enumerate(exercises):
             rows = response == number
@@ -52,23 +64,29 @@ def activity(cube: xr.Dataset) -> Figure:
                 ax.plot(points[rows, 0], points[rows, 1], label=name, linestyle="none", **marks)
         ax.set_axisbelow(True)
         _title(ax, cube, case, method)
-        ax.set(xlabel="first direction, standard deviation 1", xlim=(-4, 4), ylim=(-4, 4))
-    axes[0].set_ylabel("second direction, standard deviation 1")
+        ax.set(xlim=(-4, 4), ylim=(-4, 4), ylabel="" if place % abreast else f"second {DIRECTION}")
+        ax.set_xlabel(f"first {DIRECTION}" if place + abreast >= len(methods) else "")
     legend_of_signs(figure, exercises, 7)
-    heading(figure, f"Windows of exercises of {planned.parties[0]} persons in the estimated subspace: one replicate")
+    heading(figure, f"Are exercises of {planned.parties[0]} persons told apart in the estimated subspace?")
     return figure
 
 
 def flights(cube: xr.Dataset) -> Figure:
-    """Arrival delay against the first direction: above as published, below certified; one replicate of {replicates}."""
+    """Arrival delay against the first direction: above as published, below certified at one total; one replicate.
+
+    The direction is scaled to a standard deviation (SD) of 1. Dots are flights, the black line is the median delay of
+    ten groups of equal size, the dashed one that of a published method. Methods that share their noise among clients
+    are in the tables.
+    """
     case, methods = _first_case(cube, dataset="flights")
     if not methods:
         return empty("No case of dataset flights in this configuration.")
     by_claim, total = methods_by_calibration(cube, case)
-    # Above each at its own claim; below those of one total, without the reference that stands above.
-    rows = [row for row in (by_claim, [m for m in total if m not in by_claim]) if row]
+    # Above each at its own claim; below those of one total, without the reference that is above.
+    equal, shared = [m for m in total if m not in by_claim], having(cube, "method", noise="shared")
+    rows = [row[:ABREAST] for row in (by_claim, [m for m in equal if m not in shared] or equal) if row]
     columns = max(map(len, rows))
-    figure, axes = panels(len(rows), columns, 3.3, 2.7, sharex=True, sharey=True)
+    figure, axes = panels(len(rows), columns, 3.3, 2.4, sharex=True, sharey=True)
     for ax in axes:
         ax.set_axis_off()
     for row, methods in enumerate(rows):
@@ -86,12 +104,16 @@ def flights(cube: xr.Dataset) -> Figure:
             ax.set_axisbelow(True)
             _title(ax, cube, case, method)
             if row == len(rows) - 1:
-                ax.set_xlabel("first direction, standard deviation 1")
+                ax.set_xlabel(f"first {DIRECTION}")
         axes[row * columns].set_ylabel("arrival delay, minutes")
     legend_below(figure, axes, 1)
     airlines = int(plan_behind(cube).cases[case].parties[0])
-    words = f"Arrival delay of flights from New York, {airlines} airlines or groups of small ones: one replicate"
-    heading(figure, words)
+    shares = [100 * price(cube, case, method, "separation") for row in rows for method in row]
+    heading(
+        figure,
+        f"Flights from New York, {airlines} airlines or groups of small ones: in the estimated direction "
+        f"{min(shares):.0f} to {max(shares):.0f} % of the variance lies between slices",
+    )
     return figure
 
 
@@ -136,6 +158,6 @@ def _title(ax: Axes, cube: xr.Dataset, case: str, method: str) -> None:
         cost = f"certified ε = {upward(certified, '∞')}, claimed {claimed:.3g}"
     person = price(cube, case, method, "epsilon_user") if "epsilon_user" in cube else np.nan
     if np.isfinite(person):
-        cost += f"; for a person {person:,.0f}".replace(",", " ")
-    share = price(cube, case, method, "separation")
-    ax.set_title(f"{look(cube, method).label}\n{cost}\nbetween slices: {100 * share:.0f} % of the variance", fontsize=8)
+        cost += f"\nfor a person {person:,.0f}".replace(",", " ")
+    share, name = price(cube, case, method, "separation"), fill(look(cube, method).label, LETTERS)
+    ax.set_title(f"{name}\n{cost}\n{100 * share:.0f} % between slices", fontsize=8)
