@@ -16,7 +16,7 @@ truth = np.array([2, 1, -1, 0, 0, 0]) / np.sqrt(6)
 X = 0.35 * rng.normal(size=(6000, 6))
 y = X @ truth + 0.1 * rng.normal(size=6000)
 
-fig, axes = plt.subplots(1, 3, figsize=(8, 2.8), sharey=True, layout="constrained")
+fig, axes = plt.subplots(1, 3, figsize=(7.0, 2.6), sharey=True, layout="constrained")
 for ax, epsilon in zip(axes, (1.0, 2.0, 8.0), strict=True):
     model = pw.SlicedInverseRegression(epsilon=epsilon, edges=(-0.3, 0.0, 0.3)).fit(X, y, parties=3, rng=7)
     direction = model.components_[0] / np.linalg.norm(model.components_[0])

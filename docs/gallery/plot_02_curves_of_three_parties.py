@@ -21,7 +21,7 @@ t = np.linspace(0, 1, 200)
 waves = [np.ones_like(t)]
 for k in (1, 2):
     waves += [np.sqrt(2) * np.sin(2 * np.pi * k * t), np.sqrt(2) * np.cos(2 * np.pi * k * t)]
-fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
+fig, ax = plt.subplots(figsize=(7.0, 3.4), layout="constrained")
 ax.plot(t, Y[0] @ np.array(waves), "k", label="response of one record")
 for s, style in ((0.0, "--"), (0.1, "-."), (0.4, ":")):
     model = pw.FunctionalBoosting(s=s, radius_value=1.0).fit(X, Y, parties=3, rng=7)

@@ -26,7 +26,7 @@ def accuracy(*words, **options):
 
 epsilons = [0.25, 0.5, 1, 2, 4, 8]
 accuracies = [accuracy(epsilon=e, public_edges=[cuts] * 4, cipher="sized") for e in epsilons]
-fig, ax = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
+fig, ax = plt.subplots(figsize=(7.0, 3.4), layout="constrained")
 ax.semilogx(epsilons, accuracies, "o-", label="bank and shop, noised tables")
 ax.axhline(accuracy("pooled"), color="k", linestyle="--", label="all columns in one place")
 ax.axhline(accuracy("active_only"), color="0.45", linestyle=":", label="bank alone")

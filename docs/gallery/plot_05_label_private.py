@@ -15,7 +15,7 @@ truth = np.array([4.0, -3.0, 0.0])
 X = pw.stream(5, "gallery", "features").uniform(size=(6000, 3))
 y = pw.stream(5, "gallery", "labels").random(6000) < 1 / (1 + np.exp(-X @ truth))
 
-fig, ax = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
+fig, ax = plt.subplots(figsize=(7.0, 3.4), layout="constrained")
 for shift, (epsilon, marker) in enumerate([(0.25, "o"), (1.0, "s"), (8.0, "^")]):
     model = pw.LabelPrivateLogisticRegression(epsilon=epsilon).fit(X, y, parties=("clinic", "registry"), rng=7)
     low, high = model.conf_int_[1:].T

@@ -18,7 +18,7 @@ models = {
     "secure products": pw.VerticalPCA(),
     "as published": pw.VerticalPCA("block_svd"),
 }
-fig, axes = plt.subplots(1, 3, figsize=(9, 3), layout="constrained")
+fig, axes = plt.subplots(1, 3, figsize=(7.0, 2.7), layout="constrained")
 pooled = np.sort(np.linalg.eigvalsh(np.corrcoef(Z.T)))[::-1]
 axes[2].plot(range(1, 5), pooled / pooled.sum(), "k_", markersize=20, label="pooled records")
 for ax, (name, model), marker in zip(axes[:2], models.items(), "os", strict=True):

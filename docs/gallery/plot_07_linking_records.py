@@ -21,7 +21,7 @@ for size in sizes:
     common.append(alignment.n)
     received.append(alignment.received_bytes)
 
-fig, ax = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
+fig, ax = plt.subplots(figsize=(7.0, 3.4), layout="constrained")
 ax.plot(sizes, [bytes_by_party["analyst"] for bytes_by_party in received], "o-", label="analyst")
 ax.plot(sizes, [bytes_by_party["hospital"] for bytes_by_party in received], "s--", label="each of the three parties")
 ax.set(xlabel="identifiers in each list (and people in common)", ylabel="bytes received", ylim=(0, None))

@@ -18,7 +18,7 @@ costs = {
     "one pure release, ε = 2": pw.cost(epsilon=2.0),
     "four releases at mu 0.5": pw.cost(mu=0.5, count=4),
 }
-fig, axes = plt.subplots(1, 2, figsize=(8.5, 3.8), layout="constrained")
+fig, axes = plt.subplots(1, 2, figsize=(7.0, 3.4), layout="constrained")
 for ax, kind in zip(axes, ("epsilon", "roc"), strict=True):
     pw.plot.privacy_curve(costs, kind=kind, ax=ax)
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)

@@ -26,7 +26,7 @@ for claim in claims:
     bounds.append(pw.gaussian_epsilon(result.mu_lower, delta))  # the noise is Gaussian: mu says all
     certificates.append(pw.gaussian_epsilon(2 / sigma, delta))
 
-fig, ax = plt.subplots(figsize=(5, 3.8), layout="constrained")
+fig, ax = plt.subplots(figsize=(7.0, 3.8), layout="constrained")
 ax.loglog(claims, claims, "k--", label="claimed")
 ax.loglog(claims, certificates, "o-", label="certified")
 ax.loglog(claims, bounds, "v", label="proved by attack, at least")

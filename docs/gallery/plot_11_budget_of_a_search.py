@@ -26,7 +26,7 @@ for tau in (0.5, 2.0):
             break
         spent.append(budget.epsilon_spent)
 
-fig, (left, right) = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
+fig, (left, right) = plt.subplots(1, 2, figsize=(7.0, 2.9), layout="constrained")
 left.step(range(1, len(spent) + 1), spent, "o-", where="mid", label="spent")
 left.axhline(2.5, color="k", linestyle="--", label="budget")
 left.set(xlabel="fits", ylabel="ε of one label", ylim=(0, None), xticks=range(1, len(spent) + 1))

@@ -19,7 +19,7 @@ for row in model.transcript_:
     sizes[row["sender"], row["name"]] = sizes.get((row["sender"], row["name"]), 0) + row["bytes"]
 readings = list(model.ledger_.odometer("server", "row", delta=1e-5))
 
-fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+fig, (left, right) = plt.subplots(1, 2, figsize=(7.0, 3.0), layout="constrained")
 left.barh([f"{sender}: {name}" for sender, name in sizes], sizes.values())
 left.set(xlabel="bytes", title="What was sent")
 right.step(range(1, len(readings) + 1), [reading.epsilon for reading in readings], "o-", where="post")

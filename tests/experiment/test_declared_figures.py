@@ -144,7 +144,7 @@ def many_cases():
 
 def test_rows_of_measures_of_many_cases_go_on_below(many_cases):
     """Twelve were side by side, 44 inches wide."""
-    figure = hazard_ratio_error(many_cases)
+    figure = Lines("Two measures", x="epsilon", y=["coefficient_rms", "squared_error"])(many_cases)
     drawn = [ax for ax in figure.axes if ax.axison]
     cases = cases_of(many_cases, "coefficient_rms")
     assert len(cases) == 12 and len(drawn) == 24 and figure.get_figwidth() == PAGE

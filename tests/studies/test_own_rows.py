@@ -300,7 +300,7 @@ def example():
 
 @pytest.mark.parametrize("name", OWN_FIGURES)
 def test_figures_of_own_clients_show_every_method(example, name):
-    shown = content(STUDY.figures[name](example))
+    shown = [" ".join(str(text).split()) for text in content(STUDY.figures[name](example))]
     titles = set(example["method_title"].values.tolist())
     assert all(any(title in str(one) for one in shown) for title in titles)
     assert any("all records of a person" in str(one) for one in shown)

@@ -93,7 +93,7 @@ def asked(folder: Path, smk: dict[str, Any]) -> list[tuple[str, set[str], dict[s
         methods = {case: made.methods for case, made in plan.cases.items()}
         collected = smk["fit_roots"](study, methods, smk["EXECUTORS"][:1])
         names = ("cube", "tidy", "predictions", "models", "dictionary", "ledger", "totals", "wire", "summary", "text")
-        names += ("screen", "tables", "timings", "provenance")
+        names += ("findings", "tables", "timings", "provenance")
         outputs = {name: str(folder / study / name) for name in names}
         whole = {"job": smk["whole_plan"](SimpleNamespace(study=study)), "code": "0" * 64, "sources": {}}
         fingerprints = [fingerprint_of(TOLD)] * len(files["blocks"])

@@ -154,7 +154,7 @@ def test_more_replicates_compute_the_new_ones(grown):
 def test_a_mechanism_of_the_audit_reruns_cells_of_the_audit_only(grown):
     found = planned_after(grown, f"{LIB}/privacy/mechanisms/distances/adjustment.py", add_comment, *WORDS)
     assert studies(found) == {"privacy_audit"}
-    assert found.jobs == {"generate": 1, "fit": 1, "collect": 1, "figure": 1}
+    assert found.jobs == {"generate": 1, "fit": 1, "collect": 1, "table": 1}
 
 
 def test_one_figure_reruns_that_figure(grown):

@@ -80,7 +80,7 @@ def test_summary_and_page_name_records_that_are_left_out(folder):
     collect(made, ["block.npz"], OUTPUTS, code_sha256="c" * 64, root=folder)
     sentence = "besuche.csv: 228 of 300 rows are used and 72 left out, which lack an entry (einkommen 72)."
     assert sentence in Path(OUTPUTS["text"]).read_text(encoding="utf-8").splitlines()
-    assert f"<br>{sentence}</td>" in Path(OUTPUTS["tables"]).read_text(encoding="utf-8")
+    assert f"<p>{sentence}</p>" in Path(OUTPUTS["tables"]).read_text(encoding="utf-8")
 
 
 def test_a_draft_asks_where_more_than_one_row_in_twenty_lacks_an_entry(folder):

@@ -13,7 +13,7 @@ from partywise.audits.attacks.messages import directions_seen
 from partywise.audits.contract import same
 from partywise.core.errors import CertificationError
 from partywise.core.randomness import Streams
-from partywise.federation.exchanges.homomorphic import masking as exchange
+from partywise.federation.exchanges.homomorphic import weighted_sums as exchange
 from partywise.federation.exchanges.homomorphic.large_numbers import number_of
 from partywise.federation.exchanges.homomorphic.paillier import decrypt
 from partywise.federation.exchanges.homomorphic.paillier_keys import drawn_key

@@ -300,11 +300,13 @@ def test_bars_hold_the_middle_of_the_replicates(cube):
         angles.mean()
     )
     assert bars[:, 1].tolist() == [angles.min(), angles.max()]
+    assert "bars: from the least to the largest" in words(figure)
     many = repeated(cube, 20)
     spread = cube["angle"].sel(case="size_i_n400", method_label="cert", replicate=[0, 1]).values
     spread = np.tile(spread[np.isfinite(spread)], 10)
     figure = STUDY.figures["angle_by_size"](many)
     assert drawn(figure, "certified")[1][:, 1] == pytest.approx(np.quantile(spread, [0.05, 0.95]))
+    assert "over 20 replicates, bars: 5 % to 95 %" in words(figure)
 
 
 def test_a_person_costs_more_than_a_window(cube):

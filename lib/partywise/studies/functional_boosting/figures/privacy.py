@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
@@ -12,7 +10,7 @@ from matplotlib.ticker import FuncFormatter
 from ....experiment.plotting.layout import Axis
 from ....experiment.plotting.lines import Lines
 from ....experiment.plotting.select import coordinate_of, having, number_of, plan_behind, title
-from ....experiment.plotting.series import cases_of, methods_of, series
+from ....experiment.plotting.series import methods_of, series
 from ....experiment.plotting.style import (
     BLACK,
     COLORS,
@@ -33,27 +31,8 @@ def _estimating_methods(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
     return {"": [method for method in methods_of(cube, case) if method not in truths]}
 
 
-def _cost(cube: xr.Dataset, cases: Sequence[str]) -> str:
-    """Return the least and the largest error of the first case at its largest target, or a question."""
-    for case in cases:
-        name = "excess" if case in cases_of(cube, "excess") else "relative_error"
-        lines = {method: series(cube, name, case, method, "epsilon") for method in methods_of(cube, case)}
-        targets = [float(x) for line in lines.values() for x in line.x if np.isfinite(x)]
-        if not targets:
-            continue
-        last = {m: float(line.mean[line.x == max(targets)][0]) for m, line in lines.items() if max(targets) in line.x}
-        if len(last) > 1:
-            (least, error), *_, (most, error_of_most) = sorted(last.items(), key=lambda entry: entry[1])
-            return (
-                f"{title(cube, 'case', case)} at ε = {max(targets):g}: the error is {error:.2g} with "
-                f"{title(cube, 'method', least)} and {error_of_most:.2g} with {title(cube, 'method', most)}"
-            )
-    return "What does privacy cost on held-out records?"
-
-
 error_by_epsilon = Lines(
-    "What does privacy cost on held-out records?",
-    finding=_cost,
+    "What privacy costs on held-out records",
     x="epsilon",
     y=Axis(
         {

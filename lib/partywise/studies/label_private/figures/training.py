@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+# Any: keywords of bars, as matplotlib takes them.
 from typing import Any, Unpack
 
 import numpy as np
@@ -74,7 +76,7 @@ def unbounded_shares(cube: xr.Dataset) -> Figure:
     totals = np.zeros(len(OUTCOMES))
     for place, (ax, case) in enumerate(zip(axes, cases, strict=False)):
         totals += _outcomes(ax, cube, case)
-        ax.set_title(f"generated\n{size_of(cube, case)}" if case in by_size else data_title(cube, case))
+        ax.set_title(f"generated, {size_of(cube, case)}" if case in by_size else data_title(cube, case))
         ax.set_ylabel("" if place % abreast else f"target ε of\n{protected_unit(cube)}")
         if place + abreast >= len(cases):
             ax.tick_params(axis="x", labelbottom=True)
@@ -142,35 +144,8 @@ def _target(cube: xr.Dataset, case: str, method: str) -> str:
 
 
 PATHS = {"path_norm": "norm of the coefficients", "path_log_loss": "test log-loss, nats"}
-
-
-def _fits_with_path(cube: xr.Dataset, case: str, name: str) -> list[tuple[str, float]]:
-    """Method and epsilon of the example fits of a case that hold a path."""
-    examples = example_fits_of(cube, case)
-    known = np.isfinite(examples[name].values).any(axis=1)
-    pairs = zip(examples["example_method"].values[known], examples["example_epsilon"].values[known], strict=True)
-    return [(str(method), float(epsilon)) for method, epsilon in pairs]
-
-
-def _growth(cube: xr.Dataset, cases: Sequence[str]) -> str:
-    """Return how far the norm of the coefficients of the first case grows along the steps."""
-    for case in cases:
-        examples = example_fits_of(cube, case)
-        for method, epsilon in _fits_with_path(cube, case, "path_norm"):
-            if np.isfinite(epsilon):
-                steps, norm = (example_fit(examples, name, method, epsilon) for name in ("path_steps", "path_norm"))
-                known = np.isfinite(norm)
-                first, last = norm[known][[0, -1]]
-                return (
-                    f"Without a ridge the norm of the coefficients goes from {first:.2g} to {last:.3g} "
-                    f"in {steps[known][-1]:.0f} steps"
-                )
-    return ""
-
-
 running_away = Lines(
     "Does the published training converge without a ridge?",
-    finding=_growth,
     x="path_steps",
     y=tuple(Axis({name: words}, log=True) for name, words in PATHS.items()),
     xlabel="steps",
@@ -184,6 +159,14 @@ running_away = Lines(
     "log-loss along the steps of a trainer without ridge; both axes logarithmic. A trainer that converged would level "
     "off: these lines rise until the trainer is stopped.",
 )
+
+
+def _fits_with_path(cube: xr.Dataset, case: str, name: str) -> list[tuple[str, float]]:
+    """Method and epsilon of the example fits of a case that hold a path."""
+    examples = example_fits_of(cube, case)
+    known = np.isfinite(examples[name].values).any(axis=1)
+    pairs = zip(examples["example_method"].values[known], examples["example_epsilon"].values[known], strict=True)
+    return [(str(method), float(epsilon)) for method, epsilon in pairs]
 
 
 def _unprivate(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:

@@ -28,7 +28,6 @@ from ....experiment.plotting.style import GREY, Look, empty, heading, legend_bel
 
 # Methods of a figure; rows of a bin, of fewer of which bins are joined; standard errors of an interval.
 MOST, BIN_ROWS, WIDTH = 6, 30, 1.96
-_OTHER = ["method_label", "replicate", "parties", "fold", "epsilon"]
 # Settings of generated data that a sweep may vary: label of the axis.
 AXES = {"n": "training rows N", "k": "features k with the intercept", "dependence": "dependence of the features"}
 
@@ -47,7 +46,7 @@ def protected_unit(cube: xr.Dataset) -> str:
 
 def data_title(cube: xr.Dataset, case: str) -> str:
     """Title of a case with its rows and features; where replicates differ in rows, the most."""
-    return f"{title(cube, 'case', case)}\n{size_of(cube, case)}"
+    return f"{title(cube, 'case', case)}, {size_of(cube, case)}"
 
 
 def size_of(cube: xr.Dataset, case: str) -> str:
@@ -101,31 +100,8 @@ def _left_out(cube: xr.Dataset) -> set[str]:
     return set([*(m for m in methods if m not in variants), *variants][MOST:])
 
 
-def _cost(cube: xr.Dataset, cases: Sequence[str]) -> str:
-    """Return the log-loss of published, chosen and no privacy in the largest real data set that has all three."""
-    published, chosen = having(cube, "method", sigma="classic", ridge="none"), having(cube, "method", noise="auto")
-    generated, rows = having(cube, "case", source="generated"), cube["n_train"].max(_OTHER)
-    for case in sorted(cases, key=lambda name: (name in generated, -float(rows.sel(case=name)))):
-        kinds = (chosen, published, having(cube, "method", protocol="non_private"))
-        methods = [next((m for m in kind if m in methods_of(cube, case)), "") for kind in kinds]
-        if not all(methods):
-            continue
-        lines = [series(cube, "log_loss", case, method, "epsilon") for method in methods]
-        shared = [float(x) for x in lines[0].x if np.isfinite(x) and x in lines[1].x]
-        if shared and lines[2]:
-            target = min(shared, key=lambda x: abs(np.log(x)))
-            ours, theirs = (float(line.mean[line.x == target][0]) for line in lines[:2])
-            free, names = lines[2].mean[-1], (title(cube, "case", case), title(cube, "method", methods[0]))
-            return (
-                f"{names[0]} at ε = {target:g}: log-loss {ours:.3g} with {names[1]}, {theirs:.3g} as published, "
-                f"{free:.3g} without privacy"
-            )
-    return "What does label privacy cost?"
-
-
 utility_by_epsilon = Lines(
     "What does label privacy cost?",
-    finding=_cost,
     x="epsilon",
     y=(Axis({"log_loss": "test log-loss, nats"}, log=True), "auc"),
     select=_comparison_cases,

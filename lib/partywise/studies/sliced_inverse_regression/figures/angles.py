@@ -91,31 +91,9 @@ def _size(cube: xr.Dataset, case: str) -> str:
     return f"{_model(cube, case)}, n = {simulated_settings(cube)[case].n} per client"
 
 
-def _gap(cube: xr.Dataset, cases: Sequence[str]) -> str:
-    """Return the angles of certified methods and of the fit without privacy where records are most, or a question."""
-    settings = simulated_settings(cube)
-    case = max(cases, key=lambda name: settings[name].n)
-    angles = {
-        kind: [float(cube["angle"].sel(case=case, method_label=m).mean()) for m in methods_of(cube, case) if m in of]
-        for kind, of in (
-            ("certified", having(cube, "method", calibrate="claims")),
-            ("free", having(cube, "method", protocol="reference")),
-        )
-    }
-    if not all(angles.values()):
-        return "How many records does one client need?"
-    low, high = min(angles["certified"]), max(angles["certified"])
-    between = f"{low:.0f}" if f"{low:.0f}" == f"{high:.0f}" else f"{low:.0f} to {high:.0f}"
-    return (
-        f"With n = {settings[case].n} records of one client certified methods are {between} degrees off, "
-        f"the fit without privacy {min(angles['free']):.0f}"
-    )
-
-
 ANGLE = Axis({"angle": "angle to the true subspace"}, bottom=0, top=92)
 angle_by_size = Lines(
     "How many records does one client need?",
-    finding=_gap,
     x="n",
     y=ANGLE,
     xlabel="records n of the one client",
