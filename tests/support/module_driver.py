@@ -36,7 +36,7 @@ LIBRARY = ROOT / "lib"
 
 
 def without_pictures(kind: type[Any], name: str) -> None:
-    """Files of an empty picture: writing pictures takes half of the time of all jobs and loads matplotlib's modules alone.
+    """Files of an empty picture: writing pictures takes half of the time of all jobs, and loads matplotlib's modules.
 
     What is printed into memory is a layout, and is made.
     """
