@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import lru_cache
 
 import pytest
@@ -14,9 +13,6 @@ from shipped import SHIPPED, shipped_plans
 
 # Large configurations, whose figures take a minute, and those that draw what the default draws: `./run test --long`.
 LARGE, ALIKE = ("paper", "sliced_inverse_regression"), ("claims", "smoke")
-# Figures that are wider than a page or show too much and are being drawn again; each must fail until it is, and is then
-# taken out.
-MENDING: set[str] = set()
 
 
 @lru_cache(maxsize=1)
@@ -47,15 +43,4 @@ def closed():
 
 @pytest.mark.parametrize(("path", "study", "name"), list(_entries()))
 def test_a_figure_can_be_read(path, study, name):
-    with warnings.catch_warnings():
-        if name in MENDING:
-            warnings.simplefilter("ignore")
-        found = problems(shipped_plans(path)[study].study.figures[name](_cube(path, study)))
-    if name in MENDING:
-        assert found or path.stem != "config", f"{name} is mended: take it out of MENDING"
-    else:
-        assert not found
-
-
-def test_what_is_being_mended_exists():
-    assert {name for path in SHIPPED for study in shipped_plans(path).values() for name in study.figures} >= MENDING
+    assert not problems(shipped_plans(path)[study].study.figures[name](_cube(path, study)))

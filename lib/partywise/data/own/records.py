@@ -22,7 +22,7 @@ from .columns import class_labels, data_columns, level_numbers, numbers_of
 from .csv import TextTable, nearest, read_bytes, read_table
 from .grammar import OwnFiles, twice, whole_id
 from .plausible import check_column, check_label
-from .settings import Holder, LearnedTables, OwnClients, OwnRecords, OwnTables, RecordTable
+from .settings import FileHolder, LearnedTables, OwnClients, OwnRecords, OwnTables, RecordTable
 
 LOG = logging.getLogger("partywise")
 LISTED = 3
@@ -52,7 +52,7 @@ def reader_of_files(read: Callable[[SettingsT, Mapping[str, bytes]], ReadT]) -> 
     return of_settings
 
 
-def open_table(settings: RecordTable, holder: Holder, texts: Mapping[str, bytes]) -> TextTable:
+def open_table(settings: RecordTable, holder: FileHolder, texts: Mapping[str, bytes]) -> TextTable:
     """Header and rows of the file of a party; a log, which is passed on, has no digest of it."""
     return read_table(texts[holder.file], holder.file, settings.text_of(holder.block))
 
@@ -176,7 +176,7 @@ def client_rows(settings: OwnClients, texts: Mapping[str, bytes]) -> list[TextTa
     return [bounded(client, settings) for client in clients]
 
 
-class ClientRecords(NamedTuple):
+class RecordIds(NamedTuple):
     """Records of all clients, one client after another: how many each has, names (N,), and persons (N,) or none."""
 
     sizes: np.ndarray
@@ -184,13 +184,13 @@ class ClientRecords(NamedTuple):
     person: np.ndarray
 
 
-def client_records(clients: Sequence[TextTable], settings: OwnClients) -> ClientRecords:
+def client_records(clients: Sequence[TextTable], settings: OwnClients) -> RecordIds:
     """Sizes, names and persons of the records; DataMissing for fewer than the settings ask for."""
     sizes = np.array([len(client.rows) for client in clients])
     LOG.info("records: %d of %d clients", sizes.sum(), len(clients))
     check_count(int(sizes.sum()), settings)
     persons = [] if settings.user is None else [text for client in clients for text in client.column(settings.user)]
-    return ClientRecords(sizes, np.array(_client_ids(clients, settings), dtype=str), number_persons(persons))
+    return RecordIds(sizes, np.array(_client_ids(clients, settings), dtype=str), number_persons(persons))
 
 
 def _client_ids(clients: Sequence[TextTable], settings: OwnClients) -> list[str]:
@@ -242,7 +242,7 @@ class FileRecords:
     persons : who is behind each record, by its id, where one may have several
     """
 
-    holder: Holder
+    holder: FileHolder
     ids: list[str]
     lines: list[int]
     all_ids: list[str]
@@ -268,7 +268,7 @@ class OwnRows:
 
 
 # Ids of the rows of a file, and which rows have one.
-Identify = Callable[[TextTable, Holder], tuple[list[str], np.ndarray]]
+Identify = Callable[[TextTable, FileHolder], tuple[list[str], np.ndarray]]
 
 
 @reader_of_files
@@ -287,7 +287,7 @@ def draw_rows(settings: LearnedTables, spec: object, rng_for: Rng, resources: Pa
 def read_files(settings: OwnTables, texts: Mapping[str, bytes], identify: Identify | None = None) -> list[FileRecords]:
     """The records of each file; by default every row has an id of its own."""
 
-    def own_ids(table: TextTable, holder: Holder) -> tuple[list[str], np.ndarray]:
+    def own_ids(table: TextTable, holder: FileHolder) -> tuple[list[str], np.ndarray]:
         return record_names(table, settings.id_of(holder.block), several=True), np.arange(len(table.rows))
 
     return [
@@ -296,7 +296,7 @@ def read_files(settings: OwnTables, texts: Mapping[str, bytes], identify: Identi
     ]
 
 
-def _read_file(settings: OwnTables, holder: Holder, whole: TextTable, identify: Identify) -> FileRecords:
+def _read_file(settings: OwnTables, holder: FileHolder, whole: TextTable, identify: Identify) -> FileRecords:
     all_ids, _ = identify(whole, holder)
     table = complete(whole, holder.names, settings)
     ids, rows = identify(table, holder)

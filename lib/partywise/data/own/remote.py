@@ -26,7 +26,7 @@ from .curves.settings import CurveFile, OwnCurves
 from .grammar import PLAIN, ColumnBlock, FileBlock
 from .plausible import check_entries
 from .records import bounded, client_names, complete
-from .settings import Holder, OwnClients, OwnTables, RecordTable
+from .settings import FileHolder, OwnClients, OwnTables, RecordTable
 
 CurveT = TypeVar("CurveT", bound=CurveFile)
 
@@ -82,14 +82,14 @@ def placeholders(settings: RecordTable, me: str, rows: Mapping[str, int], folder
             users = None if settings.user is None else shared_column(table, settings.user, "user")
             if getattr(settings, "aligned", True):
                 common = (tuple(table.ids(name)), *(() if users is None else (tuple(users),)))
-    placed = _settings_apart(settings, me)
-    for holder in placed.holders:
+    local_settings = _settings_apart(settings, me)
+    for holder in local_settings.holders:
         if holder.party != me:
             shared = {"id": ids, "user": ids if users is None else users}
             if not settings.same_records:
                 shared = {role: [f"{holder.party}, {role} {k}" for k in range(rows[holder.party])] for role in shared}
-            contents[holder.file] = _text(placed, holder, shared)
-    return PartyFiles(placed, contents, common)
+            contents[holder.file] = _text(local_settings, holder, shared)
+    return PartyFiles(local_settings, contents, common)
 
 
 def _settings_apart(settings: RecordTable, me: str) -> RecordTable:
@@ -105,7 +105,7 @@ def _settings_apart(settings: RecordTable, me: str) -> RecordTable:
     return replace(settings, tables=tables)
 
 
-def _check_own_rows(settings: OwnClients, mine: Holder, table: TextTable, rows: Mapping[str, int]) -> None:
+def _check_own_rows(settings: OwnClients, mine: FileHolder, table: TextTable, rows: Mapping[str, int]) -> None:
     """DataMissing for a row of another client, or for another number of records than is public."""
     if settings.party is not None:
         for text, line in zip(client_names(table, settings), table.lines, strict=True):
@@ -117,7 +117,7 @@ def _check_own_rows(settings: OwnClients, mine: Holder, table: TextTable, rows: 
     check_rows(len(bounded(complete(table, mine.names, settings), settings).rows), mine.party, mine.file, rows)
 
 
-def _text(settings: RecordTable, holder: Holder, shared: Mapping[str, Sequence[str]]) -> bytes:
+def _text(settings: RecordTable, holder: FileHolder, shared: Mapping[str, Sequence[str]]) -> bytes:
     """A file that follows the settings, with these ids and persons."""
     n, name = len(shared["id"]), settings.id_of(holder.block)
     columns: dict[str, Sequence[str]] = {} if name is None else {name: shared["id"]}

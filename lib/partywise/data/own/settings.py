@@ -32,7 +32,7 @@ NUMBERS = (1, 2)
 
 
 @dataclass(frozen=True)
-class Holder:
+class FileHolder:
     """The content of one party's file that is read.
 
     block : keys of the file; None for those of the case
@@ -72,7 +72,7 @@ class RecordTable(OwnFiles):
     same_records: ClassVar[bool] = True
 
     @property
-    def holders(self) -> tuple[Holder, ...]:
+    def holders(self) -> tuple[FileHolder, ...]:
         """The parties with what each has, in the order in which they take part."""
         raise NotImplementedError
 
@@ -152,10 +152,10 @@ class OwnRecords(RecordTable):
 
     def holder(
         self, party: str, block: FileBlock | None, columns: tuple[ColumnBlock, ...], /, **roles: str | None
-    ) -> Holder:
+    ) -> FileHolder:
         """A party with these roles."""
         file = self.file if block is None else block.file
-        return Holder(party, file or "", block, columns, {role: name for role, name in roles.items() if name})
+        return FileHolder(party, file or "", block, columns, {role: name for role, name in roles.items() if name})
 
     @property
     def files(self) -> dict[str, str]:
@@ -205,7 +205,7 @@ class OwnClients(OwnRecords):
         check_party_names("tables" if self.tables else "parties", self.party_names, RESERVED)
 
     @property
-    def holders(self) -> tuple[Holder, ...]:
+    def holders(self) -> tuple[FileHolder, ...]:
         """The clients, with a file each or with rows of one file."""
         blocks = self.tables or (None,) * len(self.parties)
         roles = self.response_columns | {"party": self.party}
@@ -289,9 +289,9 @@ class OwnTables(RecordTable, ColumnSettings):
             twice = [value for value in values if values.count(value) > 1]
             if twice:
                 raise ValueError(f"tables has the {key} {twice[0]!r} twice: give each its own name.")
-        taken = [name for name in names if name in self.reserved_names]
-        if taken:
-            raise ValueError(f"tables has the party {taken[0]!r}: that name belongs to a protocol; choose another.")
+        reserved = [name for name in names if name in self.reserved_names]
+        if reserved:
+            raise ValueError(f"tables has the party {reserved[0]!r}: that name belongs to a protocol; choose another.")
         check_name("response", self.response)
         if self.response_party not in names:
             raise ValueError(f"response_party is {self.response_party!r}: the tables are of {', '.join(names)}.")
@@ -373,11 +373,11 @@ class OwnTables(RecordTable, ColumnSettings):
         return tuple(table.party for table in self.tables)
 
     @property
-    def holders(self) -> tuple[Holder, ...]:
+    def holders(self) -> tuple[FileHolder, ...]:
         """The parties, of which the active one has the response, the persons and the columns next to the response."""
         roles = {"response": self.response} | ({} if self.user is None else {"user": self.user})
         return tuple(
-            Holder(
+            FileHolder(
                 table.party,
                 table.file,
                 table,

@@ -253,7 +253,7 @@ def legend_of(figure: Figure, handles: Sequence[Artist], labels: list[str], colu
 
 
 def _fits(figure: Figure, legend: Legend) -> bool:
-    """Whether a legend is no wider than its figure; one that is wider is taken away."""
+    """Whether a legend fits into the width of its figure; one that does not is removed."""
     fits = legend.get_window_extent().width / figure.dpi + 2 * MARGIN <= figure.get_figwidth()
     if not fits:
         legend.remove()

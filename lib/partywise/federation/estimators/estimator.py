@@ -192,7 +192,7 @@ class Estimator(Parameters):
         It is asked of every argument but those that all estimators have, so that a new public bound is in no list.
         """
         common = inspect.signature(Estimator.__init__).parameters
-        arguments = {name: getattr(self, name) for name in self._own() if name not in common}
+        arguments = {name: getattr(self, name) for name in self._parameter_names() if name not in common}
         for name, value in (
             {entry.name: getattr(options, entry.name) for entry in fields(options)} | arguments
         ).items():

@@ -156,7 +156,7 @@ class Parameters(BaseEstimator):
             )
         return self.methods[self.protocol]
 
-    def _own(self) -> list[str]:
+    def _parameter_names(self) -> list[str]:
         """Parameters that are not options of the protocol."""
         parameters = inspect.signature(type(self).__init__).parameters.values()
         return [
@@ -166,7 +166,7 @@ class Parameters(BaseEstimator):
         ]
 
     def _check(self, names: Iterable[str]) -> None:
-        known = [*self._own(), *(option.name for option in fields(self._method.options))]
+        known = [*self._parameter_names(), *(option.name for option in fields(self._method.options))]
         for name in names:
             if name not in known:
                 raise TypeError(
@@ -199,7 +199,7 @@ class Parameters(BaseEstimator):
         >>> params["parties"], params["ridge"]  # a parameter of every estimator, and an option of this protocol
         (3, 0.0)
         """
-        params = {name: getattr(self, name) for name in self._own()}
+        params = {name: getattr(self, name) for name in self._parameter_names()}
         for option in fields(self._method.options) if self._has_protocol else ():
             if option.default is MISSING:
                 raise TypeError(f"option {option.name!r} of protocol {self.protocol!r} has no default.")
@@ -236,7 +236,7 @@ class Parameters(BaseEstimator):
         if self._has_protocol:
             self._check(parameters)
         for name, value in parameters.items():
-            if name in self._own():
+            if name in self._parameter_names():
                 setattr(self, name, value)
             else:
                 self._given[name] = value
@@ -247,7 +247,7 @@ class Parameters(BaseEstimator):
             parameter.name: parameter.default
             for parameter in inspect.signature(type(self).__init__).parameters.values()
         }
-        settings = {name: getattr(self, name) for name in self._own()}
+        settings = {name: getattr(self, name) for name in self._parameter_names()}
         changed = {name: value for name, value in settings.items() if name == "protocol" or value is not defaults[name]}
         words = ", ".join(f"{name}={short_text(value)}" for name, value in (changed | self._given).items())
         return f"{type(self).__name__}({words})"

@@ -7,7 +7,7 @@ from typing import Literal
 
 from ...core.checks import check_fields, check_unread_options
 from ...data.own.grammar import check_apart, check_party_names
-from ...data.own.settings import Holder, OwnRecords, class_entries
+from ...data.own.settings import FileHolder, OwnRecords, class_entries
 from .settings import LabelCaseSettings
 
 
@@ -53,7 +53,7 @@ class OwnLabelSettings(OwnRecords, LabelCaseSettings):
         return {"response": class_entries(self.positive)}
 
     @property
-    def holders(self) -> tuple[Holder, ...]:
+    def holders(self) -> tuple[FileHolder, ...]:
         """The party with the features and the party with the labels, or the one with both."""
         if not self.tables:
             return (self.holder("", None, self.columns, id=self.id, user=self.user, response=self.response),)

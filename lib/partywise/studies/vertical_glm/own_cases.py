@@ -24,7 +24,7 @@ from ...data.own.records import (
     read_files,
     reader_of_files,
 )
-from ...data.own.settings import Holder
+from ...data.own.settings import FileHolder
 from ...models.families import FAMILIES
 from ...models.family_facts import FACTS
 from .data import Constants, GlmData
@@ -98,7 +98,7 @@ def _hint(ids: Sequence[list[str]], n_common: int) -> str:
     return " (identifiers: {normalise: true} leaves out blanks and case)" if len(common(folded)) > n_common else ""
 
 
-def _identify(settings: GlmTableSettings, table: TextTable, holder: Holder) -> tuple[list[str], np.ndarray]:
+def _identify(settings: GlmTableSettings, table: TextTable, holder: FileHolder) -> tuple[list[str], np.ndarray]:
     """Identifiers of the rows as the parties compare them, and which rows have one."""
     rules = settings.identifiers
     written = table.ids(settings.id_of(holder.block) or "", stripped=False)

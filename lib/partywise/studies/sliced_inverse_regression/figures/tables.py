@@ -19,7 +19,7 @@ from .marks import AGREES, FEWEST, NEAR, PRINTED_REPLICATES, TableMark, counts, 
 RULE = (
     f"Verdict: agrees where |z| is at most {AGREES:g}, z being the difference over its standard error; within "
     f"{NEAR:.0%} where the ratio is; saturated where one of both holds and the printed loss is so large that nearly "
-    "every choice matches it, which is no evidence; else not reproduced. The standard error joins ours, theirs (the "
+    "every choice matches it, which is not evidence; else not reproduced. The standard error joins ours, theirs (the "
     f"bracket, which has the size of a standard deviation, over the root of {PRINTED_REPLICATES}) and rounding. Below "
     f"{FEWEST} replicates the bracket stands for our own standard deviation: the verdict is whether our mean could be "
     "one of so many draws of the source."
