@@ -1,4 +1,4 @@
-"""Pages of the site that come from the code: keys, variables of the cubes, names in Python, sequence diagrams.
+"""Pages of the site that come from the code: keys, variables, names in Python, sequence diagrams, claims.
 
 They are written where `conf.py` asks for them each time the site is built, and never committed.
 """
@@ -20,6 +20,10 @@ from partywise.core.checks import Range
 from partywise.experiment.cells import COMMON
 from partywise.experiment.configuration.build import describe
 from partywise.experiment.configuration.grammar import Batch, Grid
+from partywise.experiment.register import table
+from partywise.experiment.register.printed_source import files, read
+from partywise.experiment.register.text import page
+from partywise.experiment.register.verb import fit_notes, notable, notes
 from partywise.experiment.results.assemble import COORDS
 from partywise.experiment.study import Study, available, load
 from partywise.experiment.tables.templates import pipe_table
@@ -38,7 +42,7 @@ def write(folder: Path) -> None:
     """Write all pages into a folder that need not exist; a page that would not change is left alone."""
     folder.mkdir(exist_ok=True)
     _protocols.write(folder)
-    pages = {"keys": keys_page(), "variables": variables_page(), "api": api_page()}
+    pages = {"keys": keys_page(), "variables": variables_page(), "api": api_page(), "claims": claims_page()}
     for name, text in pages.items():
         path = folder / f"{name}.md"
         if not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -184,6 +188,12 @@ def variables_page() -> str:
 def _variables(heading: str, entries: Any, note: str = "") -> list[str]:
     rows = ((f"`{name}`", cell(words), cell(unit)) for name, (words, unit) in entries.items())
     return [f"## {heading}", "", *([note, ""] if note else []), pipe_table(("name", "what", "unit"), rows), ""]
+
+
+def claims_page() -> str:
+    """The claims register in words: counts, reasons, selected entries."""
+    printed = [read(path) for path in files()]
+    return page(table.read(ROOT / "docs" / table.NAME), notable(printed), notes(printed), fit_notes(printed))
 
 
 def api_page() -> str:

@@ -20,7 +20,7 @@ version = release
 author = project_copyright = "The partywise authors"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 extensions += ["sphinx_gallery.gen_gallery"]
-exclude_patterns = ["_build", "artifact_appendix.md", "changelog.d", "decisions", "gallery", "paper"]
+exclude_patterns = ["_build", "changelog.d", "decisions", "gallery", "paper"]
 html_theme = "furo"
 html_title = f"partywise {release}"
 html_show_sphinx = html_show_copyright = html_copy_source = False

@@ -51,30 +51,7 @@ FINISHED += ("workflow/**/*.py", "scripts/*.py", "docs/*.py")
 WHOLE = ("__main__.py", "alignment", "audits", "check_data.py", "deployment", "models", "plot")
 # The texts of a published statement: a checker of another version compares them word by word.
 PUBLISHED = LIB / "deployment" / "statement" / "statement.py"
-# Pages that keep the table and the rules of `pages`; the others follow, one at a time.
-PAGES = (
-    ".github/SECURITY.md",
-    "README.md",
-    "docs/artifact_appendix.md",
-    "docs/claims.md",
-    "docs/commands.md",
-    "docs/configuration.md",
-    "docs/data_protection.md",
-    "docs/glossary.md",
-    "docs/index.md",
-    "docs/network.md",
-    "docs/network_reference.md",
-    "docs/own_method.md",
-    "docs/privacy.md",
-    "docs/publish_a_result.md",
-    "docs/python.md",
-    "docs/reading_results.md",
-    "docs/requirements.md",
-    "docs/scaling.md",
-    "docs/sources.md",
-    "docs/tutorial.md",
-    "docs/your_own_data.md",
-)
+PAGES = (".github/SECURITY.md", "README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
 WORDS, SEMICOLONS = 30, 1
 HEADING = re.compile(r"(?:What|Who|Which|Why|How|When|Where(?! to start))\b(?!-)")
 FENCED = re.compile(r"^```.*?^```$|<!--.*?-->|^<img .*?>$", re.DOTALL | re.MULTILINE)

@@ -196,19 +196,23 @@ def test_no_data_set_loses_more_than_its_error_allows(name, epsilons, draws):
 
 
 @pytest.mark.parametrize(
-    ("distribution", "sigma", "bound"), [("rr", "analytic", "max_norm"), ("gaussian", "classic", "sqrt_k")]
+    ("distribution", "sigma", "bound", "epsilon"),
+    [
+        *(("rr", "analytic", "max_norm", epsilon) for epsilon in (0.03, 0.1, 0.3)),
+        ("gaussian", "classic", "sqrt_k", 0.3),
+    ],
 )
-def test_no_split_of_breast_cancer_runs_off_with_its_intercept(distribution, sigma, bound):
-    """Fixed ridge sigma sqrt(k) / 10, epsilon .3: `rr` and the published noise once ended at log-losses above 100."""
+def test_no_split_of_breast_cancer_runs_off_with_its_intercept(distribution, sigma, bound, epsilon):
+    """Fixed ridge sigma sqrt(k) / 10: `rr` and the published noise once ended at log-losses above 100."""
     pairs = []
     for number in range(2 * SPLITS):
         part = split("breast_cancer", number)
-        plan = fixed_plan(part[0], 0.3, 1e-3, distribution=distribution, sigma=sigma, bound=bound, ridge="fixed")
+        plan = fixed_plan(part[0], epsilon, 1e-3, distribution=distribution, sigma=sigma, bound=bound, ridge="fixed")
         pairs.append([losses(part, plan, DRAWS, fits, "runs off", number) for fits in (old_fits, fit_many)])
     (old, new), (worst_old, worst_new) = np.mean(pairs, axis=0), np.max(pairs, axis=0)
     change, error = paired(np.array(pairs))
     print(
-        f"breast_cancer epsilon=0.3 {distribution} {sigma}, fixed ridge: old {old:.3f} (worst split {worst_old:.3g})  "
+        f"breast_cancer epsilon={epsilon:g} {distribution} {sigma}, fixed ridge: old {old:.3f} (worst split {worst_old:.3g})  "
         f"new {new:.3f} (worst split {worst_new:.3g})  change {change:+.3f} +- {error:.3f}  ({len(pairs)} splits)"
     )
     assert worst_new < 2 and new <= old

@@ -135,16 +135,16 @@ def readable_rule_graph(printed: str) -> str:
     return "\n".join(["flowchart LR", *(f"    {start} --> {end}" for start, end in arrows)])
 
 
-def test_the_rule_graph_in_the_readme_is_current(tmp_path):
+def test_the_rule_graph_of_the_page_is_current(tmp_path):
     words = ("--snakefile", str(ROOT / "Snakefile"), "--configfile", str(ROOT / "config.yaml"))
     done = snakemake(tmp_path, *words, "--rulegraph", "mermaid-js")
     assert done.returncode == 0, done.stderr
     current = readable_rule_graph(done.stdout)
-    section = PAGE.read_text(encoding="utf-8").partition("\n## How a run is made\n")[2].partition("\n## ")[0]
+    section = PAGE.read_text(encoding="utf-8").partition("\n## Pipeline\n")[2].partition("\n## ")[0]
     assert re.findall(r"^```mermaid\n(.*?)\n```$", section, re.M | re.S) == [current]
-    # One sentence a rule, in the order of the work.
+    # One row per rule, in the order of the work.
     rules = dict.fromkeys(re.findall(r"[a-z]+(?= --> )|(?<= --> )[a-z]+", current))
-    assert re.findall(r"^- `(\w+)` \S", section, re.M) == list(rules)
+    assert re.findall(r"^\| `(\w+)` \| \S", section, re.M) == list(rules)
 
 
 def test_lint_passes(finished):

@@ -47,7 +47,7 @@ def test_every_page_is_in_the_navigation_once(generate, tmp_path):
     trees = re.findall(r"```\{toctree\}\n(?::[^\n]*\n)*\n([^`]*)```", index)
     listed = [line for tree in trees for line in tree.split()]
     generate.write(tmp_path)
-    pages = {path.stem for path in DOCS.glob("*.md")} - {"index", "artifact_appendix"}
+    pages = {path.stem for path in DOCS.glob("*.md")} - {"index"}
     made = {f"_generated/{path.stem}" for path in tmp_path.glob("*.md")}
     assert sorted(listed) == sorted(pages | made | {"_generated/gallery/index"})
     assert listed.index("privacy") < 3
@@ -109,7 +109,7 @@ def test_the_site_is_built_without_a_warning_and_asks_no_network(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     pages = list(Path(tmp_path / "html").rglob("*.html"))
-    assert {path.stem for path in DOCS.glob("*.md")} - {"artifact_appendix"} <= {path.stem for path in pages}
+    assert {path.stem for path in DOCS.glob("*.md")} <= {path.stem for path in pages}
     assert [found for path in pages for found in REMOTE.findall(path.read_text(encoding="utf-8"))] == []
     sheets = [path.read_text(encoding="utf-8") for path in (tmp_path / "html").rglob("*.css")]
     assert not any(re.search(r"(?:url\(|@import )[\"']?(?:https?:)?//", sheet) for sheet in sheets)
@@ -131,7 +131,7 @@ def test_the_readme_is_one_screen_and_defines_its_words_before_its_picture():
     assert len(text.split()) <= 900
     before = text.partition("docs/images/worst_claims.png")[0]
     begins = text.partition("begins like this:\n\n```\n")[2].partition("```")[0]
-    assert begins and begins in (DOCS / "requirements.md").read_text(encoding="utf-8")
+    assert begins and begins in (DOCS / "artifact_appendix.md").read_text(encoding="utf-8")
     defined = re.findall(r"^\| ([^|]+) \|", before, flags=re.MULTILINE)
     assert defined == ["word", "ε (epsilon)", "unit", "*claimed*", "*certified*"]
     assert before.count("\n") < 20

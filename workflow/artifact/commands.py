@@ -1,4 +1,4 @@
-"""The table of ``docs/commands.md``: the rows of the table of verbs."""
+"""The table of ``docs/configuration.md``: the rows of the table of verbs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from partywise.core.verbs import page_rows
 
 from .facts import text
 
-PAGE = "docs/commands.md"
+PAGE = "docs/configuration.md"
 MARKED = re.compile(r"(<!-- verbs: begin -->\n).*?(<!-- verbs: end -->)", re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""Expected output, a part of the page of requirements: the last screen of a run, and the form of such screens."""
+"""Expected output, a part of the artifact appendix: the last screen of a run, and the form of such screens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from screen import HEAD, LINES, WIDTH, next_steps
 
 from .measured import screen_file
 
-PAGE = "docs/requirements.md"
+PAGE = "docs/artifact_appendix.md"
 # Configurations whose screen the page shows, with what is said to run them.
 SHOWN = {"default": ("config.yaml", "./run"), "smoke": ("config/smoke.yaml", "./run --configfile config/smoke.yaml")}
 FIRST = re.compile(r"Run (?P<name>[\w.-]+): (?P<studies>\d+) stud(y|ies), (?P<fits>[\d,]+) fits?( in [\d:]+)?")

@@ -15,7 +15,7 @@ from partywise.experiment.plans import read_configuration
 from partywise.experiment.register import table
 from partywise.experiment.study import available
 
-from . import appendix, citation, codemeta, commands, container, default_run, expected, pins, requirements, sources
+from . import appendix, citation, codemeta, commands, container, default_run, expected, pins, sources
 from .bibliography import cases, documents
 from .facts import absent, dead_links, locked, section, text, unhashed, unknown_commands, without
 from .measured import DATA, read
@@ -95,8 +95,8 @@ def origins(root: Path) -> Iterator[str]:
 
 def hardware(root: Path) -> Iterator[str]:
     """A kind of machine, and the memory and disk of every study of the default."""
-    if text(root, requirements.PAGE) != requirements.page(root):
-        yield f"{requirements.PAGE} is not what was measured: ./run check --artifact --write"
+    if text(root, appendix.PAGE) != appendix.page(root):
+        yield f"{appendix.PAGE} is not what was measured: ./run check --artifact --write"
     rows = [row for row in read(root) if row.configuration == "default"]
     lacking = set(available()) - {row.study for row in rows}
     yield from (f"memory and disk of {name} were not measured" for name in sorted(lacking))
@@ -170,11 +170,11 @@ def environment_test(root: Path) -> Iterator[str]:
 
 
 def times(root: Path) -> Iterator[str]:
-    """The appendix has a line of time for each experiment, the requirements one for each study."""
+    """The appendix has a time for each experiment, and time and storage of both commands."""
+    listed = section(text(root, appendix.PAGE), "Main results and claims")
     estimates = section(text(root, appendix.PAGE), "Estimated time and storage")
-    entries = appendix.experiments(table.read(root / "docs" / table.NAME))
-    for place in range(1, len(entries) + 1):
-        if not re.search(rf"^\| experiment E{place} \| [\d.]+ \|", estimates, re.MULTILINE):
+    for place in range(1, len(documents()) + 2):
+        if not re.search(rf"^\| E{place}, C{place} \|.* \| [\d.]+ \| [`\w, ]*\|$", listed, re.MULTILINE):
             yield f"{appendix.PAGE} has no time of experiment E{place}"
     for command in ("./run", "./run --configfile config/smoke.yaml"):
         if f"| `{command}` |" not in estimates:
@@ -192,17 +192,22 @@ def claims(root: Path) -> Iterator[str]:
         yield f"{appendix.PAGE} is not what the register says: ./run check --artifact --write"
     listed = section(text(root, appendix.PAGE), "Main results and claims")
     for place in range(1, len(documents()) + 2):
-        if f"- **C{place}**" not in listed:
+        if f"| E{place}, C{place} |" not in listed:
             yield f"{appendix.PAGE} has no claim C{place}"
 
 
 def experiments(root: Path) -> Iterator[str]:
-    """Each claim has an experiment with a command that `./run` knows and an expected result."""
+    """Each claim has its counts and the cubes that show it; commands that `./run` knows make them."""
     page = text(root, appendix.PAGE)
-    for place in range(1, len(documents()) + 2):
-        block = section(page, f"E{place}: claim C{place}")
-        if not re.search(r"^\./run ", block, re.MULTILINE) or not re.search(r"^Expected: .{20,}", block, re.MULTILINE):
-            yield f"{appendix.PAGE}: experiment E{place} has no command or no expected result"
+    computed = yaml.safe_load(text(root, appendix.CONFIGURATION) or "{}").get("studies", {})
+    for place, entry in enumerate(appendix.experiments(table.read(root / "docs" / table.NAME)), 1):
+        yield from (f"{appendix.CONFIGURATION} leaves out {name} of E{place}" for name in entry.studies if name not in computed)
+    block = section(page, "Experiments")
+    for command in (f"./run --configfile {appendix.CONFIGURATION}", "./run claims"):
+        if not re.search(rf"^{re.escape(command)}$", block, re.MULTILINE):
+            yield f"{appendix.PAGE}: experiments have no command {command}"
+    if not re.search(r"\bExpected: .{20,}", block):
+        yield f"{appendix.PAGE}: experiments have no expected result"
     yield from unknown_commands(root, appendix.PAGE, page)
 
 
@@ -217,8 +222,8 @@ def network(root: Path) -> Iterator[str]:
         allowed = path.name == "carriers.py" or path.parent.parts[-2:] == ("deployment", "wire")
         if DOWNLOADS.search(path.read_text(encoding="utf-8")) and not allowed:
             yield f"{path.relative_to(root)} reaches the network: data sets come through data/carriers.py alone"
-    if "network" not in section(text(root, requirements.PAGE), requirements.HEADING):
-        yield f"{requirements.PAGE} does not say when the network is used"
+    if "network is used" not in section(text(root, appendix.PAGE), "Software"):
+        yield f"{appendix.PAGE} does not state when the network is used"
     path = root / "config" / "smoke.yaml"
     for name, study, case in cases(read_configuration(path)) if path.exists() else []:
         yield f"config/smoke.yaml downloads {name} for {case} of {study}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from artifact import appendix, codemeta, commands, default_run, pins, requirements, sources
+from artifact import appendix, codemeta, commands, default_run, pins, sources
 from artifact.bibliography import of_configuration
 from artifact.measured import measure
 from artifact.points import POINTS
@@ -24,7 +24,6 @@ PAGES = {
     commands.PAGE: commands.page,
     **pins.PAGES,
     sources.PAPER: sources.bibtex,
-    requirements.PAGE: requirements.page,
     appendix.PAGE: appendix.page,
     default_run.PAGE: default_run.page,
 }

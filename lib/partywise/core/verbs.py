@@ -1,4 +1,4 @@
-"""The verbs of the project, one row each: ``./run``, ``partywise``, their help and docs/commands.md are made from it.
+"""The verbs of the project, one row each: ``./run``, ``partywise``, their help and docs/configuration.md are made from it.
 
 A new verb is a row of `VERBS` and its function, which takes a parser with the verb's name and purpose, and its words.
 The standard library is enough for it: before there is an environment, ``./run`` asks it which one a call needs
@@ -36,7 +36,7 @@ class Verb:
     name : one word; for a verb below another one two words, of which the second may be an option (``test --long``)
     arguments, purpose : of its line of help
     function : file below workflow/, or module:name in the package; empty if verbs below it have one, or the one above
-    page : Markdown of its row in docs/commands.md, where that states more than the purpose
+    page : Markdown of its row in docs/configuration.md, where that states more than the purpose
     environment : that ./run sets up for it
     is_about_clone : whether it needs a clone of the project
     """
@@ -71,56 +71,44 @@ VERBS = (
         "[--configfile FILE]",
         "run a configuration (default config.yaml) or resume it; words go to Snakemake",
         "launch.py",
-        "run a configuration, by default `config.yaml`, and print a screen of results; the same command resumes. "
-        "`./run` alone is the same, and all other words go to Snakemake",
     ),
     Verb(
         "summary",
         "[STUDY]",
         "print the tables of the last run as text; --folder results/NAME for another run",
         "verbs/summary.py",
-        "print the full tables of the last run as text (`--folder results/NAME` for another run)",
     ),
     Verb(
         "report",
         "[--configfile FILE]",
         "write the report of the last run as one file, results/NAME/report.html",
         "verbs/report.py",
-        "one self-contained HTML page of the last run, `results/<name>/report.html`: claims and a short table first, "
-        "figures next to their captions, tables with a filter (`--records` adds figures of single records of your own "
-        "data)",
+        "write the [report](reading_results.md#the-report) of the last run as one file, `results/NAME/report.html`",
     ),
     Verb(
         "compare",
         "A B",
         "compare two cubes or folders of results, to the last bit (1 if they differ)",
         "commands:compare",
-        "two cubes or two folders of results, cell by cell and to the last bit: every value that moved, and what only "
-        "one holds (`--common` leaves that out); exit code 1 if anything differs",
+        "[compare](reading_results.md#verification-and-comparison) two cubes or folders of results, to the last bit",
     ),
     Verb(
         "compare --findings",
         "A B",
         "what they find differently: means by standard errors, epsilons, keys",
         "experiment.differences.verb:compare_findings",
-        "what two runs find differently: means that moved by more than two standard errors (paired by replicate where "
-        "both have one root seed), epsilons that moved at all, keys that differ, fits that only one has; a screen, "
-        "`--csv FILE` for all of it; exit code 1 if anything differs",
     ),
     Verb(
         "compare --reference",
         "[FOLDER]",
         "findings of a run (default results/default) against the stored reference",
         "experiment.differences.verb:compare_reference",
-        "unpack the reference results of the default run (`docs/reference/default.tar.xz`) and print what "
-        "`results/default` finds differently",
     ),
     Verb(
         "compare --recompute",
         "CUBE",
         "a random sample of a cube's cells, computed anew (--cells, --seed)",
         "commands:compare_recomputed",
-        "compute a random sample of cells anew and compare (`--cells`, `--seed`)",
     ),
     Verb("provenance", "CUBE", "print the configuration and revision that made a cube", "commands:provenance"),
     Verb(
@@ -128,23 +116,22 @@ VERBS = (
         "",
         "write every printed number of the sources next to ours: results/claims/claims.html",
         "experiment.register.verb:claims",
-        "the [claims register](claims.md): every printed number of the sources next to ours, from the cubes of "
-        "`config/claims.yaml` (12 CPU minutes of fits); `results/claims/claims.html` has a filter",
+        "write the [claims register](artifact_appendix.md#main-results-and-claims), every printed number next to ours: "
+        "`results/claims/claims.html`",
     ),
     Verb(
         "crate",
         "[NAME]",
         "pack a finished run as an RO-Crate for archives (docs/publish_a_result.md)",
         "verbs/crate.py",
-        "a finished run as an [RO-Crate](publish_a_result.md#a-crate-of-any-run) for archives, "
-        "`results/<name>/<name>.crate.zip` (`--into`, `--release`, `--records`, `--agent`, `--licence`)",
+        "pack a finished run as an [RO-Crate](publish_a_result.md#a-crate-of-any-run) for archives",
     ),
     Verb(
         "clean",
         "[NAME]",
         "remove results, of one configuration or all, after listing them (data sets stay)",
         "verbs/clean.py",
-        "remove results, of one configuration or all: lists what goes and how many MB, and asks (`--yes` answers yes)",
+        "remove results, of one configuration or all, after listing them (`--yes`: without a question); data sets stay",
         PRESENT,
     ),
     Verb(
@@ -152,34 +139,28 @@ VERBS = (
         "FILE...",
         "check data files without a fit and draft a configuration (docs/your_own_data.md)",
         "commands:check_data",
-        "check data files without a fit: lists all that is wrong, and writes "
-        "[a draft](your_own_data.md#from-files-to-a-draft) of a configuration whose public constants are questions "
-        "(`--into FILE`, `--study`; `--response`, `--party`, `--event`, `--id` and `--person` name columns; "
-        "`--me NAME` drafts the part of one party from its file alone)",
+        "check data files without a fit, and [draft](your_own_data.md#from-files-to-a-draft) a configuration",
     ),
     Verb(
         "check-method",
         "ADDRESS",
         "check a method of your own against the contract of a protocol (docs/own_method.md)",
         "commands:check_method",
-        "whether a [method of your own](own_method.md), such as `my_package.my_module`, keeps the contract of a "
-        "protocol; no fork is needed",
+        "check a [method of your own](own_method.md) against the contract of a protocol",
     ),
     Verb(
         "score",
         "MODEL TABLE --into FILE",
         "predict each record of a table by a saved model (docs/python.md)",
         "commands:score",
-        "a prediction for each record of a table by a [saved model](python.md#saved-fits-and-scoring): the "
-        "columns of the model are found by their names; `--id COLUMN`; `--keys FILE` describes the format and the "
-        "categories of the table. All faults are reported before anything is written",
+        "predict each record of a table by a [saved model](python.md#saved-fits-and-scoring)",
     ),
     Verb(
         "from-source",
         "FILE",
         "translate a configuration of document 003 into one that runs here",
         "commands:from_source",
-        "a configuration that the program of document 003 reads, as one that runs here; unsupported keys are listed",
+        "translate a [configuration of document 003](#configurations-of-document-003) into one that runs here",
     ),
     Verb("network", "VERB", "run as one party of several organisations, and read what a run left", environment=NONE),
     Verb(
@@ -225,9 +206,8 @@ VERBS = (
         "transcript, ledger and certified total of the folders of all parties",
         "deployment.verbs:union",
         environment=NETWORK,
-        page="transcript, ledger and certified total of the folders of all parties; `--results results/mine` keeps a "
-        "[run of parties](network_reference.md#figures-and-tables-of-a-distributed-run) for "
-        "`./run --configfile mine.yaml`, which makes cube, figures and report of it, without data",
+        page="transcript, ledger and certified total of the folders of all parties; `--results` makes "
+        "[cube, figures and report](network_reference.md#figures-and-tables-of-a-distributed-run) possible",
     ),
     Verb(
         "network ledger",
@@ -276,16 +256,14 @@ VERBS = (
         "FOLDER",
         "draft the entry of a published folder in the public registry of deployments",
         "verbs/registry.py",
-        "a [published folder](publish_a_result.md) as a draft for the public registry of deployments of differential "
-        "privacy, valid by its schema (`--curator-type Nonprofit`); lists what only people know",
+        "draft the entry of a [published folder](publish_a_result.md#checks-of-the-folder) in the public registry",
     ),
     Verb(
         "demo",
         "[CASE]",
         "run real data of two studies by four processes each, against the simulation",
         "verbs/demo.py",
-        "two fits on real data with [distributed deployment](network.md): four processes each, with TLS, next to the "
-        "simulation",
+        "[distributed runs](network.md) on real data of two studies, each by four processes, next to the simulation",
         NETWORK,
     ),
     Verb(
@@ -293,16 +271,13 @@ VERBS = (
         "",
         "run the tests; other words go to pytest (-n 0: one process, for a debugger)",
         "verbs/test.py",
-        "the tests, without what `--long`, `--system` and `--frameworks` add; other words go to pytest",
-        TEST,
-        True,
+        environment=TEST,
+        is_about_clone=True,
     ),
     Verb(
         "test --long",
         "",
         "statistical and exhaustive checks, with replicate counts and standard errors",
-        page="statistical checks with replicate counts and standard errors, and all cases of which `./run test` takes "
-        "some",
         environment=TEST,
         is_about_clone=True,
     ),
@@ -310,8 +285,6 @@ VERBS = (
         "test --system",
         "",
         "checks on system packages (Debian, root): Slurm, a browser, R, a full disk, kills",
-        page="checks on system packages (Debian, root; CI runs it): a real Slurm, the report in a browser, a full "
-        "disk, other Pythons; whole runs that are killed at random moments",
         environment=TEST,
         is_about_clone=True,
     ),
@@ -319,9 +292,6 @@ VERBS = (
         "test --frameworks",
         "",
         "privacy layers of Flower, NVFlare and pfl against the restated ones (--write: keep)",
-        page="privacy layers of Flower, NVFlare and pfl themselves against the restated ones of "
-        "`partywise.methods.filters`, and our filters in them, in `.venv-frameworks`; `--write` stores what the layers "
-        "compute",
         environment=FRAMEWORKS,
         is_about_clone=True,
     ),
@@ -338,8 +308,8 @@ VERBS = (
         "[--write]",
         "the fifteen points asked of an artifact of PETS; --write: the pages made of facts",
         "verbs/artifact.py",
-        "the fifteen points that artifact reviewers of PETS ask for; fails and names each that does not hold "
-        "(`--write` writes the pages that are made of facts, this table among them)",
+        "the fifteen points of artifact reviewers of PETS; `--write` writes the pages that are made of facts, this table "
+        "among them",
         is_about_clone=True,
     ),
     Verb(
@@ -355,8 +325,7 @@ VERBS = (
         "",
         "build the site of the pages without a network: docs/_build/html/index.html",
         "verbs/docs.py",
-        "all pages as a site, with every key, variable and name of `pw`, built without a network: "
-        "`docs/_build/html/index.html`",
+        "build all pages as a site without a network: `docs/_build/html/index.html`",
         TEST,
         True,
     ),
@@ -483,7 +452,7 @@ def new_parser(name: str) -> argparse.ArgumentParser:
 
 
 def page_rows() -> list[tuple[str, str]]:
-    """Command and meaning of every verb that has a function, as docs/commands.md shows them."""
+    """Command and meaning of every verb that has a function, as docs/configuration.md shows them."""
     return [
         (f"./run {verb.name} {verb.arguments}".strip(), verb.page or verb.purpose)
         for verb in VERBS

@@ -45,7 +45,7 @@ from partywise.methods.filters.adapters import dxo_filter, flower_mod
 from partywise.methods.filters.certified import CertifiedFilter
 
 ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs" / "certified_filter.md"
+PAGE = ROOT / "docs" / "framework_filters.md"
 ROUNDS, SECRET = 20, "patient 42"
 MODEL = {"weights": np.array([[0.5, -1.0], [2.0, 0.25]]), "intercept": np.array(-0.75)}
 PUBLIC = {"num-examples": "every client says 1", "lr": "a setting of the server"}

@@ -1,11 +1,11 @@
-"""docs/certified_filter.md: the example that needs no framework; ./run test --frameworks runs the others."""
+"""docs/framework_filters.md: the example that needs no framework; ./run test --frameworks runs the others."""
 
 from __future__ import annotations
 
 import documented
 from pipeline import ROOT
 
-PAGE = ROOT / "docs" / "certified_filter.md"
+PAGE = ROOT / "docs" / "framework_filters.md"
 
 
 def test_the_example_prints_what_stands_under_it():

@@ -76,25 +76,20 @@ def closeness(rows: Sequence[RegisterRow]) -> tuple[int, int, int]:
 
 
 def page(rows: Sequence[RegisterRow], notable: Sequence[str], notes: Mapping[str, str], fitted: Sequence[str]) -> str:
-    """``docs/claims.md``; ``notes`` are what to know of all entries of a source, ``fitted`` as in `sentence`."""
+    """Return the page of the site; ``notes`` are what to know of all entries of a source, ``fitted`` as in `sentence`."""
     parts = [
         "# Claims register",
-        "This page lists which printed numbers and claims of privacy of the sources hold.",
+        "This page lists which printed numbers and claims of privacy of the sources hold. The "
+        "[artifact appendix](../artifact_appendix.md#main-results-and-claims) has the rule of comparison and the commands.",
         pipe_table(("source", "entries", *STATUSES), _by(rows, lambda row: _source(row.source))),
-        sentence(rows, fitted)
-        + " [claims.csv](claims.csv) has one line per entry: place, printed number, ours, status, reason, command.",
+        sentence(rows, fitted),
+        *(f"{_source(source).capitalize()}: {note}" for source, note in notes.items()),
         "## By kind",
         pipe_table(("kind", "entries", *STATUSES), _by(rows, lambda row: KINDS[row.kind])),
-        _chance(rows),
-        *(f"{_source(source).capitalize()}: {note}" for source, note in notes.items()),
-        "## The rule",
-        RULE,
         "## Reasons for entries that differ or cannot be reproduced",
         _reasons(rows),
         "## Selected entries",
         _rows([row for name in notable for row in rows if row.id == name]),
-        "## Reproduction",
-        _again(rows),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -111,7 +106,8 @@ def _by(rows: Sequence[RegisterRow], key: Callable[[RegisterRow], str]) -> Itera
     yield ("all", len(rows), *counts(rows).values())
 
 
-def _chance(rows: Sequence[RegisterRow]) -> str:
+def chance(rows: Sequence[RegisterRow]) -> str:
+    """Return sentences on what chance decides: differences, uninformative agreement, bounds that are close."""
     tried = [row for row in rows if row.kind == "value" and row.z and row.se]
     by_z = [row for row in tried if row.status == "reproduced" and row.within_5_percent == "no"]
     full = [row for row in rows if row.status == "reproduced" and row.saturated]
@@ -155,17 +151,6 @@ def _rows(rows: Sequence[RegisterRow]) -> str:
     )
     head = ("source", "place", "printed", "ours (standard error)", "z", "certified", "status")
     return pipe_table(head, lines)
-
-
-def _again(rows: Sequence[RegisterRow]) -> str:
-    commands = dict.fromkeys(row.command for row in rows if row.configuration)
-    block = "\n".join(["```sh", *commands, "./run claims", "./run claims --write docs", "```"])
-    return (
-        f"{block}\n\nThe first command computes the cubes. The second writes `results/claims/claims.csv` and "
-        "`claims.html`, a page with a filter. The third writes this page, `docs/claims.csv` and the counts in the "
-        "README. "
-        "Printed values, their places and the choice of our number are in `lib/partywise/studies/*/register/`."
-    )
 
 
 def html(rows: Sequence[RegisterRow], fitted: Sequence[str] = ()) -> str:

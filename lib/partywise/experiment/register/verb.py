@@ -18,7 +18,7 @@ MARKED = re.compile(r"(<!-- claims: begin -->\n).*?(<!-- claims: end -->)", re.D
 def claims(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     """Write ``claims.csv`` and ``claims.html`` into ``results/claims``, and what docs show; 1 if a cube is missing."""
     parser.add_argument("--results", type=Path, default=Path("results"), help="folder of results (default results)")
-    parser.add_argument("--write", type=Path, help="also write the CSV file and the page of this folder, such as docs")
+    parser.add_argument("--write", type=Path, help="also write the CSV file of this folder, such as docs")
     options = parser.parse_args(words)
     results, docs = options.results, options.write
     from ..tables.rows import write_text
@@ -39,7 +39,7 @@ def claims(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
         print(line)
     if docs is not None and not cubes.absent:
         document(register_rows, printed, docs)
-        print(f"{docs / table.NAME}, {docs / 'claims.md'} and the sentence of the README are written.")
+        print(f"{docs / table.NAME} and the sentence of the README are written.")
     elif docs is not None:
         print(f"{docs} is left as it is: a register without these cubes would lack entries.")
     return 1 if cubes.absent else 0
@@ -61,15 +61,14 @@ def fit_notes(printed: Sequence[PrintedSource]) -> list[str]:
 
 
 def document(rows: Sequence[RegisterRow], printed: Sequence[PrintedSource], docs: Path) -> None:
-    """Write the CSV file, the page of the documentation, and the sentence of the README."""
+    """Write the CSV file of the documentation and the sentence of the README."""
     from ..tables.rows import write_text
     from . import table
-    from .text import page, sentence
+    from .text import sentence
 
     table.write(docs / table.NAME, rows)
-    write_text(docs / "claims.md", page(rows, notable(printed), notes(printed), fit_notes(printed)))
     readme = docs.parent / "README.md"
     if readme.is_file():
         text = readme.read_text(encoding="utf-8")
-        line = f"{sentence(rows, fit_notes(printed))} ([claims register](docs/claims.md))"
+        line = f"{sentence(rows, fit_notes(printed))} ([claims register](docs/artifact_appendix.md#main-results-and-claims))"
         write_text(readme, MARKED.sub(lambda marks: f"{marks[1]}{line}\n{marks[2]}", text))
