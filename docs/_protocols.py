@@ -32,7 +32,8 @@ EXAMPLE = ("sliced_inverse_regression", "rows", "cert")
 EXAMPLE_FILE = Path(__file__).parent / "images" / "protocol.svg"
 INTRODUCTION = """\
 Every diagram is drawn from the transcript of one small run with a fixed seed. [How to read a
-diagram](../data_protection.md#messages). Sizes and numbers of repetitions are those of the small run. The list below a diagram has the same steps in words.
+diagram](../data_protection.md#messages). Sizes and numbers of repetitions are those of the small run.
+The list below a diagram has the same steps in words.
 """
 
 

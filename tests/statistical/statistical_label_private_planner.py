@@ -212,7 +212,8 @@ def test_no_split_of_breast_cancer_runs_off_with_its_intercept(distribution, sig
     (old, new), (worst_old, worst_new) = np.mean(pairs, axis=0), np.max(pairs, axis=0)
     change, error = paired(np.array(pairs))
     print(
-        f"breast_cancer epsilon={epsilon:g} {distribution} {sigma}, fixed ridge: old {old:.3f} (worst split {worst_old:.3g})  "
+        f"breast_cancer epsilon={epsilon:g} {distribution} {sigma}, fixed ridge: "
+        f"old {old:.3f} (worst split {worst_old:.3g})  "
         f"new {new:.3f} (worst split {worst_new:.3g})  change {change:+.3f} +- {error:.3f}  ({len(pairs)} splits)"
     )
     assert worst_new < 2 and new <= old

@@ -1,4 +1,4 @@
-"""The artifact appendix that PoPETs asks of an artifact, written from the claims register and from what was measured."""
+"""The artifact appendix that PoPETs asks of an artifact, written from the claims register and from measurements."""
 
 from __future__ import annotations
 

@@ -201,7 +201,8 @@ def experiments(root: Path) -> Iterator[str]:
     page = text(root, appendix.PAGE)
     computed = yaml.safe_load(text(root, appendix.CONFIGURATION) or "{}").get("studies", {})
     for place, entry in enumerate(appendix.experiments(table.read(root / "docs" / table.NAME)), 1):
-        yield from (f"{appendix.CONFIGURATION} leaves out {name} of E{place}" for name in entry.studies if name not in computed)
+        left_out = [name for name in entry.studies if name not in computed]
+        yield from (f"{appendix.CONFIGURATION} leaves out {name} of E{place}" for name in left_out)
     block = section(page, "Experiments")
     for command in (f"./run --configfile {appendix.CONFIGURATION}", "./run claims"):
         if not re.search(rf"^{re.escape(command)}$", block, re.MULTILINE):

@@ -1,4 +1,4 @@
-"""The verbs of the project, one row each: ``./run``, ``partywise``, their help and docs/configuration.md are made from it.
+"""The verbs of the project, one row each: ``./run``, ``partywise``, help and docs/configuration.md are made from it.
 
 A new verb is a row of `VERBS` and its function, which takes a parser with the verb's name and purpose, and its words.
 The standard library is enough for it: before there is an environment, ``./run`` asks it which one a call needs
@@ -308,8 +308,7 @@ VERBS = (
         "[--write]",
         "the fifteen points asked of an artifact of PETS; --write: the pages made of facts",
         "verbs/artifact.py",
-        "the fifteen points of artifact reviewers of PETS; `--write` writes the pages that are made of facts, this table "
-        "among them",
+        "the fifteen points of artifact reviewers of PETS; `--write` writes the pages made of facts, this table too",
         is_about_clone=True,
     ),
     Verb(

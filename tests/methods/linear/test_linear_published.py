@@ -57,7 +57,7 @@ def test_every_view_costs_infinity():
 def test_the_wire_table_of_the_page_is_that_of_a_run():
     """docs/vertical_linear.md, two parties with seven columns each."""
     page = (ROOT / "docs" / "vertical_linear.md").read_text(encoding="utf-8")
-    table = page.partition("## What crosses the wire")[2].partition("\n## ")[0]
+    table = page.partition("## Messages")[2].partition("\n## ")[0]
     written = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in table.splitlines() if "|" in line]
     X, y, _ = rows(60, 14)
     groups = [list(range(7)), list(range(7, 14))]

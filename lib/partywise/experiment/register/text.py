@@ -76,11 +76,11 @@ def closeness(rows: Sequence[RegisterRow]) -> tuple[int, int, int]:
 
 
 def page(rows: Sequence[RegisterRow], notable: Sequence[str], notes: Mapping[str, str], fitted: Sequence[str]) -> str:
-    """Return the page of the site; ``notes`` are what to know of all entries of a source, ``fitted`` as in `sentence`."""
+    """Return the page of the site; ``notes`` are facts about all entries of a source, ``fitted`` as in `sentence`."""
     parts = [
         "# Claims register",
-        "This page lists which printed numbers and claims of privacy of the sources hold. The "
-        "[artifact appendix](../artifact_appendix.md#main-results-and-claims) has the rule of comparison and the commands.",
+        "This page lists which printed numbers and claims of privacy of the sources hold. The rule of comparison and "
+        "the commands are in the [artifact appendix](../artifact_appendix.md#main-results-and-claims).",
         pipe_table(("source", "entries", *STATUSES), _by(rows, lambda row: _source(row.source))),
         sentence(rows, fitted),
         *(f"{_source(source).capitalize()}: {note}" for source, note in notes.items()),

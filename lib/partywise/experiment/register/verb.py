@@ -70,5 +70,6 @@ def document(rows: Sequence[RegisterRow], printed: Sequence[PrintedSource], docs
     readme = docs.parent / "README.md"
     if readme.is_file():
         text = readme.read_text(encoding="utf-8")
-        line = f"{sentence(rows, fit_notes(printed))} ([claims register](docs/artifact_appendix.md#main-results-and-claims))"
+        link = "[claims register](docs/artifact_appendix.md#main-results-and-claims)"
+        line = f"{sentence(rows, fit_notes(printed))} ({link})"
         write_text(readme, MARKED.sub(lambda marks: f"{marks[1]}{line}\n{marks[2]}", text))
