@@ -11,11 +11,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import warm_python
@@ -37,13 +39,23 @@ KEPT = (f"{RESULTS}/{STUDY}", f"{RESULTS}/figures")
 def copy_project(target: Path, source: Path = ROOT) -> Path:
     """A copy of everything that a run needs, without results."""
     target.mkdir(parents=True)
-    ignore = shutil.ignore_patterns("__pycache__")
     for part in PARTS:
         if (source / part).is_dir():
-            shutil.copytree(source / part, target / part, ignore=ignore)
+            shutil.copytree(source / part, target / part)
         else:
             shutil.copy2(source / part, target / part)
+    if source == ROOT and sys.pycache_prefix:
+        _copy_bytecode(target)
     return target
+
+
+def _copy_bytecode(target: Path) -> None:
+    """Put compiled modules next to the sources of a copy: to compile them takes longer than a dry run."""
+    for path in target.rglob("*.py"):
+        compiled = Path(cache_from_source(str(ROOT / path.relative_to(target))))
+        if compiled.exists():
+            (path.parent / "__pycache__").mkdir(exist_ok=True)
+            shutil.copy2(compiled, path.parent / "__pycache__")
 
 
 def copy_run(source: Path, target: Path) -> Path:
@@ -55,22 +67,30 @@ def copy_run(source: Path, target: Path) -> Path:
     return target
 
 
-def environment() -> dict[str, str]:
-    """The environment of this process without what pytest or a user put on the path."""
-    return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+def environment(folder: Path = ROOT) -> dict[str, str]:
+    """The environment of this process without what pytest or a user put on the path.
+
+    In a copy of the project compiled modules are next to their sources, where copies of that copy have them as well.
+    """
+    is_copy = folder != ROOT and (folder / "lib").is_dir()
+    left_out = {"PYTHONPATH", *(["PYTHONPYCACHEPREFIX"] if is_copy else [])}
+    return {key: value for key, value in os.environ.items() if key not in left_out}
+
+
+def python(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Python in a folder."""
+    code, out, err = warm_python.run(folder, words, environment(folder), timeout=300)
+    return subprocess.CompletedProcess(words, code, out, err)
 
 
 def snakemake(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Plain Snakemake in a folder."""
-    code, out, err = warm_python.run(folder, ["-m", "snakemake", *words], environment(), timeout=300)
-    return subprocess.CompletedProcess(["snakemake", *words], code, out, err)
+    return python(folder, "-m", "snakemake", *words)
 
 
 def launch(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """The verb behind ``./run`` in a folder."""
-    command = ["workflow/launch.py", *words]
-    code, out, err = warm_python.run(folder, command, environment(), timeout=300)
-    return subprocess.CompletedProcess(command, code, out, err)
+    return python(folder, "workflow/launch.py", *words)
 
 
 @dataclass(frozen=True)
@@ -102,18 +122,20 @@ def planned(folder: Path, *words: str) -> Planned:
     return Planned(dict(jobs), tuple(outputs))
 
 
-def planned_after(folder: Path, file: str, change: Callable[[Path], object], *words: str) -> Planned:
-    """Dry run after a change of one file, which then is as it was, its time included.
+def planned_after(folder: Path, files: Sequence[str], change: Callable[[Path], object], *words: str) -> Planned:
+    """Dry run after a change of some files, which then are as they were, their times included.
 
     A dry run leaves the folder as it is: one copy of a run serves all such changes, and a copy takes as long as a plan.
     """
     with tempfile.TemporaryDirectory() as scratch:
-        kept = shutil.copy2(folder / file, scratch)
+        before = {file: shutil.copy2(folder / file, Path(scratch, str(place))) for place, file in enumerate(files)}
         try:
-            change(folder / file)
+            for file in files:
+                change(folder / file)
             return planned(folder, *words)
         finally:
-            shutil.copy2(kept, folder / file)
+            for file, kept in before.items():
+                shutil.copy2(kept, folder / file)
 
 
 def add_comment(path: Path) -> None:

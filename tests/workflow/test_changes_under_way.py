@@ -76,7 +76,7 @@ def test_what_is_edited_after_the_first_block_and_put_back_leaves_nothing_behind
     kept = {path: (folder / path).read_bytes() for path in (METRICS, OWN)}
     then = os.stat(folder / OWN)
     command = [sys.executable, "workflow/launch.py", *WORDS]
-    with subprocess.Popen(command, cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True) as run:
+    with subprocess.Popen(command, cwd=folder, env=environment(folder), stderr=subprocess.PIPE, text=True) as run:
         while not recorded(folder) and run.poll() is None:
             time.sleep(0.02)
         (folder / METRICS).write_bytes(kept[METRICS] + b"\n_risk = lambda Y, predicted: 7.0\n")
@@ -186,7 +186,7 @@ def test_a_folder_of_a_group_is_run_by_every_member(finished, shared):
     assert "Operation not permitted" in dated.stderr, "a member may date what is not theirs"
     for words, said in (((), "1 of 2 jobs done"), ((), "Nothing to be done"), (("--touch",), "")):
         command = [*MEMBER, sys.executable, "workflow/launch.py", *TINY, *words]
-        run = {"env": environment(), "umask": 0o002, "timeout": 300}
+        run = {"env": environment(shared), "umask": 0o002, "timeout": 300}
         done = subprocess.run(command, cwd=shared, capture_output=True, text=True, **run)
         assert done.returncode == 0 and said in done.stdout + done.stderr, done.stdout + done.stderr
     assert figure.read_bytes() == whole and figure.stat().st_uid == os.geteuid()

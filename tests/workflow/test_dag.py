@@ -10,28 +10,27 @@ import sys
 from collections import Counter
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
+from config_check import check_files
 from partywise.experiment.batches import blocks, data_blocks
-from partywise.experiment.plan import plan
-from partywise.experiment.plans import read_configuration
 from pipeline import ROOT, environment, planned, snakemake
+from shipped import DEFAULT, SHIPPED, shipped_plans
 
 PAGE = ROOT / "docs" / "architecture.md"
-SHIPPED = sorted([ROOT / "config.yaml", *(ROOT / "config").glob("*.yaml")])
 # A dry run of 500 jobs takes about 3 CPU s and 100 MB on its own.
 LIMIT_RATIO, LIMIT_MB = 2.0, 200.0
+# One with files of its own, and one whose studies are files.
+QUICK = ("my_tables.example.yaml", "smoke.yaml")
 
 
-def expected_jobs(config: dict[str, Any]) -> dict[str, int]:
+def expected_jobs(path: Path) -> dict[str, int]:
     """Jobs of a configuration: what `tests/experiment/test_batches.py` checks of its blocks, and one of all else."""
     count: Counter[str] = Counter()
     datasets = set()
-    for name, block in config["studies"].items():
-        made = plan(name, block, config["root_seed"])
+    for made in shipped_plans(path).values():
         count += {"collect": 1, "fit": len(blocks(made)), "generate": len(data_blocks(made))}
         count.update({"image": "figure", "table": "table"}[made.study.figures[one].output] for one in made.figures)
         datasets |= {resource for case in made.cases.values() for resource in case.resources}
@@ -40,13 +39,31 @@ def expected_jobs(config: dict[str, Any]) -> dict[str, int]:
     return dict(count)
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+# A dry run of a large configuration takes half a minute; the default, without words, is below.
+DRY_RUNS = [pytest.param(path, id=path.name, marks=[] if path.name in QUICK else pytest.mark.runs) for path in SHIPPED]
+
+
+@pytest.mark.parametrize("path", DRY_RUNS)
 def test_job_counts_of_shipped_configurations(path, tmp_path):
     """In a folder with nothing but the files of the example, whose paths begin in the folder of the run."""
     shutil.copytree(ROOT / "config" / "example_data", tmp_path / "config" / "example_data")
-    config = read_configuration(path)
     found = planned(tmp_path, "--snakefile", str(ROOT / "Snakefile"), "--configfile", str(path))
-    assert found.jobs == expected_jobs(config)
+    assert found.jobs == expected_jobs(path)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_every_job_of_shipped_configurations_is_one_of_a_rule(path, monkeypatch):
+    """By the patterns that the rules have for their names; files of an example are where the folder of the run is."""
+    monkeypatch.chdir(ROOT)
+    patterns = dict(re.findall(r'^    (\w+)=r"(.+)",$', (ROOT / "workflow/rules/study.smk").read_text(), re.M))
+    check_files(shipped_plans(path), ROOT, set())
+    for study, made in shipped_plans(path).items():
+        datasets = {resource for case in made.cases.values() for resource in case.resources}
+        names = {"study": [study], "dataset": datasets, "figure": made.figures}
+        names |= {"block": blocks(made), "data": data_blocks(made)}
+        assert names.keys() == patterns.keys() and names["block"] and names["data"]
+        wrong = [one for kind in names for one in names[kind] if not re.fullmatch(patterns[kind], one)]
+        assert wrong == []
 
 
 @pytest.mark.parametrize(("snakefile", "whole"), [("Snakefile", {}), ("workflow/Snakefile", {"everything": 1})])
@@ -57,14 +74,13 @@ def test_tiny_is_fifteen_jobs(tmp_path, snakefile, whole):
 
 
 def test_the_default_is_below_a_hundred_and_fifty_jobs():
-    config = read_configuration(ROOT / "config.yaml")
-    jobs = expected_jobs(config)
-    assert sum(jobs.values()) < 150 and jobs["generate"] < 3 * len(config["studies"]), jobs
+    jobs = expected_jobs(DEFAULT)
+    assert sum(jobs.values()) < 150 and jobs["generate"] < 3 * len(shipped_plans()), jobs
 
 
 def test_default_configuration_is_found_without_words(finished):
     found = planned(finished, "--forceall")
-    assert found.jobs == expected_jobs(read_configuration(finished / "config.yaml"))
+    assert found.jobs == expected_jobs(DEFAULT)
 
 
 def big_configuration(path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +13,7 @@ import yaml
 
 from captions import case_titles
 from partywise.experiment.plans import read_configuration
-from pipeline import PARTS, RESULTS, ROOT, STUDY, copy_project, copy_run, environment, launch
+from pipeline import PARTS, RESULTS, ROOT, STUDY, copy_project, copy_run, launch, python
 from shipped import SHIPPED, shipped_plans
 
 FIGURE = ROOT / "workflow" / "report" / "figure.rst"
@@ -78,8 +77,7 @@ def call(folder: Path, verb: str, kind: str) -> subprocess.CompletedProcess[str]
     name, study = ("my_own", "label_private") if kind == "own" else ("tiny", STUDY)
     places = {"results": f"results/{name}", "name": name, "configuration": f"config/{name}.yaml"}
     places["cube"] = f"{places['results']}/{study}/cube.nc"
-    command = [sys.executable, *(word.format(**places) for word in VERBS[verb])]
-    return subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True)
+    return python(folder, *(word.format(**places) for word in VERBS[verb]))
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)

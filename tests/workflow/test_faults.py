@@ -44,7 +44,7 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
     """A run in the background, in a process group of its own."""
     command = [sys.executable, "workflow/launch.py", *TINY]
     with (folder / "said.txt").open("ab") as said:
-        return subprocess.Popen(command, cwd=folder, env=environment(), stdout=said, stderr=said, process_group=0)
+        return subprocess.Popen(command, cwd=folder, env=environment(folder), stdout=said, stderr=said, process_group=0)
 
 
 def runner(folder: Path, launcher: subprocess.Popen[bytes]) -> psutil.Process | None:
@@ -455,7 +455,7 @@ def test_a_run_needs_no_home(finished, tmp_path, home):
     (folder / RESULTS / "figures" / STUDY / "error_by_parties.svg").unlink()
     shutil.rmtree(folder / ".snakemake" / "cache")
     unset = {"HOME", "XDG_CACHE_HOME", "MPLCONFIGDIR"}
-    environ = {key: value for key, value in environment().items() if key not in unset}
+    environ = {key: value for key, value in environment(folder).items() if key not in unset}
     command = [sys.executable, "workflow/launch.py", *TINY]
     environ |= {"HOME": home} if home else {}
     done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=300)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import yaml
 
 from partywise.experiment.batches import blocks as blocks_of
 from partywise.experiment.plans import plans
-from pipeline import Planned, add_comment, copy_project, copy_run, planned_after, results, snakemake
+from pipeline import ROOT, Planned, add_comment, copy_project, copy_run, planned_after, results, snakemake
 from shipped import shipped, shipped_plans
 
 SIZES = [60, 70, 80, 90]
@@ -20,7 +21,6 @@ METHODS = {f"steps_{i}": {"protocol": "moments", "cipher": "sized", "max_steps":
 BATCH = {"cases_per_job": 2, "methods_per_job": 2, "replicates_per_job": 2, "folds_per_job": 10, "parties_per_job": 10}
 GRID = {"replicates": 2, "parties": [2], "folds": 1, "epsilon": [8.0]}
 WORDS = ("--configfile", "several.yaml", "--cores", "2")
-LIB = "lib/partywise"
 
 
 def configuration() -> dict[str, Any]:
@@ -75,14 +75,10 @@ def grown(several: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy_run(several, tmp_path_factory.mktemp("grown") / "copy")
 
 
-def planned_with(folder: Path, config: dict[str, Any]) -> Planned:
-    """What would run of another configuration."""
-    return planned_after(folder, "several.yaml", lambda path: write(path.parent, config), *WORDS)
-
-
 def blocks(found: Planned) -> list[str]:
     """Names of the blocks that would be computed."""
-    return [name.partition("/blocks/")[2] for name in found.outputs if "/blocks/" in name and name.endswith(".npz")]
+    names = [name.removesuffix(".npz") for name in found.outputs if name.endswith(".npz")]
+    return [name.partition("/blocks/")[2] for name in names if "/blocks/" in name]
 
 
 def studies(found: Planned) -> set[str]:
@@ -90,9 +86,8 @@ def studies(found: Planned) -> set[str]:
     return {name.split("/")[2] for name in found.outputs if "/blocks/" in name}
 
 
-def runs(names: list[str], part: int) -> set[frozenset[str]]:
-    """Which cases (0) or methods (1) share a job, by the names of finished blocks."""
-    order = [f"size_{n}" for n in SIZES] if part == 0 else list(METHODS)
+def runs(names: Iterable[str], part: int, order: Sequence[str]) -> set[frozenset[str]]:
+    """Which cases (0) or methods (1) share a job, by the names of blocks."""
     ends = [name.split("/")[part].split("-") for name in names]
     return {frozenset(order[order.index(first) : order.index(last) + 1]) for first, *_, last in (e * 2 for e in ends)}
 
@@ -102,63 +97,68 @@ def done_blocks(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(place)) for path in place.rglob("*.npz"))
 
 
-def test_jobs_share_cases_and_methods(several):
-    names = done_blocks(several)
+def test_jobs_share_cases_and_methods():
+    names, cases = swept_blocks(configuration()), [f"size_{n}" for n in SIZES]
     assert 1 < len(names) < len(SIZES) * len(METHODS)
-    assert sorted(case for run in runs(names, 0) for case in run) == [f"size_{n}" for n in SIZES]
-    assert sorted(label for run in runs(names, 1) for label in run) == sorted(METHODS)
+    assert sorted(case for run in runs(names, 0, cases) for case in run) == cases
+    assert sorted(label for run in runs(names, 1, [*METHODS]) for label in run) == sorted(METHODS)
 
 
-@pytest.mark.parametrize("at", [0, 2, len(SIZES)])
-def test_a_new_swept_value_computes_the_block_that_it_joins(grown, at):
-    before = done_blocks(grown)
-    config = configuration()
-    config["studies"]["functional_boosting"]["cases"]["size"]["sweep"]["n"].insert(at, 75 + at)
-    found = planned_with(grown, config)
-    new, touched = f"size_{75 + at}", set()
-    order = [f"size_{n}" for n in SIZES]
-    order.insert(at, new)
-    for name in blocks(found):
-        first, *_, last = name.split("/")[0].split("-") * 2
-        touched |= set(order[order.index(first) : order.index(last) + 1])
-    assert new in touched and studies(found) == {"functional_boosting"}
-    assert any(touched - {new} <= run for run in runs(before, 0))
-
-
-@pytest.mark.parametrize("at", [0, 1, len(METHODS)])
-def test_a_new_method_computes_the_block_that_it_joins(grown, at):
-    before = done_blocks(grown)
+def grown_at(part: int, at: int) -> tuple[dict[str, Any], list[str]]:
+    """The configuration with another swept value (0) or method (1) at a place, and the order of all of them."""
     config = configuration()
     study = config["studies"]["functional_boosting"]
-    order = list(METHODS)
+    if part == 0:
+        study["cases"]["size"]["sweep"]["n"].insert(at, 75)
+        return config, [f"size_{n}" for n in study["cases"]["size"]["sweep"]["n"]]
+    order = study["grid"]["methods"]
     order.insert(at, "new")
-    study["methods"] = {
-        label: METHODS.get(label, {"protocol": "moments", "cipher": "sized", "max_steps": 9}) for label in order
-    }
-    study["grid"]["methods"] = order
-    found, touched = planned_with(grown, config), set()
-    for name in blocks(found):
-        first, *_, last = name.split("/")[1].split("-") * 2
-        touched |= set(order[order.index(first) : order.index(last) + 1])
-    assert "new" in touched and studies(found) == {"functional_boosting"}
-    assert any(touched - {"new"} <= run for run in runs(before, 1))
+    new = {"protocol": "moments", "cipher": "sized", "max_steps": 9}
+    study["methods"] = {label: METHODS.get(label, new) for label in order}
+    return config, order
 
 
-def test_more_replicates_compute_the_new_ones(grown):
+def swept_blocks(config: dict[str, Any]) -> dict[str, Any]:
+    """The blocks of the swept study, with what they compute."""
+    return {block: shares for (study, block), shares in all_blocks(config).items() if study == "functional_boosting"}
+
+
+def changed_blocks(after: dict[str, Any], before: dict[str, Any]) -> list[str]:
+    """Names of the blocks of the swept study that hold what they did not hold before."""
+    had = swept_blocks(before)
+    return sorted(name for name, block in swept_blocks(after).items() if had.get(name) != block)
+
+
+@pytest.mark.parametrize(("part", "at"), [*((0, at) for at in (0, 2, len(SIZES))), *((1, at) for at in (0, 1, 3))])
+def test_a_new_swept_value_or_method_computes_the_block_that_it_joins(part, at):
+    config, order = grown_at(part, at)
+    touched = frozenset().union(*runs(changed_blocks(config, configuration()), part, order))
+    before = runs(swept_blocks(configuration()), part, [one for one in order if one != order[at]])
+    assert order[at] in touched and any(touched - {order[at]} <= run for run in before)
+
+
+@pytest.mark.runs
+def test_blocks_that_changed_are_planned_and_no_others(grown):
+    """Of another swept value and more replicates."""
+    config, _ = grown_at(0, 2)
+    config["studies"]["functional_boosting"]["grid"]["replicates"] = 4
+    found = planned_after(grown, ["several.yaml"], lambda path: write(path.parent, config), *WORDS)
+    assert sorted(blocks(found)) == changed_blocks(config, configuration())
+    assert studies(found) == {"functional_boosting"}
+
+
+def test_more_replicates_compute_the_new_ones():
     config = configuration()
     config["studies"]["functional_boosting"]["grid"]["replicates"] = 4
-    names = blocks(planned_with(grown, config))
-    assert len(names) == len(done_blocks(grown)) and all("_r0002-0003_" in name for name in names)
+    names = changed_blocks(config, configuration())
+    assert names and len(names) == len(swept_blocks(config)) - len(swept_blocks(configuration()))
+    assert all("_r0002-0003_" in name for name in names)
 
 
-def test_a_mechanism_of_the_audit_reruns_cells_of_the_audit_only(grown):
-    found = planned_after(grown, f"{LIB}/privacy/mechanisms/distances/adjustment.py", add_comment, *WORDS)
-    assert studies(found) == {"privacy_audit"}
-    assert found.jobs == {"generate": 1, "fit": 1, "collect": 1, "table": 1}
-
-
+@pytest.mark.runs
 def test_one_figure_reruns_that_figure(grown):
-    found = planned_after(grown, f"{LIB}/studies/functional_boosting/figures/curves.py", add_comment, *WORDS)
+    figures = "lib/partywise/studies/functional_boosting/figures/curves.py"
+    found = planned_after(grown, [figures], add_comment, *WORDS)
     assert found.jobs == {"figure": 1} and found.figures() == {"operators"}
 
 
@@ -176,15 +176,7 @@ def test_a_cell_a_job_gives_the_same_bytes(several, tmp_path):
     assert results(grown) == results(several)
 
 
-def test_timings_stand_beside_every_cube_and_name_all_cells(several):
-    text = (several / "results/several/functional_boosting/timings.csv").read_text().splitlines()
-    assert text[0] == "case,method,cells,cpu_seconds,peak_megabytes"
-    rows = [line.split(",") for line in text[1:]]
-    assert [row[:3] for row in rows] == [[f"size_{n}", label, "2"] for n in SIZES for label in METHODS]
-    assert all(float(row[3]) > 0 and float(row[4]) > 10 for row in rows)
-
-
-def default_blocks(config: dict[str, Any]) -> dict[tuple[str, str], Any]:
+def all_blocks(config: dict[str, Any]) -> dict[tuple[str, str], Any]:
     """All blocks of a configuration, with what they compute."""
     return {
         (name, block): held.plain() for name, made in plans(config).items() for block, held in blocks_of(made).items()
@@ -205,13 +197,13 @@ DEFAULT = shipped()
 
 
 def test_the_default_has_at_most_sixty_blocks():
-    assert len(default_blocks(DEFAULT)) <= 60
+    assert len(all_blocks(DEFAULT)) <= 60
 
 
 @pytest.mark.parametrize("study", DEFAULT["studies"])
 def test_a_replicate_more_of_the_default_computes_what_is_new_and_the_blocks_that_it_joins(study):
     """Of a configuration in which all cases grow; a block without a new replicate is what it was."""
-    before, after = default_blocks(DEFAULT), default_blocks(grown_by(DEFAULT, study))
+    before, after = all_blocks(DEFAULT), all_blocks(grown_by(DEFAULT, study))
     had = {name: case.replicates for name, case in shipped_plans()[study].cases.items()}
     joined = {
         key
@@ -231,7 +223,7 @@ def replicates_of(after: dict[tuple[str, str], Any], before: dict[tuple[str, str
 def test_a_replicate_more_computes_no_block_again_that_was_full(study):
     """Two jobs of replicates in every case, with as many in a job as the default has; then one more, and another."""
     size = shipped_plans()[study].batch.replicates_per_job
-    full, more, last = (default_blocks(grown_by(DEFAULT, study, 2 * size + k)) for k in (0, 1, 2))
+    full, more, last = (all_blocks(grown_by(DEFAULT, study, 2 * size + k)) for k in (0, 1, 2))
     assert {key: more.get(key) for key in full} == full
     assert replicates_of(more, full) == {(2 * size,)}
     assert {key: last.get(key) for key in full} == full
@@ -240,9 +232,10 @@ def test_a_replicate_more_computes_no_block_again_that_was_full(study):
     assert replicates_of(last, full) == ({both} if size > 1 else {both[:1], both[1:]})
 
 
-def test_studies_are_computed_one_after_the_other_and_cubes_and_figures_at_once(several):
+def test_studies_are_computed_one_after_the_other_and_cubes_and_figures_at_once(tmp_path):
     """By the priorities of a dry run: every fit of a study before any of the next, whatever its size."""
-    done = snakemake(several, "-n", "--forceall", *WORDS)
+    write(tmp_path, configuration())
+    done = snakemake(tmp_path, "--snakefile", str(ROOT / "Snakefile"), "-n", *WORDS)
     assert done.returncode == 0, done.stderr
     jobs = re.findall(r"^rule (generate|fit|collect|figure):\n((?:    .*\n)+)", done.stdout + done.stderr, re.M)
     fits: dict[str, list[int]] = {}

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 
 from fingerprint import closure, script_roots
 from guard import take
+from partywise.experiment.plans import read_configuration
 from partywise.experiment.results.attributes import check_attributes
 from partywise.experiment.results.cube import DIMS, open_cube
 from pipeline import (
@@ -27,6 +29,7 @@ from pipeline import (
     edit,
     environment,
     launch,
+    python,
     results,
     snakemake,
     summary,
@@ -88,11 +91,8 @@ def test_second_run_says_that_nothing_was_to_be_done_below_the_screen_of_what_is
 
 
 def test_the_verb_summary_prints_the_tables_of_the_last_run(finished):
-    def asked(*words):
-        command = [sys.executable, "workflow/verbs/summary.py", *words]
-        return subprocess.run(command, cwd=finished, env=environment(), capture_output=True, text=True)
-
     table = (finished / RESULTS / STUDY / "summary.txt").read_text()
+    asked = partial(python, finished, "workflow/verbs/summary.py")
     assert asked().stdout == asked(STUDY, "--folder", RESULTS).stdout == table
     for words, sentence in (
         (["other"], f"{RESULTS} has no table of 'other': its studies are {STUDY}.\n"),
@@ -146,6 +146,16 @@ def test_jobs_ran_with_one_thread_and_wrote_benchmarks(finished):
     assert len(list((finished / RESULTS / "benchmarks").rglob("*.tsv"))) == len(logs)
 
 
+def test_timings_stand_beside_the_cube_and_name_all_cells(finished):
+    text = (finished / RESULTS / STUDY / "timings.csv").read_text().splitlines()
+    assert text[0] == "case,method,cells,cpu_seconds,peak_megabytes"
+    rows = [line.split(",") for line in text[1:]]
+    # Two replicates, numbers of parties and folds; moments have two targets.
+    methods = read_configuration(ROOT / "config" / "tiny.yaml")["studies"][STUDY]["methods"]
+    assert [row[:3] for row in rows] == [["simulated", label, "16" if label == "moments" else "8"] for label in methods]
+    assert all(float(row[3]) > 0 and float(row[4]) > 10 for row in rows)
+
+
 def test_nothing_of_the_machine_is_in_the_results(finished):
     cube = open_cube(finished / RESULTS / STUDY / "cube.nc")
     text = " ".join(map(str, cube.attrs.values()))
@@ -194,7 +204,7 @@ def call(link: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """``./run`` by a link, from its folder, with an empty folder for temporary files."""
     scratch = link.parent / "scratch"
     scratch.mkdir(exist_ok=True)
-    environ = {**environment(), "TMPDIR": str(scratch)}
+    environ = {**environment(link.resolve().parent), "TMPDIR": str(scratch)}
     done = subprocess.run([f"./{link.name}", *words], cwd=link.parent, env=environ, capture_output=True, text=True)
     assert list(scratch.glob("partywise-*")) == [], "names for the run outlived it"
     return done

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from base64 import b64decode, b64encode
 from html.parser import HTMLParser
@@ -18,7 +17,7 @@ import yaml
 from captions import caption, case_titles
 from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.tables.templates import TypesetTable, save_table
-from pipeline import RESULTS, ROOT, STUDY, TINY, copy_run, edit, environment, snakemake
+from pipeline import RESULTS, ROOT, STUDY, TINY, copy_run, edit, python, snakemake
 from snakemake_report_plugin_partywise.content import FIRST, TooOld, run_of
 from snakemake_report_plugin_partywise.page import MOST_LINES, ROOM, page, room_for_each, shortened
 
@@ -66,8 +65,7 @@ class Page(HTMLParser):
 def text(finished, tmp_path_factory) -> str:
     """What ``./run report`` writes after the run of the tiny configuration."""
     folder = copy_run(finished, tmp_path_factory.mktemp("report") / "project")
-    command = [sys.executable, "workflow/verbs/report.py"]
-    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True)
+    done = python(folder, "workflow/verbs/report.py")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == f"Report of config/tiny.yaml: {RESULTS}/report.html"
     return (folder / RESULTS / "report.html").read_text(encoding="utf-8")
@@ -88,8 +86,7 @@ def test_a_cube_of_another_text_is_refused_by_name(finished, tmp_path):
     """Without words, as after an edit of the configuration of the last run: nothing is written."""
     folder = copy_run(finished, tmp_path / "project")
     edit(folder / "config" / "tiny.yaml", "snr: 10.0", "snr: 11.0")
-    command = [sys.executable, "workflow/verbs/report.py"]
-    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True)
+    done = python(folder, "workflow/verbs/report.py")
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
         f"{RESULTS}/{STUDY}/cube.nc is of another text of config/tiny.yaml than the one in force: run it (`./run` with "
@@ -220,8 +217,8 @@ def test_the_first_figure_of_the_audit_is_what_the_rules_say_comes_first(monkeyp
 
 
 def test_long_tables_end_where_the_page_is_full_and_say_so(tmp_path):
-    """Four tables of 3 MB each."""
-    shown = page(run_of(invented(tmp_path, 2, rows=60_000), [], "<p>about</p>"))
+    """Four tables of 1 MB each."""
+    shown = page(run_of(invented(tmp_path, 2, rows=20_000), [], "<p>about</p>"))
     assert ROOM * 0.9 < len(shown.encode()) < 3_000_000
     assert Page(shown).open == [] and shown.count("There is more than a page holds") == 4
     assert "all of it is in summary.csv of this study" in shown
