@@ -347,7 +347,9 @@ def test_a_party_that_does_not_come_is_named_by_all_others(started):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_whoever_is_stopped_is_named_by_all_others(number, started):
+    """The one that is stopped waits until its patience ends for those that come late, to tell them."""
     case = Apart(CLIENTS)
+    case.network["patience"] = 4.0
     parties = started(case)
     parties.start("north", "server")
     while not (_listens(case, "north") and _listens(case, "server")):

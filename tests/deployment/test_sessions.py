@@ -47,9 +47,7 @@ def several(study: str = CLIENTS, **keys: Any) -> Apart:
     return case
 
 
-@pytest.fixture(autouse=True)
-def inside(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def check_kept(case: Apart, results: Path) -> None:

@@ -19,7 +19,7 @@ from partywise.deployment.wire.authority import make
 from partywise.deployment.wire.credential import Credential
 from partywise.federation.account.reading import opened_account, runs_of
 
-PATIENCE = 8.0
+PATIENCE = 5.0
 CLIENTS = ("north", "south")
 
 

@@ -24,6 +24,7 @@ import deployment_processes
 from deployment_cases import Apart
 from deployment_processes import Parties, PartyOutput
 from network_driver import credentials, signers
+from partywise.deployment.wire import network
 from partywise.federation.account.file import AccountFile
 
 CLIENTS, LABELS = "sliced_inverse_regression", "label_private"
@@ -176,6 +177,7 @@ def scene(tmp_path, request, monkeypatch) -> Iterator[Scene]:
     case.network["patience"] = PATIENCE
     case.write(tmp_path)
     parties = Parties(case, tmp_path)
+    monkeypatch.setattr(network, "SHOWN", 1.0)
     with ExitStack() as held:
         yield Scene(case, parties, tmp_path, held, monkeypatch)
     for process in parties.processes.values():

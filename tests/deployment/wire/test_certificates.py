@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 
 from network_driver import addresses, credentials, ends, posted, signers
 from partywise.core.errors import PartyError, RefusalError, Unreachable
-from partywise.deployment.wire import authority
+from partywise.deployment.wire import authority, network
 from partywise.deployment.wire.credential import chain_problem, expiry_warning, weakness
 from partywise.deployment.wire.network import Network
 from partywise.deployment.wire.tls import (
@@ -48,6 +48,12 @@ WRONG = {
         r"'bank' at \S+ is refused: its certificate is not of",
     ),
 }
+
+
+@pytest.fixture(autouse=True)
+def brisk(monkeypatch):
+    """Stay a second where a certificate is wrong, in which the other side meets it as well."""
+    monkeypatch.setattr(network, "SHOWN", 1.0)
 
 
 @pytest.mark.parametrize("kind", WRONG)
