@@ -95,14 +95,6 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """The bytecode of copies of the project goes with them, where it lies in a folder of its own (`./run`)."""
-    kept = os.environ.get("PYTHONPYCACHEPREFIX")
-    if kept and "PYTEST_XDIST_WORKER" not in os.environ:
-        base = session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
-        shutil.rmtree(Path(kept, *base.parts[1:]), ignore_errors=True)
-
-
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One undisturbed run of config/tiny.yaml in a copy of the project, shared by all processes; never written to."""
@@ -119,6 +111,21 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (folder / "stdout.txt").write_text(done.stdout)
             (folder / "stderr.txt").write_text(done.stderr)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    """Figures of a test are closed after it, if it draws any."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Return the folder of a test that runs in it, where paths begin."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture

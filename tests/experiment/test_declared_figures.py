@@ -23,13 +23,6 @@ AUC_BY_EPSILON = Lines("How well scores rank the test rows", x="epsilon", y="auc
 ANGLE_BY_EPSILON = Lines("How far components are turned", x="epsilon", y=Axis("loading_angle", bottom=0))
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    """Figures of a test are closed after it."""
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def cube():
     return invented(with_replicates(shipped_plans()["vertical_trees"], FEWEST))

@@ -10,20 +10,15 @@ from matplotlib import pyplot as plt
 from partywise.core.randomness import stream
 from partywise.data.curves.descriptions import UnitChange
 from partywise.data.curves.tables import CurveTable
-from partywise.experiment.blocks import write_block
-from partywise.experiment.cells import run
-from partywise.experiment.data import generate
-from partywise.experiment.plan import plan
 from partywise.experiment.plotting.save import save_figure
 from partywise.experiment.plotting.select import plan_behind
 from partywise.experiment.plotting.series import cases_of, example_fits_of, methods_of, replicate_means, series
 from partywise.experiment.plotting.style import NEUTRALS, heading, look, panels
-from partywise.experiment.results.provenance import config_json
 from partywise.studies.functional_boosting import cases
 from partywise.studies.functional_boosting.figures import curves, parties, privacy, selection
 from partywise.studies.functional_boosting.study import STUDY
 from relabel import content, relabelled
-from small_cube import assemble, read_block
+from small_cube import computed
 
 SMALL = {"n": 120, "p": 4, "n_basis_x": 6, "n_basis_y": 6, "active": [0, 1]}
 LEARNERS = [f"{learner}_{noise}" for learner in ("predictor", "party") for noise in ("none", "fixed", "sqrt_j", "rho")]
@@ -109,28 +104,12 @@ def day_curves(folder):
     )
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    """Figures of a test are closed after it."""
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def cube(tmp_path_factory):
     folder = tmp_path_factory.mktemp("figures")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cases, "read_curves", lambda name, response, resources: day_curves(resources))
-        made = plan("functional_boosting", block(), 3)
-        parts = []
-        for name, case in made.cases.items():
-            data = generate(made, name, range(case.replicates), folder)
-            for method in case.methods:
-                for count in case.parties:
-                    cells = run(made, name, method, count, range(case.replicates), range(case.folds), data)
-                    write_block(folder / "block.npz", cells)
-                    parts += read_block(folder / "block.npz")
-    return assemble(made, parts).assign_attrs(config_json=config_json(made))
+        return computed("functional_boosting", block(), 3, folder)
 
 
 @pytest.mark.parametrize("name", [name for name in STUDY.figures if name != "selection_quality"])

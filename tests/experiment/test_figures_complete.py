@@ -29,13 +29,6 @@ LEFT_OUT = {
 }
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    """Figures of a test are closed after it."""
-    yield
-    plt.close("all")
-
-
 @lru_cache(maxsize=1)
 def cube_of(study: str) -> xr.Dataset:
     return invented(shipped_plans()[study], replicates=2)

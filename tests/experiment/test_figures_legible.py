@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 import pytest
-from matplotlib import pyplot as plt
 
 from invented import invented
 from legible import problems
@@ -32,13 +31,6 @@ def _entries():
                 alike = path.stem in ALIKE and study in shipped_plans() and name in shipped_plans()[study].figures
                 marks = [pytest.mark.statistical] if path.stem.startswith(LARGE) or alike else []
                 yield pytest.param(path, study, name, marks=marks, id=f"{path.stem}-{study}-{name}")
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    """Figures of a test are closed after it."""
-    yield
-    plt.close("all")
 
 
 @pytest.mark.parametrize(("path", "study", "name"), list(_entries()))

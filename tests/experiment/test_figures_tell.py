@@ -23,6 +23,8 @@ from shipped import DEFAULT, shipped
 NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?: \d{3})+(?![\d.])|(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?(?![\d\w])")
 STUDIES = {path.stem: shipped(path) for path in (DEFAULT, ROOT / "config" / "smoke.yaml")}
 ENTRIES = [(stem, study) for stem, made in STUDIES.items() for study in made["studies"]]
+# Of the default run where the smoke run has the study as well, with fewer cases and methods: `./run test --long`.
+LARGE = [(DEFAULT.stem, study) for stem, study in ENTRIES if stem != DEFAULT.stem]
 # Numbers that a figure tells of something else than a changed option, and tells in fact; one that lies is to be mended.
 CONSTANTS: dict[tuple[str, str], dict[float, str]] = {
     ("config", "claimed_and_held"): {
@@ -32,15 +34,7 @@ CONSTANTS: dict[tuple[str, str], dict[float, str]] = {
     ("config", "worst_claims"): {30.0: "rounds of a claim that no case gives"},
     ("smoke", "worst_claims"): {10.0: "the largest factor, of the invented numbers"},
     ("config", "columns_by_unit"): {9.0: "columns that are kept, of the cube"},
-    ("smoke", "tables_by_epsilon"): {6.0: "number of a column without a name"},
 }
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    """Figures of a test are closed after it."""
-    yield
-    plt.close("all")
 
 
 def numbers(block: Any) -> Iterator[float]:
@@ -101,7 +95,7 @@ def changed(study: str, made: dict[str, Any]) -> tuple[dict[str, Any], set[float
 
 @pytest.mark.parametrize(
     ("stem", "study"),
-    [pytest.param(*one, marks=[] if one[0] == DEFAULT.stem else pytest.mark.statistical) for one in ENTRIES],
+    [pytest.param(*one, marks=[pytest.mark.statistical] if one in LARGE else []) for one in ENTRIES],
 )
 def test_no_figure_tells_the_number_of_another_configuration(stem, study):
     """What is still in the configuration, such as an epsilon or a number of parties, may be told."""

@@ -2,17 +2,9 @@
 
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 
 from legible import problems
 from partywise.experiment.plotting.style import BLUE, legend_below, panels
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    """Figures of a test are closed after it."""
-    yield
-    plt.close("all")
 
 
 def figure():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 
 import partywise as pw
 from invented import invented
@@ -13,13 +12,6 @@ from partywise.studies.vertical_glm.figures import coefficients as figure
 from shipped import shipped_plans
 
 NAMES = ["age", "dose", "pressure"]
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    """Figures of a test are closed after it."""
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

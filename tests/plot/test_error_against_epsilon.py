@@ -16,13 +16,6 @@ from partywise.studies.vertical_trees.figures import utility
 from shipped import shipped_plans
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    """Figures of a test are closed after it."""
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def cube():
     """Certificates are three times the target, so that claims stand apart; half of the methods have none."""

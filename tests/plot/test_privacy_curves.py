@@ -11,13 +11,6 @@ from partywise.plot import curves
 from partywise.privacy.rounding import upward
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    """Figures of a test are closed after it."""
-    yield
-    plt.close("all")
-
-
 def release(mu: float, owner: str = "hospital", number: int = 0):
     records = pw.stream(4, "records").normal(size=(50, 2))
     total = pw.record_sum(records, pw.Public(1.0, because="upper limit of the assay"))

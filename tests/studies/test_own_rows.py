@@ -39,10 +39,7 @@ AGE = [{"name": "age", "bounds": [0, 90]}]
 LABELS, SLICES, FOLLOW_UP = "label_private", "sliced_inverse_regression", "federated_survival"
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def made(study: str, folder: Any, *changes: Any) -> tuple[OwnRows, Any]:

@@ -28,14 +28,20 @@ def read_block(path: Path) -> tuple[Part, ...]:
 
 def computed(study: str, block: dict[str, Any], root_seed: int, folder: Path) -> xr.Dataset:
     """The cube of a study's block, every cell computed and stored as a job does."""
-    made, parts = plan(study, block, root_seed), list[Part]()
+    made = plan(study, block, root_seed)
+    return assemble(made, computed_parts(made, folder)).assign_attrs(config_json=config_json(made))
+
+
+def computed_parts(made: Plan, folder: Path) -> list[Part]:
+    """The parts of all cases and methods of a plan."""
+    parts = list[Part]()
     for name, entry in made.cases.items():
         data = generate(made, name, range(entry.replicates), folder)
         for method in entry.methods:
-            cells = run(made, name, method, entry.parties, range(entry.replicates), [0], data)
+            cells = run(made, name, method, entry.parties, range(entry.replicates), range(entry.folds), data)
             write_block(folder / "block.npz", cells)
             parts += read_block(folder / "block.npz")
-    return assemble(made, parts).assign_attrs(config_json=config_json(made))
+    return parts
 
 
 def assemble(plan: Plan, parts: Iterable[Part]) -> xr.Dataset:

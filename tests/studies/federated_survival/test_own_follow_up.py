@@ -34,10 +34,7 @@ EXAMPLE = ROOT / "config" / "my_survival.example.yaml"
 PAGE = ROOT / "docs" / "your_own_data.md"
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def made(folder: Path, *changes: Any) -> tuple[OwnRows, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 
 from partywise.experiment.tables.templates import TypesetTable
 from partywise.studies.federated_survival.study import STUDY
@@ -41,13 +40,6 @@ def block() -> dict:
 @pytest.fixture(scope="module")
 def cube(tmp_path_factory):
     return computed("federated_survival", block(), 3, tmp_path_factory.mktemp("survival_figures"))
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    """Figures of a test are closed after it."""
-    yield
-    plt.close("all")
 
 
 @pytest.mark.parametrize("name", sorted(STUDY.figures))

@@ -8,10 +8,8 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 import xarray as xr
-from matplotlib import pyplot as plt
 
 from label_driver import make_data, run
-from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import run as run_cells
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
@@ -31,7 +29,7 @@ from partywise.studies.label_private.figures import training as label_training
 from partywise.studies.label_private.figures import utility as label_utility
 from partywise.studies.label_private.study import STUDY
 from relabel import content, relabelled
-from small_cube import assemble, ledger_totals, read_block
+from small_cube import assemble, computed_parts, ledger_totals
 
 HYBRID = {
     "protocol": "walr",
@@ -106,29 +104,12 @@ def made():
 
 @pytest.fixture(scope="module")
 def parts(made, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("blocks")
-    found = []
-    for case, entry in made.cases.items():
-        data = generate(made, case, range(entry.replicates), folder)
-        for method in entry.methods:
-            cells = run_cells(made, case, method, 2, range(entry.replicates), [0], data)
-            write_block(folder / "block.npz", cells)
-            found += read_block(folder / "block.npz")
-    return found
+    return computed_parts(made, tmp_path_factory.mktemp("blocks"))
 
 
 @pytest.fixture(scope="module")
 def cube(made, parts) -> xr.Dataset:
-    found = assemble(made, parts)
-    found.attrs["config_json"] = config_json(made)
-    return found
-
-
-@pytest.fixture(autouse=True)
-def closed_figures():
-    """Figures of a test are closed after it."""
-    yield
-    plt.close("all")
+    return assemble(made, parts).assign_attrs(config_json=config_json(made))
 
 
 # Cells and cube

@@ -7,18 +7,16 @@ from math import inf
 import numpy as np
 import pytest
 
-from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.results.attributes import meanings
-from partywise.experiment.results.provenance import config_json
 from partywise.privacy.rounding import upward
 from partywise.studies.privacy_audit.figures.claims import claims, published_lines, worst_claims
 from partywise.studies.privacy_audit.figures.tracing import tracing_roc
 from partywise.studies.privacy_audit.study import STUDY
 from relabel import content, relabelled
-from small_cube import assemble, read_block
+from small_cube import computed
 
 
 def block():
@@ -51,16 +49,7 @@ def block():
 
 @pytest.fixture(scope="module")
 def cube(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("audit")
-    made, parts = plan("privacy_audit", block(), 3), []
-    for name, case in made.cases.items():
-        data = generate(made, name, range(case.replicates), folder)
-        for method in case.methods:
-            for count in case.parties:
-                cells = run(made, name, method, count, range(case.replicates), range(1), data)
-                write_block(folder / "block.npz", cells)
-                parts += read_block(folder / "block.npz")
-    return assemble(made, parts).assign_attrs(config_json=config_json(made))
+    return computed("privacy_audit", block(), 3, tmp_path_factory.mktemp("audit"))
 
 
 def test_the_cube_holds_a_row_for_every_mechanism(cube):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import re
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
@@ -14,11 +12,6 @@ from matplotlib.colors import to_rgb
 from partywise.core.randomness import stream
 from partywise.data import tables
 from partywise.data.column_facts import ColumnFacts
-from partywise.experiment.blocks import write_block
-from partywise.experiment.cells import run
-from partywise.experiment.data import generate
-from partywise.experiment.plan import plan
-from partywise.experiment.results.provenance import config_json
 from partywise.experiment.tables.templates import TypesetTable, save_table
 from partywise.studies.sliced_inverse_regression import cases
 from partywise.studies.sliced_inverse_regression.figures import angles as slicing_angles
@@ -27,7 +20,7 @@ from partywise.studies.sliced_inverse_regression.figures import tables as slicin
 from partywise.studies.sliced_inverse_regression.figures.tables import RULE
 from partywise.studies.sliced_inverse_regression.study import STUDY
 from relabel import content, relabelled
-from small_cube import assemble, read_block
+from small_cube import computed
 
 METHODS = {
     "sir": {"protocol": "reference", "clipped": False},
@@ -68,7 +61,6 @@ FLAGGED = {
     ("table34_v_p500", "cert"): 0,
     ("size_i_n100", "cert_equal"): 0,
 }
-PUBLISHED = ("fsir", "lda", "iid_real", "vgm_real")
 ACTIVITY = {"dataset": "activity", "screen": True, "n_directions": 2, "delta_power": 1.5}
 
 
@@ -127,26 +119,9 @@ def small_table(classes: int):
 
 @pytest.fixture(scope="module")
 def cube(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sir_figures")
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, pytest.warns(UserWarning, match="total delta"):
         patch.setattr(cases, "read_table", lambda name, *_: small_table(7 if name == "activity" else 0))
-        made, parts = plan("sliced_inverse_regression", block(), 3), []
-        for name, entry in made.cases.items():
-            data = generate(made, name, range(entry.replicates), folder)
-            for method in entry.methods:
-                small = method.startswith(PUBLISHED) and entry.settings.claimed_delta >= 1 / entry.settings.least_size
-                with pytest.warns(UserWarning, match="total delta") if small else contextlib.nullcontext():
-                    cells = run(made, name, method, entry.parties, range(entry.replicates), [0], data)
-                write_block(folder / "block.npz", cells)
-                parts += read_block(folder / "block.npz")
-    return assemble(made, parts).assign_attrs(config_json=config_json(made))
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    """Figures of a test are closed after it."""
-    yield
-    plt.close("all")
+        return computed("sliced_inverse_regression", block(), 3, tmp_path_factory.mktemp("sir_figures"))
 
 
 def words(figure) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from partywise.experiment.cells import STATUS
@@ -59,13 +58,6 @@ def block() -> dict:
 @pytest.fixture(scope="module")
 def cube(tmp_path_factory):
     return computed("vertical_glm", block(), 3, tmp_path_factory.mktemp("glm_figures"))
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    """Figures of a test are closed after it."""
-    yield
-    plt.close("all")
 
 
 @pytest.mark.parametrize("name", sorted(STUDY.figures))

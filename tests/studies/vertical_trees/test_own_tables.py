@@ -29,11 +29,7 @@ IDS = [f"r{i:02d}" for i in range(30)]
 A = np.round(stream(3, "own", "tables").normal(size=(30, 2)), 3)
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """Every test runs in a folder of its own, where paths begin."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 LATE = {"response": "late", "response_party": "bank"}

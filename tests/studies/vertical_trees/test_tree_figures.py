@@ -48,13 +48,6 @@ def cube(tmp_path_factory):
     return computed("vertical_trees", block(), 3, tmp_path_factory.mktemp("tree_figures"))
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    """Figures of a test are closed after it."""
-    yield
-    plt.close("all")
-
-
 @pytest.mark.parametrize("name", sorted(STUDY.figures))
 def test_every_figure_draws_and_no_label_matters(cube, name):
     shown = content(STUDY.figures[name](cube))
