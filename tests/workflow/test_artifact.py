@@ -300,6 +300,11 @@ def test_the_readme_shows_the_screen_as_it_is():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     [shown] = re.findall(r"a screen that begins like this:\n\n```\n(.*?)```", readme, flags=re.DOTALL)
     assert shown.count("\n") > 5 and screen.startswith(shown)
+    # The sentence below the screen has its numbers.
+    [words] = re.findall(r"^Attacks refute .*?(?=\n\n)", readme, flags=re.DOTALL | re.MULTILINE)
+    refuted = re.findall(r"^Claim refuted by an attack: (\d+) of (\d+) published, none of", shown, re.MULTILINE)
+    adult = re.findall(r"^  Adult +label .* ([\d.]+) \+- [\d.]+ +([\d.]+)$", shown, re.MULTILINE)
+    assert [re.findall(r"\d+(?:\.\d+)?", words)] == [[*refuted[0], "1", *adult[0]]]
 
 
 def test_experiments_count_what_the_register_holds():
