@@ -8,20 +8,13 @@ a second.
 
 from __future__ import annotations
 
-import os
+from _timing import cpu_seconds
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+# isort: split
 
 import math
 import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lib"))
-
-import numpy as np
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from partywise.privacy.accounting import compose, finite
@@ -32,16 +25,6 @@ from partywise.privacy.ledger.ledger import Ledger
 DELTA, STEP, RESPONSES, ROWS = 1e-5, 1e-4, 14, 100_000
 MIXED = (PrivacyProfile(epsilon=3.0, k=50, count=RESPONSES), PrivacyProfile(mu=0.3))
 SAMPLED = (PrivacyProfile(mu=1.0, rate=0.01, count=1000),)
-
-
-def median_seconds(work: Callable[[], object], repeats: int) -> float:
-    """Median CPU time of one call."""
-    times = []
-    for _ in range(repeats):
-        begun = time.process_time()
-        work()
-        times.append(time.process_time() - begun)
-    return float(np.median(times))
 
 
 def ours(distributions: tuple[PrivacyProfile, ...]) -> float:
@@ -71,7 +54,7 @@ def ledger_seconds() -> float:
     """Totalling many Gaussian rows."""
     row = {"owner": "p1", "mechanism": "gaussian", "unit": "row", "depends_on": ("features", "label"), "mu": 0.01}
     ledger = Ledger(Event(release_id=str(k), **row) for k in range(ROWS))
-    return median_seconds(lambda: ledger.total("active", "row", DELTA), 5)
+    return cpu_seconds(lambda: ledger.total("active", "row", DELTA), 5)
 
 
 def main() -> int:
@@ -83,8 +66,8 @@ def main() -> int:
         ("1000 Poisson-sampled Gaussians", SAMPLED, peer_sampled, 3),
     ):
         mine, other = (
-            median_seconds(lambda distributions=distributions: ours(distributions), 15),
-            median_seconds(peer, repeats),
+            cpu_seconds(lambda distributions=distributions: ours(distributions), 15),
+            cpu_seconds(peer, repeats),
         )
         found, theirs = ours(distributions), peer()
         print(

@@ -6,17 +6,11 @@ takes 1.5 times the one at N = 1000 after the Gram pass, or when a fit of 30 ste
 
 from __future__ import annotations
 
-import os
+from _timing import cpu_seconds
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+# isort: split
 
 import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lib"))
 
 import numpy as np
 
@@ -35,16 +29,6 @@ COUNTS = (1000, 2000, 4000, 8000, 16000)
 SHORT, LONG = 30, 230
 STEP_LIMIT, FIT_LIMIT, RATIO_LIMIT = 2e-3, 0.1, 1.5
 GROUPS = tuple((j,) for j in range(P))
-
-
-def cpu_seconds(work: Callable[[], object], repeats: int = 7) -> float:
-    """Median CPU time of one call."""
-    times = []
-    for _ in range(repeats):
-        begun = time.process_time()
-        work()
-        times.append(time.process_time() - begun)
-    return float(np.median(times))
 
 
 def penalties() -> Penalties:
@@ -92,8 +76,8 @@ def main() -> int:
         a, b = gram_pass()
         parts = [corrected_moments(sums, noise) for sums in (a + b, a, b)]
         fit(parts, omega, SHORT)
-        fits[n] = cpu_seconds(lambda parts=parts: fit(parts, omega, SHORT))
-        long = cpu_seconds(lambda parts=parts: fit(parts, omega, LONG))
+        fits[n] = cpu_seconds(lambda parts=parts: fit(parts, omega, SHORT), 7)
+        long = cpu_seconds(lambda parts=parts: fit(parts, omega, LONG), 7)
         steps[n] = (long - fits[n]) / (LONG - SHORT)
         counted = [cpu_seconds(lambda parts=parts, m=m: fit(parts, omega, m, "aicc"), 3) for m in (SHORT, LONG)]
         with_df = (counted[1] - counted[0]) / (LONG - SHORT)

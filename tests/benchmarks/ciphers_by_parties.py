@@ -7,16 +7,13 @@ CPU seconds.
 
 from __future__ import annotations
 
-import os
+import _timing  # noqa: F401
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+# isort: split
 
 import sys
 import time
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lib"))
 
 import numpy as np
 

@@ -9,18 +9,11 @@ resources/adult if it was fetched; otherwise generated columns of its size stand
 
 from __future__ import annotations
 
-import os
+from _timing import ROOT, by_turns
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+# isort: split
 
 import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "lib"), str(ROOT / "tests" / "support")]
 
 import numpy as np
 
@@ -77,17 +70,6 @@ def together(data: Data, family: str) -> Found:
     groups = [list(range(half)), list(range(half, X.shape[1]))]
     found = simulate(joint.fit, start(X, y, groups, JointOptions(), family=family))
     return found.coefficients, found.standard_errors
-
-
-def by_turns(works: list[Callable[[], object]], repeats: int) -> list[float]:
-    """Median CPU time of one call of each."""
-    times = np.empty((repeats, len(works)))
-    for row in times:
-        for place, work in enumerate(works):
-            begun = time.process_time()
-            work()
-            row[place] = time.process_time() - begun
-    return np.median(times, axis=0).tolist()
 
 
 def compare(name: str, data: Data, family: str, repeats: int) -> list[str]:

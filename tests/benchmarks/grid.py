@@ -6,10 +6,9 @@ in this process), so that the share of the workflow is seen.  Fails above two mi
 
 from __future__ import annotations
 
-import os
+from _timing import ROOT
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+# isort: split
 
 import resource
 import subprocess
@@ -19,9 +18,6 @@ import time
 from pathlib import Path
 
 import yaml
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "lib"))
 
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate

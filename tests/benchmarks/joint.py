@@ -9,21 +9,14 @@ of n = 50,000 at three parties are shown, with the memory of the process.
 
 from __future__ import annotations
 
-import os
+from _timing import timed
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+# isort: split
 
 import resource
 import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "lib"))
 
 import numpy as np
 
@@ -59,13 +52,6 @@ def run_of(X: np.ndarray, y: np.ndarray, count: int, options: Any) -> Run:
     spec = SimpleNamespace(options=options, public=GlmFacts("poisson", tuple(f"x{j}" for j in range(P))))
     fold = Fold(np.full(len(y), -1), 0, 1)
     return Run(parties, epsilon=np.inf, fold=fold, rng_for=Streams(7, "joint"), spec=spec, extra=("analyst", "dealer"))
-
-
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """CPU seconds of one call, and its result."""
-    begun = time.process_time()
-    found = work()
-    return time.process_time() - begun, found
 
 
 def plain(X: np.ndarray, y: np.ndarray, count: int, sweeps: int) -> np.ndarray:

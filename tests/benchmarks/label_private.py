@@ -9,19 +9,13 @@ so.
 
 from __future__ import annotations
 
-import os
+from _timing import ROOT, cpu_seconds
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+# isort: split
 
 import sys
-import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "lib"))
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer
@@ -43,16 +37,6 @@ from partywise.studies.label_private.settings import LabelGeneratedSettings
 RIDGE, REPLICATES, STEPS = 1e-6, 64, 2000
 GAP, TIME, SHARED, DIFFERENCE = 1e-10, 1.0, 0.15, 2e-6
 Data = tuple[np.ndarray, np.ndarray]
-
-
-def cpu_seconds(work: Callable[[], object], repeats: int) -> float:
-    """Median CPU time of one call."""
-    times = []
-    for _ in range(repeats):
-        begun = time.process_time()
-        work()
-        times.append(time.process_time() - begun)
-    return float(np.median(times))
 
 
 def shuffled(X: np.ndarray, y: np.ndarray, rows: int) -> Data:

@@ -9,17 +9,12 @@ Means over replicates of the mean over folds, with standard errors over replicat
 
 from __future__ import annotations
 
-import os
+from _timing import ROOT
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+# isort: split
 
 import sys
-from pathlib import Path
 from typing import Any
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "lib"))
 
 import numpy as np
 

@@ -6,17 +6,11 @@ record is included once.  Fails when OpBoost, global or adjusting, takes more th
 
 from __future__ import annotations
 
-import os
+from _timing import cpu_seconds
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+# isort: split
 
 import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lib"))
 
 import numpy as np
 
@@ -63,24 +57,14 @@ def protected(X: np.ndarray, facts: TreeFacts, options: GatheringOptions, epsilo
     return message_of(ranks, columns, plan, "passive", Streams(7, "benchmark"))
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """Median CPU seconds of one call."""
-    times = []
-    for _ in range(REPEATS):
-        begun = time.process_time()
-        work()
-        times.append(time.process_time() - begun)
-    return float(np.median(times))
-
-
 def main() -> int:
     """Print the table; 1 when a limit is exceeded."""
     X, facts = table()
-    uniform = seconds(lambda: stream(7, "benchmark", "uniform").random((ROWS, COLUMNS)))
+    uniform = cpu_seconds(lambda: stream(7, "benchmark", "uniform").random((ROWS, COLUMNS)), REPEATS)
     print(f"  {'uniform numbers':34s} {uniform:7.3f} CPU s")
     missed = []
     for name, (options, epsilon, limit) in CASES.items():
-        spent = seconds(lambda options=options, epsilon=epsilon: protected(X, facts, options, epsilon))
+        spent = cpu_seconds(lambda options=options, epsilon=epsilon: protected(X, facts, options, epsilon), REPEATS)
         print(f"  {name:34s} {spent:7.3f} CPU s" + (f" of at most {limit:g}" if limit else ""), flush=True)
         if limit and spent > limit:
             missed.append(f"{name}: {spent:.2f} CPU s, more than {limit:g}")

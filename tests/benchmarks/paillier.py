@@ -10,18 +10,12 @@ rows, 2 trees) and 20 s (2000 rows, 10 trees), or if a tree differs from the poo
 
 from __future__ import annotations
 
-import os
+from _timing import cpu_seconds
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+# isort: split
 
 import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "lib"), str(ROOT / "tests" / "support")]
 
 import numpy as np
 from phe import paillier as phe
@@ -38,13 +32,6 @@ BITS, COUNT, PAIRS = 2048, 400, 9
 FEW = 10
 REQUIRED = {"encryption, key holder": 25.0, "addition, gradients": 2.0}
 FITS = {(200, 2): 2.0, (2000, 10): 20.0}
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """CPU seconds of one call."""
-    begun = time.process_time()
-    work()
-    return time.process_time() - begun
 
 
 def ratios() -> dict[str, tuple[float, float]]:
@@ -83,7 +70,7 @@ def ratios() -> dict[str, tuple[float, float]]:
     }
     found = {}
     for name, (work, many, other, fewer) in operations.items():
-        pairs = [(seconds(work) / many, seconds(other) / fewer) for _ in range(PAIRS)]
+        pairs = [(cpu_seconds(work) / many, cpu_seconds(other) / fewer) for _ in range(PAIRS)]
         found[name] = 1 / float(np.median([one for one, _ in pairs])), float(np.median([b / a for a, b in pairs]))
     return found
 
@@ -92,7 +79,7 @@ def fitted(n: int, trees: int) -> float:
     """CPU seconds of one fit, whose trees are those of the pooled integers."""
     run = make_run(2, n=n, d=14, n_bins=50, key_size=BITS, num_of_trees=trees)
     estimates = []
-    cpu = seconds(lambda: estimates.append(fit(run)))
+    cpu = cpu_seconds(lambda: estimates.append(fit(run)))
     for one, other in zip(estimates[0].ensemble.trees, pooled(run).trees, strict=True):
         np.testing.assert_array_equal(one.feature, other.feature)
         np.testing.assert_array_equal(one.value, other.value)

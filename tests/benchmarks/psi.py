@@ -9,19 +9,13 @@ Attack A6 on the published mode, 100,000 candidates for as many digests: fails a
 
 from __future__ import annotations
 
+from _timing import timed
+
+# isort: split
+
 import os
-
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
-
 import sys
-import time
-from collections.abc import Callable
 from hashlib import sha256, sha512
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "lib")]
 
 import numpy as np
 from nacl import bindings
@@ -37,13 +31,6 @@ except ImportError:
 
 SIZE, PAIRS = 10_000, 3
 REQUIRED, RATIO, ATTACK = 10.0, 1.15, 5.0
-
-
-def timed(work: Callable[[], object]) -> tuple[float, object]:
-    """CPU seconds of one call, and its result."""
-    begun = time.process_time()
-    found = work()
-    return time.process_time() - begun, found
 
 
 def lists(count: int) -> dict[str, list[str]]:

@@ -10,13 +10,13 @@ process.  Fails above 400 MB or an exponent of 1.1 for clients, and above 10 s f
 
 from __future__ import annotations
 
-import os
+from _timing import ROOT
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+# isort: split
 
 import csv
 import math
+import os
 import resource
 import subprocess
 import sys
@@ -26,9 +26,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "lib"))
 
 import numpy as np
 

@@ -8,20 +8,13 @@ than OpenDP.
 
 from __future__ import annotations
 
-import os
+from _timing import cpu_seconds
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+# isort: split
 
 import sys
-import time
-from collections.abc import Callable
 from importlib.metadata import version
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lib"))
-
-import numpy as np
 import opendp.prelude as dp
 
 from partywise.core.randomness import stream
@@ -34,30 +27,20 @@ SIGMAS = (16.0, 64.0, 256.0, 1024.0)
 LIMIT = 15.0
 
 
-def median_ms(work: Callable[[], object], repeats: int) -> float:
-    """Median CPU time of one call, in milliseconds."""
-    times = []
-    for _ in range(repeats):
-        begun = time.process_time()
-        work()
-        times.append(time.process_time() - begun)
-    return 1e3 * float(np.median(times))
-
-
 def opendp_ms(sigma: float) -> float:
     """Milliseconds for `DRAWS` draws, measured on `OPENDP_DRAWS`."""
     dp.enable_features("contrib")
     domain = dp.vector_domain(dp.atom_domain(T=int), OPENDP_DRAWS)
     noise = dp.m.make_gaussian(domain, dp.l2_distance(T=int), sigma)
     zeros = [0] * OPENDP_DRAWS
-    return median_ms(lambda: noise(zeros), 3) * DRAWS / OPENDP_DRAWS
+    return 1e3 * cpu_seconds(lambda: noise(zeros), 3) * DRAWS / OPENDP_DRAWS
 
 
 def main() -> int:
     """Print the table; 1 when a required ratio is missed."""
     rng, source = stream(1, "benchmark"), SecureRandom()
-    floats = median_ms(lambda: rng.standard_normal(DRAWS), 15)
-    words = median_ms(lambda: source.uint64(DRAWS), 9)
+    floats = 1e3 * cpu_seconds(lambda: rng.standard_normal(DRAWS), 15)
+    words = 1e3 * cpu_seconds(lambda: source.uint64(DRAWS), 9)
     print(f"10^6 draws, CPU time; floating point: {floats:.1f} ms = 1; its words alone: {words / floats:.1f}")
     opendp = f"OpenDP {version('opendp')}"
     print(f"sigma, grid units   rounded, ms  ratio   discrete, ms  ratio   {opendp}, ms    ratio")
@@ -67,7 +50,8 @@ def main() -> int:
         for distribution in DISTRIBUTIONS:
             source.discrete_gaussian(sigma, 1, distribution)
             ours.append(
-                median_ms(
+                1e3
+                * cpu_seconds(
                     lambda distribution=distribution, sigma=sigma: source.discrete_gaussian(sigma, DRAWS, distribution),
                     9,
                 )

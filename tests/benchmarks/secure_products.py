@@ -13,20 +13,13 @@ printed for 2 and 5 parties, and fails above 1 CPU s.
 
 from __future__ import annotations
 
-import os
+from _timing import by_turns
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+# isort: split
 
 import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "lib"), str(ROOT / "tests" / "support")]
 
 import numpy as np
 
@@ -114,17 +107,6 @@ def shared_vector(run: Run, dealt: Any, X: np.ndarray) -> Any:
     return LinearCombination.of(own).evaluate(run, 20)
 
 
-def cpu_seconds(works: list[Callable[[], object]], repeats: int) -> list[float]:
-    """Median CPU time of one call of each, taken in turn so that a busy machine slows all alike."""
-    times: list[list[float]] = [[] for _ in works]
-    for _ in range(repeats):
-        for kept, work in zip(times, works, strict=True):
-            begun = time.process_time()
-            work()
-            kept.append(time.process_time() - begun)
-    return [float(np.median(kept)) for kept in times]
-
-
 def products() -> list[str]:
     """Print the table of products; what failed."""
     failed = []
@@ -134,7 +116,7 @@ def products() -> list[str]:
         X = (X - X.mean(axis=0)) / X.std(axis=0)
         exact = X[:, :P].T @ X[:, P:]
         works = [lambda X=X: in_residues(X), lambda X=X: in_words(X), lambda X=X: X[:, :P].T @ X[:, P:]]
-        own, words, plain = cpu_seconds(works, 9 if n < 10_000 else 3)
+        own, words, plain = by_turns(works, 9 if n < 10_000 else 3)
         errors = [float(np.max(np.abs(found - exact))) / n for found in (in_residues(X), in_words(X))]
         print(f"{n:<8} {own:<16.4f} {own / words:<9.1f} {own / plain:<10.0f} {errors[0]:<16.1e} {errors[1]:.1e}")
         if errors[0] > ERROR:
@@ -150,7 +132,7 @@ def powers() -> list[str]:
     print("n        degree 8 by powers CPU s   by triples, times as long")
     for n in SIZES:
         X = stream(1, "columns", n).standard_normal((n, 2 * P))
-        own, other = cpu_seconds([lambda X=X: by_powers(X), lambda X=X: by_triples(X)], 5 if n < 10_000 else 2)
+        own, other = by_turns([lambda X=X: by_powers(X), lambda X=X: by_triples(X)], 5 if n < 10_000 else 2)
         print(f"{n:<8} {own:<26.4f} {other / own:.1f}")
         if other < own:
             failed.append(f"n = {n}: triples are faster")
@@ -166,7 +148,7 @@ def fits() -> list[str]:
         for count in (2, 5):
             groups = [range(k * 10 // count, (k + 1) * 10 // count) for k in range(count)]
             found = []
-            (seconds,) = cpu_seconds([lambda: found.append(fitted(fit, X, y, groups, options, family=family)[0])], 3)  # noqa: B023
+            (seconds,) = by_turns([lambda: found.append(fitted(fit, X, y, groups, options, family=family)[0])], 3)  # noqa: B023
             print(f"{family:<18} {count:<9} {seconds:<7.2f} {found[0].iterations}")
             if seconds > SECONDS:
                 failed.append(f"{family}, {count} parties: {seconds:.2f} CPU s > {SECONDS}")

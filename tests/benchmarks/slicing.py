@@ -8,17 +8,12 @@ and reducing the clients of the tables.
 
 from __future__ import annotations
 
-import os
+from _timing import by_turns
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+# isort: split
 
 import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lib"))
 
 import numpy as np
 
@@ -34,17 +29,6 @@ REQUIRED, TOLERANCE, PER_RECORD = 2.0, 1e-8, 1.1
 
 
 CLIP = BoxClip(Public(1.0, because="a setting of the benchmark"))
-
-
-def cpu_seconds(works: list[Callable[[], object]], repeats: int) -> list[float]:
-    """Median CPU time of one call of each, taken in turn so that a busy machine slows all alike."""
-    times: list[list[float]] = [[] for _ in works]
-    for _ in range(repeats):
-        for kept, work in zip(times, works, strict=True):
-            begun = time.process_time()
-            work()
-            kept.append(time.process_time() - begun)
-    return [float(np.median(kept)) for kept in times]
 
 
 def peer() -> Callable[[np.ndarray, np.ndarray], np.ndarray] | None:
@@ -65,11 +49,11 @@ def compare() -> list[str]:
         X = np.ascontiguousarray(X)
         works: list[Callable[[], object]] = [lambda X=X, y=y: sir(X, y, H, D)]  # type: ignore[misc]
         if other is None:
-            (mine,) = cpu_seconds(works, 15)
+            (mine,) = by_turns(works, 15)
             print(f"{n:7d} {p:5d} {1e3 * mine:10.2f}   not installed")
             continue
         works.append(lambda X=X, y=y: other(X, y))  # type: ignore[misc]
-        mine, theirs = cpu_seconds(works, 15)
+        mine, theirs = by_turns(works, 15)
         loss = projection_loss(sir(X, y, H, D), other(X, y))
         print(f"{n:7d} {p:5d} {1e3 * mine:10.2f}   {1e3 * theirs:15.2f}   {theirs / mine:5.1f}   {loss:.1e}")
         if theirs / mine < REQUIRED:
@@ -86,7 +70,7 @@ def clients() -> list[str]:
     for name, model in models.MODELS.items():
         rng = stream(7, "benchmark", name)
         X, y, _ = models.draw(name, n, p, rng)
-        draw, reduce = cpu_seconds(
+        draw, reduce = by_turns(
             [
                 lambda name=name, rng=rng: models.draw(name, n, p, rng),  # type: ignore[misc]
                 lambda X=X, y=y, H=model.n_slices: client_moments(X, y, equal_frequency(y, H), clip=CLIP),  # type: ignore[misc]

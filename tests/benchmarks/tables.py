@@ -7,17 +7,11 @@ cell and its noise, or if transcript, ledger or estimate differ between cipherte
 
 from __future__ import annotations
 
-import os
+from _timing import timed
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+# isort: split
 
 import sys
-import time
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "lib"), str(ROOT / "tests" / "support")]
 
 import numpy as np
 
@@ -51,13 +45,6 @@ def started(n: int, cipher: str) -> Run:
     return execution(TablesOptions(cipher=cipher), X, y, groups, epsilon=1.0, public=public)
 
 
-def timed(run: Run) -> tuple[float, object]:
-    """CPU seconds of a fit, and its estimate."""
-    begun = time.process_time()
-    estimate = simulate(tables.fit, run)
-    return time.process_time() - begun, estimate
-
-
 def check_decrypted(n: int) -> None:
     """The key holder's integers are those of the cells and of the noise, one by one."""
     run = started(n, "paillier")
@@ -81,7 +68,7 @@ def main() -> int:
     print(f"{'rows, 2704 cells, 2048 bits':28s}{'CPU s':>10s}{'at most':>10s}{'stand-in':>10s}{'bytes':>12s}")
     for n, limit in LIMITS.items():
         runs = {cipher: started(n, cipher) for cipher in ("sized", "paillier")}
-        (quick, expected), (cpu, found) = (timed(run) for run in runs.values())
+        (quick, expected), (cpu, found) = (timed(lambda run=run: simulate(tables.fit, run)) for run in runs.values())
         agree(runs["sized"], expected, runs["paillier"], found, "with ciphertexts")
         print(f"{n:<28d}{cpu:10.2f}{limit:10.1f}{quick:10.2f}{runs['paillier'].channel.bytes_total:12d}")
         missed += [f"{n} rows"] if cpu > limit else []

@@ -8,18 +8,10 @@ ciphertexts of our own; pairs of runs side by side, medians of their ratios. Fai
 
 from __future__ import annotations
 
-import os
+from _timing import cpu_seconds
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+# isort: split
 
-import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "lib"), str(ROOT / "tests" / "support")]
 
 import numpy as np
 from phe import paillier as phe
@@ -38,13 +30,6 @@ BATCH, COLUMNS, PAIRS = 50, 15, 5
 ROUND, POWERS = 0.25, 2.0
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """CPU seconds of one call."""
-    begun = time.process_time()
-    work()
-    return time.process_time() - begun
-
-
 def one_round() -> float:
     """Median CPU seconds of a round."""
     X, labels, _ = rows(200, 14)
@@ -52,7 +37,7 @@ def one_round() -> float:
 
     def rounds(count: int) -> float:
         options = LinearCertifiedOptions(batch_size=BATCH, total_round_num=count)
-        return seconds(lambda: fitted(certified.fit, X, labels, groups, options))
+        return cpu_seconds(lambda: fitted(certified.fit, X, labels, groups, options))
 
     rounds(1)
     return float(np.median([(rounds(6) - rounds(1)) / 5 for _ in range(PAIRS)]))
@@ -80,8 +65,8 @@ def ratios() -> tuple[float, float, float]:
     assert paillier.decrypt(key, powers()) == expected
     found = []
     for _ in range(PAIRS):
-        ours = seconds(lambda: weighted_sums(public, cipher, weights))
-        found.append((ours, seconds(powers) / ours, seconds(of_phe) / ours))
+        ours = cpu_seconds(lambda: weighted_sums(public, cipher, weights))
+        found.append((ours, cpu_seconds(powers) / ours, cpu_seconds(of_phe) / ours))
     ours, single, theirs_ratio = np.median(found, axis=0)
     return float(ours), float(single), float(theirs_ratio)
 

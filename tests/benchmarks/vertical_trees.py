@@ -10,20 +10,13 @@ its sizes stand in, and are named so.
 
 from __future__ import annotations
 
-import os
+from _timing import ROOT, by_turns
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+# isort: split
 
 import resource
 import subprocess
 import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "lib"))
 
 import numpy as np
 
@@ -57,17 +50,6 @@ def adult_or_stand_in() -> tuple[str, Data]:
 def trees(codes: CodedColumns, y: np.ndarray, options: TreePooledOptions) -> Ensemble:
     columns = range(len(codes.sizes))
     return grow_trees(codes, y, options, "CrossEntropyLoss", [(columns, None)] * options.num_of_trees)
-
-
-def by_turns(works: list[Callable[[], object]], repeats: int) -> list[float]:
-    """Median CPU time of one call of each."""
-    times = np.empty((repeats, len(works)))
-    for row in times:
-        for place, work in enumerate(works):
-            begun = time.process_time()
-            work()
-            row[place] = time.process_time() - begun
-    return np.median(times, axis=0).tolist()
 
 
 def compare(name: str, data: Data, options: TreePooledOptions, limit: float, repeats: int) -> list[str]:
