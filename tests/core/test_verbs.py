@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout, suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+import warm_python
 from artifact import commands
 from partywise.__main__ import main
 from partywise.core.verbs import RENAMED, VERBS, UnknownVerb, asks_snakemake, find, first_level, help_text, plan, row
@@ -68,10 +71,14 @@ def test_the_page_of_commands_is_the_table():
 @cache
 def help_of(name: str) -> str:
     """What a verb prints about itself; verbs of the pipeline are programs of their own."""
-    call = [sys.executable, "-m", "partywise", *name.split(), "--help"]
-    done = subprocess.run(call, cwd=ROOT, env=environment(), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    words = [*name.split(), "--help"]
+    if find(words)[0].is_script:
+        code, printed, told = warm_python.run(ROOT, ["-m", "partywise", *words], environment(), timeout=60)
+        assert code == 0, told
+        return printed
+    with redirect_stdout(io.StringIO()) as page, suppress(SystemExit):
+        assert main(words) == 0
+    return page.getvalue()
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
