@@ -58,6 +58,8 @@ def extreme(study: str, unit: str, data: Any, settings: Any) -> Iterator[tuple[s
     for value in BEYOND:
         if unit != "label":
             yield f"all columns {value}", replaced(study, data, settings, np.full(shape, value), None)
+        # The lowest with both signs is the largest with both signs.
+        if unit != "label" and value > 0:
             yield f"columns {value} of both signs", replaced(study, data, settings, value * signs, None)
             alone = np.zeros(shape)
             alone[0] = value

@@ -76,7 +76,7 @@ def test_a_printed_curve_gives_the_numbers_behind_it(records):
 
 
 def test_draws_of_a_known_seed_give_the_true_times(records):
-    rows = records.times[:25]
+    rows = records.times[:8]
     read = read_seeded_poisson(add_noise(rows, "poisson", 0), 0)
     assert read.holds(rows).all() and np.mean([len(own) for own in read.possible]) < 2
     # Another seed leads nowhere.

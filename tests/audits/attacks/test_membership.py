@@ -137,7 +137,7 @@ def test_the_attack_is_blind_to_a_heavily_noised_model():
 
 
 SWAPPED = replace(SMALL, n=14, p=1, n_basis_x=4, n_basis_y=4, active=(0,), singular_values=(1.0,))
-DRAWS = 300
+DRAWS = 150
 
 
 @cache
@@ -201,7 +201,7 @@ def test_an_audit_of_the_published_noise_exceeds_its_claim():
                 folds=1,
                 noise=lambda *names, at=(world, draw): stream(8, "gram", *at, *names),
             )
-            for draw in range(200)
+            for draw in range(100)
         ]
         scores.append([done.estimate.received_curves[0, 0] @ vectors[:, 0] for done in drawn])
     found = audit_pair(*scores, DELTA).mu_lower

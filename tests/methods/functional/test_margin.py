@@ -15,7 +15,7 @@ from protocol_driver import INF, make_data, run
 NEW, OLD = CurveMomentsOptions(cipher="sized"), CurveMomentsOptions(cipher="sized", margin="none")
 
 
-def shares(options, epsilon, replicates=8):
+def shares(options, epsilon, replicates=4):
     """Risk as a share of the mean curve's, (replicates,)."""
     found = [run(options, epsilon=epsilon, replicate=replicate) for replicate in range(replicates)]
     return np.array([done.scalars["relative_error"] for done in found])
@@ -52,7 +52,7 @@ def test_the_stated_variance_is_that_of_the_change_of_the_loss():
         mean, cross = sd["mean"] * rng.normal(size=P), sd["zy"] * rng.normal(size=sums.xy.shape)
         return ReleasedChunk(replace(sums, x=sums.x + mean, xx=sums.xx + xx, xy=sums.xy + cross), sd)
 
-    draws = 4000
+    draws = 1000
     changes, stated = np.empty(draws), np.empty(draws)
     for i in range(draws):
         half = [noisy(sums) for sums in clean[2:]]

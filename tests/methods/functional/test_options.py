@@ -26,7 +26,7 @@ EPSILON = 500.0
 DATA = make_data()
 STOPS = get_args(field_types(PathOptions)["stop"])
 NOISY = {"s": 1.0}
-PATH = {"max_steps": 40}
+PATH = {"max_steps": 15}
 # Full steps soon stop to improve, and the source's criterion returns the state at which the walk stopped.
 HASTY = {"nu": 1.0, "max_steps": 60, "patience": 1, "stop": "cv_published"}
 TARGET = {"s_mode": "calibrated"}
@@ -127,8 +127,8 @@ ROUNDS |= {name: WALK[name] for name in ("learner", "nu", "max_steps")}
 ROUNDS |= {"radius": ({}, ["quantile"]), "memory": ({}, ["last"])}
 # Without memory the criterion goes up and down with the noise of each round.
 ROUNDS |= {
-    "min_steps": ({"memory": "last", "patience": 1}, [19]),
-    "patience": ({"memory": "last", "patience": 1}, [19]),
+    "min_steps": ({"memory": "last", "patience": 1}, [9]),
+    "patience": ({"memory": "last", "patience": 1}, [9]),
 }
 # Options of another protocol that these do not offer.
 ABSENT = {
@@ -141,7 +141,7 @@ TABLES = {
     LocalOptions: (NOISY | PATH, LOCAL | WALK),
     CurvePublishedOptions: ({"max_steps": 20}, PUBLISHED),
     CurveMomentsOptions: (PATH | {"cipher": "sized"}, MOMENTS),
-    RoundwiseOptions: (NOISY | {"max_steps": 20}, ROUNDS),
+    RoundwiseOptions: (NOISY | {"max_steps": 10}, ROUNDS),
     CentralOptions: (NOISY, LOCAL),
     BaselineOptions: (
         {},

@@ -108,7 +108,7 @@ def test_the_release_has_the_noise_of_its_budget():
     counts, terms = np.bincount(slices.codes(y), minlength=8), {"owner": "client 1", "stratum": "clients/1"}
     shares = np.append(sums / N, counts[:, None] / N, axis=1)
     exact = np.vstack([np.rint(2**16 * code) / 2**16, np.ones(8)]) @ shares
-    releases = [contrasts_release(sums, counts, fixed(code), N, mu, rng("noise", k), **terms) for k in range(2000)]
+    releases = [contrasts_release(sums, counts, fixed(code), N, mu, rng("noise", k), **terms) for k in range(1000)]
     noise = np.array([release.value for release in releases]) - exact
     sigma = 2 * math.sqrt(P * (1 + MEAN_WEIGHT**2)) / N / mu
     assert accepts_sigma(noise[:, :-1, :-1], sigma)

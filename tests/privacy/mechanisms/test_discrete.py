@@ -35,7 +35,7 @@ def constant(value, sensitivity=2.0, **fields):
 @pytest.mark.parametrize("distribution", ["rounded", "discrete"])
 @pytest.mark.parametrize("source", [SecureRandom, lambda: stream(1, "noise")], ids=["secure", "simulation"])
 def test_the_noise_has_the_stated_deviation_on_the_grid(source, distribution):
-    value = np.linspace(-3, 3, 4_000_000)
+    value = np.linspace(-3, 3, 1_000_000)
     release = DiscreteGaussian(sigma=2.5, grid=2.0**-8, distribution=distribution)(constant(value), source())
     steps = release.value * 2.0**8
     noise = steps - np.rint(value * 2.0**8)

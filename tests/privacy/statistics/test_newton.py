@@ -59,7 +59,7 @@ def largest_move(tables, sizes, gradients, d):
 @pytest.mark.parametrize("share", [1.0, 1.5])
 def test_a_search_reaches_the_bound_and_does_not_pass_it(d, share):
     sizes, ratio = (2,) * d, share * free_ratio(d)
-    grid = np.unique(np.concatenate((np.linspace(0, ONE, 400), ONE * np.linspace(0.6, 0.64, 400))).astype(np.int64))
+    grid = np.unique(np.concatenate((np.linspace(0, ONE, 100), ONE * np.linspace(0.6, 0.64, 100))).astype(np.int64))
     found = largest_move(lambda c, g: newton_tables(c, sizes, g, ratio), sizes, [*grid, *-grid[-3:]], d)
     assert 0.99 <= found / newton_certificate(d, ratio).value <= 1 + 1e-12
 

@@ -37,23 +37,7 @@ from partywise.privacy.statistics.records import clipped_coefficients, label_dot
 from partywise.privacy.statistics.slices import slice_means
 
 DELTA = 1e-5
-SCALES = (
-    5e-324,
-    1e-310,
-    1e-300,
-    1e-250,
-    1e-200,
-    1e-165,
-    1e-160,
-    1e-150,
-    1e-145,
-    1e-100,
-    1.0,
-    1e100,
-    1e150,
-    1e160,
-    1e300,
-)
+SCALES = (5e-324, 1e-310, 1e-300, 1e-200, 1e-165, 1e-150, 1e-145, 1.0, 1e150, 1e160, 1e300)
 X = np.array([[1.0, 0.5], [-1.0, 0.25], [0.5, -1.0], [0.0, 1.0]])
 Y = np.array([0, 1, 1, 0])
 METRIC = np.array([[2.0, 0.5], [0.5, 1.0]])
