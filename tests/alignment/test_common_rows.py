@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forked import checked, forked
-from partywise.audits.contract import agree
+from forked import in_all_ways
 from partywise.core.randomness import stream
 from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams
@@ -49,12 +48,7 @@ def test_rows_are_the_intersection_in_one_order(mode, count, data):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_ways_to_run_agree_to_the_byte(mode):
-    ids = lists(3)
-    reference = unaligned(ids, mode)
-    expected = simulate(rows_and_number, reference)
-    for how in (checked, forked):
-        run = unaligned(ids, mode)
-        agree(reference, expected, run, how(rows_and_number, run), how.__name__)
+    in_all_ways(rows_and_number, lambda: unaligned(lists(3), mode))
 
 
 @pytest.mark.parametrize("mode", MODES)

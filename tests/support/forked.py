@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from deployment_driver import CONFIGURATION, Notes
+from partywise.audits.contract import agree
 from partywise.core.errors import PartyError
 from partywise.deployment.outcomes.joint_results import union
 from partywise.deployment.session.outcome import Outcome, estimate_of
@@ -24,7 +25,7 @@ from partywise.deployment.session.session import library_digest
 from partywise.deployment.wire.interface import Transport
 from partywise.deployment.wire.pipes import Mesh
 from partywise.federation.place_checks import PlacedRun, together
-from partywise.federation.run import Run
+from partywise.federation.run import Run, simulate
 
 FORK = multiprocessing.get_context("fork")
 PATIENCE = 120
@@ -45,6 +46,16 @@ def forked(fit: Callable[[Any], Any], run: Run) -> Any:
     """The estimate of a protocol whose places are processes; ``run.channel`` has the transcript and the ledger."""
     found = apart(fit, run)
     return estimate_of(list(found.values()))
+
+
+def in_all_ways(fit: Callable[[Any], Any], start: Callable[[], Run]) -> tuple[Any, Run]:
+    """The estimate and the run of a program in one process, which it repeats checked and with a process a place."""
+    reference = start()
+    expected = simulate(fit, reference)
+    for how in (checked, forked):
+        run = start()
+        agree(reference, expected, run, how(fit, run), how.__name__)
+    return expected, reference
 
 
 def apart(fit: Callable[[Any], Any], run: Run) -> dict[str, Outcome]:

@@ -10,8 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from forked import checked, forked
-from partywise.audits.contract import agree
+from forked import in_all_ways
 from partywise.core.randomness import Streams
 from partywise.federation.exchanges.masks.masked_sum import bits_for, masked_sum
 from partywise.federation.exchanges.masks.pair_keys import ROW_BYTES, agree_on_keys, expand_key
@@ -153,9 +152,5 @@ def test_every_owner_is_charged_and_words_that_are_too_small_are_named():
     np.testing.assert_allclose(found, alone.parties[1].block["X"][:, 0], atol=1e-15)
 
 
-@pytest.mark.parametrize("how", [checked, forked])
-def test_one_process_a_place_does_the_same(how):
-    reference = start(3)
-    expected = simulate(fit, reference)
-    run = start(3)
-    agree(reference, expected, run, how(fit, run), how.__name__)
+def test_one_process_a_place_does_the_same():
+    in_all_ways(fit, lambda: start(3))

@@ -11,9 +11,8 @@ import pytest
 from scipy.stats import chi2
 
 from deployment_driver import Notes, threads
-from forked import checked, forked
+from forked import checked, in_all_ways
 from memory_transport import connected
-from partywise.audits.contract import agree
 from partywise.core.errors import CertificationError, PartyError
 from partywise.core.randomness import Streams, stream
 from partywise.deployment.session.outcome import estimate_of
@@ -279,12 +278,8 @@ def fit(run):
     return run.assemble(values, release)
 
 
-@pytest.mark.parametrize("how", [checked, forked])
-def test_one_process_a_place_does_the_same(how):
-    reference = start(np.arange(12).reshape(3, 4))
-    expected = simulate(fit, reference)
-    run = start(np.arange(12).reshape(3, 4))
-    agree(reference, expected, run, how(fit, run), how.__name__)
+def test_one_process_a_place_does_the_same():
+    in_all_ways(fit, lambda: start(np.arange(12).reshape(3, 4)))
 
 
 def fit_big(run):

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from forked import checked, forked
-from partywise.audits.contract import agree
+from forked import in_all_ways
 from partywise.core.errors import PartyError
 from partywise.core.randomness import Streams
 from partywise.deployment.wire.authority import make
@@ -194,9 +193,5 @@ def fit(run):
     return run.assemble(stacked, made.keys)
 
 
-@pytest.mark.parametrize("how", [checked, forked])
-def test_one_process_a_place_does_the_same(how):
-    reference = start(3)
-    expected = simulate(fit, reference)
-    run = start(3)
-    agree(reference, expected, run, how(fit, run), how.__name__)
+def test_one_process_a_place_does_the_same():
+    in_all_ways(fit, lambda: start(3))

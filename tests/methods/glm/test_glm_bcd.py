@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from forked import checked, forked
+from forked import in_all_ways
 from glm_driver import FAMILIES, fitted, records, start
-from partywise.audits.contract import agree
 from partywise.federation.run import simulate
 from partywise.methods.glm.exact import fit_glm as pooled
 from partywise.methods.glm.options import BcdOptions
@@ -268,11 +267,7 @@ def test_every_view_costs_infinity_for_everybody_whose_data_it_holds():
 
 
 @pytest.mark.parametrize("options", [replace(PUBLISHED, max_sweeps=3), replace(CORRECTED, local="argmin")])
-@pytest.mark.parametrize("how", [checked, forked])
-def test_one_process_a_place_does_the_same(how, options):
-    X, y = records("poisson", 60, 5)
+def test_one_process_a_place_does_the_same(options):
+    given = *records("poisson", 60, 5), split(5, 3), options
     block = {"weights": np.linspace(0, 2, 60), "offset": np.linspace(-1, 1, 60)}
-    given = (X, y, split(5, 3), options)
-    expected, reference = fitted(bcd.fit, *given, family="poisson", block=block)
-    run = start(*given, family="poisson", block=block)
-    agree(reference, expected, run, how(bcd.fit, run), how.__name__)
+    in_all_ways(bcd.fit, lambda: start(*given, family="poisson", block=block))

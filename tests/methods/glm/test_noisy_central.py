@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from fixed import fixed
-from forked import checked, forked
+from forked import in_all_ways
 from glm_driver import FAMILIES, records
 from noisy_driver import GROUPS, default_total, oracle, private_run
-from partywise.audits.contract import agree
 from partywise.core.errors import BudgetExceeded
 from partywise.federation.exchanges.secure_sum import AGGREGATOR
 from partywise.federation.run import simulate
@@ -124,12 +123,10 @@ def test_any_number_of_parties_with_the_same_radius_gives_one_answer(name, epsil
         np.testing.assert_allclose(other.coefficients, answers[0].coefficients, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("how", [checked, forked])
 @pytest.mark.parametrize("name", FITS)
-def test_places_and_processes_give_the_same_bytes(name, how):
+def test_places_and_processes_give_the_same_bytes(name):
     fit, options = FITS[name]
-    plain, other = (private_run(*records("binomial", 60, 5), options, "binomial", 1.0) for _ in range(2))
-    agree(plain, simulate(fit, plain), other, how(fit, other), how.__name__)
+    in_all_ways(fit, lambda: private_run(*records("binomial", 60, 5), options, "binomial", 1.0))
 
 
 @pytest.mark.parametrize("name", FITS)

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forked import checked, forked
+from forked import in_all_ways
 from glm_driver import records
 from noisy_driver import GROUPS, clipped, facts, in_steps, oracle_score, private_run
-from partywise.audits.contract import agree
 from partywise.federation.run import simulate
 from partywise.methods.glm.noisy_statistics.scaling import default_radius
 from partywise.methods.glm.options import NoisyPredictorOptions
@@ -100,12 +99,10 @@ def test_the_analyst_is_charged_the_target_and_nobody_more(options, epsilon):
     assert "local" in total.trust_model
 
 
-@pytest.mark.parametrize("how", [checked, forked])
 @pytest.mark.parametrize("own", ["released", "exact"])
-def test_places_and_processes_give_the_same_bytes(own, how):
+def test_places_and_processes_give_the_same_bytes(own):
     options = replace(ONE, sweeps=2, own=own)
-    plain, other = (private_run(*records("binomial", 60, 5), options, "binomial", 1.0) for _ in range(2))
-    agree(plain, simulate(fit, plain), other, how(fit, other), how.__name__)
+    in_all_ways(fit, lambda: private_run(*records("binomial", 60, 5), options, "binomial", 1.0))
 
 
 def test_what_crosses():

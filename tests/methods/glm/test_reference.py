@@ -7,12 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from forked import checked, forked
+from forked import in_all_ways
 from glm_driver import FAMILIES, fitted, records, start
 from glm_oracle import oracle
 from partywise.audits.attacks.linear_images import attack_rows, attack_space
-from partywise.audits.contract import same
-from partywise.federation.run import simulate
 from partywise.methods.glm.options import GlmReferenceOptions
 from partywise.methods.glm.protocols import reference
 
@@ -99,15 +97,8 @@ def test_one_party_alone_is_refused():
 
 def test_all_modes_give_one_run():
     """In one process, with the place of every value checked, and with one process a place."""
-    X, y = records("gamma", 40, 4)
-    given = X, y, [[0, 2], [1], [3]], GlmReferenceOptions()
-    runs = [start(*given, family="gamma") for _ in range(3)]
-    plain, placed, split = (
-        mode(reference.fit, run) for mode, run in zip((simulate, checked, forked), runs, strict=True)
-    )
-    assert same(placed, plain) and same(split, plain)
-    assert runs[0].channel.transcript() == runs[1].channel.transcript() == runs[2].channel.transcript()
-    assert len({run.channel.ledger.digest for run in runs}) == 1
+    given = *records("gamma", 40, 4), [[0, 2], [1], [3]], GlmReferenceOptions()
+    in_all_ways(reference.fit, lambda: start(*given, family="gamma"))
 
 
 def test_what_crosses_is_all_that_there_is():

@@ -8,9 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forked import forked
-from partywise.federation.place_checks import PlacedRun, together
-from partywise.federation.run import Run, simulate
+from forked import in_all_ways
+from partywise.federation.run import simulate
 from partywise.methods.survival import exact
 from partywise.methods.survival.models import STRONG, Weibull
 from partywise.methods.survival.options import PiecewiseOptions, RiskSetsOptions, SurvivalReferenceOptions
@@ -83,16 +82,7 @@ def test_nothing_is_protected_and_the_ledger_says_so(records, program, options):
 
 @pytest.mark.parametrize(("program", "options"), WAYS)
 def test_all_ways_to_run_are_one(records, program, options):
-    def fresh() -> Run:
-        return run_of(records, options, 3)
-
-    def described(estimate, run: Run) -> tuple[object, ...]:
-        return estimate.coefficients.tobytes(), run.channel.transcript(), run.channel.ledger.digest
-
-    plain, checked, apart = fresh(), fresh(), fresh()
-    expected = described(program(plain), plain)
-    assert described(together([program(PlacedRun(checked))]), checked) == expected
-    assert described(forked(program, apart), apart) == expected
+    in_all_ways(program, lambda: run_of(records, options, 3))
 
 
 def test_bytes_are_those_of_times_and_sums(records):

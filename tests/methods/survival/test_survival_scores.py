@@ -10,13 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forked import forked
+from forked import in_all_ways
 from partywise.audits.replay import compare, distance, record, replay
 from partywise.core.errors import PartyError
 from partywise.core.randomness import Streams
 from partywise.federation.channel import Channel
-from partywise.federation.place_checks import PlacedRun, together
-from partywise.federation.run import Run
 from partywise.methods.survival import exact
 from partywise.methods.survival.certified.scores import (
     HazardModel,
@@ -31,7 +29,6 @@ from partywise.methods.survival.certified.scores import (
 )
 from partywise.methods.survival.certified.selection import GRID, beta_shares, conditional_hazard
 from partywise.methods.survival.certified.whole import whole_scores
-from partywise.methods.survival.model import SurvivalEstimate
 from partywise.methods.survival.models import STRONG, Weibull
 from partywise.methods.survival.options import GradientOptions, OneReleaseOptions, ScoresOptions, SurvivalTableOptions
 from partywise.methods.survival.protocols import scores, table
@@ -289,18 +286,7 @@ def test_without_noise_sums_of_clients_are_those_of_all(moderate, program, optio
 def test_every_value_is_used_where_it_is(program, options, given, noise):
     """In one process, with the place of every value checked, and with a process each: the same to the last bit."""
     small = scaled(MODERATE, 240, seed=2)
-
-    def fresh() -> Run:
-        return run_of(small, options(noise=noise, **given), 3, 2.0)
-
-    def described(estimate: SurvivalEstimate, run: Run) -> tuple[object, ...]:
-        shown = [None if estimate.coefficients is None else estimate.coefficients.tobytes()]
-        return (estimate.table.cells.tobytes(), *shown, run.channel.transcript(), run.channel.ledger.digest)
-
-    plain, checked, apart = fresh(), fresh(), fresh()
-    expected = described(program(plain), plain)
-    assert described(together([program(PlacedRun(checked))]), checked) == expected
-    assert described(forked(program, apart), apart) == expected
+    in_all_ways(program, lambda: run_of(small, options(noise=noise, **given), 3, 2.0))
 
 
 @pytest.mark.parametrize(("program", "options", "given"), WAYS)

@@ -14,9 +14,9 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 import partywise as pw
 from error_rates import accepts_sigma
-from forked import checked, forked
+from forked import in_all_ways
 from gathering_driver import execution, facts, table, total
-from partywise.audits.contract import Subject, agree, changed_records, check_neighbours
+from partywise.audits.contract import Subject, changed_records, check_neighbours
 from partywise.audits.replay import record
 from partywise.core.errors import CertificationError
 from partywise.core.randomness import stream
@@ -299,7 +299,6 @@ def test_neighbours_look_alike_but_for_what_is_certified(protocol, options, epsi
 # Programs ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", [checked, forked])
 @pytest.mark.parametrize(
     ("protocol", "options", "epsilon"),
     [
@@ -308,11 +307,8 @@ def test_neighbours_look_alike_but_for_what_is_certified(protocol, options, epsi
         (feature_gathering, lambda: GatheringOptions(num_of_trees=2, protect="dp"), 4.0),
     ],
 )
-def test_parties_apart_are_the_simulation(how, protocol, options, epsilon):
-    reference = started(options(), epsilon=epsilon)
-    expected = simulate(protocol.fit, reference)
-    run = started(options(), epsilon=epsilon)
-    agree(reference, expected, run, how(protocol.fit, run), how.__name__)
+def test_parties_apart_are_the_simulation(protocol, options, epsilon):
+    in_all_ways(protocol.fit, lambda: started(options(), epsilon=epsilon))
 
 
 @pytest.mark.parametrize(("protocol", "more"), [("tables", {"cipher": "sized"}), ("local_tables", {}), ("pooled", {})])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from error_rates import accepts_sigma
-from forked import checked, forked
+from forked import in_all_ways
 from gathering_driver import execution, facts, table, total
 from partywise.audits.contract import Subject, agree, changed_records, check_neighbours
 from partywise.audits.replay import record
@@ -414,10 +414,7 @@ def test_noise_is_the_same_at_every_epsilon_but_for_its_size():
     ],
 )
 def test_places_and_processes_agree(parties, criterion, given):
-    expected, plain = fitted(parties, criterion, n=90, **given)
-    for mode in (checked, forked):
-        run = started(parties, criterion, n=90, **given)
-        agree(plain, expected, run, mode(tables.fit, run), mode.__name__)
+    in_all_ways(tables.fit, lambda: started(parties, criterion, n=90, **given))
 
 
 def subject(parties, criterion, pairs=True, **given):
