@@ -89,7 +89,7 @@ def test_the_proved_sensitivity_is_come_close_to_and_never_exceeded():
 
 
 WAYS = [
-    (noisy_gradient.fit, CoxNoisyGradientOptions(variant=variant, sensitivity=sensitivity, steps=4))
+    (noisy_gradient.fit, CoxNoisyGradientOptions(variant=variant, sensitivity=sensitivity, steps=12))
     for variant in ("central", "interactive", "federated")
     for sensitivity in ("published", "bound")
 ] + [
