@@ -19,7 +19,12 @@ from partywise.data.column_facts import ColumnFacts, levels
 from partywise.data.columns.settings import ColumnDatasetSettings
 from partywise.data.loaders import abalone, adult, credit_default
 from partywise.data.loaders.read import read_table
+from partywise.data.own.columns import indicators
+from partywise.data.own.grammar import ColumnBlock
+from partywise.data.own.settings import TableFile
 from partywise.data.tables import Table
+from partywise.studies.vertical_linear.own_settings import LinearTableSettings
+from partywise.studies.vertical_trees.own_settings import TreeTableSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -355,3 +360,31 @@ def test_two_packages_carry_the_same_adult():
     assert int(source.train.sum()) == 30162 and int((~source.train).sum()) == 15060
     one, other = (np.column_stack([table.X, table.y]) for table in (folded, source))
     np.testing.assert_array_equal(one[np.lexsort(one.T)], other[np.lexsort(other.T)])
+
+
+AGE = ColumnBlock(name="age", bounds=(0.0, 100.0))
+BLOOD = ColumnBlock(name="blood", levels=("0", "A", "B"))
+
+
+def test_a_category_is_an_indicator_of_each_level_but_the_first():
+    columns = indicators(np.array([2.0, 0.0, 1.0]), BLOOD)
+    assert BLOOD.names == ("blood = A", "blood = B") and BLOOD.width == len(columns) == 2
+    assert np.column_stack(columns).tolist() == [[0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]
+
+
+def test_a_number_stays_as_it_is():
+    ages = np.array([30.0, 40.0])
+    assert AGE.names == ("age",) and replace(AGE, unit="years").names == ("age (years)",) and AGE.width == 1
+    assert [column.tolist() for column in indicators(ages, AGE)] == [[30.0, 40.0]]
+
+
+@pytest.mark.parametrize(("kind", "groups"), [(LinearTableSettings, ((0, 1), (2,))), (TreeTableSettings, ((0,), (1,)))])
+def test_parties_hold_what_the_columns_of_their_files_become(kind, groups):
+    files = (TableFile(party="a", file="a.csv", columns=(BLOOD,)), TableFile(party="b", file="b.csv", columns=(AGE,)))
+    settings = kind(id="id", tables=files, response="late", response_party="b")
+    assert settings.groups(2) == groups and settings.n_columns == groups[1][0] + 1
+    assert settings.column_names == (
+        ("blood = A", "blood = B", "age") if kind is LinearTableSettings else ("blood", "age")
+    )
+    with pytest.raises(ValueError, match="parties is 3: the settings name 2 files"):
+        settings.groups(3)

@@ -1,5 +1,7 @@
 """Attacks on the messages of seed 004: what they recover, and what does not stop them."""
 
+from __future__ import annotations
+
 import time
 
 import numpy as np
@@ -16,7 +18,7 @@ from partywise.audits.attacks.linear_images import (
     row_errors,
     space_by_iteration,
 )
-from partywise.audits.attacks.messages import attack_ids, dictionary_attack
+from partywise.audits.attacks.messages import attack_ids, dictionary_attack, directions_seen
 from partywise.core.randomness import stream
 from partywise.methods.pca.protocols.block_svd import scores_of_block
 
@@ -184,3 +186,24 @@ def test_what_a_study_asks_of_what_was_seen():
     assert attack_ids(hash_identifiers(names)[::-1], names, everyone) == 1
     assert attack_ids(hash_identifiers(names), names, everyone[:10]) == 0.25
     assert attack_ids([], names, everyone) == 0 and attack_ids([b"blind"], names, everyone, str.encode) == 0
+
+
+ROWS = stream(1, "rows").uniform(-1, 1, size=(20, 3))
+
+
+def test_multiples_of_rows_give_them_away():
+    factors = np.array([-3.0, 1e-200, 1e300, 2.0**120])
+    found = directions_seen(factors[:, None] * ROWS[:4], ROWS)
+    assert found.tolist() == [True] * 4 + [False] * 16
+
+
+def test_sums_and_nearby_directions_do_not():
+    assert not directions_seen(ROWS.sum(axis=0)[None], ROWS).any()
+    turned = ROWS + 1e-3 * np.roll(ROWS, 1, axis=1)
+    assert not directions_seen(turned, ROWS).any()
+
+
+def test_what_has_no_direction_is_not_found():
+    assert not directions_seen(np.ones((1, 1)), np.ones((5, 1))).any()
+    assert not directions_seen(np.zeros((2, 3)), np.zeros((5, 3))).any()
+    assert not directions_seen(np.empty((0, 3)), ROWS).any()

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+import documented
 from error_rates import accepts_sigma
 from partywise.audits import replay
 from partywise.core.errors import AccountError, BudgetExceeded, CertificationError
@@ -31,6 +32,7 @@ from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from partywise.privacy.mechanisms import random as sources
 from partywise.privacy.mechanisms.random import RunRandom, SecureRandom, charge_to, require_secure
 from partywise.privacy.mechanisms.release import OBSERVER
+from pipeline import ROOT
 
 FORK = multiprocessing.get_context("fork")
 ROUNDS = 20
@@ -576,3 +578,12 @@ def test_a_filter_pays_while_other_accounts_are_open(tmp_path):
         filter_of(rng=None).release(np.ones((4, 3)))
         filter_of().release(np.ones((4, 3)))
         assert paid_rows(account.path) == 0
+
+
+PAGE = ROOT / "docs" / "framework_filters.md"
+
+
+def test_the_example_prints_what_stands_under_it():
+    blocks = list(documented.examples(PAGE))
+    assert [code.startswith(documented.EXTRA) for code, _ in blocks] == [False, True, True]
+    assert all(expected for _, expected in blocks) and documented.run(PAGE, extras=False) == []

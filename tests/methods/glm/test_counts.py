@@ -7,11 +7,13 @@ import pytest
 from scipy.special import ndtri
 
 from glm_driver import records
+from partywise.alignment.rows import columns_of
 from partywise.core.randomness import stream
 from partywise.methods.glm.exact import fit_glm
 from partywise.methods.glm.noisy_statistics.counts import Cumulants, cumulants
 from partywise.methods.glm.noisy_statistics.moments import MomentScale, NoisyMoments
 from partywise.methods.glm.noisy_statistics.submodels import coefficients
+from partywise.methods.glm.records import response_of
 from partywise.models.families import FAMILIES
 from partywise.privacy.statistics.isometry import to_vector
 
@@ -127,3 +129,42 @@ def test_slopes_are_where_the_bound_is_largest_and_derivatives_are_those_of_the_
         np.testing.assert_allclose((up[1] - down[1]) / 2e-6, curvature[j], rtol=1e-5, atol=1e-6)
     best = shape.maximise(target)
     np.testing.assert_allclose(shape.parts(best)[1], target, atol=1e-6)
+
+
+ROWS = np.arange(4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "family", "words"),
+    [
+        ({"y": np.array([0, 1, 2, 1])}, "binomial", "y of 'clinic' has the value 2: family 'binomial' takes 0 and 1"),
+        ({"y": np.array([0, 1, np.nan, 1])}, "gaussian", "y of 'clinic' has the value nan: fill or drop"),
+        ({"y": np.ones((4, 1))}, "gaussian", r"y of 'clinic' has shape \(4, 1\)"),
+        ({"y": np.array(["a"] * 4)}, "gaussian", "y of 'clinic' has shape .* and type <U1: give"),
+        ({"y": np.ones(3)}, "gaussian", "y of 'clinic' has 3 rows"),
+        ({"weights": np.array([1, 1, -1, 1])}, "gaussian", "weights of 'clinic' lie between -1 and 1: give numbers"),
+        ({"weights": np.zeros(4)}, "gaussian", "weights of 'clinic' lie between 0 and 0: .* some of them positive"),
+        ({"weights": np.array([1, np.inf, 1, 1])}, "gaussian", "weights of 'clinic' has the value inf"),
+        ({"offset": np.array([1, np.nan, 1, 1])}, "gaussian", "offset of 'clinic' has the value nan"),
+        ({"offset": np.ones(9)[:3]}, "gaussian", "offset of 'clinic' has 3 rows"),
+    ],
+)
+def test_a_response_that_is_wrong_is_named(changes, family, words):
+    with pytest.raises(ValueError, match=words):
+        response_of({"y": np.array([1.0, 2.0, 3.0, 5.0])} | changes, ROWS, family, "clinic")
+
+
+def test_the_active_party_needs_a_response_and_records():
+    with pytest.raises(ValueError, match="'clinic' is the active party and holds no y"):
+        response_of({}, ROWS, "gaussian", "clinic")
+    with pytest.raises(ValueError, match="y of 'clinic': no record is used"):
+        response_of({"y": np.ones(3)}, ROWS[:0], "gaussian", "clinic")
+
+
+def test_used_rows_come_in_their_order():
+    block = {"X": np.arange(8).reshape(4, 2), "y": np.array([5.0, 6.0, 7.0, 8.0]), "weights": np.array([0, 1, 2, 3])}
+    rows = np.array([3, 0])
+    assert columns_of(block, rows, ["a", "b"], "clinic").tolist() == [[6, 7], [0, 1]]
+    found = response_of(block, rows, "gaussian", "clinic")
+    assert found.y.tolist() == [8, 5] and found.weights.tolist() == [3, 0] and found.offset is None
+    assert found.n_observations == 1 and found.shift.tolist() == [0, 0]

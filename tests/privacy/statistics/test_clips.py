@@ -14,6 +14,7 @@ from partywise.methods.inverse_regression.bounded import whole_second, whole_sli
 from partywise.methods.inverse_regression.moments import client_moments
 from partywise.methods.inverse_regression.slices import public_slices
 from partywise.privacy.statistics.clips import BallClip, BoxClip, ClipResult, WholeClip
+from partywise.privacy.statistics.isometry import nearest_semidefinite
 
 X = stream(11, "clips").standard_normal((60, 4)) * [1.0, 2.0, 0.1, 5.0]
 
@@ -94,3 +95,18 @@ def test_a_radius_is_positive(radius):
 def test_a_radius_says_where_it_comes_from():
     with pytest.raises(TypeError, match="radius"):
         BoxClip(1.0)
+
+
+def test_the_nearest_semidefinite_matrix_drops_negative_eigenvalues():
+    assert np.array_equal(nearest_semidefinite(np.diag([2.0, 1.0, -0.5])), np.diag([2.0, 1.0, 0.0]))
+    rng = stream(3, "nearest")
+    good = np.cov(rng.standard_normal((5, 60)))
+    np.testing.assert_allclose(nearest_semidefinite(good), good, rtol=0, atol=1e-14)
+    errors = np.triu(rng.standard_normal((5, 5)))
+    noisy = good + 3 * (errors + errors.T)
+    assert np.linalg.eigvalsh(noisy)[0] < -1
+    nearest = nearest_semidefinite(noisy)
+    gap = np.linalg.norm(nearest - noisy)
+    for _ in range(200):
+        other = nearest + 0.1 * rng.standard_normal((5, 5))
+        assert np.linalg.norm(nearest_semidefinite(other + other.T) / 2 - noisy) >= gap
