@@ -169,11 +169,12 @@ def test_beijing_raw_value_enters_the_record_of_its_day_only(tmp_path):
         rows[hour]["pm2.5"] = "NA"
     before = load_beijing(tmp_path, rows)
     assert len(before.dates) == 6
-    for hour in (21, 26, 24 * 3 + 19, 24 * 4):
-        changed = [dict(row) for row in rows]
-        changed[hour]["pm2.5"] = 200
-        (tmp_path / str(hour)).mkdir()
-        assert changed_dates(before, load_beijing(tmp_path / str(hour), changed)) == {before.dates[hour // 24]}
+    # Of days that touch one has another value.
+    for hours in ((21, 24 * 3 + 19), (26, 24 * 4)):
+        changed = [row | {"pm2.5": 200} if place in hours else row for place, row in enumerate(rows)]
+        (tmp_path / str(hours)).mkdir()
+        found = changed_dates(before, load_beijing(tmp_path / str(hours), changed))
+        assert found == {before.dates[hour // 24] for hour in hours}
 
 
 @pytest.mark.parametrize(
@@ -307,13 +308,13 @@ def test_nyc_raw_value_enters_the_record_of_its_date_only(tmp_path):
             at["JFK", day, hour] |= {"temp": "NA", "precip": "NA"}
     before = load_nyc(tmp_path, flights, weather)
     assert len(before.dates) == 365
-    for day, hour in ((3, 21), (4, 2), (7, 18), (8, 0), (10, 23), (11, 5)):
-        kept = dict(at["JFK", day, hour])
-        at["JFK", day, hour] |= {"temp": 20, "precip": 0.1}
-        folder = tmp_path / f"{day} {hour}"
+    # Of days that touch one has another value.
+    for moved in (((3, 21), (7, 18), (10, 23)), ((4, 2), (8, 0), (11, 5))):
+        rows = [id(at["JFK", *place]) for place in moved]
+        other = [row | {"temp": 20, "precip": 0.1} if id(row) in rows else row for row in weather]
+        folder = tmp_path / str(moved[0])
         folder.mkdir()
-        assert changed_dates(before, load_nyc(folder, flights, weather)) == {f"2013-05-{day:02}"}
-        at["JFK", day, hour] |= kept
+        assert changed_dates(before, load_nyc(folder, flights, other)) == {f"2013-05-{day:02}" for day, _ in moved}
 
 
 @pytest.mark.parametrize(

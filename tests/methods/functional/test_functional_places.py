@@ -40,13 +40,15 @@ def plain(name):
 
 
 def ways_to_run() -> Iterator[Any]:
-    """All methods checked; with processes those that take a way of `WAYS` that none before took, the others in
-    `./run test --long`.
+    """With processes, which have nothing of each other, the methods that take a way of `WAYS` that none before took.
+
+    The others are checked place by place, and with processes in `./run test --long`.
     """
     taken: set[Any] = set()
     for name, (options, _, _) in METHODS.items():
         new = {(type(options), key, getattr(options, key)) for key in WAYS.get(type(options), {})} or {type(options)}
-        yield pytest.param(name, checked)
+        if new <= taken:
+            yield pytest.param(name, checked)
         yield pytest.param(name, forked, marks=pytest.mark.statistical if new <= taken else [])
         taken |= new
 

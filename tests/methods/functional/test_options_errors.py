@@ -1,6 +1,7 @@
 """Refused options, settings and plans: the message names the argument, the value and what to do."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -225,5 +226,8 @@ def test_missing_keys_are_named(missing):
 def test_every_protocol_can_be_planned_with_its_defaults(protocol):
     made = plan("functional_boosting", block(method={"protocol": protocol}), 1)
     assert made.epsilons("case", "fit") == ((1.0,) if protocol == "moments" else (float("inf"),))
-    done = run(made.methods["fit"].options, epsilon=1.0)
+    options = made.methods["fit"].options
+    # A key of 3072 bits closes the same sums.
+    options = replace(options, cipher="sized") if protocol == "moments" else options
+    done = run(options, epsilon=1.0)
     assert np.isfinite(done.estimate.operators).all()

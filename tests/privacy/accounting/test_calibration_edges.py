@@ -39,12 +39,12 @@ MUS = (5e-324, 1e-320, 1e-310, 1e-300, 1e-200, 1e-162, 1e-100, 1e-20, 1e-16, 1e-
 MUS += (10.0, 17.0, 20.0, 40.0, 1e3, 1e6, 1e10, 1e50, 1e100, 1e150, 1e154, 1e160, 1e300, LARGEST)
 
 
-def every_second(values: tuple[float, ...]) -> list[Any]:
-    """The values, of which `./run test` takes every second one; `./run test --long` takes the others."""
-    return [pytest.param(value, marks=pytest.mark.statistical if n % 2 else ()) for n, value in enumerate(values)]
+def every_third(values: tuple[float, ...]) -> list[Any]:
+    """The values, of which `./run test` takes every third one; `./run test --long` takes the others."""
+    return [pytest.param(value, marks=pytest.mark.statistical if n % 3 else ()) for n, value in enumerate(values)]
 
 
-@pytest.mark.parametrize("e", every_second(EPSILONS))
+@pytest.mark.parametrize("e", every_third(EPSILONS))
 def test_mu_is_rounded_down_everywhere_and_by_little(e):
     for delta in DELTAS:
         mu = gdp_mu(e, delta)
@@ -53,7 +53,7 @@ def test_mu_is_rounded_down_everywhere_and_by_little(e):
         assert gaussian_epsilon(mu, delta) <= e, delta
 
 
-@pytest.mark.parametrize("mu", every_second(MUS))
+@pytest.mark.parametrize("mu", every_third(MUS))
 def test_epsilon_is_rounded_up_everywhere_and_by_little(mu):
     for delta in DELTAS:
         e = gaussian_epsilon(mu, delta)
@@ -94,7 +94,7 @@ def test_mu_is_sound_at_epsilons_whose_exponents_have_no_digits(step):
 
 
 def test_an_array_gives_what_its_elements_give():
-    e, delta = np.array(list(itertools.product(EPSILONS, DELTAS))).T
+    e, delta = np.array(list(itertools.product(EPSILONS[::2], DELTAS[::2]))).T
     mus = gdp_mu(e, delta)
     apart = [gdp_mu(*pair) for pair in zip(e, delta, strict=True)]
     np.testing.assert_allclose(apart, mus, rtol=1e-13)
@@ -155,7 +155,7 @@ def zcdp_exact(rho, delta):
 
 
 @pytest.mark.parametrize(
-    "rho", every_second((5e-324, 1e-310, 1e-300, 1e-100, 1e-10, 0.1, 1.0, 10.0, 1e3, 1e10, 1e100, 1e300, LARGEST))
+    "rho", every_third((5e-324, 1e-310, 1e-300, 1e-100, 1e-10, 0.1, 1.0, 10.0, 1e3, 1e10, 1e100, 1e300, LARGEST))
 )
 def test_the_zcdp_conversion_and_its_inverse_are_sound_everywhere(rho):
     for delta in DELTAS:
@@ -170,7 +170,7 @@ TARGETS = (1e-12, 1e-6, 1e-3, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 4.0, 8.0, 10.0
 
 
 @pytest.mark.parametrize(
-    "delta", every_second((1e-300, 1e-60, 1e-12, 1e-9, 1e-6, 1e-5, 48**-1.1, 400**-1.1, 5000**-1.1, 0.01, 0.3))
+    "delta", every_third((1e-300, 1e-60, 1e-12, 1e-9, 1e-6, 1e-5, 48**-1.1, 400**-1.1, 5000**-1.1, 0.01, 0.3))
 )
 def test_a_budget_that_was_shared_certifies_at_most_its_target(delta):
     """A target is turned into mu, divided, turned into noise, charged and composed: it never comes out above."""

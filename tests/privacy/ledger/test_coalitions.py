@@ -70,12 +70,12 @@ def coalitions(ledger: Ledger, names: list[str]) -> list[frozenset[str]]:
     return [view for view in every if not (owners and owners <= view) and not opened(ledger, view)]
 
 
-@pytest.mark.parametrize("parties", [1, 2, 3, 5])
+@pytest.mark.parametrize("parties", [1, 2, 3, 4])
 @pytest.mark.parametrize("doubt", [0.0, 0.15])
 def test_the_worst_coalition_is_the_worst_of_all(parties, doubt):
     rng = stream(7, "coalitions", parties, str(doubt))
     finite = several = nothing = 0
-    for _ in range(60):
+    for _ in range(45):
         names = [f"party {k}" for k in range(parties)] + (["server"] if rng.random() < 0.7 else [])
         ledger = anything(rng, names, doubt)
         totals = {view: ledger.total(view, "row", DELTA) for view in coalitions(ledger, names)}
@@ -107,7 +107,7 @@ def test_receivers_together_learn_more_than_each_and_than_all_but_one(receivers,
 
 
 @pytest.mark.parametrize(
-    ("parties", "ledgers"), [(3, 30), (6, 30), (FEW + 5, 8), pytest.param(FEW + 5, 30, marks=pytest.mark.statistical)]
+    ("parties", "ledgers"), [(3, 12), (6, 12), (FEW + 5, 8), pytest.param(FEW + 5, 30, marks=pytest.mark.statistical)]
 )
 def test_no_coalition_exceeds_what_is_called_worst(parties, ledgers):
     rng = stream(8, "bound", parties)
@@ -117,7 +117,7 @@ def test_no_coalition_exceeds_what_is_called_worst(parties, ledgers):
         ledger = anything(rng, names, 0.0)
         worst = ledger.worst_total(names, "row", DELTA)
         bounds += worst.view_worst == ANYBODY
-        drawn = [frozenset(map(str, rng.choice(names, rng.integers(len(names)), replace=False))) for _ in range(40)]
+        drawn = [frozenset(map(str, rng.choice(names, rng.integers(len(names)), replace=False))) for _ in range(12)]
         for view in (*(frozenset([name]) for name in names), *(frozenset(names) - {name} for name in names), *drawn):
             if not opened(ledger, view) and {row.owner for row in ledger.rows} - view:
                 assert ledger.total(view, "row", DELTA).epsilon_certified <= worst.epsilon_certified * (1 + 1e-9)

@@ -137,7 +137,7 @@ def test_extreme_parameters_do_not_underflow_to_no_distribution():
     ],
 )
 def test_draws_follow_the_matrix_and_a_neighbouring_distribution_is_noticed(mechanism, wrong):
-    true = np.repeat(np.arange(-3, 7), 300_000)
+    true = np.repeat(np.arange(-3, 7), 150_000)
     drawn = mechanism(entries(true, unit="features"), stream(1, "draws")).value
     counts = np.bincount((true + 3) * 10 + drawn + 3, minlength=100).reshape(10, 10)
     assert all(accepts_distribution(counts[x], row, ALPHA / 10) for x, row in enumerate(mechanism.matrix()))

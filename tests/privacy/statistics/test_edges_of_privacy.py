@@ -69,7 +69,7 @@ NAMED = (ValueError, TypeError, OverflowError, CertificationError, BudgetExceede
 # CPU seconds that one call may take: a few grids on a slow machine.
 LIMIT = 60.0
 FUZZ = settings(
-    max_examples=80,
+    max_examples=40,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
@@ -157,7 +157,7 @@ def event(name, **fields):
     return Event(name, **values)
 
 
-@settings(FUZZ, max_examples=60)
+@settings(FUZZ, max_examples=30)
 @given(
     profiles=st.lists(PROFILE, min_size=1, max_size=2),
     delta=DELTAS,
@@ -186,7 +186,7 @@ def test_a_composition_costs_a_number_and_more_rows_cost_no_less(profiles, delta
         )
 
 
-@settings(FUZZ, max_examples=60)
+@settings(FUZZ, max_examples=30)
 @given(
     epsilon=NUMBERS,
     delta=DELTAS,
