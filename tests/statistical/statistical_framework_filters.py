@@ -41,6 +41,27 @@ ADULT = [
 ]
 
 
+# Rows of the table of costs of docs/framework_filters.md, with the fits of their accuracies.
+PAGE = {
+    "no privacy": [("plain_average", np.inf)],
+    "local DP, S = 1e-4": [("local_tiny_s", 10.0)],
+    "local DP, S = 2C": [("local_twice_c", 1.0), ("local_twice_c", 10.0)],
+    "fixed clip, z = 1, by examples": [("fixed_clip", np.inf)],
+    "adaptive clip, as shipped / corrected": [("adaptive_shipped", np.inf), ("adaptive_mended", np.inf)],
+    "percentile": [("percentile_filter", np.inf)],
+    "sparse vector": [("sparse_vector_filter", np.inf)],
+    "**certified, unit record**": [("certified_rows", epsilon) for epsilon in (1.0, 2.0, 4.0)],
+    "certified, unit client": [("certified_clients", epsilon) for epsilon in (1.0, 10.0)],
+}
+
+
+def printed(row: str) -> list[float]:
+    """The accuracies of a row of the page, its last cell."""
+    section = (ROOT / "docs" / "framework_filters.md").read_text(encoding="utf-8").partition("\n## Cost\n")[2]
+    [line] = [line for line in section.splitlines() if line.startswith(f"| {row} |")]
+    return [float(number) for number in line.strip(" |").rpartition("|")[2].strip(" *").split(" / ")]
+
+
 def accuracies(case: str, resource: str, replicates: int, parties: int) -> dict[tuple[str, float], np.ndarray]:
     """Accuracy of every replicate, by method and epsilon."""
     fetch_folder(resource, RESOURCES)
@@ -62,6 +83,8 @@ def test_four_hospitals():
     found = accuracies("four_hospitals", "heart", 20, 4)
     differences = {(m, e): off(found[m, e], mean, error) for m, e, mean, error in HEART}
     assert not {key: value for key, value in differences.items() if abs(value) > 3}, differences
+    for row, fits in PAGE.items():
+        assert printed(row) == pytest.approx([found[fit].mean() for fit in fits], abs=5.1e-4), row
 
 
 def test_two_hundred_clients():
