@@ -50,8 +50,8 @@ def sentence(rows: Sequence[RegisterRow], fitted: Sequence[str]) -> str:
     close, rounded, zero = closeness(rows)
     sources = len({row.source for row in rows})
     near = (
-        f"{close} of them numbers within {SHARE:.0%}, {rounded} more within {SHARE:.0%} of a number that prints alike, "
-        f"{zero} printed as 0"
+        f"{close} of them numbers within {SHARE:.0%}, {rounded} more within {SHARE:.0%} of a number that rounds "
+        f"to the printed one, {zero} printed as 0"
     )
     about = "".join(f" {clause[0].upper()}{clause[1:]}." for clause in fitted)
     return (
@@ -65,7 +65,7 @@ def sentence(rows: Sequence[RegisterRow], fitted: Sequence[str]) -> str:
 def closeness(rows: Sequence[RegisterRow]) -> tuple[int, int, int]:
     """Count the reproduced numbers that are close to what is printed, that rounding alone makes so, and printed zeros.
 
-    All three have ``within_5_percent``, whose distance begins at the nearest number that prints alike.
+    All three have ``within_5_percent``, whose distance is taken from the nearest number that rounds to the printed one.
     """
     near = [row for row in rows if row.status == "reproduced" and row.within_5_percent == "yes"]
     pairs = [(Fraction(row.printed), Fraction(row.reproduction)) for row in near]
