@@ -16,19 +16,19 @@ Z, SHARE, ROUNDING = 3.0, 0.05, 1e-9
 COARSE = 0.5
 
 RULE = f"""\
-A printed **number** is *reproduced* if ours is within {SHARE:.0%} of it, or within {Z:g} standard errors. The standard
-error is that of both sides: ours over replicates, and the source's bracket over the square root of its number of
-replicates (its brackets have the size of standard deviations). Both distances are taken from the nearest number that
-rounds to the printed one. The column `resolution` is {Z:g} standard errors as a share of the printed number: the
-difference that a comparison could have missed. Above {COARSE:.0%} agreement within standard errors is uninformative, and the number is
-*not reproducible*. At {Z:g} standard errors one true number in 370 differs by chance. A **bound** or a comparison
-("at most", "better than", "20 to 100") is judged by our estimate itself, without a margin. A **claim of privacy** is
-*refuted* in three cases. An attack of the audit proves a larger epsilon than is claimed (each bound at 99.9 %
-confidence, or exact). An attack finds what is claimed to be hidden. Our number, in exact arithmetic, is beyond a
-claimed bound. The claim is *reproduced* if the ledger or that number certifies it, and otherwise *not reproducible*. If
-our number is undefined, a printed number or a claim that something is hidden is *not reproducible*. Each entry that
-*differs* or is *not reproducible* has a reason, written by hand. The generator stops at an entry without one, and at a
-reason that no entry needs."""
+A printed **number** is *reproduced* if ours is within {SHARE:.0%} of it, or within {Z:g} standard errors. The
+standard error is that of both sides: ours over replicates, and the source's bracket over the square root of its
+number of replicates (its brackets have the size of standard deviations). Both distances are taken from the nearest
+number that rounds to the printed one. The column `resolution` is {Z:g} standard errors as a share of the printed
+number: the difference that a comparison could have missed. Above {COARSE:.0%} agreement within standard errors is
+uninformative, and the number is *not reproducible*. At {Z:g} standard errors one true number in 370 differs by
+chance. A **bound** or a comparison ("at most", "better than", "20 to 100") is judged by our estimate itself, without
+a margin. A **claim of privacy** is *refuted* in three cases. An attack of the audit proves a larger epsilon than is
+claimed (each bound at 99.9 % confidence, or exact). An attack finds what is claimed to be hidden. Our number, in
+exact arithmetic, is beyond a claimed bound. The claim is *reproduced* if the ledger or that number certifies it, and
+otherwise *not reproducible*. If our number is undefined, a printed number or a claim that something is hidden is *not
+reproducible*. Each entry that *differs* or is *not reproducible* has a reason, written by hand. The generator stops
+at an entry without one, and at a reason that no entry needs."""
 
 
 @dataclass(frozen=True)
