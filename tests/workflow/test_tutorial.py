@@ -40,7 +40,7 @@ def loans(tmp_path, monkeypatch) -> Plan:
 
 def check_coefficients(home: OwnerReport) -> None:
     """The page prints the coefficients of this fit."""
-    (row,) = re.findall(r"^\| found at ε = 1 \|(.+)\|$", PAGE, flags=re.MULTILINE)
+    (row,) = re.findall(r"^\| estimate at ε = 1 \|(.+)\|$", PAGE, flags=re.MULTILINE)
     found = [one["coefficient"] for one in home.model["coefficients"]]
     printed = row.replace(" ", "").split("|")
     assert [f"{value:.{len(text.partition('.')[2])}f}" for value, text in zip(found, printed, strict=True)] == printed
@@ -63,7 +63,7 @@ def test_the_configuration_of_the_tutorial_gives_the_numbers_that_it_prints(loan
         if label == "planned_release":
             check_coefficients(cells[0].owner_report)
         losses = [cell.scalars["log_loss"] for cell in cells]
-        certified = np.mean([cell.scalars["epsilon_certified"] for cell in cells])
+        certified = max(cell.scalars["epsilon_certified"] for cell in cells)
         (row,) = re.findall(rf"^  {label} +2 +{epsilon:g} .*$", PAGE, flags=re.MULTILINE)
         assert f" {np.mean(losses):.4g} +- {np.std(losses, ddof=1) / 10**0.5:.2g} " in row
-        assert f" {certified:.4g} " in row
+        assert row.endswith(f" {certified:.4g}")
