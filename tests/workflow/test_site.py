@@ -131,7 +131,7 @@ def test_the_site_is_built_without_a_warning_and_asks_no_network(tmp_path):
 def test_the_readme_is_one_screen_and_defines_its_words_before_its_picture():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.split()) <= 900
-    before = text.partition("docs/images/worst_claims.png")[0]
+    before = text.partition("docs/images/default/privacy_audit/worst_claims.png")[0]
     begins = text.partition("begins like this:\n\n```\n")[2].partition("```")[0]
     assert begins and begins in (DOCS / "artifact_appendix.md").read_text(encoding="utf-8")
     defined = re.findall(r"^\| ([^|]+) \|", before, flags=re.MULTILINE)
@@ -143,7 +143,7 @@ def test_the_readme_is_one_screen_and_defines_its_words_before_its_picture():
 def test_a_page_of_a_study_begins_with_question_picture_finding_and_a_table(name):
     _, question, picture, finding, table, words, *_ = (DOCS / f"{name}.md").read_text(encoding="utf-8").split("\n\n")
     assert question.startswith("**") and question.endswith("?**")
-    shown = re.fullmatch(r"!\[[^\]]+\]\((images/\w+\.png)\)", picture)
+    shown = re.fullmatch(r"!\[[^\]]+\]\((images/[\w/]+\.png)\)", picture)
     assert shown and (DOCS / shown[1]).is_file()
     assert re.search(r"\]\(#[\w-]+\)\)\.$", finding)
     rows = re.findall(r"^\| ([^|]+?) \|", table, flags=re.MULTILINE)

@@ -1,10 +1,11 @@
-"""Time, memory and disk of a run by study: read from its benchmark files, kept in a table of the documentation."""
+"""Time, memory and disk of a finished run by study, its screen and the images of pages, kept for the documentation."""
 
 from __future__ import annotations
 
 import csv
 import os
 import platform
+import re
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -14,6 +15,8 @@ from partywise.core.files import replacing
 
 FOLDER = Path("docs/measured")
 TABLE = FOLDER / "requirements.csv"
+# Images of pages: the name of a configuration, then the path of a figure among its results.
+IMAGES = Path("docs/images")
 # What is read before the first study: the files of public data sets.
 DATA = "fetch"
 
@@ -133,6 +136,28 @@ def write(root: Path, rows: Iterable[StudyCost]) -> None:
         lines = csv.DictWriter(handle, [entry.name for entry in fields(StudyCost)], lineterminator="\n")
         lines.writeheader()
         lines.writerows(asdict(row) for row in sorted(table, key=lambda row: (row.configuration, row.study != DATA)))
+
+
+def images_of(root: Path, name: str) -> list[Path]:
+    """Paths of the images that the pages show of a configuration, below its folder."""
+    pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    texts = "".join(page.read_text(encoding="utf-8") for page in pages if page.is_file())
+    return sorted({Path(path) for path in re.findall(rf"images/{re.escape(name)}/([\w/]+\.png)", texts)})
+
+
+def keep_images(root: Path, results: Path, name: str) -> str:
+    """Copy the figures of a finished run that pages show; return a sentence on what it lacks, or an empty text."""
+    images = images_of(root, name)
+    missing = [str(path) for path in images if not (results / "figures" / path).is_file()]
+    if missing or not images:
+        lacks = (
+            f"has no figure {', '.join(missing)}" if missing else f"is not shown by any page: none has images/{name}"
+        )
+        return f"{results} {lacks}. Give the folder of a finished run, such as results/default."
+    for path in images:
+        (root / IMAGES / name / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(results / "figures" / path, root / IMAGES / name / path)
+    return ""
 
 
 def measure(root: Path, results: Path, name: str, data: Sequence[Path]) -> str:

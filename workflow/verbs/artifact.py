@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from artifact import appendix, codemeta, commands, default_run, pins, sources
 from artifact.bibliography import of_configuration
-from artifact.measured import measure
+from artifact.measured import keep_images, measure
 from artifact.points import POINTS
 from partywise.core.files import replacing
 from partywise.core.project import exit_code
@@ -34,6 +34,7 @@ def main(words: Sequence[str]) -> int:
     parser = new_parser("check --artifact")
     parser.add_argument("--write", action="store_true", help="write the pages that are made of facts anew, then tick")
     parser.add_argument("--measure", type=Path, help="keep time, memory, disk and screen of a finished run, then write")
+    parser.add_argument("--images", type=Path, help="keep the figures of a finished run that pages show, then write")
     parser.add_argument("--resources", type=Path, help="where its data sets are (default resources)")
     parser.add_argument("--name", help="name of that configuration, where its folder has another one")
     parser.add_argument("--root", type=Path, default=Path(), help=argparse.SUPPRESS)
@@ -49,7 +50,11 @@ def main(words: Sequence[str]) -> int:
         if trouble := measure(arguments.root, arguments.measure, name, data):
             print(trouble, file=sys.stderr)
             return 2
-    if arguments.write or arguments.measure is not None:
+    drawn = arguments.images
+    if drawn is not None and (trouble := keep_images(arguments.root, drawn, arguments.name or drawn.name)):
+        print(trouble, file=sys.stderr)
+        return 2
+    if arguments.write or arguments.measure is not None or drawn is not None:
         write(arguments.root)
     return tick(arguments.root)
 

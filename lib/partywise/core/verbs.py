@@ -308,7 +308,8 @@ VERBS = (
         "[--write]",
         "the fifteen points asked of an artifact of PETS; --write: the pages made of facts",
         "verbs/artifact.py",
-        "the fifteen points of artifact reviewers of PETS; `--write` writes the pages made of facts, this table too",
+        "the fifteen points of artifact reviewers of PETS; `--write` writes the pages made of facts, this table too, "
+        "and `--images results/default` takes the images of pages from a finished run",
         is_about_clone=True,
     ),
     Verb(
