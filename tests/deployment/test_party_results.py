@@ -69,6 +69,7 @@ UNDEFINED: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("km_error", "cumulative_hazard_error", "rmst_error", "coefficient_rms"), POOLED),
         **dict.fromkeys(("coefficient_largest", "squared_error", "worse_than_zero"), POOLED),
         **dict.fromkeys(("curve_pooled", "ratio_pooled", "ratio_pooled_error"), POOLED),
+        **dict.fromkeys(("pooled_at_risk", "pooled_censored"), POOLED),
         **dict.fromkeys(("clip_share", "records_read", "stopped_share"), COUNTED),
     },
     "functional_boosting": {

@@ -294,6 +294,13 @@ def _survival_arrays(fit: Fit) -> Arrays:
     names = ["pooled", "survival", *(("lower", "upper") if fit.method.uses_epsilon else ())]
     found: Arrays = {f"curve_{name}": (("group", "time_shown"), curve + 0.05 * k) for k, name in enumerate(names)}
     found["curve_time"] = (("time_shown",), times)
+    sizes = np.outer(np.full(groups, 3000.0), np.linspace(1, 0.1, 100))
+    found |= {
+        "pooled_at_risk": (("group", "time_shown"), sizes),
+        "pooled_censored": (("group", "time_shown"), sizes > 290),
+    }
+    if fit.method.uses_epsilon:
+        found["curve_at_risk"] = (("group", "time_shown"), sizes + 1)
     if p:
         values = np.linspace(-0.5, 0.5, p)
         found |= {name: (("covariate",), values * fit.level) for name in ("ratio", "ratio_pooled")}

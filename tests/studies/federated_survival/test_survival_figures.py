@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from partywise.experiment.tables.templates import TypesetTable
+from partywise.methods.survival.records import SurvivalRecords
+from partywise.studies.federated_survival.metrics import numbers_at_risk
 from partywise.studies.federated_survival.study import STUDY
 from relabel import content, relabelled
 from small_cube import computed
@@ -64,15 +66,39 @@ def test_without_its_cases_a_figure_says_so(cube, name):
     assert any(words in ax.texts[0].get_text() for words in ("No ", "in this configuration"))
 
 
-def test_the_band_holds_the_released_curve_and_the_pooled_one_is_what_the_cube_has(cube):
+def test_curves_numbers_at_risk_and_differences_are_what_the_cube_holds(cube):
     figure = STUDY.figures["survival_curves"](cube)
-    (ax,) = (one for one in figure.axes if one.axison)
-    released = [line for line in ax.lines if "band" in line.get_label()]
-    pooled = [line for line in ax.lines if "Kaplan-Meier" in line.get_label()]
-    assert len(released) == len(pooled) == 2, "one curve for each arm"
-    fits = np.flatnonzero((cube["example_method"] == "counts") & (cube["example_epsilon"] == 2.0))
-    drawn = np.sort([line.get_ydata() for line in released], axis=0)
-    assert drawn == pytest.approx(np.sort(cube["curve_survival"].values[fits[0]], axis=0))
+    above, middle, below = figure.axes
+    place = np.flatnonzero((cube["example_method"] == "counts") & (cube["example_epsilon"] == 2.0))[0]
+    pooled, released, low, high, at_risk, exact, censored, times = (
+        cube[name].values[place]
+        for name in (
+            *("curve_pooled", "curve_survival", "curve_lower", "curve_upper", "curve_at_risk"),
+            *("pooled_at_risk", "pooled_censored", "curve_time"),
+        )
+    )
+    steps = [line.get_ydata() for line in above.lines if line.get_marker() == "None"]
+    assert np.stack(steps) == pytest.approx(np.concatenate([pooled, released])), "one curve of each for each arm"
+    marks = [line.get_xdata() for line in above.lines if line.get_marker() == "|"]
+    assert [x.tolist() for x in marks[:2]] == [times[counts > 0].tolist() for counts in censored]
+    differences = [line.get_ydata() for line in below.lines if line.get_drawstyle() == "steps-post"]
+    assert np.stack(differences) == pytest.approx(released - pooled)
+    assert (
+        (low <= released + 1e-9).all()
+        and (released <= high + 1e-9).all()
+        and len([band for band in above.collections if len(band.get_paths())]) == 2
+    )
+    ticks = [x for x in below.get_xticks() if 0 <= x <= times[-1]]
+    wanted = [f"{row[np.argmin(np.abs(times - x))]:.0f}" for row in (*exact, *at_risk) for x in ticks]
+    assert [text.get_text() for text in middle.texts] == ["number at risk", *wanted]
+
+
+def test_numbers_at_risk_count_followed_records_and_those_censored_between_times():
+    times, events = np.array([1.0, 1.0, 2.0, 3.5, 4.0]), np.array([True, False, False, True, False])
+    records = SurvivalRecords(times, events, groups=np.array([0, 0, 0, 1, 1]))
+    at_risk, censored = numbers_at_risk(records, np.array([0.0, 1.0, 2.5, 4.0]), 2)
+    assert at_risk.tolist() == [[3, 3, 0, 0], [2, 2, 2, 1]]
+    assert censored.tolist() == [[0, 1, 1, 0], [0, 0, 0, 0]], "a record that is followed to the end is not censored"
 
 
 def test_the_path_of_an_example_fit_goes_from_no_effects_to_its_log_hazard_ratios(cube):

@@ -100,6 +100,11 @@ class SurvivalExamples(ExampleFits):
     curve_survival: np.ndarray | None = example("survival of the fit", "group", "time_shown")
     curve_lower: np.ndarray | None = example("lower end of the 95 % band of survival", "group", "time_shown")
     curve_upper: np.ndarray | None = example("upper end of the 95 % band of survival", "group", "time_shown")
+    curve_at_risk: np.ndarray | None = example("number at risk by the released table", "group", "time_shown")
+    pooled_at_risk: np.ndarray | None = example("number of pooled records at risk", "group", "time_shown")
+    pooled_censored: np.ndarray | None = example(
+        "number of pooled records censored since the time shown before", "group", "time_shown"
+    )
     ratio_pooled: np.ndarray | None = example("pooled log hazard ratio", "covariate")
     ratio_pooled_error: np.ndarray | None = example("standard error of the pooled log hazard ratio", "covariate")
     ratio: np.ndarray | None = example("log hazard ratio of the fit", "covariate")

@@ -183,11 +183,25 @@ def example_fits(
     """Return the example arrays of a fit, with the pooled curves and log hazard ratios, which no party sees."""
     times = np.linspace(0, data.horizon, SHOWN)
     examples = estimate_examples(estimate, train, spec)
-    examples |= SurvivalExamples(curve_pooled=np.stack([curve.at(times) for curve in data.pooled_curves]))
+    at_risk, censored = numbers_at_risk(data.follow_up, times, data.n_groups)
+    examples |= SurvivalExamples(
+        curve_pooled=np.stack([curve.at(times) for curve in data.pooled_curves]),
+        pooled_at_risk=at_risk,
+        pooled_censored=censored,
+    )
     if data.covariates.shape[1] and data.pooled_fit is not None:
         pooled = data.pooled_fit
         examples |= SurvivalExamples(ratio_pooled=pooled.coefficients, ratio_pooled_error=pooled.standard_errors)
     return examples
+
+
+def numbers_at_risk(records: SurvivalRecords, times: np.ndarray, groups: int) -> tuple[np.ndarray, np.ndarray]:
+    """Records at risk at increasing times (A, m), and those censored since the time before; none at the last time."""
+    parts = [records.of_group(group) for group in range(groups)]
+    at_risk = [len(part) - np.searchsorted(np.sort(part.times), times, side="left") for part in parts]
+    ended = [part.times[~part.events & (part.times < times[-1])] for part in parts]
+    censored = [np.bincount(np.searchsorted(times, part, side="left"), minlength=len(times)) for part in ended]
+    return np.stack(at_risk).astype(float), np.stack(censored).astype(float)
 
 
 def estimate_examples(
@@ -205,6 +219,9 @@ def estimate_examples(
             curve_lower=np.stack([band.lower for band in sampled_bands]),
             curve_upper=np.stack([band.upper for band in sampled_bands]),
         )
+    if estimate.table is not None:
+        bins = np.searchsorted(estimate.table.edges[1:-1], times, side="right")
+        examples |= SurvivalExamples(curve_at_risk=estimate.table.at_start[:, bins])
     if estimate.coefficients is not None and (estimate.standard_errors is not None or estimate.reason):
         missing = np.full(len(estimate.coefficients), np.nan)
         errors = missing if estimate.standard_errors is None else estimate.standard_errors

@@ -166,6 +166,7 @@ survival_error = Lines(
     groups=_few(CURVES),
     size=(3.7, 4.0),
     select=_without_covariates,
+    ends="Largest error of survival at ε = {place}",
     none="No case with survival curves in this configuration.",
     caption="Largest distance of the survival curve from the pooled Kaplan-Meier curve, over 500 times until the "
     "horizon and all groups, against the target epsilon; a panel for each case without covariates, where there are "
@@ -178,6 +179,7 @@ hazard_ratio_error = Lines(
     y=Axis({"coefficient_rms": "distance in standard errors\nof the pooled fit, rms"}, log=True),
     groups=_few(RATIOS),
     size=(3.7, 4.0),
+    ends="Error of log hazard ratios in standard errors at ε = {place}",
     none="No case with covariates in this configuration.",
     caption="Root mean square distance of log hazard ratios from those of the pooled Cox regression, in its standard "
     "errors, against the target epsilon; a panel for each case. Exact methods, which have no distance, and methods "
@@ -191,6 +193,7 @@ interval_coverage = Lines(
         Axis({"curve_coverage_of_sampling": "coverage,\nnoise left out"}, percent=True, top=1, levels={0.95: "95 %"}),
     ),
     groups=_few(CURVES, SERIES - 1),
+    ends="Coverage of 95 % intervals that count the noise at ε = {place}",
     none="No case of generated records without covariates in this configuration.",
     caption="Share of edges at which the 95 % interval holds the true survival: of intervals that count the noise of "
     "privacy, and of those that leave it out. Means over {replicates}.",
