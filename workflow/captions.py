@@ -16,10 +16,13 @@ MOST_CASES = 3
 # Declared figures, and the words of a declaration in the order of its fields.
 KINDS = {"Lines": ("title", "x"), "Bars": ("title",), "Panels": ("title",)}
 # What the caption of a declared figure ends in.
-MEANS = "Lines: means over {replicates}, bands or bars: ± 1 standard error."
+MEANS = (
+    "Lines: means over {replicates}; bands or bars: ± 1 standard error; dots: replicates, where they are fewer than "
+    "five. Fits without a number are left out, and so are points at which they are more than half."
+)
 ENDINGS = {
-    "epsilon": f"{MEANS} Horizontal lines: methods without a target of epsilon; thin dotted ones: the method of that "
-    "colour without noise. Hollow marks: the target is not certified.",
+    "epsilon": f"{MEANS} Grey horizontal lines: methods without a target of epsilon; thin dotted ones: the method of "
+    "that colour without noise. Hollow marks: the target is not certified.",
     "path": "The first replicate and fold at the fewest parties, of a private method at its largest target; no mean.",
     "bars": "Bars: the largest value in {replicates}; of arrays, in the first.",
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
@@ -13,7 +15,8 @@ from partywise.experiment.plotting.layout import Axis
 from partywise.experiment.plotting.lines import Lines
 from partywise.experiment.plotting.select import title
 from partywise.experiment.plotting.series import FEWEST, cases_of, methods_of, series
-from partywise.experiment.plotting.style import PAGE
+from partywise.experiment.plotting.style import NOTES, PAGE, compact, label_ends
+from partywise.experiment.plotting.style import panels as new_panels
 from partywise.experiment.study import Figure
 from partywise.studies.federated_survival.figures.ratios import hazard_ratio_error
 from pipeline import ROOT
@@ -26,6 +29,13 @@ ANGLE_BY_EPSILON = Lines("How far components are turned", x="epsilon", y=Axis("l
 @pytest.fixture(scope="module")
 def cube():
     return invented(with_replicates(shipped_plans()["vertical_trees"], FEWEST))
+
+
+def notes(figure):
+    """What is said of a figure in its description, and not in its title."""
+    (text,) = (text for text in figure.texts if text.get_label() == NOTES)
+    assert not text.get_visible()
+    return text.get_text()
 
 
 def panels(figure):
@@ -81,7 +91,7 @@ def test_few_replicates_are_dots_without_a_band():
     ax = next(iter(panels(figure).values()))
     dots = [line for line in ax.get_lines() if line.get_marker() == "."]
     assert not ax.collections and dots and all(len(line.get_xdata()) % (FEWEST - 1) == 0 for line in dots)
-    assert "dots: replicates" in figure._suptitle.get_text().replace("\n", " ")
+    assert figure.get_suptitle() == AUC_BY_EPSILON.title and "dots: replicates" in notes(figure)
 
 
 def test_a_target_that_is_not_certified_is_hollow(cube):
@@ -90,7 +100,41 @@ def test_a_target_that_is_not_certified_is_hollow(cube):
         (ax, *_) = AUC_BY_EPSILON(which).axes
         private = [line for line in ax.get_lines() if len(line.get_xdata()) > 2 and line.get_marker() != "."]
         assert any(line.get_markerfacecolor() != "white" for line in private) is not face
-    assert "hollow: not certified at the target" in AUC_BY_EPSILON(which)._suptitle.get_text().replace("\n", " ")
+    assert "hollow: not certified at the target" in notes(AUC_BY_EPSILON(which))
+
+
+@pytest.mark.parametrize("at", [0.0001, 1.0, np.inf])
+def test_a_title_states_the_least_and_the_largest_mean_at_one_place(cube, at):
+    """At the place nearest to the one that is asked for, of the first panel, and the least of methods without one."""
+    figure = replace(AUC_BY_EPSILON, ends="Test AUC at ε = {place}", at=at)(cube)
+    case = next(case for case in cases_of(cube, "auc") if title(cube, "case", case) == figure.axes[0].get_title())
+    lines = {method: series(cube, "auc", case, method, "epsilon") for method in methods_of(cube, case)}
+    places = sorted({float(x) for line in lines.values() for x in line.x if np.isfinite(x)})
+    place = {0.0001: places[0], 1.0: min(places, key=lambda x: abs(np.log(x))), np.inf: places[-1]}[at]
+    means = {m: float(line.mean[line.x == place][0]) for m, line in lines.items() if (line.x == place).any()}
+    flat = {m: float(line.mean[-1]) for m, line in lines.items() if not np.isfinite(line.x).any()}
+    least, most, free = min(means, key=means.get), max(means, key=means.get), min(flat, key=flat.get)
+    words = " ".join(figure.get_suptitle().split())
+    assert words == (
+        f"Test AUC at ε = {place:g}, {title(cube, 'case', case)}: "
+        f"least {compact(means[least], 3)} ({title(cube, 'method', least)}), "
+        f"most {compact(means[most], 3)} ({title(cube, 'method', most)}), "
+        f"without ε {compact(flat[free], 3)} ({title(cube, 'method', free)})"
+    )
+
+
+def test_labels_stand_at_the_ends_of_the_lines_of_a_single_panel_where_these_are_apart():
+    """A legend holds them where two ends are nearer than a line of text, and of several panels."""
+    for heights, count, at_ends in (((0.2, 0.5, 0.8), 1, True), ((0.2, 0.5, 0.51), 1, False), ((0.2, 0.8), 2, False)):
+        figure, axes = new_panels(1, count, 3.5, 2.5)
+        for ax in axes:
+            for height in heights:
+                ax.plot([0, 1], [0, height], label=f"up to {height}")
+            ax.set_ylim(0, 1)
+        assert label_ends(figure, axes) is at_ends
+        texts = [text for ax in axes for text in ax.texts]
+        assert [text.get_text() for text in texts] == [f"up to {height}" for height in heights] * at_ends
+        assert [text.xy[1] for text in texts] == pytest.approx(heights if at_ends else [])
 
 
 def test_what_a_configuration_does_not_have_is_said(cube):
@@ -170,4 +214,4 @@ def test_a_mean_over_few_of_the_fits_is_not_drawn(many_cases, lost, drawn):
     named = title(cube, "method", "scores")
     (line,) = (one for one in figure.axes[0].get_lines() if one.get_label() == named)
     assert (0.5 in line.get_xdata()) is drawn and 1.0 in line.get_xdata()
-    assert ("fits without a number" in figure._suptitle.get_text().replace("\n", " ")) is (lost > 0)
+    assert ("fits without a number" in notes(figure)) is (lost > 0)

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.colors import to_rgb
 
 from legible import MARK, TEXT, contrast
@@ -13,10 +14,12 @@ from partywise.experiment.plotting.style import (
     DASHES,
     GREY,
     NEUTRALS,
-    Look,
+    OPEN,
     heading,
+    look,
     panels,
 )
+from shipped import shipped_plans
 
 # Linear RGB as it is seen: Machado, Oliveira and Fernandes (2009), table of complete deficiencies.
 SEEN = {
@@ -58,10 +61,25 @@ def test_pale_yellow_and_orange_are_seen_as_pale():
     assert contrast((0, 0, 0, 0.2)) < MARK < contrast((0, 0, 0, 0.5))
 
 
-def test_horizontal_lines_of_one_color_have_dashes_of_their_own():
-    rules = [Look("", BLACK, "o", dashes).rule for dashes in DASHES]
-    assert len({str(rule) for rule in rules}) == len(DASHES)
-    assert "-" not in rules
+def test_horizontal_lines_which_are_grey_differ_in_dashes_and_look_like_no_curve_of_the_first_methods():
+    assert len(set(map(str, DASHES))) == len(DASHES)
+    curves = {(color, str(dashes)) for color, dashes in zip((*OPEN, *OPEN), (*DASHES, *DASHES), strict=False)}
+    assert (GREY, "-") not in curves
+
+
+@pytest.mark.parametrize("study", shipped_plans())
+def test_methods_of_a_study_differ_in_look_and_the_first_ones_in_color(study):
+    """Of two titles of a study, color, marker and dashes together are never the same."""
+    methods = shipped_plans()[study].methods
+    labels, titles = list(methods), [method.title for method in methods.values()]
+    claims = [int(method.uses_epsilon) for method in methods.values()]
+    coords = {"method_title": ("method_label", titles), "method_claims": ("method_label", claims)}
+    cube = xr.Dataset(coords={"method_label": labels, **coords})
+    looks = {style.label: style for style in (look(cube, label) for label in labels)}
+    assert len({(style.color, style.marker, str(style.line)) for style in looks.values()}) == len(looks) > 1
+    for cycle, claimed in ((COLORS, 1), (OPEN, 0)):
+        first = [looks[title].color for title, claim in zip(titles, claims, strict=True) if claim == claimed]
+        assert list(dict.fromkeys(first)) == list(cycle[: len(set(first))])
 
 
 @pytest.mark.parametrize("width", [5.0, 7.0, 9.0])

@@ -139,9 +139,7 @@ def epsilon_against_error(
                 _points(panel, curve, style, "at its claim" if claim is None else claim(cube, method))
                 epsilons += [*curve.epsilon_certified, *curve.epsilon_claimed]
             else:
-                panel.axhline(
-                    curve.error[-1], color=style.color, linestyle=style.rule, linewidth=1.2, label=style.label
-                )
+                panel.axhline(curve.error[-1], color=GREY, linestyle=style.line, linewidth=1.2, label=style.label)
         plan = plan_behind(cube)
         whom = PROTECTED.get(plan.spec.unit, plan.spec.unit)
         panel.set(

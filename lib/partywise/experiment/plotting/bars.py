@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from .layout import Axis, PanelLayout, axes_of
 from .series import example_fit, example_fits_of, methods_of
-from .style import shade
+from .style import look
 
 # Letters of an inch of a line above a bar; inches of a bar with its words, and of all else of a panel.
 LETTERS, BAR, REST = 15, 0.42, 1.2
@@ -46,7 +46,8 @@ class Bars(PanelLayout):
             return self.nothing()
         most = max(len(self.values(cube, case)) for case in drawn_cases)
         height = REST + BAR * most
-        return self.grid(cube, drawn_cases, 1, lambda ax, case, _: self.draw(ax, cube, [case]), height)
+        finding = self.finding(cube, drawn_cases)
+        return self.grid(cube, drawn_cases, 1, lambda ax, case, _: self.draw(ax, cube, [case]), height, finding=finding)
 
     def cases_with_bars(self, cube: xr.Dataset) -> list[str]:
         """Cases that have enough bars."""
@@ -79,7 +80,7 @@ class Bars(PanelLayout):
             for method, value in self.values(cube, case).items():
                 bars[method] = max(bars.get(method, (-np.inf, "")), (value, case))
         for place, (method, (value, case)) in enumerate(bars.items()):
-            style, words = shade(cube, method), self.words(cube, case, method, value)
+            style, words = look(cube, method), self.words(cube, case, method, value)
             ax.barh(place, value, height=0.32, color=style.color)
             ax.text(
                 0.0,

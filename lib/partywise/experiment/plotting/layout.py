@@ -31,8 +31,8 @@ from matplotlib.ticker import (
 
 from ..measures import BYTES_MEASURED, EPSILON_CLAIMED, Quantity, measures_of
 from .select import plan_behind, title
-from .series import cases_of, over_with_bands
-from .style import GREY, PAGE, compact, empty, heading, legend_below, panels
+from .series import cases_of
+from .style import GREY, NOTES, PAGE, broken, compact, empty, heading, label_ends, legend_below, panels
 
 if TYPE_CHECKING:
     from ..study import Study
@@ -178,16 +178,16 @@ def no_finding(cube: xr.Dataset, cases: Sequence[str]) -> str:
 def break_words(ax: Axes, letters: int) -> None:
     """Break the title and the label below a panel into lines of at most so many letters."""
     for words, set_words in ((ax.get_title(), ax.set_title), (ax.get_xlabel(), ax.set_xlabel)):
-        set_words("\n".join(fill(line, letters) for line in words.split("\n")))
+        set_words("\n".join(broken(line, letters) for line in words.split("\n")))
 
 
 @dataclass(frozen=True)
 class PanelLayout:
     """Cases of a declared figure and the places of its panels.
 
-    title : what the figure shows, above all panels
-    finding : (cube, cases that are drawn) -> one sentence above all panels in place of the title and of all notes,
-        which the caption then has; empty where the title is to remain
+    title : what the figure shows, above all panels; notes on it are in the caption, and in the description of an SVG
+    finding : (cube, cases that are drawn) -> one sentence above all panels in place of the title; empty where the title
+        is to remain
     caption : of reports: sentences in place of the title, before those of every such figure
     none : text where a configuration has nothing to show
     fewest : methods without which a case is not shown
@@ -197,7 +197,6 @@ class PanelLayout:
     columns, size : panels side by side, unless rows show several measures; inches of one panel
     share : whether the panels of a row have one axis of values
     legend : columns of the legend of all panels; 0 where each has its own
-    note : words below the title
     """
 
     title: str
@@ -212,7 +211,6 @@ class PanelLayout:
     size: tuple[float, float] = field(default=(3.7, 3.1), kw_only=True)
     share: bool = field(default=False, kw_only=True)
     legend: int = field(default=3, kw_only=True)
-    note: str = field(default="", kw_only=True)
 
     @property
     def letters(self) -> int:
@@ -237,14 +235,13 @@ class PanelLayout:
         draw: Draw,
         height: float = 0.0,
         groups: int = 1,
-        members: Sequence[str] = (),
+        finding: str = "",
     ) -> Figure:
         """A figure of one panel for each case, or of a row of them for each measure and each group of methods.
 
-        ``draw`` is given the axes, the case and the row, and returns notes, which appear below the title once each;
-        ``height`` of a panel in inches is by default that of ``size``; ``members`` are all cases, where panels
-        have several.  Of one case the rows are side by side, and
-        those of many cases go on below.
+        ``draw`` is given the axes, the case and the row, and returns notes on them; ``height`` of a panel in inches is
+        by default that of ``size``; ``finding`` is in place of the title.  Of one case the rows are side by side, and
+        those of many cases go on below.  The lines of a single panel have their labels at their ends, if these fit.
         """
         count = rows * groups
         stacked = count > 1 and len(cases) > 1
@@ -254,7 +251,7 @@ class PanelLayout:
         down, shared = -(-len(places) // abreast), self.share and (stacked or rows == 1)
         height = height or self.size[1] * max(LOWEST, min(1.0, PAGE / (abreast * width)))
         figure, axes = panels(down, abreast, width, height, sharey="row" if shared else False)
-        notes, labels = dict.fromkeys(filter(None, [self.note])), list[str]()
+        notes, labels = dict[str, None](), list[str]()
         for ax in axes[len(places) :]:
             ax.set_axis_off()
         for ax, below, cell in zip(axes, axes[abreast:], places[abreast:], strict=False):
@@ -277,10 +274,11 @@ class PanelLayout:
                 ax.tick_params(axis="x", labelbottom=False)
         for ax in axes:
             break_words(ax, int(LETTERS_BELOW * (figure.get_figwidth() / abreast - SIDE)))
-        if self.legend and any(ax.get_legend_handles_labels()[0] for ax in axes):
+        named = self.legend and any(ax.get_legend_handles_labels()[0] for ax in axes)
+        if named and not label_ends(figure, axes):
             legend_below(figure, axes, self.legend)
-        words = f"{self.title}\n{'; '.join(notes)}" if notes else self.title
-        heading(figure, self.finding(cube, members or cases) or words)
+        figure.text(0, 0, "; ".join(notes), label=NOTES, visible=False)
+        heading(figure, finding or self.title)
         return figure
 
 
@@ -292,13 +290,11 @@ class Panels(PanelLayout):
     measures : cases are those that have one of these variables
     draw : (axes, cube, case) -> notes below the title, or None
     height : (cube, case) -> inches that a panel needs, by default those of ``size``
-    means : whether panels show means over replicates with bands, which the title then states
     """
 
     measures: str | Iterable[str]
     draw: Callable[[Axes, xr.Dataset, str], Iterable[str] | None]
     height: Callable[[xr.Dataset, str], float] | None = field(default=None, kw_only=True)
-    means: bool = field(default=False, kw_only=True)
 
     def __call__(self, cube: xr.Dataset) -> Figure:
         """Draw it from a cube."""
@@ -306,10 +302,14 @@ class Panels(PanelLayout):
         cases = list(self.select(cube, self.candidates(cube, names)))
         if not cases:
             return self.nothing()
-        words = [over_with_bands(cube, cases)] if self.means else []
         height = max(self.height(cube, case) for case in cases) if self.height else 0.0
         return self.grid(
-            cube, cases, 1, lambda ax, case, _: [*words, *(self.draw(ax, cube, case) or ())], height=height
+            cube,
+            cases,
+            1,
+            lambda ax, case, _: self.draw(ax, cube, case) or (),
+            height=height,
+            finding=self.finding(cube, cases),
         )
 
 

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from ...core.checks import Scalar
 from ...core.errors import CubeError
 from .layout import Axis, PanelLayout, axes_of, down_to_zero, label_of, ticks_at
-from .select import coordinate_of, number_of, plan_behind
+from .select import coordinate_of, number_of, plan_behind, title
 from .series import (
     Series,
     draw,
@@ -28,7 +28,7 @@ from .series import (
     series,
     summarise,
 )
-from .style import PROTECTED, Look, Marks, compact, look, overlay_marks, run_ticks
+from .style import GREY, PROTECTED, Look, Marks, compact, look, overlay_marks, run_ticks
 
 # Factor between the places of two methods whose bars stand side by side; marks of a long line.
 APART, MARKS = 1.04, 12
@@ -60,13 +60,18 @@ class MethodLine:
     flat: np.ndarray
     width: float
 
+    def has(self, place: float) -> bool:
+        """Whether most of the fits at a place have a number."""
+        at, share = self.line.x == place, self.line.missing_share
+        return bool(at.any()) and (share is None or bool(share[at][0] <= MOST_MISSING))
+
 
 @dataclass(frozen=True)
 class Lines(PanelLayout):
     """Measures of all methods over an axis, a panel for each case: means over replicates with bands of one error.
 
-    A method without a target of epsilon is a horizontal line; what a method with targets gives without noise is a thin
-    dotted one of its colour. Where the ledger does not certify a target, marks are hollow.
+    A method without a target of epsilon is a grey horizontal line; what a method with targets gives without noise is a
+    thin dotted one of its colour. Where the ledger does not certify a target, marks are hollow.
 
     title : what the figure shows
     x : ``epsilon``, ``parties``, a setting that a sweep varies (thicker lines for more parties), or the array of the
@@ -75,7 +80,8 @@ class Lines(PanelLayout):
     xlabel : by default whom the target is of, with delta, or the meaning of x
     groups : (cube, case) -> words and methods of each group of methods, which has a row of panels of its own
     suffix : (cube, case, method) -> what the legend adds to its title
-    style : (cube, method) -> its look, `shade` where those that claim no epsilon need colours
+    ends, at : start of a title with ``{place}``, such as "Loss at ε = {place}", that goes on with the least and the
+        largest mean of the first panel at the place nearest to ``at``, unless there is a finding
     by : another setting whose values have panels of their own
     least : places on the axis without which a case is not shown, by default one, and where some case has several, two,
         while with 0 a case whose methods have no target is shown too
@@ -91,7 +97,8 @@ class Lines(PanelLayout):
     xlabel: str = field(default="", kw_only=True)
     groups: Callable[[xr.Dataset, str], Mapping[str, Sequence[str]]] = field(default=all_methods, kw_only=True)
     suffix: Callable[[xr.Dataset, str, str], str] = field(default=no_words, kw_only=True)
-    style: Callable[[xr.Dataset, str], Look] = field(default=look, kw_only=True)
+    ends: str = field(default="", kw_only=True)
+    at: float = field(default=1.0, kw_only=True)
     by: str = field(default="", kw_only=True)
     least: int = field(default=1, kw_only=True)
     spread: Literal["bands", "bars", "middle"] = field(default="bands", kw_only=True)
@@ -122,7 +129,26 @@ class Lines(PanelLayout):
                 ax.set_ylabel(f"{fill(of, self.letters)}\n{ax.get_ylabel()}")
             return notes
 
-        return self.grid(cube, list(members), len(axes), draw_panel, groups=len(groups), members=cases)
+        finding = self.finding(cube, cases) or self._ends(cube, next(iter(members.values())), axes[0])
+        return self.grid(cube, list(members), len(axes), draw_panel, groups=len(groups), finding=finding)
+
+    def _ends(self, cube: xr.Dataset, cases: Sequence[str], axis: Axis) -> str:
+        """The least and the largest mean of a panel at one place, and the least without an epsilon; or nothing."""
+        curves = list(self._curves(cube, cases, axis)) if self.ends else []
+        places = sorted({float(x) for curve in curves for x in curve.line.x if x > 0})
+        if not places:
+            return ""
+        place = min(places, key=lambda x: abs(np.log(x / min(self.at, places[-1]))))
+        means = {curve.method: float(curve.line.mean[curve.line.x == place][0]) for curve in curves if curve.has(place)}
+        flat = {curve.method: float(curve.flat[-1]) for curve in curves if not curve.line}
+        order, free = sorted(means, key=means.__getitem__), min(flat, key=flat.__getitem__, default="")
+        if len(order) + len(flat) < 2 or not order:
+            return ""
+        stated = [("least ", order[0], means), ("most ", order[-1], means)] if order[1:] else [("", order[0], means)]
+        stated += [("without ε ", free, flat)] if free else []
+        words = [f"{kind}{compact(values[m], 3)} ({title(cube, 'method', m)})" for kind, m, values in stated]
+        panel = " ".join(self.panel(cube, cases[0]).split())
+        return f"{self.ends.format(place=f'{place:g}')}, {panel}: {', '.join(words)}"
 
     def _path(self, cube: xr.Dataset) -> bool:
         return self.x in cube and "example_fit" in cube[self.x].dims
@@ -184,7 +210,7 @@ class Lines(PanelLayout):
         curves = list(self._curves(cube, cases, axis, group))
         methods = list(dict.fromkeys(curve.method for curve in curves))
         for curve in curves:
-            style, words = self.style(cube, curve.method), self.suffix(cube, cases[0], curve.method)
+            style, words = look(cube, curve.method), self.suffix(cube, cases[0], curve.method)
             label = f"{style.label}{words}"
             if curve.line:
                 hollow = self.x == "epsilon" and not _certified(cube, cases[0], curve)
@@ -257,7 +283,7 @@ def _party_counts(cube: xr.Dataset, cases: Sequence[str]) -> list[int]:
 
 def _horizontal(ax: Axes, value: float, style: Look, label: str, log: bool) -> None:
     """A value without an epsilon; one that a logarithmic axis cannot hold lies at its lower end, with a note."""
-    look_of: Marks = {"color": style.color, "linestyle": style.rule, "linewidth": 1.2}
+    look_of: Marks = {"color": GREY, "linestyle": style.line, "linewidth": 1.2}
     if log and value < ROUNDING:
         below = compact(0.0 if abs(value) < ROUNDING else value, 2)
         ax.plot([0, 1], [0, 0], transform=ax.transAxes, label=f"{label}: {below}, below the axis", **look_of)

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from ...core.files import replacing
 from ..results.cube import open_recorded_cube
 from ..study import Lazy
-from .style import EMPTY
+from .style import EMPTY, NOTES
 
 # Files are drawn without a display; who imports a plot for a notebook keeps the backend of the notebook.
 mpl.use("Agg")
@@ -86,6 +86,7 @@ def describe(path: Path, figure: Figure) -> None:
     """Give an SVG file the title of its figure, and what its panels show in words, for readers who do not see it."""
     title = " ".join(figure.get_suptitle().split())
     texts = [f"{title}." if title else "", *(_panel_in_words(ax) for ax in figure.axes if ax.axison)]
+    texts += [f"{text.get_text()}." for text in figure.texts if text.get_label() == NOTES and text.get_text()]
     elements = [("title", title), ("desc", " ".join(filter(None, texts)))]
     inside = "".join(f"\n <{name}>{escape(text)}</{name}>" for name, text in elements if text)
     text = path.read_text(encoding="utf-8")

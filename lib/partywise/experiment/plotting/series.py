@@ -146,14 +146,6 @@ def draw_bars(ax: Axes, line: Series, style: Look, shift: float = 1.0, **options
         ax.vlines(line.x * shift, low, high, color=settings["color"], linewidth=1.0)
 
 
-def spread(cube: xr.Dataset, cases: Iterable[str], what: str = "bands") -> str:
-    """Return words on what bands (or bars) are, with the number of replicates of some cases."""
-    cases = list(cases)
-    if replicates(cube, cases)[1] < FEWEST:
-        return f"means and dots: {replicates_of(cube, cases)}"
-    return f"{what}: ± 1 standard error over {replicates_of(cube, cases)}"
-
-
 def replicates_of(cube: xr.Dataset, cases: Iterable[str]) -> str:
     """Number of replicates of some cases in words: "3 replicates", or "2 to 5 replicates" where they differ."""
     done = (cube["status"].sel(case=list(cases)) > 0).any(
@@ -186,21 +178,19 @@ def replicates(cube: xr.Dataset, cases: Sequence[str]) -> tuple[int, int]:
     return int(counts.min()), int(counts.max())
 
 
-def over(cube: xr.Dataset, cases: Sequence[str]) -> str:
-    """Words such as "mean over 2 to 10 replicates"; "one replicate" is not a mean."""
-    least, most = replicates(cube, cases)
-    if most == 1:
-        return "one replicate"
-    return f"mean over {most if least == most else f'{least} to {most}'} replicates"
-
-
 def over_with_bands(cube: xr.Dataset, cases: Sequence[str], spread: str = "bands") -> str:
-    """Return the words of `over`, and what bands or bars are if some case has any; ``middle`` is as in `summarise`."""
+    """Words such as "mean over 2 to 10 replicates", and what bands or bars are if some case has any.
+
+    One replicate is not a mean; ``middle`` is as in `summarise`.
+    """
     least, most = replicates(cube, cases)
+    over = "one replicate"
+    if most > 1:
+        over = f"mean over {most if least == most else f'{least} to {most}'} replicates"
     if spread == "middle":
         reach = "5 % to 95 % of them" if least >= MANY else "from the least to the largest"
-        return f"{over(cube, cases)}, bars: {reach}"
+        return f"{over}, bars: {reach}"
     if most < FEWEST:
-        return over(cube, cases) + (", dots: replicates" if most > 1 else "")
+        return over + (", dots: replicates" if most > 1 else "")
     few = f", dots: fewer than {FEWEST} replicates" if least < FEWEST else ""
-    return f"{over(cube, cases)}, {spread}: ± 1 standard error{few}"
+    return f"{over}, {spread}: ± 1 standard error{few}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import pairwise
 from textwrap import fill
 from typing import Literal, TypedDict
 
@@ -27,8 +28,6 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 BLACK, ORANGE, SKY, GREEN = "#000000", "#D9780B", "#5672F4", "#00A75D"
 BLUE, RED, PURPLE, BROWN = "#23428B", "#AB2509", "#AF73B6", "#7D2A2C"
 GREY = "#737373"
-# Colours of methods in figures where most claim no epsilon, which black and grey alone would not distinguish.
-OPEN = (BLACK, PURPLE, GREEN, RED, ORANGE, BROWN, BLUE, SKY, GREY)
 # Points of the smallest marker in a legend of signs.
 SMALLEST = 4.5
 
@@ -92,17 +91,19 @@ COLUMN, PAGE, MARGIN = 3.33, 7.0, 0.08
 NARROW = 4.2
 # Letters of a line of a legend that is broken no further.
 SHORTEST = 20
-# Least distance of two ticks, as a share of the axis.
-NEAREST = 0.06
+# An equals sign with spaces at which no line is broken.
+EQUALS = "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"
+# Least distance of two ticks, as a share of the axis; least share of a figure's height that a single panel has.
+NEAREST, PANEL = 0.06, 0.6
 
-# Of methods that claim an epsilon, and of those that claim none.  Methods of one colour differ in marker and dashes:
-# the lengths of the cycles have no factor in common.
+# Of methods that claim an epsilon; those that claim none are black and grey, and where there are more, have the same
+# colours from the other end.  Methods of one colour differ in marker and dashes: the lengths of the cycles have no
+# factor in common.
 COLORS = (ORANGE, SKY, GREEN, BLUE, RED, PURPLE, BROWN)
 NEUTRALS = (BLACK, GREY)
+OPEN = (*NEUTRALS, *reversed(COLORS))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "*", ">", "h")
 DASHES: tuple[Dashes, ...] = ("-", "--", "-.", ":", (0, (3, 1, 1, 1)))
-# Of a horizontal line whose curve would be solid: none of the dashes above.
-LONG: Dashes = (0, (9, 2))
 
 
 @dataclass(frozen=True)
@@ -119,24 +120,19 @@ class Look:
         """Keywords of matplotlib for the line of this look."""
         return {"color": self.color, "marker": self.marker, "linestyle": self.line, "label": self.label}
 
-    @property
-    def rule(self) -> Dashes:
-        """Dashes of a horizontal line, which has no markers: never solid, as curves may be, and no other method's."""
-        return LONG if self.line == "-" else self.line
-
 
 def look(cube: xr.Dataset, method: str) -> Look:
     """The look of a method: its title, and a place in the cycles by the order of titles in the configuration.
 
-    Methods that claim no privacy are black or grey, the others have colours.  A method that is added at the end changes
-    no other; methods of one title, drawn in different panels, look alike.
+    Methods that claim no privacy begin with black and grey, the others with colours.  A method that is added at the end
+    changes no other; methods of one title, drawn in different panels, look alike.
     """
     at = np.flatnonzero(cube["method_label"].values == method)[0]
     claims = cube["method_claims"].values
     title = str(cube["method_title"].values[at])
     place = list(dict.fromkeys(map(str, cube["method_title"].values[claims == claims[at]]))).index(title)
-    colors = COLORS if claims[at] else NEUTRALS
-    return Look(title, colors[place % len(colors)], MARKERS[place % len(MARKERS)], DASHES[place % len(DASHES)])
+    colors, markers = (COLORS, MARKERS) if claims[at] else (OPEN, MARKERS[::-1])
+    return Look(title, colors[place % len(colors)], markers[place % len(markers)], DASHES[place % len(DASHES)])
 
 
 def panels(
@@ -147,15 +143,24 @@ def panels(
     *,
     sharex: bool | Share = False,
     sharey: bool | Share = False,
+    heights: Sequence[float] | None = None,
 ) -> tuple[Figure, list[Axes]]:
     """A figure of rows x columns panels in the common style; ``width`` and ``height`` of one panel in inches.
 
-    The figure is as wide as a column or a page, whichever is nearer to what is asked for.
+    The figure is as wide as a column or a page, whichever is nearer to what is asked for; ``heights`` are those of the
+    rows, as parts of the figure.
     """
     mpl.rcParams.update(SETTINGS)  # type: ignore[arg-type]
     size = (COLUMN if width * columns <= NARROW else PAGE, height * rows)
     figure, axes = plt.subplots(
-        rows, columns, figsize=size, squeeze=False, layout="constrained", sharex=sharex, sharey=sharey
+        rows,
+        columns,
+        figsize=size,
+        squeeze=False,
+        layout="constrained",
+        sharex=sharex,
+        sharey=sharey,
+        height_ratios=heights,
     )
     return figure, list(axes.ravel())
 
@@ -260,6 +265,41 @@ def _fits(figure: Figure, legend: Legend) -> bool:
     return bool(fits)
 
 
+def label_ends(figure: Figure, axes: Sequence[Axes]) -> bool:
+    """Write the labels of the lines of a single panel at their ends, right of it, if they are apart as texts need.
+
+    Returns whether it did; labels of several panels, and of other things than lines, belong into a legend.
+    """
+    ax, *others = axes
+    handles, labels = ax.get_legend_handles_labels()
+    lines = [handle for handle in handles if isinstance(handle, Line2D)]
+    if others or len(set(labels)) < len(labels) or len(lines) < len(handles):
+        return False
+    words = [fill(label, SHORTEST + 6) for label in labels]
+    # A panel is lower than its figure: title and labels are above and below.
+    line_height = 1.3 * float(SETTINGS["legend.fontsize"]) / 72 / (PANEL * figure.get_figheight())
+    ends = [
+        ax.transAxes.inverted().transform(line.get_transform().transform(np.asarray(line.get_xydata())[-1]))
+        for line in lines
+    ]
+    order = sorted(range(len(lines)), key=lambda number: ends[number][1])
+    heights = [line_height * (1 + words[number].count("\n")) for number in order]
+    middles = [float(ends[number][1]) for number in order]
+    gaps = [after - before for before, after in pairwise(middles)]
+    needed = [(before + after) / 2 for before, after in pairwise(heights)]
+    if any(gap < least for gap, least in zip(gaps, needed, strict=True)) or not (0 <= middles[0] <= middles[-1] <= 1):
+        return False
+    for number, middle in zip(order, middles, strict=True):
+        ax.annotate(
+            words[number],
+            (1.01, middle),
+            xycoords="axes fraction",
+            va="center",
+            fontsize=SETTINGS["legend.fontsize"],
+        )
+    return True
+
+
 def heading(figure: Figure, words: str) -> None:
     """The title above all panels, broken into lines of about one length where it is longer than the figure is wide.
 
@@ -271,8 +311,14 @@ def heading(figure: Figure, words: str) -> None:
         text.set_text(line)
         return float(text.get_window_extent().width)
 
-    lines = [line for paragraph in words.split("\n") for line in _even(paragraph, width, room * figure.dpi)]
-    text.set_text("\n".join(lines))
+    paragraphs = words.replace(" = ", EQUALS).split("\n")
+    lines = [line for paragraph in paragraphs for line in _even(paragraph, width, room * figure.dpi)]
+    text.set_text("\n".join(lines).replace(EQUALS, " = "))
+
+
+def broken(words: str, letters: int) -> str:
+    """Words in lines of at most so many letters; a number is not parted from what it is of."""
+    return fill(words.replace(" = ", EQUALS), letters).replace(EQUALS, " = ")
 
 
 def _even(words: str, width: Callable[[str], float], room: float) -> list[str]:
@@ -298,8 +344,8 @@ def _break_lines(words: str, width: Callable[[str], float], room: float) -> list
     return lines
 
 
-# Label of a figure that shows nothing.
-EMPTY = "empty"
+# Label of a figure that shows nothing, and of the text with what its caption explains.
+EMPTY, NOTES = "empty", "notes"
 
 
 def empty(reason: str) -> Figure:
@@ -309,12 +355,3 @@ def empty(reason: str) -> Figure:
     ax.text(0.5, 0.5, reason, ha="center", va="center", wrap=True, transform=ax.transAxes)
     figure.set_label(EMPTY)
     return figure
-
-
-def shade(cube: xr.Dataset, method: str) -> Look:
-    """The look of a method, in colour too where it claims no epsilon."""
-    style, claims = look(cube, method), cube["method_claims"].values
-    if claims[np.flatnonzero(cube["method_label"].values == method)[0]]:
-        return style
-    titles = list(dict.fromkeys(map(str, cube["method_title"].values[~claims.astype(bool)])))
-    return replace(style, color=OPEN[titles.index(style.label) % len(OPEN)])

@@ -8,7 +8,18 @@ from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import cases_of, example_fits_of, methods_of
-from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, empty, heading, legend_below, look, panels
+from ....experiment.plotting.style import (
+    BLACK,
+    BLUE,
+    GREY,
+    ORANGE,
+    empty,
+    heading,
+    label_ends,
+    legend_below,
+    look,
+    panels,
+)
 from ....experiment.tables.templates import TypesetTable
 from ..settings import HOSPITALS
 
@@ -85,6 +96,7 @@ def keys(cube: xr.Dataset) -> Figure:
     ax.set_yscale("log", base=2)
     ax.set_xticks(range(int(bits[0]), SEED_BITS + 1, 2))
     ax.set(xlabel="bits below which the seed was planted", ylabel="seeds")
-    legend_below(figure, [ax], 3)
+    if not label_ends(figure, [ax]):
+        legend_below(figure, [ax], 3)
     heading(figure, "How many seeds of a mask remain after a search through all of them?")
     return figure

@@ -55,7 +55,7 @@ def claimed_and_held(cube: xr.Dataset) -> Figure:
         status = judgement.status(claim)
         _draw_line(ax, place, judgement, status)
         outcomes += [status] * (status != "no claim")
-        words = "" if line.epsilon is None else f", ε {line.epsilon:.3g}" + " a round" * (status == "not composed")
+        words = "" if line.epsilon is None else f", ε {line.epsilon:.3g}" + " per round" * (status == "not composed")
         names.append(f"{claim.title_for(claim.settings(**line.settings))}{words} - {claim.document.title}")
     certified = _certified(cube)
     for place, (words, (epsilon, ledger_epsilon)) in enumerate(certified.items(), len(lines)):

@@ -17,12 +17,7 @@ from ....experiment.plotting.series import (
     series,
 )
 from ....experiment.plotting.style import (
-    BLUE,
     GREY,
-    MARKERS,
-    PURPLE,
-    RED,
-    Marks,
     empty,
     heading,
     legend_below,
@@ -35,8 +30,6 @@ BEYOND, ABREAST, SERIES = 12.0, 3, 6
 # Layers in the order in which they are chosen.
 LAYERS = ("certified", "fixed_clipping", "local_dp", "adaptive_clipping", "svt")
 WITHOUT, MAJORITY = "none", "more frequent label"
-# Colours of the directions of an adaptive clip, and dashes of its starts.
-DIRECTIONS, STARTS = {"shipped": RED, "mended": BLUE}, ("-", "--", ":")
 
 
 def accuracy_by_epsilon(cube: xr.Dataset) -> Figure:
@@ -123,8 +116,8 @@ def clip_path(cube: xr.Dataset) -> Figure:
     """Clip of each round where it follows the updates, first replicate, and the median length of an update (thin).
 
     Where the updates that are clipped are counted, as shipped, a clip that is too small falls and one that is too large
-    grows; where the others are counted it moves to the median length. At the right the accuracy of the last round,
-    the mean over {replicates}. Red: as shipped, blue: with the corrected sign.
+    grows; where the others are counted it moves to the median length. Numbers at the right: test accuracy of the last
+    round, the mean over {replicates}.
     """
     cases = [case for case in cases_of(cube, "clip_last") if "clip_path" in cube]
     if not cases:
@@ -135,22 +128,17 @@ def clip_path(cube: xr.Dataset) -> Figure:
         ax.set_axis_off()
     for ax, case in zip(axes, cases, strict=False):
         fits, end = example_fits_of(cube, case), 0
-        numbers: dict[str, int] = {}
         for place in np.flatnonzero(np.isfinite(fits["clip_path"].values).any(axis=1))[: SERIES - 1]:
             method = str(fits["example_method"].values[place])
             path, norms = (fits[name].values[place] for name in ("clip_path", "norm_path"))
-            direction = str(getattr(plan_behind(cube).methods[method].options, "direction", ""))
-            color, end = DIRECTIONS.get(direction, PURPLE), len(path) - 1
-            number = numbers.setdefault(direction, 0)
-            numbers[direction] += 1
-            marks: Marks = {"color": color, "linestyle": STARTS[number % len(STARTS)], "marker": MARKERS[number]}
-            ax.plot(path, markevery=5, label=look(cube, method).label, **marks)
-            ax.plot(np.arange(1, len(path)), norms, color=color, linewidth=0.6, linestyle=":")
+            style, end = look(cube, method), len(path) - 1
+            ax.plot(path, markevery=5, **style.marks)
+            ax.plot(np.arange(1, len(path)), norms, color=style.color, linewidth=0.6, linestyle=":")
             accuracy = float(series(cube, "accuracy", case, method, "epsilon").mean[0])
-            ax.text(end + 0.5, path[-1], f"{accuracy:.3f}", color=color, va="center", fontsize=8)
+            ax.text(end + 0.5, path[-1], f"{accuracy:.3f}", va="center", fontsize=8)
         ax.set(yscale="log", xlabel="round", title=title(cube, "case", case))
         ax.set_xlim(-0.5, end + 4.5)
     axes[0].set_ylabel("clip")
     legend_below(figure, axes, 2)
-    heading(figure, "Does an adaptive clip find the length of the updates? Thin: median length; numbers: test accuracy")
+    heading(figure, "Does an adaptive clip find the length of the updates?")
     return figure

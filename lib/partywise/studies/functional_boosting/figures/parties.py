@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 import xarray as xr
 from matplotlib.figure import Figure
@@ -25,10 +26,11 @@ from ....experiment.plotting.style import (
     BLUE,
     GREY,
     ORANGE,
-    RED,
+    Marks,
     compact,
     empty,
     heading,
+    label_ends,
     legend_below,
     look,
     panels,
@@ -86,6 +88,8 @@ error_by_parties = Lines(
     overlap=True,
     share=True,
     size=(3.6, 3.4),
+    ends="Excess risk at J = {place}",
+    at=inf,
     none=NONE,
     caption="Excess risk on held-out records against the number of parties J, a panel for each kind of learner: 0 is "
     "the risk at the true operators, 1 that of the training mean curve. s: noise standard deviation, ρ: budget in zCDP "
@@ -129,12 +133,18 @@ def claims_about_parties(cube: xr.Dataset) -> Figure:
         "claim 2: with s ∝ √J,\nmore parties bring no gain",
     )
     ratios: dict[str, list[float]] = {}
-    inks = {"predictor": (BLACK, "o"), "party": (RED, "s")}
+    marks: dict[str, Marks] = {
+        "predictor": {"linestyle": "-", "marker": "o"},
+        "party": {"linestyle": "--", "marker": "s"},
+        "epsilon_claimed": {"markerfacecolor": "white", "linestyle": ":", "label": "claimed: held constant"},
+        "epsilon_certified": {"label": "certified by the ledger"},
+    }
     for ax, methods, claim in zip(axes, modes.values(), titles, strict=False):
         for learner, method in methods.items():
-            line, (color, marker) = _ratio(cube, case, method), inks[learner]
+            line, style = _ratio(cube, case, method), look(cube, method)
             ratios.setdefault(claim, []).extend(line.mean[-1:].tolist())
-            draw(ax, line, look(cube, method), color=color, marker=marker, linestyle="-", label=LEARNERS[learner])
+            # Methods of one title differ in their learner.
+            draw(ax, line, style, **marks[learner] | Marks(label=f"{style.label}, {LEARNERS[learner]}"))
         ax.axhline(1, color=GREY, linewidth=1, linestyle=":")
         ax.set(title=claim, xlabel="number of parties J")
     # Both claims are read against 1 on one axis.
@@ -144,12 +154,8 @@ def claims_about_parties(cube: xr.Dataset) -> Figure:
     fewest, most = int(_counts(cube, case)[0]), int(_counts(cube, case)[-1])
     axes[0].set_ylabel(f"excess risk / that at J = {fewest}")
     growing = next(iter(modes["sqrt_j"].values()))
-    for name, color, marker, label in (
-        ("epsilon_claimed", ORANGE, "P", "claimed: held constant"),
-        ("epsilon_certified", BLUE, "^", "certified by the ledger"),
-    ):
-        line = series(cube, name, case, growing, "parties")
-        draw(axes[2], line, look(cube, growing), color=color, marker=marker, linestyle="-", label=label)
+    for name in ("epsilon_claimed", "epsilon_certified"):
+        draw(axes[2], series(cube, name, case, growing, "parties"), look(cube, growing), **marks[name])
     axes[2].set(
         title="claimed and certified ε\nof claim 2",
         xlabel="number of parties J",
@@ -200,14 +206,22 @@ def bytes_by_parties(cube: xr.Dataset) -> Figure:
         ("release_bytes", mib, BLACK, "o", "--", "what a release needs: N m Q numbers, N records in all"),
         ("bytes_measured", mib, BLUE, "^", "-", "measured on the channel (releases, and operators sent back)"),
     )
+    sent: dict[str, float] = {}
     for name, unit, color, marker, style, label in lines:
         line = series(cube, name, case, method, "parties")
+        sent[name] = float(line.mean[-1]) / unit
         dots = None if line.dots is None else line.dots / unit
         scaled = Series(line.x, line.mean / unit, line.se / unit, dots=dots)
         draw(ax, scaled, look(cube, method), color=color, marker=marker, linestyle=style, label=label)
     ax.set(xlabel="number of parties J", ylabel="MiB for one fit")
     ax.set_ylim(0, 1.15 * ax.get_ylim()[1])
     run_ticks(ax, _counts(cube, case))
-    legend_below(figure, [ax], 1)
-    heading(figure, f"What does one fit send? {title(cube, 'case', case)}, m predictors per party, Q basis functions")
+    if not label_ends(figure, [ax]):
+        legend_below(figure, [ax], 1)
+    measured, parties = sent["bytes_measured"], _counts(cube, case)[-1]
+    heading(
+        figure,
+        f"One fit of {parties:g} parties sends {measured:.3g} MiB, {measured / sent['published_mib']:.2g} times what "
+        f"the published formula counts: {title(cube, 'case', case)}",
+    )
     return figure

@@ -13,13 +13,15 @@ from ....experiment.plotting.select import coordinate_of, having, number_of, pla
 from ....experiment.plotting.series import methods_of, series
 from ....experiment.plotting.style import (
     BLACK,
-    COLORS,
     DASHES,
     MARKERS,
+    Marks,
     compact,
     empty,
     heading,
+    label_ends,
     legend_below,
+    look,
     panels,
     run_ticks,
 )
@@ -32,7 +34,7 @@ def _estimating_methods(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
 
 
 error_by_epsilon = Lines(
-    "What privacy costs on held-out records",
+    "What does privacy cost on held-out records?",
     x="epsilon",
     y=Axis(
         {
@@ -43,6 +45,7 @@ error_by_epsilon = Lines(
     ),
     groups=_estimating_methods,
     least=2,
+    ends="Held-out error at ε = {place}",
     none="No case with several targets of epsilon in this configuration.",
     caption="Held-out error against the target epsilon of the whole release, a panel for each case. 1 is the risk of "
     "the training mean curve, 0 (of excess risk) that at the true operators.",
@@ -79,9 +82,12 @@ def claimed_and_certified(cube: xr.Dataset) -> Figure:
     falling = sorted(points.items(), key=lambda entry: -max(entry[1])[1])
     for index, ((method, span), values) in enumerate(falling):
         alone = len({other for name, other in points if name == method}) == 1
-        label = title(cube, "method", method) + ("" if alone else f", time in [{span}]")
-        color, marker, line = (cycle[(index + 1) % len(cycle)] for cycle in (COLORS, MARKERS, DASHES))
-        ax.plot(*np.array(sorted(values)).T, color=color, marker=marker, linestyle=line, label=label)
+        style, marks = look(cube, method), Marks(label=title(cube, "method", method))
+        if not alone:
+            # Of one method the units of time have markers and dashes of their own.
+            marks["marker"], marks["linestyle"] = MARKERS[index % len(MARKERS)], DASHES[index % len(DASHES)]
+            marks["label"] = f"{title(cube, 'method', method)}, time in [{span}]"
+        ax.plot(*np.array(sorted(values)).T, **style.marks | marks)
     ax.axhline(claim, color=BLACK, linestyle=":", linewidth=1.2, label=f"claimed ε = {claim:g}")
     ax.set(
         xlabel="basis size Q (cubic B-splines)",
@@ -90,7 +96,8 @@ def claimed_and_certified(cube: xr.Dataset) -> Figure:
     )
     run_ticks(ax, [place for values in points.values() for place, _ in values])
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
-    legend_below(figure, [ax], 2)
+    if not label_ends(figure, [ax]):
+        legend_below(figure, [ax], 2)
     proved = [value for (method, _), values in points.items() if method in published for _, value in values]
     heading(
         figure,

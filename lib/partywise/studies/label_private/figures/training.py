@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 # Any: keywords of bars, as matplotlib takes them.
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -15,7 +15,7 @@ from matplotlib.ticker import NullLocator, PercentFormatter
 
 from ....experiment.plotting.layout import Axis, Panels
 from ....experiment.plotting.lines import Lines
-from ....experiment.plotting.select import having, plan_behind
+from ....experiment.plotting.select import having, plan_behind, title
 from ....experiment.plotting.series import (
     cases_of,
     example_fit,
@@ -25,13 +25,11 @@ from ....experiment.plotting.series import (
 )
 from ....experiment.plotting.style import (
     BLACK,
-    BLUE,
     GREEN,
     GREY,
     ORANGE,
     PURPLE,
     RED,
-    Marks,
     compact,
     empty,
     heading,
@@ -41,8 +39,6 @@ from ....experiment.plotting.style import (
 )
 from .utility import data_cases, data_title, protected_unit, size_of, sized_cases
 
-MARKS = (("o", "-"), ("s", "--"), ("^", "-."), ("D", ":"), ("v", "-"))
-SHADES = (BLUE, ORANGE, GREEN, PURPLE, RED)
 NEWTON_PASSES = 2
 # Panels side by side; what a test finds of an objective, and how its bar looks.
 ABREAST = 3
@@ -125,13 +121,6 @@ def _targets(cube: xr.Dataset, case: str) -> list[float]:
     return sorted(x[np.isfinite(x)].tolist())
 
 
-def _plot_line(ax: Axes, x: np.ndarray, y: np.ndarray, index: int, label: str, /, **options: Unpack[Marks]) -> None:
-    """A line with the marks of its place, where it has values."""
-    (marker, dashes), known = MARKS[index % len(MARKS)], np.isfinite(y)
-    usual: Marks = {"color": SHADES[index % len(SHADES)], "marker": marker, "linestyle": dashes, "label": label}
-    ax.plot(x[known], y[known], **usual | options)
-
-
 def _private(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
     """Methods of a case that claim an epsilon."""
     claims = having(cube, "method", claims=1)
@@ -143,6 +132,29 @@ def _target(cube: xr.Dataset, case: str, method: str) -> str:
     return f", ε = {max(series(cube, 'epsilon_claimed', case, method, 'epsilon').x):g}"
 
 
+def _still_growing(cube: xr.Dataset, cases: Sequence[str]) -> str:
+    """Return the norm of the coefficients half way and at the end of the path that grows most, or nothing."""
+    ends = list[tuple[float, float, float, str]]()
+    pairs = [(case, method) for case in cases for method in _private(cube, case)[""]]
+    for case, method in pairs:
+        fits = example_fits_of(cube, case)
+        for norms, steps in zip(
+            *(fits[name].values[fits["example_method"].values == method] for name in ("path_norm", "path_steps")),
+            strict=True,
+        ):
+            known = np.isfinite(norms) & np.isfinite(steps)
+            if known.sum() > 2:
+                half = float(np.interp(steps[known][-1] / 2, steps[known], norms[known]))
+                ends.append((float(norms[known][-1]), half, float(steps[known][-1]), title(cube, "case", case)))
+    if not ends:
+        return ""
+    last, half, steps, words = max(ends, key=lambda entry: entry[0] / entry[1])
+    return (
+        f"Without a ridge the coefficients have a norm of {half:.3g} after {steps / 2:.0f} steps and of {last:.3g} "
+        f"after {steps:.0f}: {words}"
+    )
+
+
 PATHS = {"path_norm": "norm of the coefficients", "path_log_loss": "test log-loss, nats"}
 running_away = Lines(
     "Does the published training converge without a ridge?",
@@ -150,6 +162,7 @@ running_away = Lines(
     y=tuple(Axis({name: words}, log=True) for name, words in PATHS.items()),
     xlabel="steps",
     groups=_private,
+    finding=_still_growing,
     suffix=_target,
     panel=data_title,
     logx=True,
@@ -178,9 +191,10 @@ def _gaps(ax: Axes, cube: xr.Dataset, case: str) -> None:
     """Paths of the trainers without privacy, and where the exact solver has ended."""
     examples = example_fits_of(cube, case)
     free = [method for method, epsilon in _fits_with_path(cube, case, "path_gap") if np.isinf(epsilon)]
-    for index, method in enumerate(free):
+    for method in free:
         passes, gap = (example_fit(examples, name, method, np.inf) for name in ("path_passes", "path_gap"))
-        _plot_line(ax, passes, np.maximum(gap, SMALLEST_GAP), index, look(cube, method).label, markersize=4)
+        known = np.isfinite(gap)
+        ax.plot(passes[known], np.maximum(gap, SMALLEST_GAP)[known], **look(cube, method).marks, markersize=4)
     exact, words = having(cube, "method", protocol="non_private", trainer="newton"), size_of(cube, case)
     for method in (m for m in exact if m in methods_of(cube, case)):
         words += f"\n{_mark_end(ax, cube, case, method)}"

@@ -109,6 +109,7 @@ utility_by_epsilon = Lines(
     panel=data_title,
     spread="bars",
     size=(3.9, 2.9),
+    ends="Test log-loss at ε = {place}",
     none="No case with several targets of epsilon in this configuration.",
     caption="Test log-loss and AUC against the target epsilon, a column for each data set. Every score is that of the "
     "one fit of its cell, the same number of draws of the noise for every method. Methods are side by side at each "

@@ -60,7 +60,7 @@ def tracing_roc(cube: xr.Dataset) -> Figure:
         limits |= {str(line.get_label()): line for line in ax.lines if LIMIT in str(line.get_label())}
     if limits:
         legend_of(figure, list(limits.values()), list(limits), 2)
-    heading(figure, "Who was among the records? One tracing attack on a released direction")
+    heading(figure, "Who was among the records? Area under the curve of one tracing attack on a released direction")
     return figure
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 import numpy as np
 import xarray as xr
@@ -106,6 +107,8 @@ angle_by_size = Lines(
     logx=True,
     share=True,
     size=(3.9, 3.2),
+    ends="Angle to the true subspace in degrees, n = {place}",
+    at=inf,
     none="No simulated case with one number of clients in this configuration.",
     caption="Angle to the true subspace against the number of records of one client, a column for each model; each "
     "method at its own claim, and certified ones at one total. Means over {replicates}; bars reach from the 5 % to the "
@@ -125,6 +128,8 @@ angle_by_clients = Lines(
     logx=True,
     share=True,
     size=(3.9, 3.2),
+    ends="Angle to the true subspace in degrees, K = {place}",
+    at=inf,
     none="No simulated case with several numbers of clients, besides rows of tables, in this configuration.",
     caption="Angle to the true subspace against the number of clients, a column for each size; each method at its own "
     "claim, and certified ones at one total, with a published one at its claim.",

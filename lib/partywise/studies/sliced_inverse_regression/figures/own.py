@@ -37,12 +37,13 @@ def _own(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
 
 
 separation_by_epsilon = Lines(
-    "How well the estimated subspace tells the slices apart",
+    "How well does the estimated subspace tell the slices apart?",
     x="epsilon",
     y={"separation": "share of variance\nbetween slices"},
     select=_own,
     share=True,
     legend=2,
+    ends="Share of variance between slices at ε = {place}",
     none=NONE,
     caption="Share of the variance of projected records between slices, against the target epsilon of all releases; "
     "a panel for each case. Of a method as published the target is that of each kind of release, for one record.",

@@ -14,7 +14,7 @@ from ....experiment.cells import RUN_APART
 from ....experiment.plotting.layout import Panels
 from ....experiment.plotting.select import coordinate_of, title
 from ....experiment.plotting.series import example_fit, example_fits_of, methods_of
-from ....experiment.plotting.style import Marks, shade
+from ....experiment.plotting.style import Marks, look
 from ....experiment.results.attributes import meanings
 from ....plot.intervals import CoefficientRows, coefficients
 from .case_facts import columns_of, has_names
@@ -121,7 +121,7 @@ def _panel(ax: Axes, cube: xr.Dataset, case: str) -> None:
     """Intervals of all methods of a case, side by side at each column."""
     rows, marks, half = dict[str, CoefficientRows](), dict[str, Marks](), float(ndtri(0.5 + LEVEL / 2))
     for method, values, errors in _fits(cube, case):
-        style, label = shade(cube, method), _label(cube, case, method)
+        style, label = look(cube, method), _label(cube, case, method)
         marks[method] = {"color": style.color, "marker": style.marker, "label": label}
         if (status := _status(cube, case, method)) != "ok":
             marks[method] |= {"markerfacecolor": "white", "label": f"{label} ({status.replace('_', ' ')})"}

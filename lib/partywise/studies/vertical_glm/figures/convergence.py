@@ -13,7 +13,6 @@ from ....experiment.plotting.layout import Axis
 from ....experiment.plotting.lines import Lines
 from ....experiment.plotting.select import coordinate_of, number_of, title
 from ....experiment.plotting.series import methods_of
-from ....experiment.plotting.style import shade
 from ....models.family_facts import FACTS
 from .case_facts import ends, setting_of
 
@@ -67,7 +66,6 @@ iterations_by_correlation = Lines(
     size=(3.7, 3.1),
     panel=_family,
     share=True,
-    style=shade,
     overlap=True,
     none="No family with several correlations of the columns in this configuration.",
     caption="Iterations (of block coordinate descent, sweeps) until the tolerance, against the correlation of any two "
@@ -75,28 +73,27 @@ iterations_by_correlation = Lines(
     "on each other, the marks of the later one are smaller.",
 )
 objective_by_iteration = Lines(
-    "How the objective falls, the ridge of a method included",
+    "How fast does the objective fall?",
     x="path_iteration",
     y=Axis({"path_excess": "objective above the pooled fit\n(1: no column used)"}, log=True, linear=1e-12),
     xlabel="iterations or sweeps",
     fewest=2,
     select=partial(ends, most=6),
-    style=shade,
     size=(3.7, 3.4),
     share=True,
     logx=True,
     none="No case with the objective of several solvers in this configuration.",
-    caption="Objective above the least deviance, in what all columns explain, by iteration.",
+    caption="Objective, the ridge of a method included, above the least deviance, in what all columns explain, by "
+    "iteration.",
 )
 costs_by_parties = Lines(
-    "What more parties cost",
+    "What do more parties cost?",
     x="parties",
     y=(Axis("bytes_measured", log=True), Axis({"secure_products": "products of\nsecret-shared numbers"}, bottom=0)),
     needs="bytes_measured",
     select=partial(ends, most=5),
     share=True,
     size=(3.2, 2.5),
-    style=shade,
     none="No method that sends messages in this configuration.",
     caption="Bytes of all messages, and products of secret-shared numbers, by the number of parties. Cases with one "
     "number of parties are shown where no case has several.",

@@ -55,7 +55,7 @@ def _alignment(cube: xr.Dataset, case: str, method: str, value: float) -> str:
 
 
 identifiers_by_mode = Bars(
-    "Whose identifiers the messages of aligning give away",
+    "Whose identifiers do the messages of aligning give away?",
     Axis(IDENTIFIERS, percent=True, bottom=0, top=1),
     words=_alignment,
     none="No case whose records arrive unaligned in this configuration.",

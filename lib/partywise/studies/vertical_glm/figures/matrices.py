@@ -50,14 +50,30 @@ def correlations(cube: xr.Dataset) -> Figure:
                 ax.axhline(border - 0.5, color=BLACK, linewidth=1)
                 ax.axvline(border - 0.5, color=BLACK, linewidth=1)
             words = fill(words, LETTERS)
-            if place and words != POOLED and matrices[0][0] == POOLED and matrix.shape == matrices[0][1].shape:
+            if place and matrices[0][0] == POOLED and matrix.shape == matrices[0][1].shape:
                 words += f"\nlargest error {_error(np.abs(matrix - matrices[0][1]).max())}"
             ax.set_title(words, fontsize=8)
         line[0].set_ylabel(title(cube, "case", case))
     assert image is not None
     figure.colorbar(image, ax=axes, extend="both", shrink=0.6, label="correlation", aspect=30)
-    heading(figure, "Does a method give the correlations of the pooled records?")
+    heading(figure, _errors(cube, rows))
     return figure
+
+
+def _errors(cube: xr.Dataset, rows: dict[str, list[tuple[str, np.ndarray, int]]]) -> str:
+    """Return the least and the largest error of a method in the case with most of them, or a question."""
+    case, matrices = max(rows.items(), key=lambda entry: len(entry[1]))
+    (first, pooled, _), *others = matrices
+    errors = {
+        words: float(np.abs(matrix - pooled).max()) for words, matrix, _ in others if matrix.shape == pooled.shape
+    }
+    if first != POOLED or len(errors) < 2:
+        return "Does a method give the correlations of the pooled records?"
+    best, worst = min(errors, key=errors.__getitem__), max(errors, key=errors.__getitem__)
+    return (
+        f"Largest error of a correlation, {title(cube, 'case', case)}: {_error(errors[best])} ({best}) to "
+        f"{_error(errors[worst])} ({worst})"
+    )
 
 
 def _matrices(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, int]]:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
 import xarray as xr
 
 from ....experiment.plotting.layout import Axis
 from ....experiment.plotting.lines import Lines
 from ....experiment.plotting.select import plan_behind, title
-from ....experiment.plotting.series import methods_of, series
 from ....experiment.results.attributes import meanings
 
 EXCESS = "excess_deviance"
@@ -36,26 +32,9 @@ def _trust(cube: xr.Dataset, case: str, method: str) -> str:
     return f"; if the {' and the '.join(words)}" if words else ""
 
 
-def _range(cube: xr.Dataset, cases: Sequence[str]) -> str:
-    """Return the least and the largest excess of private methods at the smallest target, where one case is drawn."""
-    if len(cases) != 1:
-        return ""
-    lines = {method: series(cube, EXCESS, cases[0], method, "epsilon") for method in methods_of(cube, cases[0])}
-    targets = [line.x.min() for line in lines.values() if line and np.isfinite(line.x).any()]
-    if not targets:
-        return ""
-    first = min(targets)
-    means = {method: float(line.mean[line.x == first][0]) for method, line in lines.items() if (line.x == first).any()}
-    if len(means) < 2:
-        return ""
-    best, worst = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
-    words = [f"{title(cube, 'method', method)} {means[method]:.2g}" for method in (best, worst)]
-    return f"Deviance above the pooled fit at ε = {first:g}: {words[0]} (least), {words[1]} (most)"
-
-
 deviance_by_epsilon = Lines(
     "How much deviance does a certified ε cost, and whom does it trust?",
-    finding=_range,
+    ends="Deviance above the pooled fit at ε = {place}",
     x="epsilon",
     y=Axis({EXCESS: "deviance above the pooled fit\n0: pooled, 1: no column used"}, log=True),
     panel=_records,

@@ -10,7 +10,6 @@ from ....experiment.plotting.layout import Axis
 from ....experiment.plotting.lines import Lines
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import methods_of
-from ....experiment.plotting.style import shade
 
 
 def _rows_seen(cube: xr.Dataset, cases: Sequence[str]) -> str:
@@ -35,7 +34,6 @@ loss_by_round = Lines(
     x="path_rounds",
     y=Axis({"path_loss_excess": "training loss above that\nof the exact fit"}, bottom=0),
     xlabel="rounds",
-    style=shade,
     overlap=True,
     size=(3.6, 3.4),
     none="No method that takes steps in this configuration.",

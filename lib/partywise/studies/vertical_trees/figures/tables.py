@@ -57,7 +57,9 @@ def tables_by_epsilon(cube: xr.Dataset) -> Figure:
     for ax in axes[: len(order) : abreast]:
         ax.set(ylabel="added to the score", ylim=(-1.05 * highest, 1.05 * highest))
     legend_below(figure, axes[: len(order)], 6)
-    heading(figure, f"What each column adds to the score: {title(cube, 'method', method)}, {title(cube, 'case', case)}")
+    heading(
+        figure, f"What does each column add to the score? {title(cube, 'method', method)}, {title(cube, 'case', case)}"
+    )
     return figure
 
 

@@ -91,7 +91,6 @@ loss_by_epsilon = Panels(
     select=_comparison_cases,
     finding=_least_epsilon,
     size=(3.7, 3.9),
-    means=True,
     none="No case with several private methods or epsilons in this configuration.",
     caption="Test loss against the certified epsilon of a record's features, a panel for each data set: means over "
     "{replicates}, bands are ± 1 standard error. A method whose claim is another number stands at its claim too, "
@@ -117,7 +116,6 @@ def _long_paths(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
 
 loss_along_trees = Lines(
     "Does the loss still fall at the last tree?",
-    finding=lambda cube, cases: "Does the loss still fall at the last tree?",
     select=_long_paths,
     x="path_trees",
     y={"path_test_loss": "loss on the test rows"},
