@@ -128,7 +128,7 @@ def words(figure) -> str:
     """All text of a figure, or title and notes of a table."""
     if isinstance(figure, TypesetTable):
         return "\n".join([figure.title, *figure.notes])
-    texts = [text.get_text() for ax in figure.axes for text in ax.texts]
+    texts = [text.get_text() for place in (figure, *figure.axes) for text in place.texts]
     texts += [figure._suptitle.get_text()] if figure._suptitle else []
     texts += [figure._supxlabel.get_text()] if getattr(figure, "_supxlabel", None) else []
     texts += [text.get_text() for legend in figure.legends for text in legend.get_texts()]
