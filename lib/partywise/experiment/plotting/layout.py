@@ -32,7 +32,7 @@ from matplotlib.ticker import (
 from ..measures import BYTES_MEASURED, EPSILON_CLAIMED, Quantity, measures_of
 from .select import plan_behind, title
 from .series import cases_of
-from .style import GREY, NOTES, PAGE, broken, compact, empty, heading, label_ends, legend_below, panels
+from .style import GREY, NOTES, PAGE, compact, empty, heading, label_ends, legend_below, panels, wrap_words
 
 if TYPE_CHECKING:
     from ..study import Study
@@ -178,7 +178,7 @@ def no_finding(cube: xr.Dataset, cases: Sequence[str]) -> str:
 def break_words(ax: Axes, letters: int) -> None:
     """Break the title and the label below a panel into lines of at most so many letters."""
     for words, set_words in ((ax.get_title(), ax.set_title), (ax.get_xlabel(), ax.set_xlabel)):
-        set_words("\n".join(broken(line, letters) for line in words.split("\n")))
+        set_words("\n".join(wrap_words(line, letters) for line in words.split("\n")))
 
 
 @dataclass(frozen=True)

@@ -316,7 +316,7 @@ def heading(figure: Figure, words: str) -> None:
     text.set_text("\n".join(lines).replace(EQUALS, " = "))
 
 
-def broken(words: str, letters: int) -> str:
+def wrap_words(words: str, letters: int) -> str:
     """Words in lines of at most so many letters; a number is not parted from what it is of."""
     return fill(words.replace(" = ", EQUALS), letters).replace(EQUALS, " = ")
 

@@ -150,7 +150,7 @@ def _still_growing(cube: xr.Dataset, cases: Sequence[str]) -> str:
         return ""
     last, half, steps, words = max(ends, key=lambda entry: entry[0] / entry[1])
     return (
-        f"Without a ridge the coefficients have a norm of {half:.3g} after {steps / 2:.0f} steps and of {last:.3g} "
+        f"Without a ridge the coefficients have a norm of {compact(half, 3)} after {steps / 2:.0f} steps and of {compact(last, 3)} "
         f"after {steps:.0f}: {words}"
     )
 
