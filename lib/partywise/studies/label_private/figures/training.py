@@ -149,10 +149,8 @@ def _still_growing(cube: xr.Dataset, cases: Sequence[str]) -> str:
     if not ends:
         return ""
     last, half, steps, words = max(ends, key=lambda entry: entry[0] / entry[1])
-    return (
-        f"Without a ridge the coefficients have a norm of {compact(half, 3)} after {steps / 2:.0f} steps and of {compact(last, 3)} "
-        f"after {steps:.0f}: {words}"
-    )
+    norms = [f"{compact(norm, 3)} after {count:.0f} steps" for norm, count in ((half, steps / 2), (last, steps))]
+    return f"Without a ridge the coefficients have a norm of {' and of '.join(norms)}: {words}"
 
 
 PATHS = {"path_norm": "norm of the coefficients", "path_log_loss": "test log-loss, nats"}
