@@ -7,6 +7,8 @@ here.
 
 import sys
 
+from .core.lazy import lazy_names
+
 __version__ = "0.9.0"
 
 
@@ -36,22 +38,7 @@ def public_homes() -> dict[str, str]:
     return {alias.name: node.module or alias.name for node in imports for alias in node.names}
 
 
-def __getattr__(name: str) -> object:
-    if name.startswith("__") and name != "__all__":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    homes = public_homes()
-    if name == "__all__":
-        return sorted(homes)
-    if name not in homes:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; its names: {', '.join(sorted(homes))}.")
-    from importlib import import_module
-
-    try:
-        module = import_module(f".{homes[name]}", __name__)
-    except ModuleNotFoundError as error:
-        raise ImportError(f"pw.{name} needs the package {error.name}: pip install 'partywise[figures]'.") from None
-    globals()[name] = value = module if homes[name] == name else getattr(module, name)
-    return value
+__getattr__ = lazy_names(__name__, public_homes)
 
 
 def __dir__() -> list[str]:

@@ -6,10 +6,7 @@ The names below serve interactive use and are imported when first asked for. Mod
 modules themselves: reruns follow import statements, and would miss what comes through here.
 """
 
-from importlib import import_module
-
-# Any: whatever stands under a name of the face.
-from typing import Any
+from ...core.lazy import lazy_names
 
 _HOME = {
     "Boundedness": "zonotope",
@@ -27,12 +24,4 @@ _HOME = {
     "redraw_dot_products": "release",
     "release_dot_product": "release",
 }
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, lambda: _HOME)

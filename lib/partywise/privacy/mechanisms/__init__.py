@@ -4,30 +4,21 @@ The names below serve interactive use and are imported when first asked for; lib
 that editing one mechanism reruns what uses it and nothing else.
 """
 
-from importlib import import_module
-
-# Any: whatever stands under a name of the face.
-from typing import Any
+from ...core.lazy import lazy_names
 
 _HOME = {
-    "AdjustedDistanceExponential": ".distances.adjustment",
-    "DiscreteGaussian": ".discrete",
-    "DistanceExponential": ".distances.exponential",
-    "Gaussian": ".gaussian",
-    "Geometric": ".laplace",
-    "Laplace": ".laplace",
-    "PrivateQuantile": ".quantiles",
-    "QuantileRadius": ".quantiles",
-    "RandomizedResponse": ".randomized_response",
-    "Release": ".release",
-    "ReportNoisyMax": ".selection",
-    "SymmetricGaussian": ".gaussian",
-    "Terms": ".release",
+    "AdjustedDistanceExponential": "distances.adjustment",
+    "DiscreteGaussian": "discrete",
+    "DistanceExponential": "distances.exponential",
+    "Gaussian": "gaussian",
+    "Geometric": "laplace",
+    "Laplace": "laplace",
+    "PrivateQuantile": "quantiles",
+    "QuantileRadius": "quantiles",
+    "RandomizedResponse": "randomized_response",
+    "Release": "release",
+    "ReportNoisyMax": "selection",
+    "SymmetricGaussian": "gaussian",
+    "Terms": "release",
 }
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOME[name], __name__), name)
+__getattr__ = lazy_names(__name__, lambda: _HOME)
