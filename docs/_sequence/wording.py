@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -155,11 +155,6 @@ def split_number(name: str) -> tuple[str, int | None]:
     """A name before the number at its end, and that number if there is one."""
     stem = name.rstrip("0123456789")
     return stem, int(name[len(stem) :]) if stem != name else None
-
-
-def ends(diagram_lines: Iterable[Line]) -> set[str]:
-    """Everyone who sends or receives something."""
-    return {name for line in diagram_lines for name in (*line.senders, *line.receivers)}
 
 
 def totals(steps: Sequence[Step]) -> str:

@@ -16,6 +16,8 @@ from typing import Any, NoReturn, TypeVar, cast
 import numpy as np
 
 Rng = Callable[..., np.random.Generator]
+# Roots that one stream draws for others.
+ROOTS = 2**62
 F = TypeVar("F", bound=Callable[..., Any])
 NAMELESS = "a stream needs at least one name besides its root; say what the draw is for."
 
@@ -155,7 +157,12 @@ class Streams:
 Seed = int | np.integer | np.random.Generator | Streams
 
 
-def streams_of(rng: Seed, *names: str | int) -> Streams:
+def draw_root(rng: np.random.Generator) -> int:
+    """Return the root of further streams."""
+    return int(rng.integers(ROOTS))
+
+
+def streams_of(rng: Seed, *names: str | int, argument: str = "rng") -> Streams:
     """Generators by address from a seed, or from a numpy generator that draws the seed; `Streams` stay as they are."""
     if isinstance(rng, Streams):
         return rng
@@ -164,7 +171,7 @@ def streams_of(rng: Seed, *names: str | int) -> Streams:
     if isinstance(rng, int | np.integer) and not isinstance(rng, bool):
         return Streams(int(rng), *names)
     raise TypeError(
-        f"rng={rng!r} must be an integer seed, a numpy.random.Generator or partywise.core.randomness.Streams."
+        f"{argument}={rng!r} must be an integer seed, a numpy.random.Generator or a pw.Streams: give {argument}=7."
     )
 
 

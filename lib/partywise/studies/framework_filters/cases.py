@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...core.randomness import Rng
+from ...core.randomness import Rng, draw_root
 from ...data.fetch import read_files
 from ...data.loaders.read import read_table
 from ...data.reading import require
@@ -44,7 +44,7 @@ SPANS = {
     "thalch": (-0.5, 1.0, 250.5),
     "oldpeak": (-3.05, 0.1, 10.05),
 }
-TRAIN_SHARE, KEYS = 0.66, 2**62
+TRAIN_SHARE = 0.66
 
 
 @lru_cache(maxsize=1)
@@ -67,11 +67,6 @@ def read_heart(resources: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     return X, y, np.array([HOSPITALS.index(row["dataset"]) for row in rows]), raw
 
 
-def draw_key(rng_for: Rng) -> int:
-    """Root of the evaluator's randomness."""
-    return int(rng_for("evaluation").integers(KEYS))
-
-
 def draw_generated(settings: FilterGeneratedSettings, spec: object, rng_for: Rng, resources: Path) -> FilterData:
     """New records: features uniform in [-1, 1], effects that alternate in sign."""
     rng, trained = rng_for("records"), settings.clients * settings.rows
@@ -83,7 +78,7 @@ def draw_generated(settings: FilterGeneratedSettings, spec: object, rng_for: Rng
         y,
         X,
         np.full(settings.clients, settings.rows),
-        draw_key(rng_for),
+        draw_root(rng_for("evaluation")),
         holder=np.arange(n) % settings.clients,
         columns=rng.integers(20, 90, (n, 1)).astype(float),
         spans=np.array([SPANS["age"]]),
@@ -102,7 +97,7 @@ def draw_heart(settings: HeartSettings, spec: object, rng_for: Rng, resources: P
             train[rng.permutation(rows)[: min(round(TRAIN_SHARE * len(rows)), len(rows) - 1)]] = True
     order = np.concatenate([np.flatnonzero(train), np.flatnonzero(~train)])
     sizes = np.bincount(site[train], minlength=len(HOSPITALS))
-    return FilterData(y[order], X[order], sizes, draw_key(rng_for), holder=site[order], names=HOSPITALS)
+    return FilterData(y[order], X[order], sizes, draw_root(rng_for("evaluation")), holder=site[order], names=HOSPITALS)
 
 
 def draw_statistics(settings: StatisticsSettings, spec: object, rng_for: Rng, resources: Path) -> FilterData:
@@ -112,7 +107,7 @@ def draw_statistics(settings: StatisticsSettings, spec: object, rng_for: Rng, re
         y,
         X,
         np.bincount(site),
-        draw_key(rng_for),
+        draw_root(rng_for("evaluation")),
         columns=raw,
         spans=np.array(list(SPANS.values())),
         column_names=tuple(SPANS),
@@ -125,7 +120,7 @@ def draw_masks(settings: MasksSettings, spec: object, rng_for: Rng, resources: P
     X, y, site, _ = read_heart(Path(resources))
     names = settings.natural_clients
     rows = site < len(names)
-    return FilterData(y[rows], X[rows], np.bincount(site[rows]), draw_key(rng_for), names=names)
+    return FilterData(y[rows], X[rows], np.bincount(site[rows]), draw_root(rng_for("evaluation")), names=names)
 
 
 def draw_many_clients(settings: ManyClientsSettings, spec: object, rng_for: Rng, resources: Path) -> FilterData:
@@ -136,4 +131,4 @@ def draw_many_clients(settings: ManyClientsSettings, spec: object, rng_for: Rng,
     features, _ = table.unit_interval()
     X = np.concatenate([features[rows], np.ones((len(rows), 1))], axis=1).astype(np.float32)
     sizes = np.full(settings.clients, settings.rows)
-    return FilterData(table.y[rows].astype(np.uint8), X, sizes, draw_key(rng_for))
+    return FilterData(table.y[rows].astype(np.uint8), X, sizes, draw_root(rng_for("evaluation")))

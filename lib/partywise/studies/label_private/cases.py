@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 from scipy.special import ndtr
 
-from ...core.randomness import Rng, stream
+from ...core.randomness import Rng, draw_root, stream
 from ...data.loaders.read import read_table
 from ...models.links import LOGIT
 from ...privacy.accounting.roots import bisect
 from .data import LabelData, pack
 from .settings import LabelDatasetSettings, LabelGeneratedSettings
 
-KEYS = 2**62
 # The truth of the generator is a constant: it is found on these rows, which no replicate ever uses.
 REFERENCE_ROOT, REFERENCE_ROWS = 20240601, 20000
 COMMON_PREVALENCE = 0.5
@@ -72,7 +71,9 @@ def draw_generated(settings: LabelGeneratedSettings, spec: object, rng_for: Rng,
     """One replicate of the generator; the coefficients are those of every replicate."""
     X, y, theta = draw_logistic(settings, rng_for("rows"))
     names = np.array(["intercept", *(f"x{j}" for j in range(1, settings.k))])
-    return replicate(X, y, _share(len(y), settings.test_share, rng_for), names, draw_key(rng_for), theta=theta)
+    return replicate(
+        X, y, _share(len(y), settings.test_share, rng_for), names, draw_root(rng_for("evaluation")), theta=theta
+    )
 
 
 def draw_dataset(settings: LabelDatasetSettings, spec: object, rng_for: Rng, resources: Path) -> LabelData:
@@ -91,7 +92,7 @@ def draw_dataset(settings: LabelDatasetSettings, spec: object, rng_for: Rng, res
     features, from_the_data = table.unit_interval()
     X = np.concatenate([np.ones((len(rows), 1)), features[rows]], axis=1)
     names = np.array(["intercept", *table.names])
-    return replicate(X, table.y[rows], train, names, draw_key(rng_for), from_the_data=len(from_the_data))
+    return replicate(X, table.y[rows], train, names, draw_root(rng_for("evaluation")), from_the_data=len(from_the_data))
 
 
 def _share(n: int, test_share: float, rng_for: Rng) -> np.ndarray:
@@ -99,11 +100,6 @@ def _share(n: int, test_share: float, rng_for: Rng) -> np.ndarray:
     train = np.zeros(n, dtype=bool)
     train[rng_for("split").permutation(n)[: n - int(np.ceil(test_share * n))]] = True
     return train
-
-
-def draw_key(rng_for: Rng) -> int:
-    """Root of the evaluator's randomness."""
-    return int(rng_for("evaluation").integers(KEYS))
 
 
 def replicate(

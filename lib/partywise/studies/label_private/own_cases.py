@@ -11,6 +11,7 @@ from typing import NamedTuple, TypedDict
 import numpy as np
 
 from ...core.errors import DataMissing
+from ...core.randomness import draw_root
 from ...data.division import division
 from ...data.own.columns import class_labels, feature_names, features
 from ...data.own.csv import TextTable
@@ -26,7 +27,7 @@ from ...data.own.records import (
     record_names,
     select_rows,
 )
-from .cases import draw_key, replicate
+from .cases import replicate
 from .data import LabelData
 from .own_settings import OwnLabelSettings
 
@@ -57,7 +58,7 @@ def draw(
     train = division(len(read.y), read.person, settings.test_share, rng_for("split"))
     if train.all():
         raise DataMissing(f"test_share is {settings.test_share}: it leaves no records to test on; bring more records.")
-    return {"train": train, "key": draw_key(rng_for)}
+    return {"train": train, "key": draw_root(rng_for("evaluation"))}
 
 
 def table(settings: OwnLabelSettings, drawn: Split) -> LabelData:

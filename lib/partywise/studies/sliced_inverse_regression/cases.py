@@ -11,7 +11,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...core.randomness import Rng, stream
+from ...core.randomness import Rng, draw_root, stream
 from ...data.division import deal_rows
 from ...data.loaders.read import read_table
 from ...methods.inverse_regression import models
@@ -23,8 +23,6 @@ from .data import SlicingData
 from .own_settings import OwnSlicingSettings
 from .settings import SimulatedSlicingSettings, SlicingDatasetSettings
 from .simulation.clients import true_records
-
-KEYS = 2**62
 
 
 class ModelDraw(TypedDict):
@@ -52,8 +50,8 @@ def draw_simulated(settings: SimulatedSlicingSettings, spec: object, rng_for: Rn
     directions = models.directions(
         settings.model, settings.p, rng_for("directions"), active=settings.active, support=settings.support
     )
-    edges = model_edges(settings, int(rng_for("edges", shared=True).integers(KEYS)))
-    return {"beta": directions, "edges": edges, "key": int(rng_for("clients").integers(KEYS))}
+    edges = model_edges(settings, draw_root(rng_for("edges", shared=True)))
+    return {"beta": directions, "edges": edges, "key": draw_root(rng_for("clients"))}
 
 
 def complete_simulated(settings: SimulatedSlicingSettings, drawn: ModelDraw) -> SlicingData:
@@ -122,7 +120,7 @@ def draw_dataset(settings: SlicingDatasetSettings, spec: object, rng_for: Rng, r
     rng, y = rng_for("shown"), shared.y
     groups = [np.flatnonzero(y == c) for c in shared.labels] or [np.arange(len(y))]
     samples = [rng.choice(group, min(settings.n_shown, len(group)), replace=False) for group in groups]
-    key = int(rng_for("clients").integers(KEYS))
+    key = draw_root(rng_for("clients"))
     return replace(shared, key=key, shown_rows=np.sort(np.concatenate(samples)))
 
 

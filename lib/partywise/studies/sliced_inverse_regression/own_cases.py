@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 
 from ...core.errors import DataMissing
+from ...core.randomness import draw_root
 from ...data.own.columns import clip_to_bounds, feature_names, feature_rows, features, numbers_of, scale_of, values
 from ...data.own.csv import TextTable
 from ...data.own.grammar import ColumnBlock
@@ -17,7 +18,7 @@ from ...data.own.records import client_records, client_rows, reader_of_files
 from ...experiment.owner_outputs import OwnerReport
 from ...methods.inverse_regression.model import SlicingEstimate
 from ...methods.inverse_regression.subspace import loss_bound
-from .cases import KEYS, of_records
+from .cases import of_records
 from .data import SlicingData
 from .own_settings import OwnSlicingSettings
 
@@ -44,7 +45,7 @@ def draw(
     """Draw what replicates differ in: the noise, and the records that figures show."""
     n = len(_read(settings).y)
     rows = np.sort(rng_for("shown").choice(n, min(settings.n_shown, n), replace=False))
-    return {"key": int(rng_for("clients").integers(KEYS)), "shown_rows": rows}
+    return {"key": draw_root(rng_for("clients")), "shown_rows": rows}
 
 
 def table(settings: OwnSlicingSettings, drawn: OwnSlicingDraw) -> SlicingData:

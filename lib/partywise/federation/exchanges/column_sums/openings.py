@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ....privacy.ledger.event import Event
 from ....privacy.mechanisms.noise_shares import NoiseShares
-from ....privacy.mechanisms.release import digest_of
+from ....privacy.mechanisms.release import Release, digest_of
 from ....privacy.statistics.whole import Whole
 from ...run import Run
 from .layout import SumLayout
@@ -67,3 +67,9 @@ def announce(run: Run, layout: SumLayout, openings: Sequence[Opening]) -> None:
     run.charge(layout.names, *events)
     for event in events:
         run.reserve(event)
+
+
+def only_release(releases: Sequence[Release]) -> Release:
+    """Return the release of an opening whose one chunk has one sum."""
+    (release,) = releases
+    return release

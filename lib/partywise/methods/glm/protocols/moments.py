@@ -39,6 +39,7 @@ import numpy as np
 
 from ....alignment.rows import common_rows
 from ....federation.exchanges.column_sums.noisy_moments import noisy_moments
+from ....federation.exchanges.column_sums.openings import only_release
 from ....federation.exchanges.private_products import Encryption, private_products
 from ....federation.parties import Party, lost_squares
 from ....federation.places import PerPlace, per_place
@@ -74,12 +75,6 @@ def local_steps(party: Party, place: int, rows: np.ndarray, plan: MomentPlan) ->
         party.clips.add("statistic", round(share * len(t)), len(t), lost_squares(scaled[:, None], response * plan.step))
         steps = np.column_stack([steps, response])
     return steps
-
-
-def only(releases: Sequence[Release]) -> Release:
-    """The release, for all parties."""
-    (release,) = releases
-    return release
 
 
 def moments_of(vector: np.ndarray, plan: MomentPlan) -> NoisyMoments:
@@ -134,7 +129,7 @@ def fit(run: Run) -> GlmEstimate:
     for place, party in enumerate(run.parties):
         steps[party.name] = run.at(party, local_steps, place, rows, plan)
     releases = noisy_products(run, per_place(steps), plan)
-    vector = run.broadcast(ANALYST, run.parties, RELEASE, only, releases)
+    vector = run.broadcast(ANALYST, run.parties, RELEASE, only_release, releases)
     estimate = run.among((ANALYST, *run.parties), estimate_from, vector, plan, run.epsilon)
     clipped = run.each(run.parties, local_clipped, rows, plan.public)
     return run.assemble(with_records, estimate, None if plan.public.aligned else rows, clipped)

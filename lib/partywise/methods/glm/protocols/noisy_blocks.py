@@ -108,12 +108,6 @@ def product_layout(names: tuple[str, ...], block: SweepBlock) -> SumLayout:
     return SumLayout(names, tuple(tuple(numbers.tolist()) if name == block.name else (0,) for name in names), (part,))
 
 
-def only(releases: Sequence[Release]) -> Release:
-    """Return the one release of X_k'r, for party k."""
-    (release,) = releases
-    return release
-
-
 def server_total(predictors: Sequence[np.ndarray], made_of: Sequence[AccountedValue]) -> Public:
     """Sum of what was released of linear predictors."""
     return Public(np.sum(predictors, axis=0), because=AFTER, made_of=made_of)

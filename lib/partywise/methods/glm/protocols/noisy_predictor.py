@@ -34,7 +34,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ....alignment.rows import common_rows
-from ....federation.exchanges.column_sums.openings import Chunk
+from ....federation.exchanges.column_sums.openings import Chunk, only_release
 from ....federation.exchanges.private_products import ClosedColumns, Encryption, close, private_products
 from ....federation.parties import Party
 from ....federation.places import PerPlace, per_place
@@ -52,7 +52,6 @@ from .noisy_blocks import (
     local_residual,
     local_score,
     local_steps,
-    only,
     product_layout,
     product_of,
     server_answer,
@@ -146,7 +145,7 @@ def released_product(
     encryption, closed = encryption_of(run), [state.ciphers[party.name]]
     releases = private_products(run, encryption, per_place(steps), [chunk], layout, ANALYST, closed)
     state.parts[party.name].append(releases)
-    return run.send(ANALYST, party, name, only, releases)
+    return run.send(ANALYST, party, name, only_release, releases)
 
 
 def encryption_of(run: Run) -> Encryption:
