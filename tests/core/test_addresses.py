@@ -1,4 +1,4 @@
-"""An address that users may have written before names the one of today."""
+"""An address or a name that users may have written before names the one of today."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from partywise.core.addresses import NEW_ADDRESSES, new_address, renamed_class
+from partywise.core.addresses import NEW_ADDRESSES, new_address, present_name
 
 
 @pytest.mark.parametrize("name", NEW_ADDRESSES)
@@ -25,6 +25,8 @@ def test_a_module_in_a_room_that_moved_is_named_with_its_new_room():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "ModuleNotFoundError: partywise.glm is partywise.methods.glm now: import it from there." in done.stderr
     assert new_address("partywise.glm.protocols.joint") == "partywise.methods.glm.protocols.joint"
+    assert new_address("partywise.glm.standardise") == "partywise.models.standardise"
+    assert new_address("partywise.datasets.clients.deal") == "partywise.data.division"
     assert new_address("partywise.privacy.ledger") is None and new_address("partywise.data.fetch") is None
 
 
@@ -40,15 +42,20 @@ def test_other_names_that_are_not_there_are_told_as_python_does():
         ("methods.trees.model", "Estimate", "TreeEstimate"),
         ("methods.logistic.model", "Estimate", "LabelEstimate"),
         ("methods.logistic.model", "Plan", "ReleasePlan"),
+        ("methods.survival.estimator", "FederatedCox", "in partywise.methods.survival.cox"),
+        ("federation.run", "PlaceError", "in partywise.federation.places"),
+        ("federation.channel", "Transcript", "in partywise.federation.payloads"),
     ],
 )
-def test_a_renamed_class_of_own_methods_is_named(module, earlier, name):
+def test_a_class_is_named_that_own_methods_import_under_its_former_name_or_from_its_former_place(module, earlier, name):
     with pytest.raises(ImportError) as caught:
         exec(f"from partywise.{module} import {earlier}")
-    assert renamed_class(caught.value) == f"; it is {name} now"
+    assert present_name(caught.value) == f"; it is {name} now"
 
 
-def test_other_errors_name_no_class():
+@pytest.mark.parametrize("name", ["Nothing", "fit"])
+def test_other_errors_name_no_class(name):
+    """Of a name that is nowhere, or in many modules."""
     with pytest.raises(ImportError) as caught:
-        exec("from partywise.methods.glm.model import Nothing")
-    assert renamed_class(caught.value) == renamed_class(ImportError("no module")) == ""
+        exec(f"from partywise.methods.glm.model import {name}")
+    assert present_name(caught.value) == present_name(ImportError("no module")) == ""
