@@ -12,7 +12,7 @@ from partywise.federation.channel import Channel
 from partywise.federation.cipher import Cipher
 from partywise.federation.codec import decode, encode, pack, unpack
 from partywise.federation.parties import Party
-from partywise.federation.payloads import content_of
+from partywise.federation.payloads import content_of, strip_value
 from partywise.federation.place_checks import PlacedRun
 from partywise.federation.places import PlaceError
 from partywise.federation.run import Run, simulate
@@ -124,6 +124,26 @@ def test_what_was_received_is_not_sent_on_without_its_value(how):
     again = run()
     ways[how](as_a_value, again)
     assert [row.mechanism for row in again.channel.ledger.rows] == ["gaussian", "post_processing"]
+
+
+@pytest.mark.parametrize("how", ["plain", "checked"])
+def test_what_was_received_is_not_computed_with_without_its_value(how):
+    """The function of the user would be called with None, and a cipher would be opened to None."""
+    with pytest.raises(ValueError, match=r"post_process of release 'sum 0.*': its value is not here.*made_of="):
+        {"plain": simulate, "checked": lambda fit, run: fit(PlacedRun(run))}[how](half, run())
+    closed = strip_value(Cipher(42.0, key_holder="server", scheme="additive shares"))
+    for operation in (lambda: closed + closed, lambda: closed.scale(2.0), lambda: closed.decrypt("server")):
+        with pytest.raises(ValueError, match="of a cipher for 'server': its content is not here"):
+            operation()
+
+
+def half(run):
+    _, release = forward(run)
+    return run.send("server", run.parties[1], "half", half_of, release)
+
+
+def half_of(release):
+    return release.post_process(lambda value: value / 2)
 
 
 def as_it_is(release):

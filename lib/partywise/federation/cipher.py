@@ -188,6 +188,8 @@ class Cipher:
         ------
         CertificationError
             For all but the key holder.
+        ValueError
+            If it is one that `Run.received` lists, which has no content.
 
         Examples
         --------
@@ -202,6 +204,7 @@ class Cipher:
         """
         if by != self.key_holder:
             raise CertificationError(f"by={by!r}: only {self.key_holder!r} can decrypt this cipher.")
+        self._require_content("decrypt")
         return self.content
 
     def __add__(self, other: "Cipher") -> "Cipher":
@@ -240,3 +243,11 @@ class Cipher:
     def _require(self, operation: str) -> None:
         if operation not in SCHEMES[self.scheme]:
             raise TypeError(f"scheme={self.scheme!r} of a cipher has no operation {operation!r}.")
+        self._require_content(operation)
+
+    def _require_content(self, operation: str) -> None:
+        if self.content is None:
+            raise ValueError(
+                f"{operation} of a cipher for {self.key_holder!r}: its content is not here, since run.received lists "
+                "payloads without their values; use the cipher that the message brought."
+            )

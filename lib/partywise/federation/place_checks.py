@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from inspect import signature
 
 # Any: a located value stands for a value of any type.
 from typing import Any, NoReturn, Protocol
@@ -101,6 +102,13 @@ class PlaceReport:
     function: Callable[..., object]
     values: tuple[object, ...]
     parts: object = None
+
+    def value_at(self, name: str, place: str) -> Any:
+        """Value that a place has of the argument of that name of ``function``; None without one."""
+        names = tuple(signature(self.function).parameters)
+        value = self.values[names.index(name)] if name in names else None
+        located = value.values.get(place) if isinstance(value, PlaceValues) else value
+        return located.values.get(place) if isinstance(located, LocatedValue) else None
 
 
 def together(results: Sequence[Any]) -> Any:

@@ -116,6 +116,12 @@ class Release(AccountedValue):
 
     def post_process(self, function: Callable[[Any], Any]) -> "Release":
         """Return the release seen through a function that reads no other private data; same event, no further cost."""
+        if self.value is None:
+            raise ValueError(
+                f"post_process of release {self.event.release_id!r}: its value is not here, since run.received lists "
+                "payloads without their values; compute with the value that the message brought, and send "
+                "Public(value, because=..., made_of=run.received(...))."
+            )
         return replace(self, value=function(self.value))
 
 
@@ -321,7 +327,7 @@ def certificate_of(bounded: Bounded, norms: tuple[str, ...]) -> SensitivityCerti
     if not isinstance(bounded, Bounded):
         raise CertificationError(
             f"a mechanism takes a Bounded statistic, got {type(bounded).__name__}: without a sensitivity certificate "
-            "no noise level means anything."
+            "no noise level means anything; make one by pw.record_sum, pw.counts or pw.Bounded."
         )
     if bounded.certificate.norm not in norms:
         raise CertificationError(

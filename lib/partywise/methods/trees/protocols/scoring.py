@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....federation.parties import Participant, Party
-from ....federation.place_checks import LocatedValue, PlaceReport, estimate_at
-from ....federation.places import PlaceValues
+from ....federation.place_checks import PlaceReport, estimate_at
 from ....federation.run import Run
 from ....models.links import LOGIT
 from ..model import Ensemble, TreeEstimate, TreeFacts, TreeSpec, check_ensemble
@@ -82,16 +81,9 @@ def part_of(value: object, party: Participant, spec: TreeSpec[TreeOptions]) -> M
     estimate = estimate_at(value, place)
     if isinstance(estimate, TreeEstimate):
         return ModelPart(estimate.ensemble)
-    # A fit on ranks reports the thresholds of their owners behind the estimate; those of tables are declared.
-    for item in value.values[1:2] if isinstance(value, PlaceReport) else ():
-        located = item.values.get(place) if isinstance(item, PlaceValues) else None
-        thresholds = located.values.get(place) if isinstance(located, LocatedValue) else None
-        if (
-            isinstance(thresholds, tuple)
-            and len(thresholds) == len(columns)
-            and all(isinstance(cuts, np.ndarray) for cuts in thresholds)
-        ):
-            return ModelPart(thresholds=thresholds)
+    # A fit on ranks reports the thresholds of their owners; those of tables are declared.
+    if isinstance(value, PlaceReport) and (thresholds := value.value_at("thresholds", place)) is not None:
+        return ModelPart(thresholds=thresholds)
     edges = [spec.public.columns[column].edges for column in columns]
     if not hasattr(spec.options, "stumps") or None in edges:
         return None
