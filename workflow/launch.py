@@ -20,7 +20,7 @@ from guard import Occupied, foreign, holder, locked, take
 from last_run import LastRun, read, restore, tell_old
 from launching.ending import report
 from launching.supervision import SIGNALLED, supervise, unlock
-from launching.surroundings import account, display, environment
+from launching.surroundings import account, display, environment, profile_words
 from launching.words import (
     CHANGES,
     HELP,
@@ -66,7 +66,8 @@ def main(words: Sequence[str]) -> int:
             name not in (None, "none", "local") for name in (profile, arguments.profile, arguments.executor)
         )
         with plain_names(ROOT / "Snakefile", elsewhere) as (python, snakefile):
-            rest = ["-m", "snakemake", "--snakefile", snakefile, *with_paths(words, arguments)]
+            settings = profile_words(arguments)
+            rest = ["-m", "snakemake", "--snakefile", snakefile, *settings, *with_paths(words, arguments)]
             if NO_RUN & set(words):
                 return ask(words, [python, *rest], folder)
             refuse_surprise(words, arguments, folder, names)

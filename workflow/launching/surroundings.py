@@ -1,4 +1,4 @@
-"""The environment of a run: a place for caches, one thread per process, our plugins and our display."""
+"""The environment of a run: a place for caches, one thread per process, our plugins, our profile and our display."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import getpass
 import os
 from pathlib import Path
 
+import yaml
+
 from partywise.core.project import THREADS
+from place import ROOT
 
 WORKFLOW = Path(__file__).resolve().parents[1]
 PLUGINS = WORKFLOW / "plugins"
@@ -42,6 +45,22 @@ def environment() -> dict[str, str]:
         variables.setdefault("PYTHONPYCACHEPREFIX", str(BYTECODE))
     paths = filter(None, [str(PLUGINS), variables.get("PYTHONPATH")])
     return {**variables, **dict.fromkeys(THREADS, "1"), "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def profile_words(arguments: argparse.Namespace) -> list[str]:
+    """Return the words of the profile that Snakemake would find by itself, and announce; none where one is named.
+
+    A folder with a profile of its own keeps it.
+    """
+    file = Path("profiles") / "default" / "config.yaml"
+    local_profiles = [
+        path for path in (Path("default"), file.parent) if path.exists() and not path.samefile(ROOT / file.parent)
+    ]
+    if arguments.workflow_profile or local_profiles:
+        return []
+    settings = yaml.safe_load((ROOT / file).read_text(encoding="utf-8")).items()
+    words = [f"--{key}" if value is True else f"--{key}={value}" for key, value in settings]
+    return ["--workflow-profile=none", *words]
 
 
 def display(arguments: argparse.Namespace) -> list[str]:

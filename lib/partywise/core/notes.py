@@ -1,4 +1,4 @@
-"""Notes on own files for their owner: in the log and, for records that are left out, next to the results of a run."""
+"""Notes on own files for their owner: in the log and, for records left out or clipped, next to the results of a run."""
 
 from __future__ import annotations
 
@@ -24,21 +24,25 @@ def note_left_out(file: str, total: int, left: int, why: str, unit: str = "rows"
     """
     if not left:
         return
-    sentence = f"{file}: {total - left} of {total} {unit} are used and {left} left out, {why}."
+    add_note(f"{file}: {total - left} of {total} {unit} are used and {left} left out, {why}.")
+
+
+def add_note(sentence: str) -> None:
+    """Write a sentence on records of a file, whose name it begins with, into the log and to those of the results."""
     LOG.warning("%s%s", NOTE, sentence)
-    repeat_left_out([sentence])
+    repeat_notes([sentence])
 
 
-def repeat_left_out(sentences: Iterable[str]) -> None:
-    """Add the sentences of records that were read before to those that are collected now, and not to the log."""
+def repeat_notes(sentences: Iterable[str]) -> None:
+    """Add the notes on records that were read before to those that are collected now, and not to the log."""
     collected = _SENTENCES.get()
     if collected is not None:
         collected += sentences
 
 
 @contextmanager
-def sentences_left_out() -> Iterator[list[str]]:
-    """Collect the sentences on records that are left out by what is read inside."""
+def collected_notes() -> Iterator[list[str]]:
+    """Collect the notes on records that are read inside."""
     sentences = list[str]()
     token = _SENTENCES.set(sentences)
     try:
@@ -48,17 +52,17 @@ def sentences_left_out() -> Iterator[list[str]]:
 
 
 def cached_reader(read: Callable[[*Words], T]) -> Callable[[*Words], T]:
-    """Return a reader that keeps its last result; the sentences on what it left out are collected at every call."""
+    """Return a reader that keeps its last result; its notes are collected at every call."""
 
     @lru_cache(maxsize=1)
     def read_once(*words: Hashable) -> tuple[T, tuple[str, ...]]:
-        with sentences_left_out() as sentences:
+        with collected_notes() as sentences:
             return read(*words), tuple(sentences)  # type: ignore[arg-type]
 
     @wraps(read)
     def reader(*words: *Words) -> T:
         result, sentences = read_once(*words)
-        repeat_left_out(sentences)
+        repeat_notes(sentences)
         return result
 
     return reader

@@ -51,7 +51,7 @@ class Part:
     releases : (replicate, epsilon) -> distinct events of all folds in the part, in order, where they are kept
     names : everyone on the channel; wire : epsilon -> rows of the transcript
     owner_reports : (replicate, fold, epsilon) -> what the owner of own data takes home, of replicate 0
-    left_out : sentences on records of own data that are not used
+    notes : sentences on records of own data that are left out or clipped
     """
 
     case: str
@@ -67,7 +67,7 @@ class Part:
     names: tuple[str, ...]
     wire: Mapping[float, list[TranscriptRow]]
     owner_reports: Mapping[tuple[int, int, float], OwnerReport] = field(default_factory=dict)
-    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def write_block(path: Path | str, cells: Sequence[Cell]) -> None:
@@ -114,7 +114,7 @@ def _part_arrays(cells: Sequence[Cell]) -> tuple[Axes, dict[str, np.ndarray]]:
         "example_fits": {name: dims for name, (dims, _) in example_fits.items()},
         "wire": [[cell.coords["epsilon"], cell.wire] for cell in order if cell.wire],
         "homes": [[cell.coords[name] for name in INNER] for cell in reporting],
-        "left_out": sorted({sentence for cell in order for sentence in cell.left_out}),
+        "notes": sorted({sentence for cell in order for sentence in cell.notes}),
         "releases": [[r, e, [x.to_row() for x in rows]] for (r, e), rows in _releases(order).items()],
     }
     packed = zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 6)
@@ -170,7 +170,7 @@ class PartLabels:
             owner_reports={
                 (r, f, e): decode_report(arrays[f"home/{k}"]) for k, (r, f, e) in enumerate(header["homes"])
             },
-            left_out=tuple(header["left_out"]),
+            notes=tuple(header["notes"]),
         )
 
 

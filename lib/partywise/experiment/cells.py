@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from ..core.notes import sentences_left_out
+from ..core.notes import collected_notes
 from ..core.randomness import Streams
 from ..core.verdicts import OK, STATUSES, Verdict, estimate_verdict, first_fault, intervals_verdict
 from ..federation.channel import Channel
@@ -82,7 +82,7 @@ class Cell:
     ledger : its releases in order, None where the plan keeps only the totals; names : everyone on its channel
     wire : rows of its transcript, for replicate 0 and fold 0 only
     owner_report : of own data, what the owner takes home, for replicate 0 only
-    left_out : of own data, sentences on records that are not used
+    notes : of own data, sentences on records that are left out or clipped
     """
 
     coords: Coords
@@ -92,7 +92,7 @@ class Cell:
     names: tuple[str, ...]
     wire: list[TranscriptRow]
     owner_report: OwnerReport | None = None
-    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def compute(plan: Plan, share: PlainShare, data_of: Callable[[str, int], Replicate], timings: Timings) -> list[Cell]:
@@ -100,14 +100,14 @@ def compute(plan: Plan, share: PlainShare, data_of: Callable[[str, int], Replica
     case, cells = share["case"], list[Cell]()
     for replicate in share["replicates"]:
         where = NamedErrors("data", study=plan.study.name, case=case, replicate=replicate)
-        with where, sentences_left_out() as left_out:
+        with where, collected_notes() as notes:
             data = {replicate: data_of(case, replicate)}
         noise = noise_of(plan, case, replicate)
         for method in share["methods"]:
             with timings.measure(case, method) as cost:
                 fits = run(plan, case, method, share["parties"], [replicate], share["folds"], data, noise)
                 cost.cells = len(fits)
-            cells += [replace(fit, left_out=tuple(left_out)) for fit in fits] if left_out else fits
+            cells += [replace(fit, notes=tuple(notes)) for fit in fits] if notes else fits
     return cells
 
 

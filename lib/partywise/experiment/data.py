@@ -23,7 +23,7 @@ import numpy as np
 from ..core.checks import Json
 from ..core.errors import CubeError, DataMissing
 from ..core.files import Npz, Unreadable, npz_writer, open_npz
-from ..core.notes import repeat_left_out, sentences_left_out
+from ..core.notes import collected_notes, repeat_notes
 from ..core.randomness import stream
 from .plan import Plan
 
@@ -106,14 +106,14 @@ def write_data(path: Path | str, plan: Plan, replicates: Mapping[str, Iterable[i
             index[case] = {}
             for replicate in numbers:
                 where = NamedErrors("data", study=plan.study.name, case=case, replicate=replicate)
-                with where, sentences_left_out() as left_out:
+                with where, collected_notes() as notes:
                     drawn = encode(draw(plan, case, replicate, resources), place)
-                index[case][replicate] = {"drawn": drawn, "left_out": [*left_out]}
+                index[case][replicate] = {"drawn": drawn, "notes": [*notes]}
         write(INDEX, np.frombuffer(json.dumps(index).encode(), np.uint8))
 
 
 def read_data(path: Path | str, plan: Plan, case: str, replicate: int) -> Replicate:
-    """The data of a replicate from a file of `write_data`, completed; what its reading left out is noted again."""
+    """The data of a replicate from a file of `write_data`, completed; notes on its records are collected again."""
     try:
         stored = open_npz(path)
         entry = _index(stored)[case][str(replicate)]
@@ -121,7 +121,7 @@ def read_data(path: Path | str, plan: Plan, case: str, replicate: int) -> Replic
         drawn = decode(entry["drawn"], kind, lambda number: stored.part(f"{number}/")["values"])
     except (Unreadable, KeyError, ValueError) as error:
         raise CubeError(f"data file {path} cannot be read ({error}): delete it and run again.") from None
-    repeat_left_out(entry["left_out"])
+    repeat_notes(entry["notes"])
     return complete(plan, case, drawn)
 
 

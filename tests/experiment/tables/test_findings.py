@@ -113,6 +113,32 @@ def test_the_unit_of_a_result_is_that_of_its_method():
     assert units == {"certified_rows": "record", "certified_clients": "client"}
 
 
+def test_each_unit_that_a_study_protects_has_a_row_of_its_own():
+    """Guarantees for a client and for a record are not comparable: the best of all was always a layer of clients.
+
+    The study certifies an epsilon of its own; that of the ledger is for clients, and infinite for sums of gradients.
+    """
+    block = read_configuration(ROOT / "config.yaml")["studies"]["framework_filters"]
+    grid = {"methods": ["certified_rows", "certified_clients"], "epsilon": [1.0]}
+    cases = {"four_hospitals": block["cases"]["four_hospitals"] | {"grid": grid}}
+    made, columns = invented_columns(plan("framework_filters", block | {"cases": cases}, 7), 2)
+    for method, held, cell in (("certified_rows", 0.9, np.inf), ("certified_clients", 0.8, 0.8)):
+        for name, value in (("certified_held", held), ("epsilon_certified", cell), ("epsilon_certified_run", cell)):
+            put(columns, target := block_of(columns, "four_hospitals", method), name, np.full(target.shape, value))
+    shown = [(result.title, result.protects, result.epsilon) for result in findings(made, columns).results]
+    assert sorted(shown) == [("four hospitals", "client", ""), ("four hospitals", "record", "")]
+
+
+def test_notes_on_own_data_are_one_line_per_file_those_on_records_left_out_first(made):
+    outside = "a.csv: age is outside its bounds [18, 80] in 3 of 90 rows, which count as the nearest end."
+    left_out = "a.csv: 90 of 100 rows are used and 10 left out, which lack an entry."
+    other = "b.csv: dose is outside its bounds [0, 9] in 1 of 90 rows, which count as the nearest end."
+    assert findings(*made, [outside, left_out, other]).warnings == (
+        f"{left_out} 1 more note on this file: summary.txt",
+        other,
+    )
+
+
 def test_a_result_is_the_best_certified_fit_at_the_target_nearest_to_1(made):
     """At 2; of a sweep in its first case, whatever is found in others."""
     expected = PrivateResult("", "label", "test log-loss, lower", "0.22 +- 0", "not run", "2")

@@ -12,7 +12,7 @@ from partywise.experiment.measures import Heading, Measures, measure
 from partywise.experiment.results.columns import CubeColumns
 from partywise.experiment.study import available, load
 from partywise.experiment.tables.run_totals import CELL, RUN, RunTotals
-from partywise.experiment.tables.summary import BESIDE, HEADINGS, shown_variables
+from partywise.experiment.tables.summary import EQUIVALENTS, HEADINGS, shown_variables
 from partywise.experiment.tables.summary_text import LABEL, WIDTH, summary_text
 from printed_rows import printed_rows
 
@@ -41,7 +41,7 @@ def test_a_summary_has_one_certified_epsilon_for_a_fit(name):
     certified = {variable for variable in shown if variable == CELL or variable.startswith("certified")}
     assert certified == {load(name).certified}
     if certified != {CELL}:
-        assert not {*BESIDE, RUN} & set(shown), "they are for the unit of the study, not for that of the claim"
+        assert not {*EQUIVALENTS, RUN} & set(shown), "they are for the unit of the study, not for that of the claim"
 
 
 def test_the_audit_tells_epsilon_at_the_unit_of_the_claim():

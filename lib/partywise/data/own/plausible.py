@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...core.errors import DataMissing
-from ...core.notes import NOTE
+from ...core.notes import NOTE, add_note
 from .csv import ELSEWHERE, TextTable
 from .grammar import ColumnBlock
 
@@ -101,8 +101,8 @@ def check_bounds(
         )
     if count:
         file, _ = place(int(np.argmax(outside)))
-        LOG.warning(
-            f"{NOTE}{file}: {name} is outside its {key} {between} in {count} of {len(values)} rows, which count as the "
+        add_note(
+            f"{file}: {name} is outside its {key} {between} in {count} of {len(values)} rows, which count as the "
             "nearest end where a method clips."
         )
     check_marks(values, name, place)

@@ -58,7 +58,7 @@ LEDGER: dict[str, Entry] = {
     "rate": ("probability with which sampling includes a record in one application", "1"),
     "count": ("number of applications, each with that profile", "1"),
     "epsilon_distance": ("loss for each unit of distance, of a mechanism whose guarantee depends on it", "1"),
-    "delta_numeric": ("what all applications add to delta beside the profile", "1"),
+    "delta_numeric": ("what all applications add to delta in addition to the profile", "1"),
     "sensitivity": ("bound on how far one neighbouring change moves the statistic", "that of the statistic"),
     "norm": ("norm of the sensitivity", "1"),
     "certificate": ("where the bound comes from, in the words of the code", "1"),

@@ -21,6 +21,8 @@ from .summary import Slot, heading, slots
 # How many methods a sentence on verdicts names.
 MOST_METHODS = 3
 CLAIMED = "epsilon_claimed"
+# What a note on own data says of records that no fit uses.
+LEFT_OUT = "left out"
 # A certified epsilon may exceed its target by what rounding leaves.
 ROUNDING = 1e-6
 # Units of a guarantee in plain words; a study may have words of its own.
@@ -48,8 +50,8 @@ VERDICTS = {
 }
 
 
-def findings(plan: Plan, columns: CubeColumns, left_out: Sequence[str] = ()) -> Findings:
-    """Return what a study found; ``left_out`` are sentences on records of own data that no fit uses."""
+def findings(plan: Plan, columns: CubeColumns, data_notes: Sequence[str] = ()) -> Findings:
+    """Return what a study found; ``data_notes`` are sentences on records of own data that are left out or clipped."""
     extremes = worst(plan, columns)
     return Findings(
         study=plan.study.name,
@@ -58,7 +60,7 @@ def findings(plan: Plan, columns: CubeColumns, left_out: Sequence[str] = ()) -> 
         claims=tuple(_flag_counts(plan, columns, name) for name in plan.study.headline if _is_flag(plan, name)),
         worst=_guarantee(extremes[0]) if extremes else None,
         results=tuple(results(plan, columns)),
-        warnings=(*_warnings(plan, columns), *left_out),
+        warnings=(*_warnings(plan, columns), *_one_per_file(data_notes)),
     )
 
 
@@ -85,6 +87,15 @@ def _warnings(plan: Plan, columns: CubeColumns) -> Iterator[str]:
     names = [name for name in (CELL, RUN) if name in columns.numbers and plan.study.certified == CELL]
     if any(slot.delta_at_least_1_over_n for slot in slots(columns, names)):
         yield "a delta of 1/n or more allows publishing a whole record: see delta in summary.csv"
+
+
+def _one_per_file(notes: Sequence[str]) -> Iterator[str]:
+    """Yield the first note on each file, those on records that are left out before others, and count the rest."""
+    ordered = sorted(notes, key=lambda note: (note.partition(": ")[0], LEFT_OUT not in note))
+    for _, group in groupby(ordered, key=lambda note: note.partition(": ")[0]):
+        first, *rest = group
+        more = f" {len(rest)} more note{'s' * (len(rest) > 1)} on this file: summary.txt" if rest else ""
+        yield first + more
 
 
 @dataclass(frozen=True)
@@ -134,15 +145,15 @@ def _labels(columns: CubeColumns, cell: int) -> tuple[str, str]:
 
 
 def results(plan: Plan, columns: CubeColumns) -> list[PrivateResult]:
-    """Return a result per group of cases that has a measured value: certified fits at the usual epsilon come first."""
+    """Return the results of each group of cases that has a measured value: those at the usual epsilon come first."""
     measured = [name for name in plan.study.headline if name in columns.numbers and not _is_flag(plan, name)]
     if not measured:
         return []
     names = dict.fromkeys([*measured, CELL, RUN, plan.study.certified, IN_SAMPLE])
     all_slots = slots(columns, [name for name in names if name in columns.numbers])
     groups = groupby(all_slots, key=lambda slot: plan.cases[slot.labels["case"]].group)
-    candidates = [_result(plan, list(group), measured) for _, group in groups]
-    return sorted(filter(None, candidates), key=lambda result: (result.private == NONE, bool(result.epsilon)))
+    rows = [row for _, group in groups for row in _rows(plan, list(group), measured)]
+    return sorted(rows, key=lambda row: (row.private == NONE, bool(row.epsilon)))
 
 
 def _is_flag(plan: Plan, variable: str) -> bool:
@@ -161,33 +172,50 @@ def _flag_counts(plan: Plan, columns: CubeColumns, variable: str) -> str:
     return f"{heading(plan, variable).words}: {counts}"
 
 
-def _result(plan: Plan, group: Sequence[Slot], measured: Sequence[str]) -> PrivateResult | None:
-    """Return the best certified fit of the first case at the usual target, and the same model without noise."""
+def _rows(plan: Plan, group: Sequence[Slot], measured: Sequence[str]) -> list[PrivateResult]:
+    """Return the best certified fit of the first case for each unit that is protected, or the best fit if none is.
+
+    Guarantees for different units are not comparable, so none of them is the best of all.
+    """
     for variable in measured:
-        with_value = [slot for slot in group if slot.averages[variable][2]]
-        if not with_value:
+        if not (with_value := [slot for slot in group if slot.averages[variable][2]]):
             continue
         case = with_value[0].labels["case"]
         candidates = [slot for slot in with_value if slot.labels["case"] == case]
-        private = most_private(plan, at_usual([slot for slot in candidates if 0 < epsilon_of(plan, slot) < np.inf]))
-        better = heading(plan, variable)
-        best = _best(private or candidates, variable, better)
-        method = plan.methods[best.labels["method"]]
-        in_sample = " (in-sample)" if best.averages.get(IN_SAMPLE, (0.0, 0.0, 0))[0] > 0 else ""
-        value = _with_error(best, variable)
-        epsilon = epsilon_of(plan, best)
-        is_usual = best.labels["epsilon"] == USUAL and epsilon <= USUAL * (1 + ROUNDING)
-        return PrivateResult(
-            title=plan.cases[case].title,
-            protects=unit_of(plan, method) if private else "-",
-            measure=f"{better.words}{in_sample}, {better.better}",
-            private=value if private else NONE,
-            noise_free=_noise_free(plan, candidates, best, variable)
-            if private
-            else _number(best.averages[variable][0]),
-            epsilon="" if is_usual or not private else upward(epsilon),
-        )
-    return None
+        units = dict[str, list[Slot]]()
+        for slot in candidates:
+            if 0 < epsilon_of(plan, slot) < np.inf:
+                units.setdefault(unit_of(plan, plan.methods[slot.labels["method"]]), []).append(slot)
+        if units:
+            return [_private_row(plan, candidates, unit, slots, variable) for unit, slots in units.items()]
+        best = _best(candidates, variable, heading(plan, variable))
+        number = _number(best.averages[variable][0])
+        return [PrivateResult(plan.cases[case].title, "-", _measure(plan, best, variable), NONE, number)]
+    return []
+
+
+def _private_row(
+    plan: Plan, candidates: Sequence[Slot], unit: str, protecting: Sequence[Slot], variable: str
+) -> PrivateResult:
+    """Return the best fit that protects a unit at the usual target, and the same model without noise."""
+    best = _best(most_private(plan, at_usual(protecting)), variable, heading(plan, variable))
+    epsilon = epsilon_of(plan, best)
+    is_usual = best.labels["epsilon"] == USUAL and epsilon <= USUAL * (1 + ROUNDING)
+    return PrivateResult(
+        title=plan.cases[best.labels["case"]].title,
+        protects=unit,
+        measure=_measure(plan, best, variable),
+        private=_with_error(best, variable),
+        noise_free=_noise_free(plan, candidates, best, variable),
+        epsilon="" if is_usual else upward(epsilon),
+    )
+
+
+def _measure(plan: Plan, slot: Slot, variable: str) -> str:
+    """Name what is measured, and which values are better."""
+    in_sample = " (in-sample)" if slot.averages.get(IN_SAMPLE, (0.0, 0.0, 0))[0] > 0 else ""
+    words = heading(plan, variable)
+    return f"{words.words}{in_sample}, {words.better}"
 
 
 def unit_of(plan: Plan, method: MethodPlan) -> str:
@@ -249,7 +277,8 @@ def most_private(plan: Plan, candidates: Sequence[Slot]) -> list[Slot]:
     within_target = [
         slot
         for slot in candidates
-        if np.isfinite(target := slot.labels["epsilon"]) and slot.averages[CELL][0] <= target * (1 + ROUNDING)
+        if np.isfinite(target := slot.labels["epsilon"])
+        and slot.averages[plan.study.certified][0] <= target * (1 + ROUNDING)
     ]
     least = min((epsilon_of(plan, slot) for slot in candidates), default=np.inf)
     return within_target or [slot for slot in candidates if epsilon_of(plan, slot) == least]

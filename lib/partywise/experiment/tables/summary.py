@@ -26,12 +26,12 @@ MARK, FLAG = "!", "delta_exceeds_1_over_n"
 # Epsilons of accountants that have a column of their own.
 BY_ACCOUNTANTS = {each.variable: each.heading for each in REPORTED.values() if each.heading}
 DELTAS = {"epsilon_claimed": "delta_claimed", **dict.fromkeys((*BY_ACCOUNTANTS, RUN), "delta")}
-# What stands beside a certified epsilon: the same guarantee in other words.
-BESIDE = {"mu_upper": "mu", "tpr_at_1_percent": "TPR at 1 %", "tpr_at_0_1_percent": "TPR at 0.1 %"}
+# The same guarantee as a certified epsilon, in other words.
+EQUIVALENTS = {"mu_upper": "mu", "tpr_at_1_percent": "TPR at 1 %", "tpr_at_0_1_percent": "TPR at 0.1 %"}
 HEADINGS = {
     IN_SAMPLE: MEASURED_IN_SAMPLE.known_as,
     "epsilon_claimed": EPSILON_CLAIMED.known_as,
-    **{name: Heading(words, "lower") for name, words in (BY_ACCOUNTANTS | BESIDE).items()},
+    **{name: Heading(words, "lower") for name, words in (BY_ACCOUNTANTS | EQUIVALENTS).items()},
     RUN: Heading("certified, whole run", "lower"),
     "bytes_measured": BYTES_MEASURED.known_as,
 }
@@ -198,4 +198,4 @@ def shown_variables(plan: Plan) -> tuple[str, ...]:
     """
     if plan.study.certified != CELL:
         return (*plan.study.summary, "epsilon_claimed", plan.study.certified, "bytes_measured")
-    return (*plan.study.summary, "epsilon_claimed", *BY_ACCOUNTANTS, *BESIDE, RUN, "bytes_measured")
+    return (*plan.study.summary, "epsilon_claimed", *BY_ACCOUNTANTS, *EQUIVALENTS, RUN, "bytes_measured")

@@ -27,11 +27,11 @@ MIB = 2.0**20
 APPROXIMATE = "approximate"
 
 
-def summary_text(plan: Plan, columns: CubeColumns, left_out: Sequence[str] = ()) -> str:
+def summary_text(plan: Plan, columns: CubeColumns, data_notes: Sequence[str] = ()) -> str:
     """The table of a study; the number after +- is a standard error over replicates.
 
-    Columns that do not fit are in a further table below.  Rows are grouped by case.  ``left_out`` are sentences on
-    records of own data that are not used: they follow the title.
+    Columns that do not fit are in a further table below.  Rows are grouped by case.  ``data_notes`` are sentences on
+    records of own data that are left out or clipped: they follow the title.
     """
     run_costs_more = delta_at_least_1_over_n = False
     for slot in slots(columns, (RUN, CELL)):
@@ -53,7 +53,7 @@ def summary_text(plan: Plan, columns: CubeColumns, left_out: Sequence[str] = ())
     cases = [_case(plan, str(slot.labels["case"])) for slot in printed_slots]
     lines = [line for note in notes for line in wrap(f"{note}.", WIDTH, subsequent_indent=INDENT)]
     title = wrap(f"{plan.study.title} ({plan.study.name})", WIDTH)
-    title += [line for sentence in left_out for line in wrap(sentence, WIDTH, subsequent_indent=INDENT)]
+    title += [line for sentence in data_notes for line in wrap(sentence, WIDTH, subsequent_indent=INDENT)]
     return "\n".join([*title, *_tables(words, cases, rows), *lines, ""])
 
 

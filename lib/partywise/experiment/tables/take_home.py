@@ -48,11 +48,11 @@ class Homes:
 
     def __init__(self, plan: Plan) -> None:
         self._plan, self._fits = plan, list[tuple[FitKey, OwnerReport]]()
-        self._left_out = set[str]()
+        self._notes = set[str]()
 
     def add(self, part: Part) -> None:
         """The fits of a part, each with the epsilon that the ledger certifies for it."""
-        self._left_out.update(part.left_out)
+        self._notes.update(part.notes)
         certified = part.numbers.get(self._plan.study.certified)
         for (replicate, fold, epsilon), home in part.owner_reports.items():
             at = part.replicates.index(replicate), part.folds.index(fold), part.epsilon.index(epsilon)
@@ -60,9 +60,9 @@ class Homes:
             key = FitKey(part.case, part.method, replicate, part.parties, fold, epsilon, known)
             self._fits.append((key, home))
 
-    def left_out(self) -> list[str]:
-        """Sentences on records that no fit uses, in an order that no job decides."""
-        return sorted(self._left_out)
+    def notes(self) -> list[str]:
+        """Sentences on records that are left out or clipped, in an order that no job decides."""
+        return sorted(self._notes)
 
     def _in_order(self) -> list[tuple[FitKey, OwnerReport]]:
         cases, methods = list(self._plan.cases), list(self._plan.methods)
