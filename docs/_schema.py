@@ -78,7 +78,7 @@ def study(declaration: Study) -> Schema:
     whole = block(StudyBlock, definitions)
     required = whole.pop("required")
     keys = whole["properties"]
-    keys["file"] = {"type": "string", "description": "file that holds the block; keys beside it have the last word"}
+    keys["file"] = {"type": "string", "description": "file that holds the block; keys next to it override it"}
     keys["spec"] |= block(declaration.spec, definitions)
     keys["spec"].pop("required", None)
     keys["methods"] |= {"propertyNames": NAMES, "additionalProperties": {"$ref": "#/definitions/method"}}

@@ -164,7 +164,7 @@ def test_a_module_offers_what_has_no_underscore():
     assert "implicit_reexport = false" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
-def beside(folder: str) -> dict[str, set[str]]:
+def imports_within(folder: str) -> dict[str, set[str]]:
     """Files and rooms of a folder (a name below the package, "" for the package), and which of them each imports."""
     above = f"{folder}." if folder else ""
     inside = {name: name.removeprefix(above).split(".")[0] for name in MODULES if name.startswith(above)}
@@ -178,7 +178,7 @@ def circles(folders: set[str]) -> Iterator[str]:
     """A circle of each folder that has one."""
     for folder in sorted(folders):
         try:
-            TopologicalSorter(beside(folder)).prepare()
+            TopologicalSorter(imports_within(folder)).prepare()
         except CycleError as error:
             yield f"{folder or 'partywise'}: {' imports '.join(reversed(error.args[1]))}"
 
@@ -191,7 +191,7 @@ def test_rooms_beside_each_other_form_no_circle():
 
 
 def test_a_circle_of_rooms_is_seen():
-    arrows = beside("methods.glm")
+    arrows = imports_within("methods.glm")
     assert {"protocols", "opened_link"} <= set(arrows) and "opened_link" in arrows["protocols"]
     arrows["opened_link"].add("protocols")
     with pytest.raises(CycleError):

@@ -34,7 +34,22 @@ LEFT = {
     *("Own", "Told", "Known", "Reading", "Second", "taking_part", "participants", "dealt", "reported", "attacked"),
     *("exposures", "Home", "taken", "elsewhere", "IN_PLACE", "invented", "placed", "active_party", "natural"),
     *("unscaled", "vain", "dearer", "young_file", "set_back", "fit_told", "Thinned", "lanes", "filled", "joined"),
-    *("summed", "stacked", "law", "laws", "Law", "ours", "instead", "Printed", "opened", "sealed", "packed", "parted"),
+    *(
+        "beside",
+        "BESIDE",
+        "summed",
+        "stacked",
+        "law",
+        "laws",
+        "Law",
+        "ours",
+        "instead",
+        "Printed",
+        "opened",
+        "sealed",
+        "packed",
+        "parted",
+    ),
 }
 
 

@@ -145,7 +145,7 @@ def _names(content: bytes, package: str) -> set[str]:
 
 
 @cache
-def beside(path: Path, module: str) -> frozenset[str]:
+def discovered_modules(path: Path, module: str) -> frozenset[str]:
     """Modules of a package that finds them itself (``iter_modules``), as accountants are found: all in its folder."""
     if path.name != "__init__.py" or b"iter_modules(__path__)" not in path.read_bytes():
         return frozenset()
@@ -175,7 +175,7 @@ def closure(roots: Iterable[str], lib: Path = LIB) -> dict[str, Path]:
             continue
         modules[module] = path
         queue += imported_names(path, module) if packages else imports(path, module)
-        queue += beside(path, module)
+        queue += discovered_modules(path, module)
         if "." in module:
             queue.append(module.rpartition(".")[0])
     return modules

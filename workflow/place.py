@@ -70,8 +70,8 @@ def place(config: Mapping[str, Any], files: Sequence[Path], run: Path) -> Place:
     path = files[-1].parent.resolve() / files[-1].name
     name = result_name(config, path)
     digest, top = hashlib.sha256(path.read_bytes()).hexdigest(), run.resolve()
-    beside = path.is_relative_to(ROOT) and not path.is_relative_to(top)
-    return Place(name, os.path.relpath(path, ROOT if beside else top), digest)
+    in_clone = path.is_relative_to(ROOT) and not path.is_relative_to(top)
+    return Place(name, os.path.relpath(path, ROOT if in_clone else top), digest)
 
 
 def shipped(name: str) -> Path:

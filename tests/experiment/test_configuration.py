@@ -1,4 +1,4 @@
-"""Studies in files of their own: what stands beside the name of a file has the last word, and errors name that file."""
+"""Studies in files of their own: keys next to the name of a file override it, and errors name that file."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def test_a_study_in_a_file_is_the_study_that_could_be_typed(tmp_path, entry):
     assert plans(given, [path])[STUDY].whole() == plans(config)[STUDY].whole()
 
 
-def test_what_stands_beside_the_file_has_the_last_word_key_by_key(tmp_path):
+def test_keys_next_to_the_name_of_a_file_override_it(tmp_path):
     grid = {"cases": {"simulated": {"grid": {"epsilon": [8.0]}}}, "figures": []}
     made = plans(read_configuration(written(tmp_path, {"file": "parts/boosting.yaml"} | grid)))[STUDY]
     assert made.cases["simulated"].epsilon == (8.0,) and made.figures == ()
     assert made.cases["simulated"].parties == (2, 4) and made.cases["simulated"].settings.n == 400
 
 
-def test_an_error_names_the_keys_beside_the_name_of_a_file(tmp_path, monkeypatch):
+def test_an_error_names_the_keys_next_to_the_name_of_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = written(tmp_path, {"file": "parts/boosting.yaml", "batch": {"folds_per_job": 0}})
     with pytest.raises(ConfigError) as told:
         plans(yaml.safe_load(path.read_text()), [path])
-    sentence = f"parts/boosting.yaml and batch beside its name: studies.{STUDY}.batch.folds_per_job is 0: it must lie"
+    sentence = f"parts/boosting.yaml and batch next to its name: studies.{STUDY}.batch.folds_per_job is 0: it must lie"
     assert str(told.value).startswith(sentence), told.value
 
 

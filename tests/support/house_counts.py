@@ -19,7 +19,7 @@ from partywise.core.verbs import first_level
 
 ROOT = Path(__file__).resolve().parents[2]
 # Words of speech and participles, which say of a value where it came from and not what it is.
-PRIVATE_WORDS = {"found", "one", "own", "given", "told", "made", "held", "kept", "shown", "said"}
+PRIVATE_WORDS = {"found", "one", "own", "given", "told", "made", "held", "kept", "shown", "said", "beside"}
 # First words of docstrings that are neither a verb nor a noun phrase.
 VERBLESS = re.compile(r"(Of|The same|What|As|Where|Who|Whom|Whose|With|How|That|Which|At|For|From|By|In|On|Beside)\b")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

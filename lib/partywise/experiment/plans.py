@@ -69,7 +69,7 @@ def _whole(name: str, written: object, files: _Files) -> tuple[object, str]:
     """The block of a study with the content of the file that it names, and that file; empty where it names none."""
     if not (isinstance(written, str) or (isinstance(written, Mapping) and FILE in written)):
         return written, ""
-    beside = {} if isinstance(written, str) else {key: value for key, value in written.items() if key != FILE}
+    overrides = {} if isinstance(written, str) else {key: value for key, value in written.items() if key != FILE}
     file, at = (written, f"studies.{name}") if isinstance(written, str) else (written[FILE], f"studies.{name}.{FILE}")
     if not isinstance(file, str) or not file:
         raise ConfigError(f"{at} is {file!r}: it must be the name of a file with the block of the study.")
@@ -82,8 +82,8 @@ def _whole(name: str, written: object, files: _Files) -> tuple[object, str]:
         raise ConfigError(
             f"{path}: {FILE} is {content[FILE]!r}: a file that is named holds the whole block of a study."
         )
-    where = _display_path(path) + (f" and {', '.join(beside)} beside its name" if beside else "")
-    return _merge(content, beside), where
+    where = _display_path(path) + (f" and {', '.join(overrides)} next to its name" if overrides else "")
+    return _merge(content, overrides), where
 
 
 def _display_path(path: Path) -> str:
@@ -91,10 +91,10 @@ def _display_path(path: Path) -> str:
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
-def _merge(block: Mapping[str, object], beside: Mapping[str, object]) -> dict[str, object]:
+def _merge(block: Mapping[str, object], overrides: Mapping[str, object]) -> dict[str, object]:
     """A block in which the keys of another have the last word, blocks inside blocks included."""
     merged = dict(block)
-    for key, value in beside.items():
+    for key, value in overrides.items():
         current = merged.get(key)
         merged[key] = _merge(current, value) if isinstance(current, Mapping) and isinstance(value, Mapping) else value
     return merged

@@ -69,11 +69,11 @@ def rebuild(
     configuration: bytes,
     values: Mapping[str, np.ndarray],
     facts: RunFacts,
-    beside: Mapping[str, str],
+    registrations: Mapping[str, str],
     n: int,
     stated_estimate: bytes,
 ) -> Rebuilt:
-    """Make all files except signatures and certificates; `beside` are digests of registrations, ``n`` all records.
+    """Make all files except signatures and certificates; `registrations` are their digests, ``n`` all records.
 
     No other party can make an estimate that is also made of the publisher's own data: it is as the publisher states it.
     A release that costs nothing against its one receiver may cost everything against all readers: data of others that
@@ -103,7 +103,7 @@ def rebuild(
     for row in (derived_event(ROW, publisher, drawn, "*"), *open_rows(charges)):
         ledger.append(row)
     digests = {name: documents.digest_of(file.value) for name, file in published.items()}
-    digests |= {files.CONFIGURATION: documents.digest_of(configuration), **beside}
+    digests |= {files.CONFIGURATION: documents.digest_of(configuration), **registrations}
     why = str(model.get(NO_INTERVALS, ""))
     stated = _statement(deployment, ledger, planted, facts, digests, sorted(_units(charges)), n, why)
     statement = json.loads(stated.encode())
@@ -133,8 +133,8 @@ def terms_of(event: Event | None) -> tuple[Any, ...]:
     """Return the terms in which a draw and its row in the statement agree; none without a row."""
     if event is None:
         return ()
-    beside = event.sensitivity, event.certificate, event.sampler, event.exact, event.tv, event.shares, event.owners
-    return event.mechanism, event.unit, event.relation, event.profile, event.stratum, *beside
+    noise = event.sensitivity, event.certificate, event.sampler, event.exact, event.tv, event.shares, event.owners
+    return event.mechanism, event.unit, event.relation, event.profile, event.stratum, *noise
 
 
 def _replay(deployment: Deployment, planted: MeasurementReplay, run: str, n: int) -> tuple[PlacedRun, Any]:

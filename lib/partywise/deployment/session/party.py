@@ -220,5 +220,5 @@ class PrepaidCosts:
 
 def _terms(event: Event) -> tuple[object, ...]:
     """Return the terms in which an announcement and its draw agree."""
-    beside = event.delta_numeric, event.tv, event.shares
-    return event.release_id, event.mechanism, event.unit, event.relation, event.profile, *beside
+    noise = event.delta_numeric, event.tv, event.shares
+    return event.release_id, event.mechanism, event.unit, event.relation, event.profile, *noise

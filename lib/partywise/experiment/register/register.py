@@ -141,8 +141,8 @@ def _variable(entry: Entry, ours: Number | None) -> str:
 def _reduction(entry: Entry) -> str:
     source = entry.reproduction
     assert source is not None
-    beside = [f"{word} {dict(keys)}" for word, keys in (("less", source.minus), ("over", source.over)) if keys]
-    return " ".join([source.reduce, *beside]).replace("'", "")
+    terms = [f"{word} {dict(keys)}" for word, keys in (("less", source.minus), ("over", source.over)) if keys]
+    return " ".join([source.reduce, *terms]).replace("'", "")
 
 
 def _command(entry: Entry) -> str:

@@ -134,9 +134,9 @@ def _reasons(rows: Sequence[RegisterRow]) -> str:
     lines = []
     for (source, reason), group in grouped.items():
         looked = Counter(row.because.endswith("which agrees)") for row in group if row.because != _bare(row.because))
-        beside = f" Looked up: {looked[True]} of {looked.total()} agree there." if looked else ""
+        lookups = f" Looked up: {looked[True]} of {looked.total()} agree there." if looked else ""
         first = group[0].id + (f" to {group[-1].id}" if len(group) > 1 else "")
-        lines.append((source, len(group), group[0].status, reason + "." + beside, first))
+        lines.append((source, len(group), group[0].status, reason + "." + lookups, first))
     return pipe_table(("source", "entries", "status", "because", "first and last"), lines)
 
 

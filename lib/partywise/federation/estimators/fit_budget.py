@@ -226,7 +226,7 @@ def _largest_cells(events: Sequence[Event], like: PrivacyFilter) -> list[Event]:
     releases, cells = list[Event](), dict[str, dict[str, list[Event]]]()
     for event in events:
         # What is not compared by one number counts in whatever cell.
-        if event.stratum == EVERYBODY or event.shares or any(event.beside):
+        if event.stratum == EVERYBODY or event.shares or any(event.delta_terms):
             releases.append(event)
         else:
             cells.setdefault(partition_of(event.stratum), {}).setdefault(event.stratum, []).append(event)

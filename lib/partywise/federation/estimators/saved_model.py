@@ -252,10 +252,10 @@ def _restore_privacy(estimator: Estimator, content: Mapping[str, Any], refuse: R
         total = estimator.ledger_.worst_total([name for name, *_ in estimator._places], estimator.unit, estimator.delta)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         refuse("ledger", f"is none ({type(error).__name__}: {error})")
-    beside = {"seed": str, **SEARCH}
+    other_keys = {"seed": str, **SEARCH}
     known = {
         name: value_of_type(stated[name], kind, f"privacy.{name}", refuse)
-        for name, kind in beside.items()
+        for name, kind in other_keys.items()
         if name in stated
     }
     # Nobody has signed the file: whoever changes it may have made rows, too.

@@ -155,10 +155,10 @@ def unreachable(outputs: np.ndarray, value: float) -> np.ndarray:
     """
     at = outputs.dtype.type(value)
     noise = outputs - at
-    beside = (
+    neighbours = (
         noise,
         np.nextafter(noise, -np.inf, dtype=outputs.dtype),
         np.nextafter(noise, np.inf, dtype=outputs.dtype),
     )
-    reached: np.ndarray = np.logical_or.reduce([at + candidate == outputs for candidate in beside])
+    reached: np.ndarray = np.logical_or.reduce([at + candidate == outputs for candidate in neighbours])
     return ~reached

@@ -186,7 +186,7 @@ def _attacks(learn: Sequence[Sequence[object]]) -> dict[str, Score]:
     if usual is not None and min(kinds[0][usual], kinds[1][usual]) > 1:
         first, second = (_matrix([output for output in part if _kind(output) == usual]) for part in learn)
         for name, make in (("linear", _linear), ("quadratic", _quadratic)):
-            attacks[name] = _beside(make(first, second), usual, sides)
+            attacks[name] = _score_by_kind(make(first, second), usual, sides)
     if not attacks:
         raise ValueError(
             f"outputs such as {learn[0][0]!r} are not numbers and take more than {FINITE} values: give score=, which "
@@ -218,10 +218,10 @@ def _kind(output: object) -> Kind:
     return Kind(True, array.shape, np.where(finite, 0.0, np.where(np.isnan(array), 2.0, np.sign(array))).tobytes())
 
 
-def _beside(score: Score, usual: Kind, sides: Mapping[Kind, float]) -> Score:
+def _score_by_kind(score: Score, usual: Kind, sides: Mapping[Kind, float]) -> Score:
     """A score of the usual kind of output, with all other kinds beyond it, on the side of their data set."""
 
-    def beside(part: Sequence[object]) -> np.ndarray:
+    def score_all(part: Sequence[object]) -> np.ndarray:
         kinds = [_kind(output) for output in part]
         scores = np.array([FAR * np.sign(sides.get(kind, 0.0)) for kind in kinds])
         here = np.array([kind == usual for kind in kinds])
@@ -229,7 +229,7 @@ def _beside(score: Score, usual: Kind, sides: Mapping[Kind, float]) -> Score:
             scores[here] = score([output for output, is_usual in zip(part, here, strict=True) if is_usual])
         return scores
 
-    return beside
+    return score_all
 
 
 def _linear(first: np.ndarray, second: np.ndarray) -> Score:

@@ -198,7 +198,7 @@ class Coalitions:
         for k, profile in zip(self._shared, shares, strict=True):
             if profile is not None:
                 event = self._rows[k]
-                tallies.setdefault(event.stratum, Tally()).add(profile, *event.beside)
+                tallies.setdefault(event.stratum, Tally()).add(profile, *event.delta_terms)
         for place, group in enumerate(self._tallies):
             if mask >> place & 1:
                 for stratum, tally in group.items():
@@ -239,7 +239,7 @@ def _group(
         if isinstance(cost, PrivacyProfile) and event.shares:
             continue
         if isinstance(cost, PrivacyProfile):
-            counts[event.held_by, number, event.stratum][cost, *event.beside] += 1
+            counts[event.held_by, number, event.stratum][cost, *event.delta_terms] += 1
         elif cost is None and event.mechanism != CLOSED:
             counts[event.held_by, number, UNPROVED][None, 0.0, 0.0] += 1
     grouped = defaultdict[tuple[tuple[str, ...], int], dict[str, Tally]](dict)

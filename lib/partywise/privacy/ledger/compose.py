@@ -115,4 +115,4 @@ def _compose(events: Iterable[object]) -> Composition | None:
         profiles = [cost for cost in costs if isinstance(cost, PrivacyProfile)]
     else:
         profiles = [row.profile for row in rows if row.profile is not None]
-    return compose(profiles, *(math.fsum(part) for part in zip(*(row.beside for row in rows), strict=True)))
+    return compose(profiles, *(math.fsum(part) for part in zip(*(row.delta_terms for row in rows), strict=True)))

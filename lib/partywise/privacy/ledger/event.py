@@ -113,7 +113,7 @@ class Event:
     tv : float
         Distance in total variation of the profile that is drawn from the profile that is stated: (1 + e^epsilon) times
         the sum over all rows is taken off delta. It is the same for groups. Of several owners without shares it is the
-        distance of masks, which is taken off delta once (`beside`).
+        distance of masks, which is taken off delta once (`delta_terms`).
     exact : bool
         Whether nothing that the certificate does not bound can move what was noised: integers, entries of an alphabet.
     cells : tuple of str
@@ -137,7 +137,7 @@ class Event:
     >>> terms = {"unit": "row", "depends_on": {"label"}, "mu": 0.5, "tv": 1e-12, "owners": ("north", "south", "west")}
     >>> shares = [(name, "1/2") for name in terms["owners"]]
     >>> shared = pw.Event("count", "several", "gaussian", shares=shares, **terms)
-    >>> shared.weights["north"], shared.colluders, shared.beside  # of three shares two are noise enough
+    >>> shared.weights["north"], shared.colluders, shared.delta_terms  # of three shares two are noise enough
     (Fraction(1, 2), 1, (0.0, 1e-12))
     """
 
@@ -239,7 +239,7 @@ class Event:
         return {name: Fraction(weight) for name, weight in self.shares}
 
     @property
-    def beside(self) -> tuple[float, float]:
+    def delta_terms(self) -> tuple[float, float]:
         """Amounts that are taken off delta once, and (1 + e^epsilon) times.
 
         A uniform mask on the same sums of two neighbours gives the same words with the same probability, except for the

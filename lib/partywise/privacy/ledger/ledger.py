@@ -390,7 +390,7 @@ def _running_totals(
         if cost is None:
             certified, epsilon, cost_text = False, float("inf"), "not proved"
         elif isinstance(cost, PrivacyProfile):
-            name, more, cost_text = event.stratum, compose([cost], *event.beside), str(cost)
+            name, more, cost_text = event.stratum, compose([cost], *event.delta_terms), str(cost)
             if name == EVERYBODY:
                 everywhere += more
             else:

@@ -223,7 +223,7 @@ def sum_view(rows: Iterable[tuple[Event, PrivacyProfile | float | None]]) -> Vie
             certified = False
         elif isinstance(cost, PrivacyProfile):
             profiles.setdefault(event.stratum, []).append(cost)
-            for terms, part in zip((numeric, distances), event.beside, strict=True):
+            for terms, part in zip((numeric, distances), event.delta_terms, strict=True):
                 if part:
                     terms.setdefault(event.stratum, []).append(part)
         else:
