@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from partywise.core.errors import ConfigError
+from partywise.core.files import nearest_file
 from partywise.deployment.deployments import deployments_of
-from partywise.experiment.configuration.text import nearest_file
 from partywise.experiment.plan import Plan
 
 # Seconds by which a file may be dated ahead: clocks of a network file system differ a little.

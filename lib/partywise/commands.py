@@ -114,7 +114,7 @@ def check_method(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
         "address", help="my_package.my_module:NAME of a protocol or a study, or my_package.my_module for its PROTOCOL"
     )
     parser.add_argument("--study", help="study whose data it takes, where the protocol names none")
-    parser.add_argument("--options", default="", help='keys beside `protocol`, as YAML, such as "ridge: 0.1"')
+    parser.add_argument("--options", default="", help='keys next to `protocol`, as YAML, such as "ridge: 0.1"')
     options = parser.parse_args(words)
     import yaml
 
@@ -146,13 +146,18 @@ def from_source(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
     from .methods.trees.source_config import from_source
 
     try:
-        translated = from_source(yaml.safe_load(path.read_text(encoding="utf-8")))
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ConfigError(f"{path} is not a block of keys: name the YAML file of the source's program.")
+        translated = from_source(content)
     except OSError as error:
         raise ConfigError(
             f"{path} cannot be read ({error.strerror}): name the YAML file of the source's program."
         ) from None
     except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path} is not valid YAML: {error}") from None
+        raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}; correct that place.") from None
+    except ConfigError:
+        raise
     except ValueError as error:
         raise ConfigError(f"{path}: {error}") from None
     config = translated.configuration()

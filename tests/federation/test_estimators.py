@@ -326,7 +326,7 @@ def test_bad_parameters_are_named(kind, changes, words):
         (np.ones((4, 2)), np.ones(4), 1, "X has shape"),
         (np.ones((4, 2, 3)), np.ones((3, 3)), 1, "y has 3 records"),
         (np.full((4, 2, 3), np.nan), np.ones((4, 3)), 1, "not finite"),
-        (np.ones((4, 2, 3)), np.ones((4, 3)), 5, "n_parties=5"),
+        (np.ones((4, 2, 3)), np.ones((4, 3)), 5, "parties=5"),
         (np.ones((4, 2, 3)), np.ones((4, 3)), [[0], [0]], "not a partition"),
     ],
 )

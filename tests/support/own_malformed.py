@@ -44,7 +44,10 @@ MARKS = "or list it under marks if it stands for a missing value."
 COLUMNS = "its columns are day, week, hour, level."
 # What is done to the valid files and settings, and the sentence that follows.
 MALFORMED: dict[str, tuple[Change, str]] = {
-    "missing file": (first(file="rian.csv"), "rian.csv cannot be read (No such file or directory): paths begin in"),
+    "missing file": (
+        first(file="rian.csv"),
+        "rian.csv cannot be read (No such file or directory): did you mean rain.csv? paths begin in",
+    ),
     "a folder": (
         first(file="."),
         ". is a folder: name a file in it.",

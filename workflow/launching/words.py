@@ -40,9 +40,10 @@ def asks_for_part(words: Sequence[str], place: Place) -> bool:
 
 def options(words: Sequence[str]) -> argparse.Namespace:
     """The few options of Snakemake that matter here."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog=command(), add_help=False, allow_abbrev=False, usage=argparse.SUPPRESS)
     parser.add_argument(*CONFIGURATION, nargs="+", default=[])
     parser.add_argument("--config", "-C", nargs="*", default=[])
+    parser.add_argument("--cores", "-c", nargs="?")
     parser.add_argument("--directory", "-d")
     parser.add_argument("--workflow-profile")
     parser.add_argument("--profile")
@@ -56,6 +57,17 @@ def options(words: Sequence[str]) -> argparse.Namespace:
 def default(folder: Path) -> Path:
     """The configuration of a call that names none: ``config.yaml`` of the folder of the run, or else of the project."""
     return next((path for path in (folder / DEFAULT, ROOT / DEFAULT) if path.exists()), folder / DEFAULT)
+
+
+def check_values(arguments: argparse.Namespace) -> None:
+    """Raise :class:`Refused` for values of options that end in an error of Snakemake, or in nothing."""
+    cores = arguments.cores
+    if cores not in (None, "all") and not (cores.isdecimal() and int(cores)):
+        raise Refused(f"--cores is {cores!r}: give a whole number from 1, or all.")
+    for word in arguments.config:
+        if "=" not in word:
+            file = f"; a file is named by --configfile {word}" if Path(word).suffix else ""
+            raise Refused(f"--config is {word!r}: write key=value, as in --config name=mine{file}.")
 
 
 def repeated(paths: Sequence[Path]) -> Path | None:
@@ -89,6 +101,7 @@ def configuration(words: Sequence[str], arguments: argparse.Namespace, folder: P
     ConfigError before Snakemake reads the files, as it can execute what is not plain data; Refused when a word may name
     a file that is not looked at.
     """
+    check_values(arguments)
     for before, word in zip(["", *words], words, strict=False):
         named = before.startswith("-") or word.startswith(("-", "results/")) or word in arguments.configfile
         if word.endswith((".yaml", ".yml", ".json")) and not named:

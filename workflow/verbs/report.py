@@ -47,7 +47,11 @@ def main(words: Sequence[str]) -> int:
     folder = Path(options(words).directory or ".")
     words = with_configuration(words, folder)
     try:
+        if words and not words[0].startswith("-"):
+            raise Refused(f"{words[0]} is not an option of a report: name a configuration by --configfile FILE.")
         place, _ = configuration(words, options(words), folder)
+        if not (folder / place.folder).is_dir():
+            raise Refused(f"{place.folder} is not there: run {place.configuration} first, by `{command()}`.")
         refuse_others(place, in_force(words, folder), folder)
     except Refused as reason:
         print(reason, file=sys.stderr)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from math import inf, isfinite
+from numbers import Real
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 # One value of a cell, and what a file of YAML or JSON holds.
@@ -138,8 +139,17 @@ def check_name(key: str, name: str) -> None:
         raise ValueError(f"{key} is {name!r}: {problem or 'give a name'}.")
 
 
+def check_numbers(**values: object) -> None:
+    """Raise TypeError for the first argument that is neither a number nor None."""
+    for name, value in values.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
+            remedy = "write it without quotes, with a decimal point" if isinstance(value, str) else "give one number"
+            raise TypeError(f"{name}={value!r} must be a number, not {type(value).__name__}: {remedy}.")
+
+
 def positive(**values: float | None) -> None:
     """Raise a named error for the first given argument that is not a positive finite number."""
+    check_numbers(**values)
     for name, value in values.items():
         if value is not None and not (isfinite(value) and value > 0):
             raise ValueError(f"{name} is {value}: it must be a positive finite number.")

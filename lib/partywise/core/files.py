@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
+from difflib import get_close_matches
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -193,3 +194,10 @@ class ReadPolicy:
 
 
 READ_POLICY: ContextVar[ReadPolicy] = ContextVar("READ_POLICY", default=ReadPolicy())  # noqa: B039
+
+
+def nearest_file(path: Path) -> Path | None:
+    """The file next to a missing one whose name without its ending is most alike; None where none is."""
+    stems = {file.stem: file for file in path.parent.iterdir()} if path.parent.is_dir() else {}
+    near = get_close_matches(path.stem, stems, 1)
+    return stems[near[0]] if near else None

@@ -274,7 +274,7 @@ def _check_certificates(network: NetworkSettings, names: tuple[str, ...]) -> Non
         if not isinstance(fingerprint, str) or not re.fullmatch(r"[0-9a-f]{64}", fingerprint):
             raise ConfigError(
                 f"{KEY}.certificates.{name} is {fingerprint!r}: give the SHA-256 of its certificate, 64 hexadecimal "
-                "digits, as the verb certificates prints it."
+                "digits, as the verb network certificates prints it."
             )
 
 
@@ -292,8 +292,8 @@ def _check_pins(
             why = "NVFlare relays frames between" if relayed else f"{KEY}.publisher publishes what is signed by"
             raise ConfigError(
                 f"{KEY}.certificates lacks {name!r}: in mode release {why} parties that are known by the certificates "
-                "it names alone; add the SHA-256 of each (the verb certificates prints it, openssl x509 -fingerprint "
-                "-sha256 for others)."
+                "it names alone; add the SHA-256 of each (the verb network certificates prints it, openssl x509 "
+                "-fingerprint -sha256 for others)."
             )
 
 
@@ -303,7 +303,7 @@ def _check_shares(network: NetworkSettings, options: object, holders: tuple[str,
         if len(holders) > 1 and name not in (network.certificates or {}):
             raise ConfigError(
                 f"{KEY}.certificates lacks {name!r}: in mode release clients that share noise take each other's keys "
-                "with the certificates that it names alone; add what the verb certificates prints."
+                "with the certificates that it names alone; add what the verb network certificates prints."
             )
     if len(holders) > 1 and getattr(options, "colluders", 1) == 0:
         raise ConfigError(

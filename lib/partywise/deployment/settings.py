@@ -30,6 +30,9 @@ class Listener:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        name, _, port = self.host.rpartition(":")
+        if name and ":" not in name and port.isdecimal():
+            raise ValueError(f"host is {self.host!r}: give {name}, and its port under port.")
         if not self.host or any(mark.isspace() or mark in "/@" for mark in self.host):
             raise ValueError(f"host is {self.host!r}: give the name or number of a machine, such as hospital.example.")
 

@@ -91,7 +91,7 @@ def party_verb(parser: argparse.ArgumentParser, words: Words) -> int:
     )
     parser.add_argument("--verbose", action="store_true", help="a line with its time for every message")
     parser.epilog = PARTY
-    return with_configuration("party", party, parser.parse_args(words))
+    return with_configuration("party", party, _with_folder(parser.parse_args(words)))
 
 
 def certificates_verb(parser: argparse.ArgumentParser, words: Words) -> int:
@@ -125,7 +125,15 @@ def align_verb(parser: argparse.ArgumentParser, words: Words) -> int:
     parser.add_argument("--again", action="store_true", help="align anew, where an alignment has ended")
     parser.add_argument("--verbose", action="store_true", help="a line with its time for every message")
     parser.set_defaults(dry_run=False)
-    return _align(parser.parse_args(words))
+    return _align(_with_folder(parser.parse_args(words)))
+
+
+def _with_folder(args: argparse.Namespace) -> argparse.Namespace:
+    """Return the arguments if the folder of the party's own files is there; ConfigError otherwise."""
+    if args.data is not None and not args.data.is_dir():
+        what = "a file" if args.data.exists() else "not there"
+        raise ConfigError(f"--data is {args.data}: it is {what}; name the folder with the files of this party.")
+    return args
 
 
 def check_release(parser: argparse.ArgumentParser, words: Words) -> int:

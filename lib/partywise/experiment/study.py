@@ -63,7 +63,9 @@ class Lazy:
         try:
             return getattr(importlib.import_module(self.module), name)
         except AttributeError:
-            raise ValueError(f"address is {self.address!r}: {self.module} defines no {name!r}.") from None
+            raise ValueError(
+                f"address is {self.address!r}: {self.module} defines no {name!r}; give what is meant that name."
+            ) from None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Import on first use, then call."""
@@ -342,14 +344,14 @@ class Study:
             raise ValueError(f"headline={shared[0]} is given to {places[shared[0]]} measures: give each its own place.")
         package = self.module.rpartition(".")[0]
         has_trials = bool(package) and find_spec(f"{package}.trials") is not None
-        beside: dict[str, Lazy | None] = {
+        lazy_parts: dict[str, Lazy | None] = {
             "split": self._part("data", "split"),
             "folds": self._part("data", "folds"),
             "metrics": self._part("metrics", "metrics"),
             "example_fits": self._part("metrics", "example_fits") if self.examples else None,
             "trials": self._part("trials", "TRIALS") if has_trials else None,
         }
-        parts: dict[str, object] = {key: part for key, part in beside.items() if getattr(self, key) is HERE}
+        parts: dict[str, object] = {key: part for key, part in lazy_parts.items() if getattr(self, key) is HERE}
         parts["name"] = self.name or package.rpartition(".")[2]
         parts["sources"] = {name: source.resolve(package, name) for name, source in self.sources.items()}
         parts["methods"] = {name: method.resolve(name) for name, method in self.methods.items()}
@@ -444,7 +446,10 @@ def load_object(address: str, kind: type[T], where: str) -> T:
     except Exception as error:
         # By name, so that no job depends on the table of earlier addresses.
         addresses = importlib.import_module("partywise.core.addresses")
-        name = addresses.renamed_class(error) if isinstance(error, ImportError) else ""
+        name = addresses.present_name(error) if isinstance(error, ImportError) else ""
+        module, _, inner = address.partition(":")
+        if module.endswith(".py"):
+            name += f"; an address names a module and not a file: write {module.removesuffix('.py')}:{inner}"
         raise ConfigError(
             f"{where} is {address!r}: importing it ends with {type(error).__name__}: {error}{name}; modules are looked "
             f"for among the installed ones and in the folder of the run, {folder}."

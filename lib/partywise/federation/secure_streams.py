@@ -127,9 +127,9 @@ def charge_streams_to(rng_for: Callable[..., Any], payer: Payer) -> Callable[...
 Randomness = Seed | SecureStreams
 
 
-def addresses_of(rng: Randomness) -> Callable[..., Any]:
+def addresses_of(rng: Randomness, argument: str = "rng") -> Callable[..., Any]:
     """Generators by address, from what an estimator is given: `SecureStreams` stay as they are."""
-    return rng if isinstance(rng, SecureStreams) else streams_of(rng, "estimator")
+    return rng if isinstance(rng, SecureStreams) else streams_of(rng, "estimator", argument=argument)
 
 
 def fresh_streams() -> SecureStreams:

@@ -194,7 +194,7 @@ def test_times_of_several_forms_and_a_category_with_many_gaps(tmp_path, monkeypa
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "f.csv is empty."),
+        (b"", "f.csv is empty: export it."),
         (b"PK\x03\x04[Content_Types].xml", "f.csv is an Excel workbook (.xlsx): open it and save it as CSV"),
         (b"a,b\n", "f.csv has a header and no rows: nothing was measured."),
         (

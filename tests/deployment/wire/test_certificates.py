@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 
 from network_driver import addresses, credentials, ends, posted, signers
-from partywise.core.errors import PartyError, RefusalError, Unreachable
+from partywise.core.errors import ConfigError, PartyError, RefusalError, Unreachable
 from partywise.deployment.wire import authority, network
 from partywise.deployment.wire.credential import chain_problem, expiry_warning, weakness
 from partywise.deployment.wire.network import Network
@@ -150,13 +150,13 @@ def test_a_file_that_is_missing_or_none_is_named(tmp_path, name):
         Network("bank", addresses(NAMES), tmp_path)
     (tmp_path / name).write_bytes(b"nothing")
     (tmp_path / name).chmod(0o600)
-    with pytest.raises(
-        ValueError, match=r"authority.pem, bank.pem and bank.key are not an authority, certificate and its key"
-    ):
+    with pytest.raises(ConfigError, match=rf"{name} holds no (certificate|private key) in PEM: put the file there"):
         Network("bank", addresses(NAMES), tmp_path)
     (tmp_path / name).write_bytes(kept)
     shutil.copy(tmp_path / "shop.key", tmp_path / "bank.key")
-    with pytest.raises(ValueError, match="are not an authority, certificate and its key"):
+    with pytest.raises(
+        ConfigError, match=r"authority.pem, bank.pem and bank.key are not an authority, certificate and its key"
+    ):
         Network("bank", addresses(NAMES), tmp_path)
 
 

@@ -355,7 +355,7 @@ SPOILT[4, 1] = np.nan
         ({}, {"offset": np.full(120, np.inf)}, ValueError, "offset holds values that are not finite"),
         ({}, {"names": ["a", "b"]}, ValueError, "names=.*: give 4 different ones"),
         ({}, {"parties": 1}, ValueError, "parties has 1 active and 0 passive"),
-        ({}, {"parties": 9}, ValueError, "n_parties=9"),
+        ({}, {"parties": 9}, ValueError, "parties=9"),
         ({}, {"parties": [[0, 1], []]}, ValueError, "not a partition"),
         ({}, {"X": X[:5], "y": Y[:5]}, ValueError, "n=5 records .* for 5 coefficients"),
         ({}, {"X": X[:, [0, 1, 2, 1]]}, np.linalg.LinAlgError, r"have rank 4, not 5: .*\('x3' depends"),

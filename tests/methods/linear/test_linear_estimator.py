@@ -115,7 +115,7 @@ def test_parameters_in_scikit_learns_way():
         ({}, {"y": NUMBERS}, ValueError, "Unknown label type: continuous"),
         ({}, {"y": LABELS[:5]}, ValueError, "y has 5 entries for 90 rows"),
         ({}, {"X": np.full((90, 4), np.nan)}, ValueError, "X holds values that are not finite"),
-        ({}, {"parties": 5}, ValueError, "n_parties=5"),
+        ({}, {"parties": 5}, ValueError, "parties=5"),
         ({}, {"parties": 1}, ValueError, "parties has 1 active and 0 passive"),
         ({}, {"parties": [[0, 1], [1, 2, 3]]}, ValueError, "not a partition"),
         ({}, {"rng": 1.5}, TypeError, "rng="),

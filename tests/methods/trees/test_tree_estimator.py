@@ -203,7 +203,7 @@ def test_protection_without_public_edges_is_refused_before_any_work():
         (np.full((4, 2), np.inf), np.ones(4), {}, "not finite"),
         (np.ones((4, 2)), np.ones(4), {}, r"y holds one class alone, \[1\.0\]: give both"),
         (np.ones((4, 2)), np.array([0.0, 1, 2.5, 1]), {}, r"continuous. y holds 2\.5"),
-        (np.ones((4, 2)), np.array([0.0, 1, 0, 1]), {"parties": 3}, "n_parties=3"),
+        (np.ones((4, 2)), np.array([0.0, 1, 0, 1]), {"parties": 3}, "parties=3"),
         (np.ones((4, 2)), np.array([0.0, 1, 0, 1]), {"parties": [[0], [0]]}, "not a partition"),
         (np.ones((4, 2)), np.array([0.0, 1, 0, 1]), {"active": "third"}, "active='third'"),
     ],

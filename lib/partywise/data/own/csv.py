@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 import numpy as np
 
 from ...core.errors import DataMissing
-from ...core.files import READ_POLICY
+from ...core.files import READ_POLICY, nearest_file
 from .arrow import read_columns
 from .entries import is_number, plain_number, stamps_as_numbers, trouble
 from .grammar import ISO, JOINED, MARKS, TextForm, is_typed
@@ -99,8 +99,11 @@ def read_bytes(file: str) -> bytes:
     except IsADirectoryError:
         raise DataMissing(f"{file} is a folder: name a file in it.") from None
     except OSError as error:
+        near = nearest_file(Path(file))
+        hint = f"did you mean {near}? " if near else ""
         raise DataMissing(
-            f"{file} cannot be read ({error.strerror or error}): paths begin in the folder in which the run starts."
+            f"{file} cannot be read ({error.strerror or error}): {hint}paths begin in the folder in which the "
+            "run starts."
         ) from None
 
 

@@ -92,6 +92,9 @@ def check_release(folder: Path, authority: Path | None, fingerprints: Sequence[s
 
 def _read(folder: Path) -> Published:
     """Read the folder with its statement; Failure for a file that is missing, or not listed."""
+    if not folder.is_dir():
+        what = "a file" if folder.exists() else "not there"
+        raise Failure(f"{folder} is {what}: name the folder release that a party wrote")
     contents = files.read_folder(folder)
     for name in (files.STATEMENT, files.SIGNATURES, files.TEXT):
         if name not in contents:
@@ -221,11 +224,15 @@ def _program(published: Published) -> str:
     deployment = deployment_in(contents[files.CONFIGURATION], statement)
     if set(published.owners) != set(deployment.holders):
         raise Failure(f"the statement is of {list(published.owners)}, the configuration of {list(deployment.holders)}")
-    beside = {name: digest for name, digest in statement["files"].items() if name.startswith(f"{files.REGISTRATION}/")}
+    registrations = {
+        name: digest for name, digest in statement["files"].items() if name.startswith(f"{files.REGISTRATION}/")
+    }
     values, n = values_in(contents[files.MEASUREMENTS]), statement["n_protected"]
     try:
         estimate = contents.get(files.ESTIMATE, b"")
-        rebuilt = rebuild(deployment, contents[files.CONFIGURATION], values, facts_of(statement), beside, n, estimate)
+        rebuilt = rebuild(
+            deployment, contents[files.CONFIGURATION], values, facts_of(statement), registrations, n, estimate
+        )
     except LookupError as error:
         raise Failure(f"{files.MEASUREMENTS} is not what the program releases: {error}") from None
     if problem := first_difference(contents, rebuilt):

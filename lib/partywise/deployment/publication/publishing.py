@@ -176,8 +176,10 @@ class Publication:
 
     def _rebuild(self, values: Mapping[str, np.ndarray], facts: RunFacts, estimate: bytes) -> Rebuilt:
         """Make the files; PartyError if they would cost this party more than it has paid."""
-        beside = {f"{files.REGISTRATION}/{n}.json": documents.digest_of(data) for n, data in self.registrations.items()}
-        rebuilt = rebuild(self.deployment, self.configuration, values, facts, beside, self.n, estimate)
+        digests = {
+            f"{files.REGISTRATION}/{n}.json": documents.digest_of(data) for n, data in self.registrations.items()
+        }
+        rebuilt = rebuild(self.deployment, self.configuration, values, facts, digests, self.n, estimate)
         if unpaid := set(rebuilt.charges.get(self.me, ())) - set(self.charges.get(self.me, ())):
             raise PartyError(
                 f"{self.me!r} does not sign: the files leave the unit {min(unpaid)} of its data unprotected, which it "
@@ -263,7 +265,7 @@ def check_signer(deployment: Deployment, certificates: Path, me: str) -> None:
     if why := file_name_refusal(path.read_bytes(), me, {name: name for name in deployment.names}):
         raise ConfigError(
             f"{path} cannot sign what is published: {why}; ask for one with that name (python -m partywise "
-            f"certificates --request {me})."
+            f"network certificates --request {me})."
         )
 
 

@@ -150,6 +150,8 @@ class SitePolicy(ReadPolicy):
     """Policy of a site, asked at each step of a party's run: PolicyError for what its file forbids."""
 
     def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            raise ConfigError(f"--site is {path}: there is no such file; name the site.yaml of this organisation.")
         try:
             self.site, self.path = build(Site, read_file(path), ""), path
         except ConfigError as error:

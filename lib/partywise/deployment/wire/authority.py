@@ -109,8 +109,11 @@ def sign(folder: Path, file: Path, hosts: Mapping[str, str], days: float = DAYS)
         weak = weakness(asked.public_key())
         if not asked.is_signature_valid:
             raise ValueError("another key has signed it")
+    except OSError as error:
+        raise PartyError(f"--sign is {file}: it cannot be read ({error.strerror}); name NAME.csr of a party.") from None
     except ValueError as error:
-        raise PartyError(f"{file} is not a request for a certificate ({error}): ask for it again.") from None
+        why = str(error).partition(". ")[0]
+        raise PartyError(f"{file} is not a request for a certificate ({why}): ask for it again.") from None
     names = certificate_names(asked)
     name = next(iter(named_parties(names, hosts)), "")
     if not name or (why := name_refusal(asked, name, hosts)):
@@ -140,10 +143,10 @@ def _alternative_names(name: str, host: str) -> SubjectAlternativeName:
     """Names for the certificate of a party: its own as DNS writes it, and its host."""
     x509, *_ = _cryptography()
     try:
-        beside = x509.IPAddress(ip_address(host.strip("[]")))
+        address = x509.IPAddress(ip_address(host.strip("[]")))
     except ValueError:
-        beside = x509.DNSName(host)
-    alternatives: SubjectAlternativeName = x509.SubjectAlternativeName([x509.DNSName(host_name(name)), beside])
+        address = x509.DNSName(host)
+    alternatives: SubjectAlternativeName = x509.SubjectAlternativeName([x509.DNSName(host_name(name)), address])
     return alternatives
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...core.checks import name_problem
+from ...core.errors import ConfigError
 from .interface import printable
 
 if TYPE_CHECKING:
@@ -207,10 +208,14 @@ def _context(protocol: int, folder: Path, me: str) -> ssl.SSLContext:
     for path in (authority, certificate, key):
         if not path.is_file():
             raise FileNotFoundError(
-                f"certificates={folder} has no file {path.name}: put it there, or make all with the verb certificates."
+                f"certificates={folder} has no file {path.name}: put it there, or make all "
+                "with the verb network certificates."
             )
     if stat.S_IMODE(key.stat().st_mode) & 0o077:
         raise PermissionError(f"{key} can be read by others than its owner: chmod 600 {key.name}.")
+    for path, kind in ((authority, "CERTIFICATE"), (certificate, "CERTIFICATE"), (key, "PRIVATE KEY")):
+        if not re.search(rf"-----BEGIN [A-Z ]*{kind}-----", path.read_text(encoding="ascii", errors="replace")):
+            raise ConfigError(f"{path} holds no {kind.lower()} in PEM: put the file there that the authority gave.")
     context = ssl.SSLContext(protocol)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     try:
@@ -218,7 +223,7 @@ def _context(protocol: int, folder: Path, me: str) -> ssl.SSLContext:
         # Nobody is there to be asked for the password of a key.
         context.load_cert_chain(certificate, key, password="")
     except ssl.SSLError as error:
-        raise ValueError(
+        raise ConfigError(
             f"certificates={folder}: {authority.name}, {certificate.name} and {key.name} are not an authority, "
             f"certificate and its key ({error.reason or 'it has a password'}): make or ask for them anew."
         ) from error

@@ -7,7 +7,6 @@ holds.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import stat
@@ -18,6 +17,7 @@ from pathlib import Path
 import yaml
 
 from ...core.errors import ConfigError
+from ...core.files import nearest_file
 from .build import refuse_misread
 
 TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".ods", ".parquet", ".feather", ".sav", ".dta", ".rds")
@@ -73,13 +73,6 @@ def _text(path: Path) -> str:
         raise ConfigError(f"{path} cannot be read ({error.strerror}): make it readable.") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not text in UTF-8 (byte {error.start}): save it as UTF-8.") from None
-
-
-def nearest_file(path: Path) -> Path | None:
-    """The file next to a missing one whose name without its ending is most alike; None where none is."""
-    stems = {file.stem: file for file in path.parent.iterdir()} if path.parent.is_dir() else {}
-    near = difflib.get_close_matches(path.stem, stems, 1)
-    return stems[near[0]] if near else None
 
 
 def _json(text: str, path: Path) -> object:

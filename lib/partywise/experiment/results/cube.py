@@ -261,7 +261,8 @@ def _read_all(path: Path | str, telling: int) -> NoReturn:
                 for part, _, _ in _parts(variable.shape, chunks):
                     _ = variable[part]
     except BaseException as error:
-        message = (str(error) or type(error).__name__).encode(errors="replace")[:PIPE_BYTES]
+        words = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        message = words.encode(errors="replace")[:PIPE_BYTES]
     finally:
         os.write(telling, message)
         os._exit(0)

@@ -108,6 +108,8 @@ def read_chain(path: Path | str, data: bytes | None = None, *, part: bool = Fals
 def _row(path: Path | str, line: bytes, number: int | None, previous: str | None) -> Row:
     """The row of a line in its place, or in any."""
     body, rest = line[:-77], END.fullmatch(line[-77:])
+    if rest is None and not number and not line.startswith(b'{"number":'):
+        raise AccountError(f"{path} is not an account: name ledger.jsonl of a party, or the folder that holds it.")
     if rest is None or hashlib.sha256(body).hexdigest().encode() != rest[1]:
         raise AccountError(f"row {number or 0} of {path} was changed: its digest is another one; {REMEDY}.")
     entry = _parse_line(body + b"}")

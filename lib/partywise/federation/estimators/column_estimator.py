@@ -16,7 +16,7 @@ from ...core.verdicts import Verdict, growth_verdict, response_verdict
 from ...models.links import LOGIT, Link
 from ..parties import Party, split_columns
 from .estimator import Estimator
-from .inputs import column_labels, groups_of, numbers, party, vector
+from .inputs import check_parties, column_labels, groups_of, numbers, party, vector
 
 LIKE = "(n,): one label or number for each record"
 COLUMNS = "(n, p): records, columns of all parties without one for the intercept"
@@ -225,7 +225,9 @@ def blocks_of(
     ]
     for place, (block, block_ids) in enumerate(zip(blocks, ids, strict=True)):
         if len(block) != len(block_ids):
-            raise ValueError(f"ids[{place}] has {len(block_ids)} entries for {len(block)} rows of X[{place}].")
+            raise ValueError(
+                f"ids[{place}] has {len(block_ids)} entries for {len(block)} rows of X[{place}]: give one per row."
+            )
     ends = [0, *np.cumsum([block.shape[1] for block in blocks]).tolist()]
     return blocks, [tuple(range(*pair)) for pair in pairwise(ends)], names_of(X, blocks, names)
 
@@ -243,6 +245,7 @@ def names_of(arrays: Sequence[ArrayLike], blocks: Sequence[np.ndarray], names: S
 
 def column_numbers(parties: int | Sequence[Sequence[int | str]], names: Sequence[str]) -> int | list[list[int]]:
     """Columns of each party by their numbers, where some are given by name."""
+    check_parties(parties)
     if isinstance(parties, int | np.integer):
         return int(parties)
     place = {name: number for number, name in enumerate(names)}
@@ -263,7 +266,7 @@ def holders(
     active_arrays = {name: numbers(name, value, 1, VECTOR) for name, value in vectors.items() if value is not None}
     for name, value in active_arrays.items():
         if len(value) != n:
-            raise ValueError(f"{name} has {len(value)} entries for {n} rows of X.")
+            raise ValueError(f"{name} has {len(value)} entries for {n} rows of X: give one per row.")
     parties = []
     for place, (block, group) in enumerate(zip(blocks, groups, strict=True)):
         arrays = {"X": block} | ({} if place else active_arrays)

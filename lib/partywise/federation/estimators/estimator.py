@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...core.checks import check_numbers
 from ...core.errors import ModelError
 from ...core.randomness import Streams
 from ...core.verdicts import (
@@ -41,6 +42,7 @@ from ..parties import Party, clip_shares, largest_clip_shares, split_rows
 from ..payloads import Transcript
 from ..run import Run, simulate
 from ..secure_streams import Randomness, addresses_of, floating_point, fresh_streams
+from .fit_budget import Budget
 from .inputs import column_labels, groups_of, numbers, vector
 from .parameters import NotFittedError, Parameters, TransformerMixin, short_text
 from .saved_model import save
@@ -137,13 +139,8 @@ class Estimator(Parameters):
         self, parties: Sequence[Party], n: int, rng: Randomness | None, *, public: object, settings: object
     ) -> Any:
         """Run the protocol on all ``n`` records and keep what it left behind."""
-        for name in ("epsilon", "delta"):
-            value = getattr(self, name)
-            if not isinstance(value, Real) and (value is not None or name == "delta"):
-                raise TypeError(
-                    f"{name}={value!r} must be a number, not {type(value).__name__}: write it without quotes."
-                )
-        if not 0 < self.delta < 1:
+        check_numbers(epsilon=self.epsilon, delta=self.delta)
+        if self.delta is None or not 0 < self.delta < 1:
             raise ValueError(f"delta={self.delta!r} must lie in (0, 1), well below 1/n.")
         if self.clipped not in ("refuse", "allow"):
             raise ValueError(f"clipped={self.clipped!r}: use 'refuse' or 'allow'.")
@@ -151,7 +148,13 @@ class Estimator(Parameters):
         self._require_moderate_numbers(options)
         spec, fold = Spec(options, settings, settings, public), Fold(np.zeros(n, dtype=int), 0, 1)
         epsilon, randomness = self._target(options), self.random_state if rng is None else rng
-        rng_for: Callable[..., Any] = fresh_streams() if randomness is None else addresses_of(randomness)
+        rng_for: Callable[..., Any] = (
+            fresh_streams()
+            if randomness is None
+            else addresses_of(randomness, "random_state" if rng is None else "rng")
+        )
+        if self.shared_budget is not None and not isinstance(self.shared_budget, Budget):
+            raise TypeError(f"shared_budget={self.shared_budget!r}: give a pw.Budget(epsilon, delta) for several fits.")
         with nullcontext() if self.shared_budget is None else self.shared_budget.fit(self.unit) as payer:
             if self.shared_budget is not None and isinstance(rng_for, Streams):
                 rng_for = Streams(int(rng_for("fit", self.shared_budget.fits).integers(2**63)), "estimator")
@@ -366,7 +369,7 @@ class Estimator(Parameters):
     def _fitted_estimate(self) -> Any:
         if not hasattr(self, "estimate_"):
             raise NotFittedError(
-                f"this {type(self).__name__} is not fitted yet; call fit(X, y, parties=..., rng=...) first."
+                f"this {type(self).__name__} is not fitted yet: call its fit first, as in model.fit(X, y)."
             )
         return self.estimate_
 

@@ -22,14 +22,17 @@ def numbers(name: str, value: ArrayLike, ndim: int, like: str, *, missing: bool 
     """
     if hasattr(value, "toarray"):
         raise TypeError(f"{name} is sparse: give a dense array, {name}.toarray().")
+    array = np.asarray(value)
+    if np.iscomplexobj(array):
+        raise ValueError(f"{name} is complex. Complex data not supported: give {name}.real, or both parts as columns.")
+    if array.dtype.kind in "mM" or any(dtype.kind in "mM" for dtype in getattr(value, "dtypes", ()) if ndim == 2):
+        raise TypeError(f"{name} holds dates or times: give numbers, such as days since a public date.")
     try:
-        array = np.asarray(value)
-        if np.iscomplexobj(array):
-            raise ValueError("Complex data not supported")
         array = np.ascontiguousarray(array, dtype=float)
     except (TypeError, ValueError) as error:
         raise type(error)(
-            f"{name} contains values that are not numbers ({error}): encode them, a factor as indicators."
+            f"{name} contains values that are not numbers ({error}){_text_column(value)}: encode them, a factor as "
+            "indicators."
         ) from None
     if ndim == 2 and array.ndim == 2 and not array.shape[1]:
         raise ValueError(f"{name} has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
@@ -48,6 +51,15 @@ def numbers(name: str, value: ArrayLike, ndim: int, like: str, *, missing: bool 
     return array
 
 
+def _text_column(frame: Any) -> str:
+    """Name the first column of a data frame that holds no numbers, as the middle of a sentence."""
+    dtypes = getattr(frame, "dtypes", None)
+    if dtypes is None or not hasattr(frame, "columns"):
+        return ""
+    texts = [str(label) for label, dtype in zip(frame.columns, dtypes, strict=True) if dtype.kind not in "biuf"]
+    return f" in column {texts[0]!r}" if texts else ""
+
+
 def vector(name: str, value: ArrayLike, n: int) -> np.ndarray:
     """One value per record, shape (n,), of any type; a column is taken for one with a warning."""
     if value is None:
@@ -63,7 +75,7 @@ def vector(name: str, value: ArrayLike, n: int) -> np.ndarray:
     if array.ndim != 1:
         raise ValueError(f"{name} has shape {array.shape}: give (n,), one value a record.")
     if len(array) != n:
-        raise ValueError(f"{name} has {len(array)} entries for {n} rows of X.")
+        raise ValueError(f"{name} has {len(array)} entries for {n} rows of X: give one per row.")
     return array
 
 
@@ -115,6 +127,16 @@ def column_labels(X: Any) -> tuple[str, ...] | None:
     return tuple(str(name) for frame in frames for name in frame.columns)
 
 
+def check_parties(parties: object) -> None:
+    """Raise TypeError unless parties are a number, or groups of columns or records."""
+    groups = parties if isinstance(parties, Sequence | np.ndarray) and not isinstance(parties, str) else [""]
+    if isinstance(parties, int | np.integer) or not any(
+        isinstance(group, str) or np.ndim(group) != 1 for group in groups
+    ):
+        return
+    raise TypeError(f"parties={parties!r}: give a number of parties, or the list of each, as in [[0, 1], [2]].")
+
+
 def groups_of(
     parties: int | Sequence[Sequence[int]],
     count: int,
@@ -126,7 +148,10 @@ def groups_of(
 
     bare : place of the group that may be empty, of a party that holds the labels alone
     """
+    check_parties(parties)
     if isinstance(parties, int | np.integer):
+        if bare is None and not 1 <= parties <= count:
+            raise ValueError(f"parties={parties} must lie in 1..{count}: each party holds at least one of {count}.")
         return [tuple(part) for part in split(count, int(parties))]
     groups = [tuple(int(index) for index in part) for part in parties]
     empty = any(not group for place, group in enumerate(groups) if place != bare)

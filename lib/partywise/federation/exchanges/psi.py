@@ -50,7 +50,7 @@ def sodium(purpose: str) -> ModuleType:
     try:
         from nacl import bindings
     except ImportError:
-        raise ImportError(f"{purpose} needs the package PyNaCl: pip install partywise[alignment].") from None
+        raise ImportError(f"{purpose} needs the package PyNaCl: pip install 'partywise[alignment]'.") from None
     return bindings
 
 

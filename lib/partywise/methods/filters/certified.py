@@ -16,6 +16,7 @@ from typing import NoReturn, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...core.checks import check_numbers
 from ...core.errors import AccountError, CertificationError
 from ...federation.account.reading import opened_account, paid_events
 from ...federation.account.spending import AccountBudget, Spending
@@ -130,6 +131,7 @@ class CertifiedFilter:
         stratum: str = "*",
         account: Path | str | None = None,
     ) -> None:
+        check_numbers(clip=clip, mu=mu)
         for name, value, least, most in (("clip", clip, *SIZES), ("mu", mu, 1 / LARGEST_MU, LARGEST_MU)):
             if not least <= value <= most:
                 raise ValueError(f"{name}={value!r} of a certified filter must lie between {least:g} and {most:g}.")

@@ -62,7 +62,7 @@ class Predictions(Estimator):
         array = self._records(self._design.columns(X) if framed else X, 2, COLUMNS)  # type: ignore[union-attr]
         shift = None if offset is None else numbers("offset", offset, 1, f"({len(array)},): one a record")
         if shift is not None and len(shift) != len(array):
-            raise ValueError(f"offset has {len(shift)} entries for {len(array)} rows of X.")
+            raise ValueError(f"offset has {len(shift)} entries for {len(array)} rows of X: give one per row.")
         return estimate.predictor(array, shift)
 
     def predict(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:

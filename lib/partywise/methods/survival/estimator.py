@@ -78,10 +78,15 @@ def checked_follow_up(durations: ArrayLike, event_observed: ArrayLike | None) ->
     """Durations (n,) and events (n,) bool; ValueError for what is none."""
     times = numbers("durations", as_written(durations), 1, "(n,), one a record")
     if (times < 0).any():
-        raise ValueError("durations holds negative values: count time from the start of follow-up.")
+        raise ValueError(
+            f"durations holds negative values, such as {times.min():g}: count time from the start of follow-up."
+        )
     events = np.ones(len(times)) if event_observed is None else vector("event_observed", event_observed, len(times))
-    if not np.isin(events, (0, 1)).all():
-        raise ValueError("event_observed holds values other than 0 and 1 (or False and True): 1 is an event.")
+    if not (known := np.isin(events, (0, 1))).all():
+        raise ValueError(
+            f"event_observed holds values other than 0 and 1 (or False and True), such as {events[~known][0]!s}: give "
+            "1 for an event and 0 for a censored time."
+        )
     return times, events.astype(bool)
 
 

@@ -329,7 +329,8 @@ def _codes(group: np.ndarray, known: list[object]) -> np.ndarray:
     for number, label in enumerate(known):
         codes[group == label] = number
     if (codes < 0).any():
-        raise ValueError(f"group holds a value that is not among groups={known}: declare every group.")
+        unknown = group[codes < 0][0]
+        raise ValueError(f"group holds {unknown!s}, which is not among groups={known}: declare every group.")
     return codes
 
 

@@ -67,7 +67,7 @@ def _library(name: str = "dp_accounting") -> Any:
     try:
         return import_module(name)
     except ImportError:
-        raise ImportError("events of dp-accounting need that library: pip install partywise[accounting].") from None
+        raise ImportError("events of dp-accounting need that library: pip install 'partywise[accounting]'.") from None
 
 
 def from_dp_event(event: object) -> list[PrivacyProfile]:

@@ -376,8 +376,15 @@ def compose_mu(mus: Iterable[float]) -> float:
     return math.sqrt(total(square(value) for value in values.tolist()))
 
 
+def _numbers(name: str, value: ArrayLike) -> np.ndarray:
+    """The floats of an argument; TypeError for text, which numpy would read."""
+    if np.asarray(value).dtype.kind not in "biuf":
+        raise TypeError(f"{name}={value!r} must be a number: write it without quotes, with a decimal point.")
+    return np.asarray(value, dtype=float)
+
+
 def _non_negative(name: str, value: ArrayLike, *, infinite: bool = False) -> np.ndarray:
-    array = np.asarray(value, dtype=float)
+    array = _numbers(name, value)
     if np.any(~(array >= 0)) or (not infinite and np.any(np.isinf(array))):
         kind = "non-negative" if infinite else "non-negative and finite"
         raise ValueError(f"{name}={value!r} must be {kind}.")
@@ -385,7 +392,7 @@ def _non_negative(name: str, value: ArrayLike, *, infinite: bool = False) -> np.
 
 
 def _probability(name: str, value: ArrayLike) -> np.ndarray:
-    array = np.asarray(value, dtype=float)
+    array = _numbers(name, value)
     if np.any(~((array >= 0) & (array < 1))):
         raise ValueError(f"{name}={value!r} must lie in [0, 1).")
     return array

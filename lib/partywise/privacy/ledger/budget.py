@@ -9,6 +9,7 @@ from itertools import combinations
 # Any: the one parameter of a profile that the rule of a budget names.
 from typing import Any
 
+from ...core.checks import check_numbers
 from ...core.errors import BudgetExceeded, CertificationError
 from ..accounting.calibration import MARGIN, gdp_mu, zcdp_rho
 from ..accounting.privacy_profile import PrivacyProfile
@@ -104,6 +105,7 @@ class PrivacyFilter:
             raise ValueError(f"rule={rule!r} of a filter is unknown; use one of {RULES}.")
         if unit is not None and unit not in QUESTIONS:
             raise ValueError(f"unit={unit!r} of a filter is unknown; use one of {QUESTIONS}.")
+        check_numbers(epsilon=epsilon, delta=delta, numeric_reserve=numeric_reserve)
         if not epsilon >= 0:
             raise ValueError(f"epsilon={epsilon!r} of a filter must be non-negative.")
         if not 0 <= delta < 1:
@@ -253,18 +255,18 @@ class PrivacyFilter:
 
     def _refusal(self, event: Event, cost: float) -> str:
         """The sentence about an event that does not fit: about its cost, and about the reserve where that is short."""
-        beside = f"delta_numeric = {event.delta_numeric:.3g}" + (f", tv = {event.tv:.3g}" if event.tv else "")
+        reserve = f"delta_numeric = {event.delta_numeric:.3g}" + (f", tv = {event.tv:.3g}" if event.tv else "")
         what, numeric = f"{event.mechanism} {event.release_id!r}", self._has_room(event.delta_numeric, event.tv)
         needed = self._reserve_of(event.delta_numeric, event.tv if cost else 0.0)
         if not cost and not numeric:
             return (
-                f"{what} takes {beside} of the numeric reserve, and {max(self._numeric_left, 0.0):.3g} of "
+                f"{what} takes {reserve} of the numeric reserve, and {max(self._numeric_left, 0.0):.3g} of "
                 f"{self.numeric_reserve:.3g} is left: state numeric_reserve = {_up(needed):.3g} or more, which is "
                 f"a part of delta = {self.delta:.3g}."
             )
         digits = next((k for k in (6, 9, 12) if f"{cost:.{k}g}" != f"{self.remaining:.{k}g}"), 17)
         return (
-            f"{what} costs {CURRENCY[self.rule]} = {cost:.{digits}g} (and {beside}); {self.remaining:.{digits}g} of "
+            f"{what} costs {CURRENCY[self.rule]} = {cost:.{digits}g} (and {reserve}); {self.remaining:.{digits}g} of "
             f"{self.budget:.6g} is left of epsilon = {self.epsilon:.6g}, delta = {self.delta:.3g} (and "
             f"{self._numeric_left:.3g} of the numeric reserve). Use more noise, send an earlier release again, or "
             "state a larger budget" + ("." if numeric else f" with numeric_reserve = {_up(needed):.3g} or more.")

@@ -70,8 +70,9 @@ def _open(content: bytes, file: str) -> Iterator[netCDF4.Dataset]:
     except DataMissing:
         raise
     except (OSError, RuntimeError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
         raise DataMissing(
-            f"{file} cannot be read as NetCDF ({error}): save it anew as NetCDF, or set format to long or wide."
+            f"{file} cannot be read as NetCDF ({why}): save it anew as NetCDF, or set format to long or wide."
         ) from None
 
 

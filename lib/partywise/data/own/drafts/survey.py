@@ -149,7 +149,11 @@ def survey(content: bytes, file: str) -> TableSurvey:
         return TableSurvey(file, TextForm(), (), 0, (f"{file} is {what}.",))
     text = content.decode(encoding, errors="replace").removeprefix("\ufeff")
     if "\0" in text or not text.strip():
-        why = "contains zero bytes and is not CSV text: save it as CSV in UTF-8" if text.strip() else "is empty"
+        why = (
+            "contains zero bytes and is not CSV text: save it as CSV in UTF-8"
+            if text.strip()
+            else "is empty: export it"
+        )
         return TableSurvey(file, TextForm(), (), 0, (f"{file} {why}.",))
     delimiter = delimiter_of(text)
     text_layout = layout(text, delimiter, file)

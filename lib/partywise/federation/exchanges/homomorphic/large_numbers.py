@@ -88,4 +88,4 @@ def _prime(bits: int, rng: RandomSource) -> int:
 
 def require_gmpy2() -> None:
     if gmpy2 is None:
-        raise ImportError("Paillier encryption needs the package gmpy2: pip install partywise[encryption].")
+        raise ImportError("Paillier encryption needs the package gmpy2: pip install 'partywise[encryption]'.")
