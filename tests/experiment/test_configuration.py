@@ -77,35 +77,3 @@ def test_a_factor_multiplies_the_replicates_of_every_case_and_a_cube_tells_of_it
 
 def _times(factor: int) -> dict[str, int]:
     return {"replicate_factor": factor}
-
-
-def test_errors_name_the_file_and_the_key(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path, at = written(Path(), {"file": "parts/boosting.yaml"}), f"studies.{STUDY}"
-    part = path.parent / "parts" / "boosting.yaml"
-    sentences = {
-        "methods: {}\ncases: [1]\n": f"parts/boosting.yaml: {at}.cases is [1]: a block of keys is needed here.",
-        "methods: {}\nmethods: {}\n": f"{at}.file is 'parts/boosting.yaml': parts/boosting.yaml line 2 gives the key",
-        "file: other.yaml\n": "parts/boosting.yaml: file is 'other.yaml': a file that is named holds the whole block",
-        "a: !!python/name:os.system\n": f"{at}.file is 'parts/boosting.yaml': parts/boosting.yaml line 1 has the YAML",
-    }
-    for text, sentence in sentences.items():
-        part.write_text(text)
-        with pytest.raises(ConfigError) as told:
-            plans({"root_seed": 7, "studies": {STUDY: {"file": "parts/boosting.yaml"}}}, [path])
-        assert str(told.value).startswith(sentence), told.value
-    part.unlink()
-    entries = {
-        "parts/boosting.yaml": f"{at} is 'parts/boosting.yaml': parts/boosting.yaml is not there: ",
-        "": f"{at} is '': it must be the name of a file with the block of the study.",
-    }
-    for entry, sentence in entries.items():
-        with pytest.raises(ConfigError) as told:
-            read_configuration(written_entry(path, entry))
-        assert str(told.value).startswith(sentence), told.value
-
-
-def written_entry(path: Path, entry: Any) -> Path:
-    """The same configuration with another value of its study."""
-    path.write_text(yaml.safe_dump({"root_seed": 7, "studies": {STUDY: entry}}))
-    return path
