@@ -91,7 +91,7 @@ def party_verb(parser: argparse.ArgumentParser, words: Words) -> int:
     )
     parser.add_argument("--verbose", action="store_true", help="a line with its time for every message")
     parser.epilog = PARTY
-    return with_configuration("party", party, _with_folder(parser.parse_args(words)))
+    return with_configuration("party", party, parser.parse_args(words))
 
 
 def certificates_verb(parser: argparse.ArgumentParser, words: Words) -> int:
@@ -125,15 +125,14 @@ def align_verb(parser: argparse.ArgumentParser, words: Words) -> int:
     parser.add_argument("--again", action="store_true", help="align anew, where an alignment has ended")
     parser.add_argument("--verbose", action="store_true", help="a line with its time for every message")
     parser.set_defaults(dry_run=False)
-    return _align(_with_folder(parser.parse_args(words)))
+    return _align(parser.parse_args(words))
 
 
-def _with_folder(args: argparse.Namespace) -> argparse.Namespace:
-    """Return the arguments if the folder of the party's own files is there; ConfigError otherwise."""
-    if args.data is not None and not args.data.is_dir():
+def _check_folder(args: argparse.Namespace, deployment: Deployment) -> None:
+    """Raise ConfigError unless the folder of a data holder's own files is there."""
+    if args.me in deployment.holders and args.data is not None and not args.data.is_dir():
         what = "a file" if args.data.exists() else "not there"
         raise ConfigError(f"--data is {args.data}: it is {what}; name the folder with the files of this party.")
-    return args
 
 
 def check_release(parser: argparse.ArgumentParser, words: Words) -> int:
@@ -224,6 +223,7 @@ def _align(args: argparse.Namespace) -> int:
     if args.me not in deployment.names:
         raise ConfigError(f"--me is {args.me!r}: {choices(args.me, deployment.names)}.")
     check_places(deployment)
+    _check_folder(args, deployment)
     policy = policy_of(args.site, args.data, None)
     connect = connect_directly(config, args, policy)
     into = args.into or Path(RESULTS) / result_name(config, args.config) / "aligned" / args.me
@@ -312,6 +312,7 @@ def _party(config: Mapping[str, object], args: argparse.Namespace, policy: SiteP
     from .wire.credential import expiry_warning
 
     deployments = deployments_in_file(config, plans(config), args.config)
+    _check_folder(args, deployments[0])
     data = args.data or Path() if policy is None else policy.folder
     into = args.into or Path(RESULTS) / result_name(config, args.config) / "parties" / args.me
     folders = data, args.certificates, into, args.account
