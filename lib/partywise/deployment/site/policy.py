@@ -151,7 +151,7 @@ class SitePolicy(ReadPolicy):
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
-            raise ConfigError(f"--site is {path}: there is no such file; name the site.yaml of this organisation.")
+            raise ConfigError(f"--site is {path}: that file does not exist; name the site.yaml of this organisation.")
         try:
             self.site, self.path = build(Site, read_file(path), ""), path
         except ConfigError as error:
