@@ -292,9 +292,9 @@ def test_every_value_is_used_where_it_is(program, options, given, noise):
 @pytest.mark.parametrize(("program", "options", "given"), WAYS)
 @pytest.mark.parametrize("noise", ["shared", "local", "central"])
 def test_a_neighbour_moves_every_sum_by_its_certificate_at_most(program, options, given, noise):
-    """10 neighbours of each of 3 data sets with the releases of the first run: every message is alike."""
+    """10 neighbours of each of 2 data sets with the releases of the first run: every message is alike."""
     largest = 0.0
-    for seed in (1, 2, 3):
+    for seed in (1, 2):
         small = scaled(MODERATE, 240, seed=seed)
         rng = np.random.default_rng(seed)
 
