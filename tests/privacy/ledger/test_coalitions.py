@@ -107,7 +107,7 @@ def test_receivers_together_learn_more_than_each_and_than_all_but_one(receivers,
 
 
 @pytest.mark.parametrize(
-    ("parties", "ledgers"), [(3, 12), (6, 12), (FEW + 5, 8), pytest.param(FEW + 5, 30, marks=pytest.mark.statistical)]
+    ("parties", "ledgers"), [(3, 30), (6, 30), (FEW + 5, 8), pytest.param(FEW + 5, 30, marks=pytest.mark.statistical)]
 )
 def test_no_coalition_exceeds_what_is_called_worst(parties, ledgers):
     rng = stream(8, "bound", parties)
@@ -117,7 +117,7 @@ def test_no_coalition_exceeds_what_is_called_worst(parties, ledgers):
         ledger = anything(rng, names, 0.0)
         worst = ledger.worst_total(names, "row", DELTA)
         bounds += worst.view_worst == ANYBODY
-        drawn = [frozenset(map(str, rng.choice(names, rng.integers(len(names)), replace=False))) for _ in range(12)]
+        drawn = [frozenset(map(str, rng.choice(names, rng.integers(len(names)), replace=False))) for _ in range(40)]
         for view in (*(frozenset([name]) for name in names), *(frozenset(names) - {name} for name in names), *drawn):
             if not opened(ledger, view) and {row.owner for row in ledger.rows} - view:
                 assert ledger.total(view, "row", DELTA).epsilon_certified <= worst.epsilon_certified * (1 + 1e-9)
