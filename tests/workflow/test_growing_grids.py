@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,36 +85,9 @@ def studies(found: Planned) -> set[str]:
     return {name.split("/")[2] for name in found.outputs if "/blocks/" in name}
 
 
-def runs(names: Iterable[str], part: int, order: Sequence[str]) -> set[frozenset[str]]:
-    """Which cases (0) or methods (1) share a job, by the names of blocks."""
-    ends = [name.split("/")[part].split("-") for name in names]
-    return {frozenset(order[order.index(first) : order.index(last) + 1]) for first, *_, last in (e * 2 for e in ends)}
-
-
 def done_blocks(folder: Path) -> list[str]:
     place = folder / "results" / "several" / "functional_boosting" / "blocks"
     return sorted(str(path.relative_to(place)) for path in place.rglob("*.npz"))
-
-
-def test_jobs_share_cases_and_methods():
-    names, cases = swept_blocks(configuration()), [f"size_{n}" for n in SIZES]
-    assert 1 < len(names) < len(SIZES) * len(METHODS)
-    assert sorted(case for run in runs(names, 0, cases) for case in run) == cases
-    assert sorted(label for run in runs(names, 1, [*METHODS]) for label in run) == sorted(METHODS)
-
-
-def grown_at(part: int, at: int) -> tuple[dict[str, Any], list[str]]:
-    """The configuration with another swept value (0) or method (1) at a place, and the order of all of them."""
-    config = configuration()
-    study = config["studies"]["functional_boosting"]
-    if part == 0:
-        study["cases"]["size"]["sweep"]["n"].insert(at, 75)
-        return config, [f"size_{n}" for n in study["cases"]["size"]["sweep"]["n"]]
-    order = study["grid"]["methods"]
-    order.insert(at, "new")
-    new = {"protocol": "moments", "cipher": "sized", "max_steps": 9}
-    study["methods"] = {label: METHODS.get(label, new) for label in order}
-    return config, order
 
 
 def swept_blocks(config: dict[str, Any]) -> dict[str, Any]:
@@ -129,30 +101,16 @@ def changed_blocks(after: dict[str, Any], before: dict[str, Any]) -> list[str]:
     return sorted(name for name, block in swept_blocks(after).items() if had.get(name) != block)
 
 
-@pytest.mark.parametrize(("part", "at"), [*((0, at) for at in (0, 2, len(SIZES))), *((1, at) for at in (0, 1, 3))])
-def test_a_new_swept_value_or_method_computes_the_block_that_it_joins(part, at):
-    config, order = grown_at(part, at)
-    touched = frozenset().union(*runs(changed_blocks(config, configuration()), part, order))
-    before = runs(swept_blocks(configuration()), part, [one for one in order if one != order[at]])
-    assert order[at] in touched and any(touched - {order[at]} <= run for run in before)
-
-
 @pytest.mark.runs
 def test_blocks_that_changed_are_planned_and_no_others(grown):
-    """Of another swept value and more replicates."""
-    config, _ = grown_at(0, 2)
-    config["studies"]["functional_boosting"]["grid"]["replicates"] = 4
+    """Of another swept value and more replicates; which these are is `tests/experiment/test_batches.py`."""
+    config = configuration()
+    study = config["studies"]["functional_boosting"]
+    study["cases"]["size"]["sweep"]["n"].insert(2, 75)
+    study["grid"]["replicates"] = 4
     found = planned_after(grown, ["several.yaml"], lambda path: write(path.parent, config), *WORDS)
     assert sorted(blocks(found)) == changed_blocks(config, configuration())
     assert studies(found) == {"functional_boosting"}
-
-
-def test_more_replicates_compute_the_new_ones():
-    config = configuration()
-    config["studies"]["functional_boosting"]["grid"]["replicates"] = 4
-    names = changed_blocks(config, configuration())
-    assert names and len(names) == len(swept_blocks(config)) - len(swept_blocks(configuration()))
-    assert all("_r0002-0003_" in name for name in names)
 
 
 @pytest.mark.runs

@@ -21,6 +21,8 @@ from partywise.studies.vertical_glm.own_cases import draw, table
 from partywise.studies.vertical_glm.own_settings import GlmTableSettings
 from pipeline import ROOT
 
+pytestmark = pytest.mark.usefixtures("folder")
+
 N = 60
 
 
@@ -111,8 +113,7 @@ def data_of(**more):
     return table(settings, draw(settings, None, Streams(7, "own"), Path("resources")))
 
 
-def test_ids_are_compared_as_the_rules_say(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_ids_are_compared_as_the_rules_say():
     numbers = range(40)
     write_csv(Path("clinic.csv"), ("person", "a", "c"), [[f"{i}", i % 7, "xyz"[i % 3]] for i in numbers])
     write_csv(Path("insurer.csv"), ("person", "b", "visits"), [[f" {i:04d}", i % 5, i % 4] for i in numbers])
@@ -127,8 +128,7 @@ def test_ids_are_compared_as_the_rules_say(tmp_path, monkeypatch):
     assert len(data_of(identifiers={"normalise": True}).identifiers) == 40
 
 
-def test_rows_with_double_or_missing_ids_are_refused_or_left_out(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_rows_with_double_or_missing_ids_are_refused_or_left_out():
     ids = [*(f"P{i}" for i in range(30)), "P3", ""]
     write_csv(Path("clinic.csv"), ("person", "a", "c"), [[name, k, "xyz"[k % 3]] for k, name in enumerate(ids)])
     write_csv(Path("insurer.csv"), ("person", "b", "visits"), [[f"P{i}", i % 5, i % 4] for i in range(30)])
@@ -154,8 +154,7 @@ def test_rows_with_double_or_missing_ids_are_refused_or_left_out(tmp_path, monke
         ("gamma", [0, 1, 2], r"value 0: family 'gamma' takes numbers above 0"),
     ],
 )
-def test_a_response_outside_its_family_is_named_with_those_that_fit(tmp_path, monkeypatch, family, values, says):
-    monkeypatch.chdir(tmp_path)
+def test_a_response_outside_its_family_is_named_with_those_that_fit(family, values, says):
     write_csv(Path("clinic.csv"), ("person", "a", "c"), [[f"P{i}", i, "xyz"[i % 3]] for i in range(30)])
     write_csv(Path("insurer.csv"), ("person", "b", "visits"), [[f"P{i}", i % 5, values[i % 3]] for i in range(30)])
     with pytest.raises(DataMissing, match=says):
@@ -217,8 +216,7 @@ def test_a_private_method_without_constants_is_refused_before_any_job(more, says
         cell(given(**more), {"protocol": "moments", "cipher": "sized"})
 
 
-def test_every_cell_of_the_shipped_example(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_every_cell_of_the_shipped_example(tmp_path):
     example_tables(tmp_path / "config" / "example_data")
     config = read_configuration(ROOT / "config" / "my_tables.example.yaml")
     block = config["studies"]["vertical_glm"]
@@ -243,8 +241,7 @@ def written(clinic_ids, insurer_ids, **columns):
     write_csv(Path("insurer.csv"), ("person", *given), list(zip(insurer_ids, *given.values(), strict=True)))
 
 
-def test_ids_that_a_rule_would_match_are_told_with_the_rule(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_ids_that_a_rule_would_match_are_told_with_the_rule():
     written([str(i) for i in range(30)], [f"{i:04d}" for i in range(30)])
     with pytest.raises(DataMissing, match=r"0 records .* \(identifiers: \{as_text: 04d\} makes numbers of 4 digits"):
         data_of()
@@ -267,8 +264,7 @@ def test_ids_that_a_rule_would_match_are_told_with_the_rule(tmp_path, monkeypatc
         ("aligned", r"clinic\.csv has the person 'P1' in row 2 and row 3: keep one"),
     ],
 )
-def test_remedies_for_ids_name_keys_of_the_configuration(tmp_path, monkeypatch, records, says):
-    monkeypatch.chdir(tmp_path)
+def test_remedies_for_ids_name_keys_of_the_configuration(records, says):
     written(["P1", "P1", *(f"P{i}" for i in range(2, 30))], [f"P{i}" for i in range(30)])
     with pytest.raises(DataMissing, match=says):
         data_of(records=records, min_records=2)
@@ -281,16 +277,14 @@ def test_remedies_for_ids_name_keys_of_the_configuration(tmp_path, monkeypatch, 
         ([0] * 30, r"insurer\.csv: w is 0 in all rows: some weights must be above 0"),
     ],
 )
-def test_weights_are_looked_at_where_they_are_read(tmp_path, monkeypatch, weights, says):
-    monkeypatch.chdir(tmp_path)
+def test_weights_are_looked_at_where_they_are_read(weights, says):
     ids = [f"P{i}" for i in range(30)]
     written(ids, ids, w=weights)
     with pytest.raises(DataMissing, match=says):
         data_of(insurer={"weights": "w"})
 
 
-def test_exposures_in_place_of_their_logarithms_are_named(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_exposures_in_place_of_their_logarithms_are_named():
     ids = [f"P{i}" for i in range(30)]
     written(ids, ids, days=[30 * (i % 12 + 1) for i in range(30)])
     with pytest.raises(RuntimeError, match=r"offset of 'insurer' lies between 30 and 360: .* logarithm of an exposure"):
