@@ -20,19 +20,25 @@ def having(cube: xr.Dataset, dim: str, **wanted: Scalar) -> list[str]:
     A setting or option that the cube does not have (no case or method gives it, and all have the same) is in none of
     them: ask for what differs from the default.
     """
-    labels = cube[dim_of(dim)].values
+    labels = cube.variables[dim_of(dim)].values
     mask = np.ones(len(labels), bool)
     for name, value in wanted.items():
         coordinate = f"{dim}_{name}"
-        mask &= (cube[coordinate].values == value) if coordinate in cube.coords else False
+        mask &= (cube.variables[coordinate].values == value) if coordinate in cube.coords else False
     return [str(label) for label in labels[mask]]
+
+
+def place_of(cube: xr.Dataset, dim: str, label: Scalar) -> int:
+    """Place of a label along a dimension; figures ask thousands of times, for which xarray's own lookup is slow."""
+    return int(np.flatnonzero(cube.variables[dim].values == label)[0])
 
 
 def coordinate_of(cube: xr.Dataset, dim: str, label: str, name: str) -> Scalar:
     """Value of a coordinate of a case or a method; None where it has none."""
     if f"{dim}_{name}" not in cube.coords:
         return None
-    value = cube[f"{dim}_{name}"].values.tolist()[np.flatnonzero(cube[dim_of(dim)].values == label)[0]]
+    place = place_of(cube, dim_of(dim), label)
+    value = cube.variables[f"{dim}_{name}"].values.tolist()[place]
     return None if value == "" or value != value else value
 
 

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 
 from ...core.errors import CubeError
 from ..plan import replicates_text
+from .select import place_of
 from .style import Look, Marks
 
 # Quantiles between which a bar reaches, and the replicates from which on they are more than the extremes.
@@ -59,8 +60,14 @@ class Series:
 
 def methods_of(cube: xr.Dataset, case: str) -> list[str]:
     """Methods with a computed cell in a case, in the order of the cube."""
-    done = (cube["status"].sel(case=case) > 0).any(["replicate", "parties", "fold", "epsilon"])
-    return [str(m) for m in cube["method_label"].values[done.values]]
+    done = _any_done(cube.variables["status"].isel(case=place_of(cube, "case", case)), "method_label")
+    return [str(m) for m in cube.variables["method_label"].values[done]]
+
+
+def _any_done(status: xr.Variable, *along: str) -> np.ndarray:
+    """Whether there is a computed cell at each place along some dimensions."""
+    others = tuple(axis for axis, dim in enumerate(status.dims) if dim not in along)
+    return np.asarray((status.values > 0).any(axis=others))
 
 
 def cases_of(cube: xr.Dataset, variable: str) -> list[str]:
@@ -81,8 +88,7 @@ def replicate_means(cube: xr.Dataset, variable: str, case: str, method: str, alo
 
 def _replicate_means(cube: xr.Dataset, variable: str, case: str, method: str, along: str) -> np.ndarray:
     """Array (replicate, along) of `replicate_means`; labels take most of the time if a figure has hundreds of lines."""
-    labels = {"case": case, "method_label": method}
-    place = {dim: int(np.flatnonzero(cube[dim].values == label)[0]) for dim, label in labels.items()}
+    place = {dim: place_of(cube, dim, label) for dim, label in (("case", case), ("method_label", method))}
     cells = cube.variables[variable].isel(place)
     rest = [dim for dim in cells.dims if dim not in ("replicate", along)]
     return _mean(cells.transpose("replicate", along, *rest).values, tuple(range(2, cells.ndim)))
@@ -97,9 +103,10 @@ def _mean(values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
 
 def series(cube: xr.Dataset, variable: str, case: str, method: str, along: str, middle: bool = False) -> Series:
     """Mean and standard error along an axis of the cube, where the variable is defined."""
-    computed = cube["status"].sel({"case": case, "method_label": method}) > 0
-    runs = computed.any([dim for dim in computed.dims if dim not in ("replicate", along)]).sum("replicate").values
-    return summarise(cube[along].values, _replicate_means(cube, variable, case, method, along), middle, runs)
+    place = {dim: place_of(cube, dim, label) for dim, label in (("case", case), ("method_label", method))}
+    status = cube.variables["status"].isel(place).transpose("replicate", along, ...)
+    runs = _any_done(status, "replicate", along).sum(axis=0)
+    return summarise(cube.variables[along].values, _replicate_means(cube, variable, case, method, along), middle, runs)
 
 
 def summarise(x: np.ndarray, values: np.ndarray, middle: bool = False, runs: np.ndarray | None = None) -> Series:
