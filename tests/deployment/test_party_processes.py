@@ -137,8 +137,7 @@ def test_a_budget_refuses_a_third_run_and_keeps_what_was_paid(started, tmp_path)
     """Randomised response at epsilon 2 under a budget of 5: screen, account and union say the same number."""
     case = released(budget={"epsilon": 5.0, "delta": 1e-5, "unit": "features"})
     parties = started(case)
-    first = parties.all()
-    assert {one.code for one in first.values()} == {0}, first
+    first = parties.succeeded()
     found = join_results([last_run(tmp_path / "out" / name) for name in case.names])
     number = f"{found.total.epsilon_certified:.6g}"
     assert f"features {number} (epsilon at delta 1e-05, by unit)" in first["shop"].out
@@ -147,8 +146,7 @@ def test_a_budget_refuses_a_third_run_and_keeps_what_was_paid(started, tmp_path)
     ended = parties.all()
     assert all(f"run {found.records[name].run[:12]} of this" in one.out for name, one in ended.items()), ended
     assert {one.code for one in ended.values()} == {0} and len(list((tmp_path / "out" / "shop").glob("*/"))) == 1
-    second = parties.all(more=["--again"])
-    assert {one.code for one in second.values()} == {0}, second
+    second = parties.succeeded(more=["--again"])
     assert len(list((tmp_path / "out" / "shop").glob("*/run.json"))) == 2
     paid = re.search(r"budget: epsilon (\S+) of 5 \(unit features, delta 1e-05, 2 runs added; ", second["shop"].out)
     left = re.search(r"or epsilon (\S+) of pure profiles\)", second["shop"].out)
@@ -203,8 +201,7 @@ def union(folder: Path, case: Apart) -> str:
 
 def test_an_experiment_certifies_infinity_wherever_it_is_told(started, tmp_path):
     case = Apart(TREES)
-    told = started(case).all()
-    assert {one.code for one in told.values()} == {0}
+    told = started(case).succeeded()
     assert "features without limit" in told["shop"].out and "nothing here protects anyone" in told["shop"].out
     together = union(tmp_path, case)
     assert ", mode experiment; parties" in together and "certified for the unit features: epsilon inf (mode" in together
@@ -223,7 +220,7 @@ def test_an_experiment_certifies_infinity_wherever_it_is_told(started, tmp_path)
 def test_a_copy_of_the_configuration_under_another_name_has_no_fresh_budget(started, tmp_path):
     case = released(budget={"epsilon": 3.0, "delta": 1e-5, "unit": "features"})
     parties = started(case)
-    assert {one.code for one in parties.all("first").values()} == {0}
+    parties.succeeded("first")
     parties.configs = {name: {"name": "copy", **config} for name, config in parties.configs.items()}
     assert "network.budget (epsilon = 3, " in sentence(parties.all("second")["shop"])
 
@@ -232,7 +229,7 @@ def test_union_refuses_folders_of_different_runs_and_a_missing_one(started, tmp_
     case = Apart(CLIENTS)
     parties = started(case)
     for runs in ("first", "second"):
-        assert {one.code for one in parties.all(runs, ["--again"]).values()} == {0}
+        parties.succeeded(runs, ["--again"])
     mixed = [last_run(tmp_path / "first" / name) for name in ("north", "south")]
     mixed.append(last_run(tmp_path / "second" / "server"))
     assert main(["network", "union", *map(str, mixed)]) == 1
@@ -290,7 +287,7 @@ def forged(folder: Path, record: dict, sent: dict | None) -> None:
 
 def test_a_forged_folder_is_refused_in_one_sentence_and_decides_nothing(started, tmp_path, capsys):
     """No total rests on what the folder of one party says of the run; no row of others ends in a traceback."""
-    assert {one.code for one in started(Apart(CLIENTS)).all().values()} == {0}
+    started(Apart(CLIENTS)).succeeded()
     for what, (record, sent, words) in {"nothing": ({}, None, ""), **FORGERIES}.items():
         shutil.copytree(tmp_path / "out", tmp_path / what)
         forged(last_run(tmp_path / what / "south"), record, sent)
@@ -312,7 +309,7 @@ EDITS = {
 @pytest.mark.parametrize("mode", ["the own head too", "not the own head"])
 def test_an_account_that_its_owner_wrote_anew_is_seen(mode, started, tmp_path, capsys):
     """Digests that are right hide nothing: payments and messages disagree, or the other parties saw another end."""
-    assert {one.code for one in started(Apart(CLIENTS)).all().values()} == {0}
+    started(Apart(CLIENTS)).succeeded()
     folders = [str(tmp_path / "out" / name) for name in ("south", "server", "north")]
     account, extract = tmp_path / "north" / "ledger.jsonl", last_run(tmp_path / "out" / "north") / "run.jsonl"
     whole, run = opened_account(account).rows, opened_extract(extract).rows
@@ -403,7 +400,7 @@ def test_whoever_is_killed_and_stays_away_is_named_and_a_new_run_begins_with_who
         assert runs_of(opened_account(account(tmp_path, case, name)).rows)
     case.method["total_round_num"] = 2
     parties.configs = {name: dict(case.config) for name in case.names}
-    assert {one.code for one in parties.all().values()} == {0}
+    parties.succeeded()
     for name in case.names:
         assert len(runs_of(opened_account(account(tmp_path, case, name)).rows)) == 2
     assert len(join_results([last_run(tmp_path / "out" / name) for name in case.names]).records) == 3
@@ -440,8 +437,7 @@ def test_what_is_estimated_is_on_disk_before_anybody_says_done_and_the_next_star
     held = json.loads(next((tmp_path / "out" / "server").glob("*/outcome.json")).read_text())["digest"]
     if moment == "before all are done":
         assert {told[name].code for name in others} == {1}
-        again = parties.all()
-        assert {one.code for one in again.values()} == {0}, [one.err for one in again.values()]
+        parties.succeeded()
     else:
         assert {told[name].code for name in others} == {0}
         parties.start("server")

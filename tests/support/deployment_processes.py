@@ -78,6 +78,12 @@ class Parties:
         self.start(runs=runs, more=more)
         return self.ended()
 
+    def succeeded(self, runs: str = "out", more: Sequence[str] = ()) -> dict[str, PartyOutput]:
+        """One run of all parties, which all end well."""
+        told = self.all(runs, more)
+        assert {one.code for one in told.values()} == {0}, {name: one.err for name, one in told.items()}
+        return told
+
 
 def free_ports(count: int) -> list[int]:
     """Ports that nobody listens on."""
