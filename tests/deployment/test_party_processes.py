@@ -331,17 +331,6 @@ def test_an_account_that_its_owner_wrote_anew_is_seen(mode, started, tmp_path, c
     assert "run.json has outcome" in capsys.readouterr().err
 
 
-def test_a_party_that_does_not_come_is_named_by_all_others(started):
-    case = Apart(CLIENTS)
-    case.network["patience"] = 1.5
-    parties = started(case)
-    parties.start("north", "server")
-    begun = monotonic()
-    for told in parties.ended().values():
-        assert "'south' has not come within patience=1.5 s" in sentence(told)
-    assert monotonic() - begun < 10
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_whoever_is_stopped_is_named_by_all_others(number, started):
     """The one that is stopped waits until its patience ends for those that come late, to tell them."""
@@ -472,13 +461,3 @@ def test_secret_noise_differs_from_run_to_run_and_is_discrete(study, started, tm
     assert found[0].channel.ledger.digest != found[1].channel.ledger.digest
     assert {event.sampler for event in found[0].channel.ledger.rows if event.profile is not None} == {"secure"}
     assert [m.shape for m in found[0].channel.messages[:2]] == [m.shape for m in found[1].channel.messages[:2]]
-
-
-def test_floating_point_noise_is_refused_before_anybody_is_met(started):
-    case = Apart(CLIENTS)
-    case.network["mode"] = "release"
-    case.method |= {"protocol": "published"}
-    parties = started(case)
-    parties.start(case.names[0])
-    told = sentence(parties.ended()[case.names[0]])
-    assert "network.mode is 'release': method m is for experiments: nothing finite" in told

@@ -275,15 +275,6 @@ def test_example_fits_and_wire_come_from_the_first_replicate_and_fold_only(data)
     assert cells[0].wire[0]["name"] == "sum"
 
 
-def test_results_do_not_depend_on_blocks(data):
-    made = toy.toy_plan()
-    together = run(made, "one", "noisy", 1, [0, 1], [0, 1], data)
-    apart = [cell for r in (0, 1) for f in (0, 1) for cell in run(made, "one", "noisy", 1, [r], [f], data)]
-    assert [(c.coords, c.scalars, c.ledger, c.wire) for c in together] == [
-        (c.coords, c.scalars, c.ledger, c.wire) for c in apart
-    ]
-
-
 def test_a_failing_cell_names_itself_and_keeps_its_cause(data):
     made = toy.toy_plan(one={**ONE, "methods": ("broken",)})
     where = "study toy, case one, method broken, replicate 0, parties 1, fold 0, epsilon inf"

@@ -101,12 +101,6 @@ def test_an_edit_of_a_study_from_outside_reruns_what_uses_it(study_run, file, ex
     assert found.jobs == expected
 
 
-def test_a_study_from_outside_touches_nothing_of_the_package(study_run):
-    for path in (study_run / "lib").rglob("*.py"):
-        assert path.read_bytes() == (ROOT / path.relative_to(study_run)).read_bytes()
-        assert b"own_study" not in path.read_bytes(), path
-
-
 def methods(protocol: str) -> dict:
     grid = {"methods": ["own"], "replicates": 1, "parties": [2], "folds": 1, "epsilon": [1.0]}
     return {"methods": {"own": {"protocol": protocol}}, "cases": {"generated": {"grid": grid}}}

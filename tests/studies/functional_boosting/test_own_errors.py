@@ -93,7 +93,3 @@ def test_a_file_that_is_dated_ahead_of_the_clock_is_told_before_any_job(own):
     assert str(told.value).startswith(begin) and "run touch rain.csv" in str(told.value)
     os.utime(path)
     check_files({"functional_boosting": own.plan()}, own.folder)
-
-
-def test_there_are_enough_malformed_cases():
-    assert len(MALFORMED) >= 50 and len(CONTRADICTORY) >= 30

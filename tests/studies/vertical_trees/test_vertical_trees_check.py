@@ -181,10 +181,3 @@ def test_a_number_of_trees_that_was_chosen_by_held_out_values_is_infinite(protoc
     # What was certified is still told, as a part.
     assert other["epsilon_certified_part"] == one["epsilon_certified"]
     assert {row.owner for row in cells["test_loss"].ledger if row.mechanism == "none"} == {"active", "passive 1"}
-
-
-def test_a_method_by_its_address_runs_on_the_data_of_the_study():
-    made = planned({"n": 200, "d": 4}, method={"protocol": "own_trees:PROTOCOL", "num_of_trees": 3})
-    (cell,) = run(made, "made", "tried", 2, [0], [0], generate(made, "made", [0], "resources"))
-    assert cell.scalars["epsilon_certified"] == pytest.approx(1.0, rel=1e-4) and cell.scalars["n_trees"] == 3
-    assert 0.5 < cell.scalars["auc"] <= 1
