@@ -28,6 +28,7 @@ def test_a_good_figure_has_no_problem():
         (lambda ax: ax.figure.suptitle("words without an end " * 9), "leaves the canvas"),
         (lambda ax: [ax.text(0.2 + step, 0.8, "some words") for step in (0, 0.1)], "overlaps"),
         (lambda ax: ax.text(0.2, 0.8, "small", fontsize=6), "6 pt"),
+        (lambda ax: ax.text(0.2, 0.8, "$10^{3}$", fontsize=8), "5.6 pt"),
         (lambda ax: ax.text(0.2, 0.8, "pale", color="#F0E442"), "'pale' has a contrast"),
         (lambda ax: ax.text(0.2, 0.8, "pale", alpha=0.3), "'pale' has a contrast"),
         (lambda ax: ax.text(0.2, 0.8, "dark on dark", backgroundcolor=BLUE), "'dark on dark' has a contrast"),

@@ -24,6 +24,8 @@ from partywise.experiment.plotting.style import COLUMN, PAGE
 
 # Points of the smallest letters; ratios of luminance as the guidelines for content of the web (WCAG 2.1, AA) ask.
 SMALLEST, TEXT, MARK = 7.0, 4.5, 3.0
+# Size of an exponent next to what it is of.
+RAISED = 0.7
 # Series of a panel, and panels side by side.
 SERIES, ABREAST = 6, 3
 # Pixels at 110 an inch by which extents may touch: rounding, and the room above the letters of a line.
@@ -37,7 +39,7 @@ def problems(figure: Figure) -> list[str]:
     return [
         *_outside(figure, texts),
         *_overlapping(texts),
-        *(f"{_words(text)} has {text.get_fontsize():g} pt" for text, _ in texts if text.get_fontsize() < SMALLEST),
+        *(f"{_words(text)} has {_points(text):g} pt" for text, _ in texts if _points(text) < SMALLEST),
         *_pale_texts(texts, pixels),
         *_pale_marks(figure),
         *_covering(figure),
@@ -134,6 +136,12 @@ def _drawn(figure: Figure) -> tuple[list[tuple[Text, Bbox]], np.ndarray]:
     with patch.object(Text, "draw", draw):
         canvas.draw()
     return list({id(text): (text, box) for text, box in seen}.values()), np.asarray(canvas.buffer_rgba())[..., :3]
+
+
+def _points(text: Text) -> float:
+    """Points of the smallest letters of a text; those of an exponent in mathematics are smaller."""
+    raised = "$" in text.get_text() and any(sign in text.get_text() for sign in "^_")
+    return text.get_fontsize() * (RAISED if raised else 1)
 
 
 def _words(text: Text) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import cases_of, example_fits_of, methods_of
@@ -95,7 +96,8 @@ def keys(cube: xr.Dataset) -> Figure:
     ax.text(SEED_BITS - 0.3, 0.1, words, transform=ax.get_xaxis_transform(), ha="right", va="bottom", fontsize=8)
     ax.set_yscale("log", base=2)
     ax.set_xticks(range(int(bits[0]), SEED_BITS + 1, 2))
-    ax.set(xlabel="bits below which the seed was planted", ylabel="seeds")
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{np.log2(count):.0f}"))
+    ax.set(xlabel="bits below which the seed was planted", ylabel="number of seeds,\nbase-2 logarithm")
     if not label_ends(figure, [ax]):
         legend_below(figure, [ax], 3)
     heading(figure, "How many seeds of a mask remain after a search through all of them?")

@@ -9,7 +9,19 @@ from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import having, title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of, series
-from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, RED, Marks, empty, heading, legend_of_signs, panels
+from ....experiment.plotting.style import (
+    BLACK,
+    BLUE,
+    GREY,
+    ORANGE,
+    RED,
+    Marks,
+    compact,
+    empty,
+    heading,
+    legend_of_signs,
+    panels,
+)
 from ..claims import all_lines
 from ..judgements import Judgement, Status
 
@@ -65,7 +77,7 @@ def claimed_and_held(cube: xr.Dataset) -> Figure:
     ax.set_yticks(range(len(names)), names, fontsize=8)
     ax.set(ylim=(len(names) - 0.4, -0.7), xlim=(NOTHING - 0.5, INFINITE + 0.6), xlabel="ε at the delta of the study")
     powers = range(0, 11, 3)
-    ax.set_xticks([NOTHING, *powers, INFINITE], ["none", *(f"$10^{{{power}}}$" for power in powers), "∞"])
+    ax.set_xticks([NOTHING, *powers, INFINITE], ["none", *(compact(10.0**power) for power in powers), "∞"])
     for edge in ((NOTHING + LEAST) / 2, (MOST + INFINITE) / 2):
         ax.axvline(edge, color=GREY, linewidth=0.8, linestyle=":")
     legend_of_signs(figure, [SAID, *OUTCOMES.values(), ZERO_OUT], 3)

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
+from ....experiment.plotting.layout import plain_ticks
 from ....experiment.plotting.select import plan_behind, title
 from ....experiment.plotting.series import (
     Series,
@@ -18,6 +19,7 @@ from ....experiment.plotting.series import (
 )
 from ....experiment.plotting.style import (
     GREY,
+    compact,
     empty,
     heading,
     legend_below,
@@ -106,7 +108,7 @@ def _accuracies(ax: Axes, cube: xr.Dataset, case: str) -> None:
     ax.axvline(np.sqrt(most * end), color=GREY, linewidth=0.6, linestyle=":")
     powers = np.arange(np.floor(np.log10(least)), np.log10(most) + 0.5)
     powers = powers[:: 1 + len(powers) // 5]
-    ax.set_xticks([*(10.0**powers), end], [*(f"$10^{{{power:g}}}$" for power in powers), "∞"])
+    ax.set_xticks([*(10.0**powers), end], [*(compact(10.0**power) for power in powers), "∞"])
     ax.set_xlim(right=end * np.sqrt(BEYOND))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.set(xlabel="ε that holds for the whole run", title=title(cube, "case", case))
@@ -136,7 +138,8 @@ def clip_path(cube: xr.Dataset) -> Figure:
             ax.plot(np.arange(1, len(path)), norms, color=style.color, linewidth=0.6, linestyle=":")
             accuracy = float(series(cube, "accuracy", case, method, "epsilon").mean[0])
             ax.text(end + 0.5, path[-1], f"{accuracy:.3f}", va="center", fontsize=8)
-        ax.set(yscale="log", xlabel="round", title=title(cube, "case", case))
+        plain_ticks(ax, "y")
+        ax.set(xlabel="round", title=title(cube, "case", case))
         ax.set_xlim(-0.5, end + 4.5)
     axes[0].set_ylabel("clip")
     legend_below(figure, axes, 2)

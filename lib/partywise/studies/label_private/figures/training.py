@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator, PercentFormatter
 
-from ....experiment.plotting.layout import Axis, Panels
+from ....experiment.plotting.layout import Axis, Panels, plain_ticks
 from ....experiment.plotting.lines import Lines
 from ....experiment.plotting.select import having, plan_behind, title
 from ....experiment.plotting.series import (
@@ -196,7 +196,9 @@ def _gaps(ax: Axes, cube: xr.Dataset, case: str) -> None:
     exact, words = having(cube, "method", protocol="non_private", trainer="newton"), size_of(cube, case)
     for method in (m for m in exact if m in methods_of(cube, case)):
         words += f"\n{_mark_end(ax, cube, case, method)}"
-    ax.set(xscale="log", yscale="log", xlabel="passes over the training rows", title=words)
+    plain_ticks(ax)
+    plain_ticks(ax, "y")
+    ax.set(xlabel="passes over the training rows", title=words)
     ax.set_ylabel("training objective\nabove its least value")
 
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FormatStrFormatter, NullLocator
 
-from ....experiment.plotting.layout import Axis
+from ....experiment.plotting.layout import Axis, plain_ticks
 from ....experiment.plotting.lines import Lines
 from ....experiment.plotting.select import coordinate_of, having, number_of, plan_behind, title
 from ....experiment.plotting.series import (
@@ -170,7 +170,8 @@ def _size_panel(ax: Axes, cube: xr.Dataset, axis: str, epsilon: float, variable:
         if any(series(cube, "predicted_excess", case, method, "epsilon") for case, _ in cases):
             draw(ax, _along(cube, variable, cases, method, epsilon), look(cube, method))
     sizes = [size for _, size in cases]
-    ax.set(xscale="linear" if axis == "dependence" else "log", yscale="log")
+    ax.set_xscale("linear" if axis == "dependence" else "log")
+    plain_ticks(ax, "y")
     ax.xaxis.set_major_locator(FixedLocator(sizes))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))

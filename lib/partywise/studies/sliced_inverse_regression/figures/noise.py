@@ -10,6 +10,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from ....experiment.plotting.layout import plain_ticks
 from ....experiment.plotting.select import having
 from ....experiment.plotting.series import methods_of
 from ....experiment.plotting.style import (
@@ -75,7 +76,7 @@ def noise_levels(cube: xr.Dataset) -> Figure:
             )
     right.axhline(EPSILON, color=GREY, linewidth=1)
     right.text(sizes[-1], EPSILON * 1.03, "claimed: 1", ha="right", va="bottom", fontsize=8)
-    left.set_yscale("log")
+    plain_ticks(left, "y")
     left.set_ylabel("standard deviation of an entry of M")
     right.set_ylabel("ε of this noise, were it fixed")
     right.set_yscale("log")
@@ -83,13 +84,13 @@ def noise_levels(cube: xr.Dataset) -> Figure:
     right.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     right.yaxis.set_minor_locator(NullLocator())
     for ax in (left, right):
-        ax.set_xscale("log")
+        plain_ticks(ax)
         ax.set_xlabel("records n of a client")
         if sizes[-1] < 100 * sizes[0]:
             ax.set_xticks(sizes, [f"{n:,}".replace(",", " ") for n in sizes], rotation=30)
             ax.xaxis.set_minor_locator(NullLocator())
     legend_below(figure, [left], 3)
-    left.set_title(f"p = {first.p}, R = {first.radius:g}, δ = n$^{{-{first.delta_power:g}}}$")
+    left.set_title(f"p = {first.p}, R = {first.radius:g}, δ = n^-{first.delta_power:g}")
     ratios = [
         formula(cases[n][1], EPSILON) / exact(cases[n][1], EPSILON, cases[n][1].delta)
         for n in sizes

@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from ....experiment.plotting.layout import Panels
+from ....experiment.plotting.layout import Panels, plain_ticks
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import example_fits_of
 from ....experiment.plotting.style import BLUE, RED
@@ -63,7 +63,8 @@ def _panel(ax: Axes, cube: xr.Dataset, case: str) -> None:
     published, best, total = _kept_columns(cube, case)
     ax.plot(UNITS, published, color=RED, label="published: deviance + 2 k")
     ax.axhline(best, color=BLUE, linestyle="--", label="−2 log-likelihood + 2 k")
-    ax.set(xscale="log", ylim=(-0.5, total + 0.5), ylabel="columns that are kept")
+    plain_ticks(ax)
+    ax.set(ylim=(-0.5, total + 0.5), ylabel="columns that are kept")
     ax.set_xlabel("factor by which the response is multiplied")
     ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
 
