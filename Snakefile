@@ -19,6 +19,11 @@ min_version("9.27")
 ROOT = Path(workflow.current_basedir.path)
 sys.path.insert(0, str(ROOT / "workflow"))
 
+from forks import fork_scripts
+
+if workflow.is_main_process:
+    fork_scripts()
+
 # The default one is that of the folder of the run, or else the one beside this file.
 DEFAULT = "config.yaml"
 if not os.path.exists(DEFAULT):

@@ -139,7 +139,8 @@ def _answer(
     with client.makefile("rb") as stream:
         folder, count, *rest = stream.read(int.from_bytes(head, "big")).split(b"\0")
     words, env = rest[: int(count)], dict(item.split(b"=", 1) for item in rest[int(count) :])
-    if words[:1] != [b"-m"] and b".snakemake/scripts/" in words[0]:
+    # A script, or the process that a Snakemake forks for scripts (workflow/forks.py).
+    if b".snakemake/scripts/" in words[0] or words[0].endswith(b"/workflow/forks.py"):
         _load_packages_of_jobs()
     child = os.fork()
     if child == 0:

@@ -7,10 +7,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
+import forks
 from guard import Claim, Holder, refuse_foreign
 
 from .surroundings import environment
@@ -69,8 +71,21 @@ def supervise(command: Sequence[str], claim: Claim) -> tuple[int, bool]:
 
 
 def has_jobs(pid: int) -> bool:
-    """Whether a process has started others that still run."""
-    try:
-        return any(child.status() != psutil.STATUS_ZOMBIE for child in psutil.Process(pid).children())
-    except psutil.NoSuchProcess:
-        return False
+    """Whether a process has started others that still run; a server of forks counts by its forks alone."""
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        servers = {child.pid for child in process.children() if _serves_forks(child)}
+        return any(child.pid not in servers and _runs(child) for child in process.children(recursive=True))
+    return False
+
+
+def _serves_forks(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return Path(forks.__file__).name in (Path(word).name for word in process.cmdline())
+    return False
+
+
+def _runs(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    return False

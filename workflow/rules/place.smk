@@ -39,3 +39,6 @@ PLACE = checked_place()
 
 onstart:
     PLACE.record(Path.cwd())
+    # As long as it limits starts per second, Snakemake looks through the jobs once a second for every job that has ended.
+    if workflow.local_exec:
+        workflow.scheduler.job_rate_limiter = None
