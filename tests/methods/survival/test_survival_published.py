@@ -93,6 +93,8 @@ WAYS = [
     for variant in ("central", "interactive", "federated")
     for sensitivity in ("published", "bound")
 ] + [
+    # Four steps: the announced profile and the drawn one differ in their last digit.
+    (noisy_gradient.fit, CoxNoisyGradientOptions(variant="central", sensitivity="bound", steps=4)),
     (noised_times.fit, NoisedTimesOptions()),
     (noised_times.fit, NoisedTimesOptions(noise="gaussian", snr=10.0, seed=4)),
     (noised_times.fit, NoisedTimesOptions(noise="none")),

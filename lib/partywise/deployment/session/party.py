@@ -206,19 +206,34 @@ class PrepaidCosts:
 
     def charge(self, *events: Event) -> None:
         """Charge the account; CertificationError for what was not announced, and nothing is drawn."""
+        left = list(self._placed.announced)
         for event in events:
-            if _terms(event) not in map(_terms, self._placed.announced):
+            place = next((place for place, paid in enumerate(left) if _is_draw_of(event, paid)), None)
+            if place is None:
                 raise CertificationError(
                     f"{event.mechanism} {event.release_id!r} was not announced: the owner of its data could not pay; "
                     "call run.charge(holders, announced(...)) with its name and profile before they give anything away."
                 )
+            del left[place]
         self._account.charge(*events)
-        for event in events:
-            place = list(map(_terms, self._placed.announced)).index(_terms(event))
-            del self._placed.announced[place]
+        self._placed.announced[:] = left
+
+
+# An announcement states a profile at the largest sensitivity, a draw at its own: the same ratio, rounded otherwise.
+ROUNDING = 1e-12
+
+
+def _is_draw_of(event: Event, announced: Event) -> bool:
+    """Whether an event is a draw of an announced one: the same terms, and profiles that are equal up to rounding."""
+    if _terms(event) != _terms(announced):
+        return False
+    drawn, paid = event.profile, announced.profile
+    if drawn is None or paid is None or drawn.mu is None or paid.mu is None:
+        return drawn == paid
+    return math.isclose(drawn.mu, paid.mu, rel_tol=ROUNDING) and replace(drawn, mu=paid.mu) == paid
 
 
 def _terms(event: Event) -> tuple[object, ...]:
-    """Return the terms in which an announcement and its draw agree."""
+    """Return the terms in which an announcement and its draw agree, next to their profiles."""
     noise = event.delta_numeric, event.tv, event.shares
-    return event.release_id, event.mechanism, event.unit, event.relation, event.profile, *noise
+    return event.release_id, event.mechanism, event.unit, event.relation, *noise
