@@ -64,7 +64,7 @@ def test_every_cell_has_its_two_epsilons(smoke, study):
 def test_every_figure_is_drawn(smoke, study):
     folder = smoke / "results" / "smoke" / "figures" / study
     for name in CONFIG["studies"][study].get("figures", load(study).figures):
-        kinds = ("svg", "pdf", "png") if load(study).figures[name].output == "image" else ("html", "csv")
+        kinds = ("svg", "pdf", "png", "csv") if load(study).figures[name].output == "image" else ("html", "csv")
         for kind in kinds:
             path = folder / f"{name}.{kind}"
             if kind == "csv":

@@ -21,6 +21,7 @@ from relabel import content, relabelled
 from small_cube import computed
 
 SMALL = {"n": 120, "p": 4, "n_basis_x": 6, "n_basis_y": 6, "active": [0, 1]}
+IMAGE = ("svg", "pdf", "png", "csv")
 LEARNERS = [f"{learner}_{noise}" for learner in ("predictor", "party") for noise in ("none", "fixed", "sqrt_j", "rho")]
 
 
@@ -234,7 +235,7 @@ def test_a_saved_figure_is_closed_and_drawn_again_byte_for_byte(tmp_path):
     for name in ("one", "two"):
         figure, axes = plt.subplots()
         axes.plot([0, 1])
-        files = {kind: tmp_path / f"{name}.{kind}" for kind in ("svg", "pdf", "png")}
+        files = {kind: tmp_path / f"{name}.{kind}" for kind in IMAGE}
         save_figure(figure, **files)
         assert figure.number not in plt.get_fignums()
         contents.append([file.read_bytes() for file in files.values()])
@@ -246,7 +247,7 @@ def test_an_svg_has_a_title_and_a_description_and_its_text_is_text(tmp_path):
     ax.plot([1, 2], [3, 4], label="a < b")
     ax.set(xlabel="target", ylabel="error", title="one panel")
     heading(figure, "Errors fall & rise")
-    save_figure(figure, *(tmp_path / f"one.{kind}" for kind in ("svg", "pdf", "png")))
+    save_figure(figure, *(tmp_path / f"one.{kind}" for kind in IMAGE))
     root = ElementTree.parse(tmp_path / "one.svg").getroot()
     first, second = list(root)[:2]
     assert first.tag.endswith("}title") and first.text == "Errors fall & rise"

@@ -28,7 +28,7 @@ SEED = every_protocol.ROOT_SEED
 TOLD = "0" * 64
 # What `./run test` looks at; `./run test --system` looks at all methods of all studies.
 FEW = ("functional_boosting", "vertical_linear")
-KINDS = {"image": ("svg", "pdf", "png"), "table": ("html", "csv")}
+KINDS = {"image": ("svg", "pdf", "png", "csv"), "table": ("html", "csv")}
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,9 @@ def test_run_leaves_cube_tables_and_figures(finished):
     names = set(results(finished))
     tables = {"cube.nc", "tidy.csv", "ledger.csv", "ledger_totals.csv", "wire.md", "summary.csv", "summary.txt"}
     tables |= {"dictionary.csv", "predictions.csv", "models.json", "findings.json", "tables.html"}
-    figures = {f"{name}.{kind}" for name in ("error_by_parties", "error_by_epsilon") for kind in ("svg", "pdf", "png")}
+    figures = {
+        f"{name}.{kind}" for name in ("error_by_parties", "error_by_epsilon") for kind in ("svg", "pdf", "png", "csv")
+    }
     expected = {f"{RESULTS}/{STUDY}/{name}" for name in tables} | {
         f"{RESULTS}/figures/{STUDY}/{name}" for name in figures
     }

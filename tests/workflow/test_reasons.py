@@ -62,7 +62,7 @@ def test_a_log_has_our_notes_and_the_warnings_of_others_but_nothing_on_fonts(tmp
     drawn += "from partywise.experiment.plotting.save import save_figure; log = log_to(sys.argv[1]); "
     drawn += "figure = plt.figure(); figure.text(0.5, 0.5, 'α fine', family='no such font'); "
     drawn += "save_figure(figure, *sys.argv[2:]); log.info('drawn'); logging.getLogger('other').warning('beware')"
-    files = [tmp_path / name for name in ("job.log", "a.svg", "a.pdf", "a.png")]
+    files = [tmp_path / name for name in ("job.log", "a.svg", "a.pdf", "a.png", "a.csv")]
     subprocess.run([sys.executable, "-c", drawn, *files], env=environment(), check=True)
     threads, *others = files[0].read_text(encoding="utf-8").splitlines()
     assert threads.startswith("INFO threads: ") and others == ["INFO drawn", "WARNING beware"]

@@ -89,7 +89,10 @@ class Bars(PanelLayout):
                 fontsize=7.5,
                 va="bottom",
             )
-        ax.set(ylim=(len(bars) - 0.6, -0.85), yticks=[])
+        # The words are above the bars; the axis keeps them for the values of the figure.
+        ax.set_yticks(range(len(bars)), [shade(cube, method).label for method in bars])
+        ax.tick_params(axis="y", left=False, labelleft=False)
+        ax.set_ylim(len(bars) - 0.6, -0.85)
         ax.grid(axis="y", visible=False)
         axis.finish(ax, cube, next(iter(axis.words)), "x")
         return []

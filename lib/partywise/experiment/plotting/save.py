@@ -1,4 +1,4 @@
-"""Figures as files whose bytes depend on nothing but the figure: images, and tables as pages and rows."""
+"""Figures as files whose bytes depend on nothing but the figure: images with their values, tables as pages and rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from matplotlib.figure import Figure
 from ...core.files import replacing
 from ..results.cube import open_recorded_cube
 from ..study import Lazy
+from ..tables.rows import write_csv
 from .style import EMPTY, NOTES
+from .values import PLACE, drawn_values
 
 # Files are drawn without a display; who imports a plot for a notebook keeps the backend of the notebook.
 mpl.use("Agg")
@@ -67,8 +69,13 @@ def settle_layout(figure: Figure) -> None:
         figure.set_layout_engine("none")
 
 
-def save_figure(figure: Figure, svg: Path | str, pdf: Path | str, png: Path | str) -> None:
-    """Write a figure as SVG, PDF and PNG (200 dots an inch), byte for byte the same on every call, and close it."""
+def save_figure(figure: Figure, svg: Path | str, pdf: Path | str, png: Path | str, csv: Path | str) -> None:
+    """Write a figure as SVG, PDF and PNG (200 dots an inch) and its values as CSV, and close it.
+
+    All are byte for byte the same on every call.
+    """
+    rows = drawn_values(figure)
+    write_csv(csv, rows, names=() if rows else PLACE)
     os.environ["SOURCE_DATE_EPOCH"] = "0"
     with mpl.rc_context({"svg.hashsalt": "partywise", "svg.fonttype": "none", "pdf.fonttype": 42}):
         settle_layout(figure)
@@ -84,7 +91,9 @@ def save_figure(figure: Figure, svg: Path | str, pdf: Path | str, png: Path | st
 
 def describe(path: Path, figure: Figure) -> None:
     """Give an SVG file the title of its figure, and what its panels show in words, for readers who do not see it."""
-    title = " ".join(figure.get_suptitle().split())
+    # The words of an empty figure are the reason why it is empty.
+    words = figure.axes[0].texts[0].get_text() if figure.get_label() == EMPTY else figure.get_suptitle()
+    title = " ".join(words.split())
     texts = [f"{title}." if title else "", *(_panel_in_words(ax) for ax in figure.axes if ax.axison)]
     texts += [f"{text.get_text()}." for text in figure.texts if text.get_label() == NOTES and text.get_text()]
     elements = [("title", title), ("desc", " ".join(filter(None, texts)))]
