@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import wrap
 
 from partywise.core.project import IN_CLONE, command
-from partywise.experiment.tables.findings import USUAL, Findings, PrivateResult
+from partywise.experiment.tables.findings import USUAL, Findings, PrivateResult, weakest_guarantee
 
 WIDTH = 100
 # Lines of the whole screen, which fits on most of them.
@@ -65,22 +65,9 @@ def _claims(studies: Sequence[Findings]) -> list[str]:
 
 
 def _guarantee(studies: Sequence[Findings]) -> list[str]:
-    """Name the weakest guarantee: that nothing is certified, in how many studies, or the largest epsilon."""
-    claiming = [study for study in studies if study.worst is not None]
-    infinite = [study for study in claiming if study.worst and study.worst.is_infinite]
-    if not claiming:
-        return ["No fit claims a guarantee."]
-    if infinite:
-        count = f"{len(infinite)} of {len(studies)} studies" if len(studies) > 1 else "this study"
-        text = f"Weakest published guarantee: none (epsilon infinite) in {count}; see {command('summary')}"
-        return wrap(text, WIDTH)
-    weakest = max(claiming, key=lambda study: float(study.worst.certified) if study.worst else 0.0)
-    assert weakest.worst is not None
-    return wrap(
-        f"Weakest guarantee: epsilon {weakest.worst.certified} ({weakest.study}, {weakest.worst.method}, which "
-        f"claims {weakest.worst.claim})",
-        WIDTH,
-    )
+    """Name the weakest guarantee, and what shows more of one that is none."""
+    infinite = any(study.worst and study.worst.is_infinite for study in studies)
+    return wrap(weakest_guarantee(studies) + (f"; see {command('summary')}" if infinite else ""), WIDTH)
 
 
 def _table(studies: Sequence[Findings], room: int) -> list[str]:

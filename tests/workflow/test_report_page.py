@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import sys
 from base64 import b64decode, b64encode
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import unquote_to_bytes
 from zipfile import ZipFile
 
 import jinja2
@@ -15,11 +17,20 @@ import pytest
 import yaml
 
 from captions import caption, case_titles
+from invented import invented_columns
 from partywise.experiment.plans import plans, read_configuration
+from partywise.experiment.results.provenance import global_attributes
+from partywise.experiment.tables.dictionary import dictionary_rows
+from partywise.experiment.tables.findings import Findings, PrivateResult, WorstGuarantee
+from partywise.experiment.tables.page import shown_names, tables_page
+from partywise.experiment.tables.screen import findings
+from partywise.experiment.tables.summary import summary_rows
 from partywise.experiment.tables.templates import TypesetTable, save_table
+from partywise.experiment.tables.wire import Wire
 from pipeline import RESULTS, ROOT, STUDY, TINY, copy_run, edit, python, snakemake
-from snakemake_report_plugin_partywise.content import FIRST, TooOld, run_of
-from snakemake_report_plugin_partywise.page import MOST_LINES, ROOM, page, room_for_each, shortened
+from shipped import SHIPPED, shipped_plans
+from snakemake_report_plugin_partywise.content import FIRST, LARGE_DATA, TooOld, run_of
+from snakemake_report_plugin_partywise.page import MOST_ROWS, ROOM, page, room_for_each, shortened
 
 # What the rules are given of a run.
 RULES = {
@@ -112,7 +123,7 @@ def section(key: str, rows: int) -> str:
     return f'<section id="{key}">\n<h2>{key.title()}</h2>\n<div class="wide">{table}</div>\n</section>\n'
 
 
-def invented(folder: Path, studies: int, rows: int = 1, audit: bool = False) -> list[SimpleNamespace]:
+def invented(folder: Path, studies: int, rows: int = 1, audit: bool = False, results: int = 1) -> list[SimpleNamespace]:
     """Files of a run of many studies, with one figure each."""
     found = []
     for i in range(studies):
@@ -120,9 +131,14 @@ def invented(folder: Path, studies: int, rows: int = 1, audit: bool = False) -> 
         drawing = folder / "mine" / "figures" / f"study_{i:02d}" / "a_figure.svg"
         for path in (tables, drawing):
             path.parent.mkdir(parents=True)
-        sections = [section("overview", 1), section("summary", rows), section("ledger", rows)]
+        sections = [section("overview", 1), section("summary", rows), section("configuration", rows)]
         tables.write_text(f"<h1>Study {i}</h1>{''.join(sections)}")
-        drawing.write_text("<svg/>")
+        result = PrivateResult(f"case {i}", "record", "test log-loss, lower", "0.335 +- 0.003", "not run")
+        worst = WorstGuarantee("8", "8", "noisy moments")
+        stored = Findings(tables.parent.name, 7, (), (), worst, (result,) * results, (), f"Is {i} & <more> enough?")
+        tables.with_name("findings.json").write_text(stored.text(), encoding="utf-8")
+        drawing.write_text('<svg width="504pt">\n <title>What it &lt; shows</title></svg>')
+        drawing.with_suffix(".csv").write_text('panel,series\n1,"a, 50% & ""b"""\n')
         opens = audit and i == studies - 1
         found += [record(tables, f"{i:03d}"), record(drawing, FIRST if opens else f"{i:03d}.000")]
     return found
@@ -133,7 +149,7 @@ def test_the_page_is_well_formed_and_its_links_lead_somewhere(read):
     ids = [attributes["id"] for _, attributes in read.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
     links = [one["href"] for one in read.all("a")]
-    assert len(links) >= 10 and all(link[1:] in ids for link in links)
+    assert len(links) >= 10 and all(link[1:] in ids or link.startswith("data:text/csv") for link in links)
 
 
 def test_nothing_comes_from_elsewhere(read, text):
@@ -144,31 +160,50 @@ def test_nothing_comes_from_elsewhere(read, text):
     assert not [one for one in read.all("script") if "src" in one]
 
 
-def test_every_figure_stands_there_with_its_caption_in_view(read):
+def test_every_figure_is_there_with_its_caption_in_view(read):
     made = plans(read_configuration(ROOT / "config/tiny.yaml"))[STUDY]
     assert made.figures == FIGURES
     figures = [one["id"] for one in read.all("figure")]
     assert figures == [f"{STUDY}-{name}" for name in FIGURES], "in the order of the configuration"
-    said = read.within("figcaption")
+    shown = read.within("figcaption")
     for name, image in zip(FIGURES, read.all("img"), strict=True):
         words = caption(made.study.figures[name].address, made.replicates)
-        assert " ".join(words.replace("``", "").split()) in said
-        assert " ".join(words.split()).startswith(image["alt"]) and len(image["alt"]) > 20
+        assert " ".join(words.replace("``", "").split()) in shown
+        assert len(image["alt"]) > 20, "its finding or question"
         kind, _, content = image["src"].partition(";base64,")
         assert kind == "data:image/svg+xml" and b"<svg" in b64decode(content)
     assert not [tag for tag, _ in read.elements if tag == "button"], "nothing has to be pressed to read a caption"
     assert "system-message" not in str(read.elements), "a caption that does not parse"
 
 
-def test_a_short_table_comes_first_with_results_and_the_weakest_guarantee(read, text):
+def test_the_values_of_a_figure_and_its_configuration_are_one_click_away(read, finished):
+    """The link holds the CSV file of the results, byte for byte."""
+    links = {one.get("download"): one["href"] for one in read.all("a")}
+    ids = [attributes["id"] for _, attributes in read.elements if "id" in attributes]
+    for name in FIGURES:
+        kind, _, content = links[f"{STUDY}-{name}.csv"].partition(",")
+        assert kind == "data:text/csv;charset=utf-8"
+        kept = finished / RESULTS / "figures" / STUDY / f"{name}.csv"
+        assert unquote_to_bytes(content) == kept.read_bytes() and kept.read_text().startswith("panel,")
+    assert f"{STUDY}-configuration" in ids
+    assert [one["href"] for one in read.all("a")].count(f"#{STUDY}-configuration") == len(FIGURES) + 1
+
+
+def test_the_table_of_the_screen_comes_first(read, text, finished):
+    """Then question and answer, made from the numbers of ``findings.json``, before figures and tables."""
     first = text[text.index("<table") : text.index("</table>")]
     found = Page(first + "</table>")
     heads = [words for above, words in found.texts if above[-2:] == ("tr", "th") and "thead" in above]
-    assert heads == ["study", "case", "protects", "measure", "private, ε = 1", "noise-free", "weakest guarantee"]
-    cells = [words for above, words in found.texts if above[-1:] == ("td",)]
-    assert cells[1] == "features" and "lower" in cells[2] and " at ε 8" in cells[3]
-    certified, claimed = re.fullmatch(r"ε ([\d.e+]+) \(.*, which claims ([\d.e+]+)\)", cells[5]).groups()
-    assert float(certified) > 0 and float(claimed) > 0
+    assert heads == ["study", "case", "protects", "measure", "private, ε = 1", "noise-free"]
+    cells = [words for above, words in found.texts if above[-1:] in (("td",), ("a",))]
+    stored = Findings.of((finished / RESULTS / STUDY / "findings.json").read_text(encoding="utf-8"))
+    (result,) = stored.results
+    private = f"{result.private.replace('+-', '±')} at ε {result.epsilon}"
+    assert cells == ["functional boosting", result.title, "features", result.measure, private, result.noise_free]
+    places = [text.index(part) for part in (stored.question, result.private.split()[0], "<figure", 'class="keys"')]
+    answer = text.index(f'<p class="answer">{stored.answer}')
+    assert places[0] < answer < places[2] < places[3] and places[1] < places[0]
+    assert result.private.replace("+-", "±") in stored.answer and result.epsilon in stored.answer
 
 
 def test_the_summary_begins_with_what_stays_in_view(read, text):
@@ -187,12 +222,70 @@ def test_the_report_is_small_and_the_same_on_every_call(text, finished):
     assert str(finished) not in text and str(ROOT) not in text
 
 
-def test_of_many_studies_ten_lines_come_first(tmp_path):
-    run = run_of(invented(tmp_path, 14), [], "<p>about</p>")
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_every_shipped_configuration_has_a_report(path, tmp_path):
+    """Of invented numbers, with the titles, captions and sections of the configuration itself."""
+    records = []
+    (tmp_path / "totals.csv").touch()
+    for place, (study, plan) in enumerate(shipped_plans(path).items()):
+        made, columns = invented_columns(plan, 2)
+        stored = findings(made, columns, ["2 records are left out"])
+        tables = tmp_path / "mine" / study / "tables.html"
+        tables.parent.mkdir(parents=True)
+        attributes = global_attributes(made, code_sha256="0" * 64, root=ROOT)
+        rows = summary_rows(made, columns, shown_names(made))
+        wire, dictionary = Wire(made).template_fields(), dictionary_rows(columns, ())
+        shown = tables_page(made, attributes, rows, wire, tmp_path / "totals.csv", dictionary, stored)
+        tables.write_text(shown, encoding="utf-8")
+        tables.with_name("findings.json").write_text(stored.text(), encoding="utf-8")
+        records.append(record(tables, f"{place:03d}"))
+        for number, name in enumerate(plan.figures):
+            figure = plan.study.figures[name]
+            drawing = tmp_path / "mine" / "figures" / study / f"{name}.{figure.file_type}"
+            drawing.parent.mkdir(parents=True, exist_ok=True)
+            drawing.write_text(f"<svg><title>{name}</title></svg>", encoding="utf-8")
+            words = escape(caption(figure.address, made.replicates))
+            records.append(record(drawing, f"{place:03d}.{number:03d}", f"<p>{words}</p>"))
+    run = run_of(records, [path], "<p>about</p>")
+    text = page(run)
+    read = Page(text)
+    ids = [attributes["id"] for _, attributes in read.elements if "id" in attributes]
+    assert read.open == [] and len(ids) == len(set(ids))
+    assert all(one["href"][1:] in ids for one in read.all("a"))
+    assert len(text.encode()) <= 3_000_000 and len(read.all("figure")) == len(run.figures)
+    for study in run.studies:
+        assert study.findings.answer.endswith(".") and "  " not in study.findings.answer
+        assert study.findings.question or ":" in str(shipped_plans(path)[study.name].module)
+
+
+def test_of_many_studies_and_cases_each_study_has_some_rows(tmp_path):
+    run = run_of(invented(tmp_path, 14, results=20), [], "<p>about</p>")
     table = Page(page(run).partition("</table>")[0] + "</table>")
-    assert len(table.all("tr")) == 1 + MOST_LINES
-    assert "and 5 more studies below" in table.within("table")
+    assert len(table.all("tr")) == 1 + 14 * MOST_ROWS
     assert len(Page(page(run)).all("figure")) == 14
+
+
+def test_what_the_results_lack_is_named_with_its_log(tmp_path):
+    """A figure that failed, one that was drawn before the cube was made again, and a study that is not there."""
+    records = invented(tmp_path, 3)
+    records[3].labels["state"] = "old"
+    records[4].labels["state"] = records[5].labels["state"] = "old"
+    run = run_of(records, [], "", missing=["study_00/other_figure", "study_09"])
+    read = Page(page(run))
+    assert [one["id"] for one in read.all("figure")] == ["study_00-a_figure", "study_02-a_figure"]
+    logs = " ".join("".join(text for above, text in read.texts if "code" in above).split())
+    for log in ("study_00/figure/other_figure.log", "study_01/figure/a_figure.log", "logs/study_09"):
+        assert log in logs
+    assert read.within("p").count("the next run makes them again") == 1, "of results that are old as a whole"
+    assert read.within("section").count("not there, or not made from the present results") == 3
+
+
+def test_large_data_are_named_in_place_of_a_link(tmp_path):
+    records = invented(tmp_path, 1)
+    data = records[1].path.with_suffix(".csv")
+    data.write_text("x\n" * LARGE_DATA)
+    read = Page(page(run_of(records, [], "")))
+    assert not [one for one in read.all("a") if "download" in one] and str(data) in read.within("figure")
 
 
 def test_the_figure_of_the_claims_follows_the_table_of_studies_and_stands_there_once(tmp_path):
@@ -235,8 +328,8 @@ def test_small_sections_stay_whole_beside_a_large_one():
 
 def test_tables_of_an_earlier_version_are_refused_in_one_sentence(tmp_path):
     found = invented(tmp_path, 1)
-    found[0].path.write_text("<h1>Old</h1><h2 id='summary'>Summary</h2>")
-    with pytest.raises(TooOld, match=r"tables\.html was written by a version before 0\.7: run the same configuration"):
+    found[0].path.with_name("findings.json").unlink()
+    with pytest.raises(TooOld, match=r"study_00 has no findings\.json: run the same configuration again"):
         run_of(found, [], "")
 
 
@@ -261,16 +354,19 @@ def test_a_figure_that_is_a_table_stands_there_as_rows(tmp_path):
     assert read.open == [] and [one["id"] for one in read.all("figure")] == ["study_00-a_figure", "study_00-a_table"]
     assert len(read.all("img")) == 1 and "agrees" in read.within("figure") and "A < b." in read.within("figure")
     assert [one for one in read.all("input") if "data-rows" in one] and 'href="#study_00-a_table"' in shown
+    assert [one["download"] for one in read.all("a") if "download" in one][-1] == "study_00-a_table.csv"
 
 
 def test_figures_of_own_records_stay_out_unless_asked_for(tmp_path):
     """A page that "can be sent by mail" held the raw curves of its reader's own records."""
     found, path = invented(tmp_path, 1), tmp_path / "mine" / "figures" / "study_00" / "raw_curves.svg"
     path.write_text("<svg>12.75</svg>")
+    path.with_suffix(".csv").write_text("x\n12.75\n")
     drawing = record(path, "000.001")
     drawing.labels["records"] = "own"
     shown = page(run_of([*found, drawing], [], "<p>about</p>"))
     assert "study_00-raw_curves" not in shown and b64encode(path.read_bytes()).decode() not in shown
+    assert "12.75" not in shown
     assert "Left out, since they show single records: raw curves" in Page(shown).within("p")
     asked = page(run_of([*found, drawing], [], "<p>about</p>", own_records=True))
     assert "study_00-raw_curves" in asked and b64encode(path.read_bytes()).decode() in asked and "Left out" not in asked

@@ -142,7 +142,7 @@ def test_the_readme_is_one_screen_and_defines_its_words_before_its_picture():
 @pytest.mark.parametrize("name", available())
 def test_a_page_of_a_study_begins_with_question_picture_finding_and_a_table(name):
     _, question, picture, finding, table, words, *_ = (DOCS / f"{name}.md").read_text(encoding="utf-8").split("\n\n")
-    assert question.startswith("**") and question.endswith("?**")
+    assert question == f"**{load(name).question}**" and question.endswith("?**")
     shown = re.fullmatch(r"!\[[^\]]+\]\((images/[\w/]+\.png)\)", picture)
     assert shown and (DOCS / shown[1]).is_file()
     assert re.search(r"\]\(#[\w-]+\)\)\.$", finding)

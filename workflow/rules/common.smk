@@ -136,14 +136,10 @@ EXECUTORS = (
 )
 
 
-# The file of a figure that a report shows, by its kind.
-SHOWN = {"image": "svg", "table": "html"}
-
-
 def figures():
     """Figures of all studies."""
     return [
-        f"{PLACE.folder}/figures/{study}/{name}.{SHOWN[made.study.figures[name].output]}"
+        f"{PLACE.folder}/figures/{study}/{name}.{made.study.figures[name].file_type}"
         for study, made in PLANS.items()
         for name in made.figures
     ]

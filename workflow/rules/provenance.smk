@@ -192,6 +192,16 @@ def is_forced(job):
     )
 
 
+def with_state(rule_name, labels):
+    """Labels of a report, with the state of an output that a run would make again."""
+
+    def of_job(wildcards):
+        state = {"state": "old"} if is_forced(job_of(rule_name, wildcards)) else {}
+        return labels(wildcards) | state
+
+    return of_job
+
+
 def reads_new_data(job):
     """Whether a fit is missing whose data are there and drawn again."""
     missing = job.rule == "fit" and not all(map(os.path.exists, outputs_of(job)[1]))

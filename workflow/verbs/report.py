@@ -52,7 +52,9 @@ def main(words: Sequence[str]) -> int:
         place, _ = configuration(words, options(words), folder)
         if not (folder / place.folder).is_dir():
             raise Refused(f"{place.folder} is not there: run {place.configuration} first, by `{command()}`.")
-        refuse_others(place, in_force(words, folder), folder)
+        study_plans = in_force(words, folder)
+        refuse_others(place, study_plans, folder)
+        present, missing = outputs(place, study_plans, folder)
     except Refused as reason:
         print(reason, file=sys.stderr)
         return 2
@@ -61,10 +63,42 @@ def main(words: Sequence[str]) -> int:
         return 2
     path = f"{place.folder}/report.html"
     asked = ["--reporter", "partywise", "--report-partywise-path", path, *records]
+    if missing:
+        # Snakemake describes a part of the results if it is named, in front of options that take several words.
+        words = [*present, *words, "--report-partywise-missing", ",".join(missing)]
     code = launch.main([*words, *asked, *display(options(words))])
     if code == 0:
         print(f"Report of {place.configuration}: {folder / path}")
+        if missing:
+            print(
+                f"Without {', '.join(missing)}, which the results lack: `{command()}` with the same words makes them."
+            )
     return code
+
+
+def outputs(place: Place, plans: Mapping[str, Plan], folder: Path) -> tuple[list[str], list[str]]:
+    """Files that a report shows, as far as they are there, and the names of the others: ``study`` or ``study/figure``.
+
+    Refused where no study has its tables.
+    """
+    present, missing = list[str](), list[str]()
+    for study, plan in plans.items():
+        tables = f"{place.folder}/{study}/tables.html"
+        if not (folder / tables).exists():
+            missing.append(study)
+            continue
+        present.append(tables)
+        for name in plan.figures:
+            figure = f"{place.folder}/figures/{study}/{name}.{plan.study.figures[name].file_type}"
+            if (folder / figure).exists():
+                present.append(figure)
+            else:
+                missing.append(f"{study}/{name}")
+    if not present:
+        raise Refused(
+            f"{folder / place.folder} has no results of {place.configuration}: run it first, then the report."
+        )
+    return present, missing
 
 
 def with_configuration(words: Sequence[str], folder: Path) -> list[str]:

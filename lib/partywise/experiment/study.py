@@ -99,6 +99,11 @@ class Figure(Lazy):
             super().__post_init__()
         check_fields(self)
 
+    @property
+    def file_type(self) -> str:
+        """Ending of the file that a report shows."""
+        return "html" if self.output == "table" else "svg"
+
     def resolve(self, package: str, name: str) -> Self:
         """Return a copy whose address is complete, in the package of its study."""
         if ":" in self.address:
@@ -283,6 +288,7 @@ class Study:
 
     module : ``__name__`` of the file that makes it, next to which its parts are looked for
     name, title, references : by default the name of its folder, and title and source document of its cubes
+    question : what it asks, in one sentence of its page and of reports
     spec : dataclass of the study's constants, the ``unit`` that is protected, and ``delta`` unless the settings of
         every source have their own
     sources, methods : what the configuration may name as ``source`` of a case and ``protocol`` of a method
@@ -311,6 +317,7 @@ class Study:
     module: str = field(kw_only=False)
     name: str = ""
     title: str
+    question: str = ""
     references: str
     spec: type
     sources: Mapping[str, Source]

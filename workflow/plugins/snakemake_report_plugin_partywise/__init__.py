@@ -1,4 +1,4 @@
-"""The report of a run as one page of HTML: claims and a short table first, then figures, captions and tables by study.
+"""The report of a run as one page of HTML: the table of results, then question, answer and figures by study.
 
 Snakemake finds it by its name when the folder above is on the path; ``workflow/launch.py`` puts it there, and
 ``./run report`` asks for it (``--reporter partywise --report-partywise-path results/NAME/report.html``).
@@ -18,7 +18,7 @@ from .page import page
 
 @dataclass
 class ReportSettings(ReportSettingsBase):
-    """Settings of the report: the file of the page, and whether figures of single records of own data are in it."""
+    """Settings of the report: file of the page, whether figures of single records are in it, what is missing."""
 
     path: Path | None = field(
         default=None,
@@ -28,6 +28,14 @@ class ReportSettings(ReportSettingsBase):
     records: bool = field(
         default=False,
         metadata={"help": "Show figures of single records of own data too.", "required": False, "env_var": False},
+    )
+    missing: str = field(
+        default="",
+        metadata={
+            "help": "What the results lack, as the page names it: study or study/figure, between commas.",
+            "required": False,
+            "env_var": False,
+        },
     )
 
 
@@ -44,6 +52,7 @@ class Reporter(ReporterBase):
                 [Path(file.path) for file in self.configfiles],
                 self.workflow_description,
                 self.settings.records,
+                [name for name in self.settings.missing.split(",") if name],
             )
         except TooOld as error:
             raise WorkflowError(str(error)) from None

@@ -1,4 +1,4 @@
-"""Content of a report, from the files that Snakemake hands over: figures with captions, sections of the tables."""
+"""Content of a report, from the files that Snakemake hands over: findings, figures and sections of tables."""
 
 from __future__ import annotations
 
@@ -7,31 +7,39 @@ import re
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-# The label ``order`` (workflow/rules/study.smk) of the figure that comes before all others, below the table of studies.
+from partywise.experiment.tables.findings import Findings, weakest_guarantee
+
+# The label ``order`` (workflow/rules/study.smk) of the figure that comes before all others, below the table of results.
 FIRST = "first"
 # The label ``records`` of a figure that shows single records of a person's own data.
 OWN = "own"
-TABLES = "tables.html"
+# The label ``state`` of an output that a run would make again.
+OLD = "old"
+TABLES, FINDINGS = "tables.html", "findings.json"
 SECTION = re.compile(r'<section id="([a-z-]+)">\n<h2>(.*?)</h2>\n(.*?)\n</section>\n', re.DOTALL)
 # The part of a page that is a table (``tables/typeset.html.jinja``).
 ROWS = re.compile(r'<section id="table">\n(.*?)\n</section>\n', re.DOTALL)
-HEAD = re.compile(r"<thead><tr>(.*?)</tr></thead>", re.DOTALL)
-RESULT = re.compile(r"<tr>(<td.*?)</tr>", re.DOTALL)
-GUARANTEE = re.compile(r'<span class="guarantee">\s*(.*?)</span>', re.DOTALL)
-# Results of a study in the first table.
-MOST_RESULTS = 3
 TITLE = re.compile(r"<h1>(.*?)</h1>", re.DOTALL)
-# An SVG of more bytes gives way to its PNG where that is smaller.
-LARGE = 300_000
+# Title of a drawing, its finding or question (`partywise.experiment.plotting.save.describe`), and its width in points.
+DRAWING_TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
+DRAWING_WIDTH = re.compile(r'<svg[^>]* width="([\d.]+)pt"')
+# An SVG of more bytes gives way to its PNG where that is smaller; a CSV file of more bytes is named and not contained.
+LARGE, LARGE_DATA = 300_000, 100_000
 MIME = {".svg": "image/svg+xml", ".png": "image/png"}
+# Characters that an address of data may hold as they are.
+SAFE = "!$'()*+,-./:;=?@_~"
+# Pixels of a point.
+PIXELS = 96 / 72
 
 
 class TooOld(ValueError):
-    """Tables that a version before the page wrote."""
+    """Results that a version before the report wrote."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +64,33 @@ class Figure:
 
     @property
     def alt(self) -> str:
-        """The first sentence of the caption, for those who do not see the figure."""
-        return re.split(r"(?<=[.:;]) ", text_of(self.caption), maxsplit=1)[0]
+        """Its finding or question, for those who do not see it; without one the first sentence of the caption."""
+        match = DRAWING_TITLE.search(self._head)
+        title = " ".join(unescape(match.group(1)).split()) if match else ""
+        return title or re.split(r"(?<=[.:;]) ", text_of(self.caption), maxsplit=1)[0]
+
+    @property
+    def width(self) -> int:
+        """Pixels of the width at which its text has the size that it was drawn with; 0 where that is unknown."""
+        match = DRAWING_WIDTH.search(self._head)
+        return round(float(match.group(1)) * PIXELS) if match else 0
+
+    @property
+    def _head(self) -> str:
+        """The first lines of the drawing."""
+        with self.path.open(encoding="utf-8") as handle:
+            return handle.read(4000)
+
+    @property
+    def data(self) -> Path:
+        """Its CSV file: the values that are drawn, or all rows of a table."""
+        return self.path.with_suffix(".csv")
+
+    def download(self) -> str:
+        """Content of its CSV file in the address of a link; empty of a large one, or none."""
+        if not self.data.exists() or self.data.stat().st_size > LARGE_DATA:
+            return ""
+        return f"data:text/csv;charset=utf-8,{quote(self.data.read_bytes(), safe=SAFE)}"
 
     @property
     def is_table(self) -> bool:
@@ -87,14 +120,35 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Missing:
+    """An output that the results lack: the study, its name (empty of all of a study), and the log of its job."""
+
+    study: str
+    name: str
+    log: str
+
+    @property
+    def words(self) -> str:
+        """Its name with spaces."""
+        return self.name.replace("_", " ")
+
+
+@dataclass(frozen=True)
 class Study:
-    """One study: its title (as HTML), its figures in order, its sections by key, names of figures that stay out."""
+    """One study: its title (as HTML), findings, figures in order, sections by key.
+
+    withheld : names of figures that stay out since they show single records; missing : figures that the results lack
+    is_old : whether a run would make its results again
+    """
 
     name: str
     title: str
+    findings: Findings
     figures: tuple[Figure, ...]
     parts: dict[str, Part]
     withheld: tuple[str, ...] = ()
+    missing: tuple[Missing, ...] = ()
+    is_old: bool = False
 
     @property
     def words(self) -> str:
@@ -106,32 +160,19 @@ class Study:
         """Its sections except the overview."""
         return [part for key, part in self.parts.items() if key != "overview"]
 
-    @property
-    def head(self) -> str:
-        """Head of its results, as HTML."""
-        match = HEAD.search(self.parts["overview"].body)
-        return match.group(1) if match else ""
-
-    @property
-    def results(self) -> list[str]:
-        """Cells of its first results, as HTML."""
-        return RESULT.findall(self.parts["overview"].body)[:MOST_RESULTS]
-
-    @property
-    def guarantee(self) -> str:
-        """Its weakest guarantee, as HTML."""
-        match = GUARANTEE.search(self.parts["overview"].body)
-        return match.group(1) if match else ""
-
 
 @dataclass(frozen=True)
 class Run:
-    """One run: name and file of its configuration, what it is about (HTML), its studies in order."""
+    """One run: name and file of its configuration, how to read it (HTML), its studies in order.
+
+    missing : studies that the results lack
+    """
 
     name: str
     configuration: str
     about: str
     studies: tuple[Study, ...]
+    missing: tuple[Missing, ...] = ()
 
     @property
     def figures(self) -> tuple[Figure, ...]:
@@ -143,37 +184,85 @@ class Run:
         """The figure that comes before all others, if there is one."""
         return next((figure for figure in self.figures if figure.order == FIRST), None)
 
+    @property
+    def findings(self) -> list[Findings]:
+        """Findings of all studies."""
+        return [study.findings for study in self.studies]
 
-def run_of(records: Iterable[Any], files: Sequence[Path], about: str, own_records: bool = False) -> Run:
+    @property
+    def fits(self) -> int:
+        """Number of all fits."""
+        return sum(findings.fits for findings in self.findings)
+
+    @property
+    def weakest(self) -> str:
+        """The weakest guarantee of all studies, a sentence."""
+        return weakest_guarantee(self.findings)
+
+
+def run_of(
+    records: Iterable[Any], files: Sequence[Path], about: str, own_records: bool = False, missing: Iterable[str] = ()
+) -> Run:
     """Sort the files that Snakemake's rules mark for the report.
 
     records : ``results/{name}/{study}/tables.html`` and ``results/{name}/figures/{study}/{figure}.svg`` or ``.html``
     files : the configuration files; about : the description of the workflow, as HTML
     own_records : whether figures that show single records of own data are part of the page
+    missing : what the results lack: ``study`` or ``study/figure``
     """
     ordered = sorted(records, key=lambda record: (record.labels["order"] != FIRST, record.labels["order"]))
-    tables = [Path(record.path) for record in ordered if Path(record.path).name == TABLES]
-    withheld = [Path(record.path) for record in ordered if record.labels.get("records") == OWN and not own_records]
-    drawn = [
-        Figure(path.parent.name, path.stem, record.labels["order"], record.caption, path)
-        for path, record in ((Path(record.path), record) for record in ordered)
-        if path.name != TABLES and path not in withheld
-    ]
-    studies = [study_of(path, drawn, withheld) for path in tables]
-    return Run(tables[0].parent.parent.name, ", ".join(map(relative, files)), about, tuple(studies))
+    tables = {Path(record.path): record for record in ordered if Path(record.path).name == TABLES}
+    top = next(iter(tables)).parent.parent
+    old = {path.parent.name for path, record in tables.items() if is_old(record)}
+    lacking, withheld, drawn = [missing_of(name, top) for name in missing], list[Path](), list[Figure]()
+    for record in ordered:
+        path = Path(record.path)
+        study = path.parent.name
+        if path in tables:
+            continue
+        if is_old(record) and study not in old:
+            # It was drawn from results before those that are there.
+            lacking.append(missing_of(f"{study}/{path.stem}", top))
+        elif record.labels.get("records") == OWN and not own_records:
+            withheld.append(path)
+        else:
+            drawn.append(Figure(study, path.stem, record.labels["order"], record.caption, path))
+    studies = tuple(study_of(path, drawn, withheld, lacking, path.parent.name in old) for path in tables)
+    whole = tuple(entry for entry in lacking if not entry.name)
+    return Run(top.name, ", ".join(map(relative, files)), about, studies, whole)
 
 
-def study_of(path: Path, drawn: Sequence[Figure], withheld: Sequence[Path]) -> Study:
+def is_old(record: Any) -> bool:
+    """Whether a run would make a file again."""
+    return bool(record.labels.get("state") == OLD)
+
+
+def missing_of(name: str, top: Path) -> Missing:
+    """Return a missing study or figure by its name, with the log of the job that makes it."""
+    study, _, figure = name.partition("/")
+    log = f"logs/{study}/figure/{figure}.log" if figure else f"logs/{study}"
+    return Missing(study, figure, f"{top}/{log}")
+
+
+def study_of(
+    path: Path, drawn: Sequence[Figure], withheld: Sequence[Path], missing: Sequence[Missing], old: bool
+) -> Study:
     """Take the page of tables of a study apart, and pick its figures."""
-    name = path.parent.name
-    figures = tuple(figure for figure in drawn if figure.study == name)
-    hidden = tuple(file.stem for file in withheld if file.parent.name == name)
+    name, findings = path.parent.name, path.with_name(FINDINGS)
+    if not findings.exists():
+        raise TooOld(f"{path.parent} has no {FINDINGS}: run the same configuration again, then the report.")
     text = path.read_text(encoding="utf-8")
-    parts = {key: Part(key, title, body) for key, title, body in SECTION.findall(text)}
-    if "overview" not in parts:
-        raise TooOld(f"{path} was written by a version before 0.7: run the same configuration again, then the report.")
     title = TITLE.search(text)
-    return Study(name, title.group(1) if title else name, figures, parts, hidden)
+    return Study(
+        name=name,
+        title=title.group(1) if title else name,
+        findings=Findings.of(findings.read_text(encoding="utf-8")),
+        figures=tuple(figure for figure in drawn if figure.study == name),
+        parts={key: Part(key, heading, body) for key, heading, body in SECTION.findall(text)},
+        withheld=tuple(file.stem for file in withheld if file.parent.name == name),
+        missing=tuple(entry for entry in missing if entry.study == name and entry.name),
+        is_old=old,
+    )
 
 
 def relative(path: Path) -> str:

@@ -11,16 +11,19 @@ box.addEventListener("input", () => {
   document.getElementById("shown").textContent = words.length ? `${shown} of ${figures.length}` : "";
 });
 
-// A drawing in its own size, in a box that scrolls, and back.
+// A drawing in another size and back: as wide as the page; on a narrow screen, where it scrolls, as wide as the screen.
 for (const drawing of document.querySelectorAll(".drawing")) {
-  drawing.addEventListener("click", () => drawing.classList.toggle("large"));
+  const resize = () => drawing.closest("figure").classList.toggle("resized");
+  drawing.addEventListener("click", resize);
+  drawing.addEventListener("keydown", event => { if (event.key === "Enter") resize(); });
 }
 
-// A link to something folded unfolds it.
+// A link to something folded unfolds it, also when it is followed again.
 const unfold = () => {
   const place = location.hash && document.getElementById(location.hash.slice(1));
   const folded = place && place.querySelector(":scope > details, :scope.table > section > details");
   if (folded) folded.open = true;
 };
 addEventListener("hashchange", unfold);
+addEventListener("click", event => { if (event.target.closest("a[href^='#']")) setTimeout(unfold); });
 unfold();

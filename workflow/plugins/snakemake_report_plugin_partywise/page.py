@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from partywise.experiment.tables.findings import USUAL
 from partywise.experiment.tables.templates import environment
 
 from .content import FIRST, Run
 
 HERE = Path(__file__).resolve().parent
-# Lines of the table that opens the page, and bytes of all tables together.
-MOST_LINES, ROOM = 10, 2_800_000
+# Rows of a study in the table that opens the page, whose section has all of them, and bytes of all tables together.
+MOST_ROWS, ROOM = 3, 2_500_000
 # What the rows that are left out belong to.
 FILES = {
     "summary": "summary.csv",
@@ -35,7 +36,8 @@ def page(run: Run) -> str:
         .get_template("report.html.jinja")
         .render(
             run=run,
-            shown=run.studies if len(run.studies) <= MOST_LINES else run.studies[: MOST_LINES - 1],
+            usual=f"{USUAL:g}",
+            most_results=MOST_ROWS,
             first=FIRST,
             room=room_for_each(sizes, ROOM),
             shortened=shortened,

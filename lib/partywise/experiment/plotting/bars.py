@@ -90,7 +90,7 @@ class Bars(PanelLayout):
                 va="bottom",
             )
         # The words are above the bars; the axis keeps them for the values of the figure.
-        ax.set_yticks(range(len(bars)), [shade(cube, method).label for method in bars])
+        ax.set_yticks(range(len(bars)), [look(cube, method).label for method in bars])
         ax.tick_params(axis="y", left=False, labelleft=False)
         ax.set_ylim(len(bars) - 0.6, -0.85)
         ax.grid(axis="y", visible=False)

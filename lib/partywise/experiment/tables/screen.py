@@ -61,6 +61,7 @@ def findings(plan: Plan, columns: CubeColumns, data_notes: Sequence[str] = ()) -
         worst=_guarantee(extremes[0]) if extremes else None,
         results=tuple(results(plan, columns)),
         warnings=(*_warnings(plan, columns), *_one_per_file(data_notes)),
+        question=plan.study.question,
     )
 
 

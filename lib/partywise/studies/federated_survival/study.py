@@ -98,6 +98,8 @@ FIRST = FirstRun(
 STUDY = Study(
     __name__,
     title="Federated survival analysis",
+    question="How long do patients live without relapse, and what changes that, if each hospital may release only "
+    "noisy counts and sums of its records?",
     references="FDPCox (fdpcox), FedECA (fedeca), an example of NVFlare (nvflare_km), an algorithm of vantage6 "
     "(vantage6_km), WebDISCO (exact_cox) and three abstracts (dp_survival)",
     spec=SurvivalConstants,

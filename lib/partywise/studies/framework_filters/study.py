@@ -90,6 +90,8 @@ FLOATS = "layers are restated as they are shipped, with noise in floating point"
 STUDY = Study(
     __name__,
     title="Privacy layers of federated-learning frameworks",
+    question='A framework states "differential privacy" and a layer is switched on: what holds, what does an attack '
+    "obtain, and what would a corrected layer cost?",
     references="Flower 1.42.0 (flower), NVFlare 2.9.0 (nvflare_filters), Fed-BioMed 6.4.1 (fed_biomed), FLIP (flip) "
     "and pfl 0.6.0 (pfl)",
     spec=FilterConstants,

@@ -106,6 +106,8 @@ FIRST = FirstRun(
 STUDY = Study(
     __name__,
     title="Differentially private function-on-function regression with vertical federated functional boosting",
+    question="What does it cost to predict response curves from curves that other organisations hold, if every record "
+    "is protected by proof?",
     references="Seed 000: Differentially Private Function-on-Function Regression (project documentation)",
     spec=CurveConstants,
     sources={

@@ -85,6 +85,7 @@ FIRST = FirstRun(
 STUDY = Study(
     __name__,
     title="Label-private logistic regression from one released aggregate",
+    question="How good can logistic regression be if the labels are private and the features are not?",
     references="Seed 002: Weighted Aggregate Logistic Regression (proposal document)",
     spec=LabelConstants,
     sources={

@@ -78,6 +78,7 @@ def check(plan: Plan) -> None:
 STUDY = Study(
     __name__,
     title="What the sources claim about privacy, and what holds",
+    question="Which of the privacy claims of the sources hold?",
     references="Seeds 000 to 004, and fdpcox, fedeca, nvflare_km, vantage6_km, exact_cox, flower, flip, "
     "nvflare_filters, fed_biomed and pfl: all sources with claims",
     spec=AuditConstants,

@@ -107,6 +107,8 @@ FIRST = FirstRun(
 STUDY = Study(
     __name__,
     title="Federated sliced inverse regression under differential privacy",
+    question="In which directions of many columns does a response change, if each hospital may release only noisy "
+    "moments of its records?",
     references="Seed 001: Federated Sliced Inverse Regression (paper)",
     spec=SlicingConstants,
     sources={

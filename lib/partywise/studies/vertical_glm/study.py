@@ -92,6 +92,8 @@ FIRST = FirstRun(
 STUDY = Study(
     __name__,
     title="Vertical GLM, correlation and components: what crosses, what it leaks, what privacy costs",
+    question="Can parties that hold different columns of the same persons fit one regression, correlation matrix or "
+    "PCA without showing each other a record?",
     references="Seed 004: vertical generalised linear models, principal components and record alignment",
     spec=GlmConstants,
     sources={

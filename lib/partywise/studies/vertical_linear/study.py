@@ -110,6 +110,7 @@ FIRST = FirstRun(
 STUDY = Study(
     __name__,
     title="Linear models on vertically split columns",
+    question="Can a linear model be trained on columns of several parties so that none sees a row of another?",
     references="Seed 003: Vertical Federated Learning, section Linear Model (documentation page)",
     spec=LinearConstants,
     sources={

@@ -66,6 +66,7 @@ FIRST = FirstRun(
 STUDY = Study(
     __name__,
     title="Vertical trees: ranks, gradients and noisy histograms that cross between parties",
+    question="Which protection of features lets boosted trees on columns of several parties still learn?",
     references="Seed 003: vertical federated learning of linear and tree-based models (documentation)",
     spec=TreeConstants,
     sources={
