@@ -45,6 +45,13 @@ class ErrorByEpsilon:
         """Whether the claim is another number than the certificate."""
         return not np.allclose(self.epsilon_claimed, self.epsilon_certified, rtol=1e-6, equal_nan=True)
 
+    @property
+    def lines(self) -> int:
+        """Entries of a legend: of certificates and of claims that are other numbers, or one horizontal line."""
+        proved = np.isfinite(self.epsilon_certified).any()
+        claimed = np.isfinite(self.epsilon_claimed).any() and self.apart
+        return int(proved) + int(claimed) if self.private else 1
+
 
 def cost(cube: xr.Dataset, case: str, method: str, variable: str) -> ErrorByEpsilon:
     """Error of a method at its fewest parties, over its slots of epsilon."""

@@ -34,6 +34,8 @@ from .style import GREY, PROTECTED, Look, Marks, compact, look, overlay_marks, r
 APART, MARKS = 1.04, 12
 # Points of a line of the fewest and of the most parties; half way between, the usual width.
 THIN, THICK = 0.9, 2.1
+# Series of a panel that can be followed.
+SERIES = 6
 # Share of fits without a number from which on a mean over the others says nothing, and what is said of them.
 MOST_MISSING, MISSING = 0.5, "fits without a number are left out, and points at which they are more than half"
 # Below which a loss that should be zero is what floats leave of it.
@@ -49,6 +51,18 @@ def no_words(cube: xr.Dataset, case: str, method: str) -> str:
 def all_methods(cube: xr.Dataset, case: str) -> Mapping[str, Sequence[str]]:
     """One group of all methods of a case, without words."""
     return {"": methods_of(cube, case)}
+
+
+def few_methods(
+    choose: Callable[[xr.Dataset, str], Sequence[str]], most: int = SERIES
+) -> Callable[[xr.Dataset, str], Mapping[str, Sequence[str]]]:
+    """Return groups of one group: at most so many methods of a case, the first that are chosen."""
+
+    def few(cube: xr.Dataset, case: str) -> Mapping[str, Sequence[str]]:
+        chosen = choose(cube, case)[:most]
+        return {"": [method for method in methods_of(cube, case) if method in chosen]}
+
+    return few
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from ....experiment.plotting.layout import Axis, Panels, plain_ticks
-from ....experiment.plotting.lines import Lines
+from ....experiment.plotting.lines import SERIES, Lines, few_methods
 from ....experiment.plotting.select import plan_behind, title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
 from ....experiment.plotting.style import BLACK, GREY, look
@@ -31,8 +31,7 @@ from ..tables import TABLES, Covariate
 from .curves import targets_of
 
 FACTOR = 1.959963984540054
-# Series of a panel, and protocols in the order in which they are chosen; exact ones are at 0, below the axis.
-SERIES = 6
+# Protocols in the order in which they are chosen; exact ones are at 0, below the axis.
 EXACT = (SurvivalReferenceOptions, RiskSetsOptions)
 RATIOS = (ScoresOptions, CoxNoisyGradientOptions, GradientOptions, PiecewiseOptions)
 CURVES = (
@@ -45,21 +44,19 @@ CURVES = (
 )
 
 
+def _kind(cube: xr.Dataset, method: str) -> type:
+    return type(plan_behind(cube).methods[method].options)
+
+
 def _few(order: Sequence[type], most: int = SERIES) -> Callable[[xr.Dataset, str], Mapping[str, Sequence[str]]]:
-    """Return the choice of at most so many methods of a case, by the order of their protocols."""
+    """Return the choice of at most so many methods of a case that are not exact, by the order of their protocols."""
 
-    def few_methods(cube: xr.Dataset, case: str) -> Mapping[str, Sequence[str]]:
+    def choose(cube: xr.Dataset, case: str) -> Sequence[str]:
         methods = methods_of(cube, case)
-        kinds = {method: type(plan_behind(cube).methods[method].options) for method in methods}
-        ranks = {
-            method: order.index(kind) if kind in order else len(order) + (kind in EXACT)
-            for method, kind in kinds.items()
-        }
-        inexact = [method for method in methods if kinds[method] not in EXACT] or methods
-        wanted = sorted(inexact, key=lambda method: ranks[method])[:most]
-        return {"": [method for method in methods if method in wanted]}
+        places = {m: order.index(kind) if (kind := _kind(cube, m)) in order else len(order) for m in methods}
+        return sorted([m for m in methods if _kind(cube, m) not in EXACT] or methods, key=places.__getitem__)
 
-    return few_methods
+    return few_methods(choose, most)
 
 
 def _draw(ax: Axes, cube: xr.Dataset, case: str) -> None:

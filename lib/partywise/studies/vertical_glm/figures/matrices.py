@@ -17,8 +17,8 @@ from .case_facts import borders_of, columns_of, ends
 
 # Entries are written into matrices of at most so many columns.
 WRITTEN = 10
-# Points of numbers and names; cases, the first and last of a sweep.
-SIZE, ROWS = 7, 5
+# Points of numbers and names; cases, the first and last of a sweep; matrices of a case.
+SIZE, ROWS, ABREAST = 7, 5, 3
 # Letters above a matrix.
 LETTERS = 28
 POOLED = "pooled records"
@@ -30,10 +30,11 @@ def correlations(cube: xr.Dataset) -> Figure:
     """Correlation matrices of each method at its largest target: one row per case, that of the pooled records first.
 
     Lines separate the columns of the parties. Above a matrix is its largest difference to that of the pooled records;
-    entries beyond 1 are as dark as 1. First replicate and fold, fewest parties.
+    entries beyond 1 are as dark as 1. First replicate and fold, fewest parties. Of more than two methods of a case
+    those with the least and the largest difference are drawn; the others are in the summary of the study.
     """
     cases = [case for case in cases_of(cube, "matrix") if _matrices(cube, case)]
-    rows = {case: _matrices(cube, case) for case in ends(cube, cases, ROWS)}
+    rows = {case: _few(_matrices(cube, case)) for case in ends(cube, cases, ROWS)}
     if not rows:
         return empty("No correlation matrix in this configuration.")
     columns = max(map(len, rows.values()))
@@ -63,17 +64,33 @@ def correlations(cube: xr.Dataset) -> Figure:
 def _errors(cube: xr.Dataset, rows: dict[str, list[tuple[str, np.ndarray, int]]]) -> str:
     """Return the least and the largest error of a method in the case with most of them, or a question."""
     case, matrices = max(rows.items(), key=lambda entry: len(entry[1]))
-    (first, pooled, _), *others = matrices
-    errors = {
-        words: float(np.abs(matrix - pooled).max()) for words, matrix, _ in others if matrix.shape == pooled.shape
-    }
-    if first != POOLED or len(errors) < 2:
+    errors = _largest_errors(matrices)
+    if len(errors) < 2:
         return "Does a method give the correlations of the pooled records?"
     best, worst = min(errors, key=errors.__getitem__), max(errors, key=errors.__getitem__)
     return (
         f"Largest error of a correlation, {title(cube, 'case', case)}: {_error(errors[best])} ({best}) to "
         f"{_error(errors[worst])} ({worst})"
     )
+
+
+def _largest_errors(matrices: list[tuple[str, np.ndarray, int]]) -> dict[str, float]:
+    """Largest difference of each method's matrix to the pooled one, where there is one of the same columns."""
+    (first, pooled, _), *others = matrices
+    return {
+        words: float(np.abs(matrix - pooled).max())
+        for words, matrix, _ in others
+        if first == POOLED and matrix.shape == pooled.shape
+    }
+
+
+def _few(matrices: list[tuple[str, np.ndarray, int]]) -> list[tuple[str, np.ndarray, int]]:
+    """At most so many matrices as stand side by side: the pooled one and those of the least and the largest error."""
+    errors = _largest_errors(matrices)
+    if len(matrices) <= ABREAST or len(errors) < 2:
+        return matrices[:ABREAST]
+    chosen = (POOLED, min(errors, key=errors.__getitem__), max(errors, key=errors.__getitem__))
+    return [entry for entry in matrices if entry[0] in chosen]
 
 
 def _matrices(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, int]]:

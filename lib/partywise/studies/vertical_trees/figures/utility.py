@@ -11,10 +11,18 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from ....experiment.plotting.layout import Axis, Panels, label_of
-from ....experiment.plotting.lines import Lines
+from ....experiment.plotting.lines import SERIES, Lines, few_methods
 from ....experiment.plotting.select import coordinate_of, plan_behind, title
 from ....experiment.plotting.series import cases_of, example_fits_of, methods_of, series
 from ....experiment.plotting.style import BLACK, BLUE, ORANGE, Marks, empty, heading, legend_below, panels
+from ....methods.trees.options import (
+    ActiveOnlyOptions,
+    GatheringOptions,
+    LocalTablesOptions,
+    ScatteringOptions,
+    TablesOptions,
+    TreePooledOptions,
+)
 from ....plot.costs import ErrorByEpsilon, costs_of, epsilon_against_error, notes_of
 
 # Losses by which methods are compared: variable and label; a case has one of them.
@@ -24,6 +32,17 @@ DIFFERENCE = "max_prediction_difference"
 ROUNDING = 1e-9
 # Certificates whose ratio differs from 1 by less are of one target.
 SAME = 0.01
+# Kinds of methods in the order in which they are chosen; gathered codes by what they protect, or in the clear.
+KINDS = (
+    TreePooledOptions,
+    ActiveOnlyOptions,
+    TablesOptions,
+    "record",
+    LocalTablesOptions,
+    "feature",
+    "clear",
+    ScatteringOptions,
+)
 # Points of a path of which a figure is drawn, and panels of it.
 FEW, ABREAST = 3, 3
 
@@ -33,10 +52,32 @@ def loss_of(cube: xr.Dataset, case: str) -> str | None:
     return next((name for name in LOSSES if case in cases_of(cube, name)), None)
 
 
+def _kind(cube: xr.Dataset, method: str) -> object:
+    options = plan_behind(cube).methods[method].options
+    if isinstance(options, GatheringOptions):
+        return "clear" if options.protect == "none" else options.budget
+    return type(options)
+
+
+def _by_kind(cube: xr.Dataset, case: str) -> Sequence[str]:
+    """Methods of a case in the order in which they are chosen: the first of each kind, then the second."""
+    methods = methods_of(cube, case)
+    kinds = [_kind(cube, method) for method in methods]
+    order = [*KINDS, *kinds]
+    places = {method: (kinds[:at].count(kinds[at]), order.index(kinds[at])) for at, method in enumerate(methods)}
+    return sorted(methods, key=places.__getitem__)
+
+
 def _costs(cube: xr.Dataset, case: str) -> dict[str, ErrorByEpsilon]:
-    """Methods of a case that have its loss."""
+    """Methods of a case that have its loss: the first that are chosen, as long as their lines can be followed."""
     loss = loss_of(cube, case)
-    return costs_of(cube, case, loss) if loss else {}
+    costs = costs_of(cube, case, loss) if loss else {}
+    drawn, count = list[str](), 0
+    for method in (m for m in _by_kind(cube, case) if m in costs):
+        lines = costs[method].lines
+        if count + lines <= SERIES:
+            drawn, count = [*drawn, method], count + lines
+    return {method: curve for method, curve in costs.items() if method in drawn}
 
 
 def _comparison_cases(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
@@ -48,6 +89,8 @@ def _comparison_cases(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
 def _panel(ax: Axes, cube: xr.Dataset, case: str) -> list[str]:
     """Draw losses of a case at what is certified, and return notes on them."""
     loss = loss_of(cube, case) or "log_loss"
+    # Colours are those of all methods: what is not drawn has no loss here.
+    cube = cube.assign({loss: cube[loss].where(cube["method_label"].isin(list(_costs(cube, case))))})
     epsilon_against_error(cube, loss, case=case, claim=_claim, ax=ax)
     ax.set(xlabel="ε of a record's features", ylabel=label_of(cube, loss, LOSSES[loss]))
     return notes_of(cube, case, loss)
@@ -97,7 +140,8 @@ loss_by_epsilon = Panels(
     "hollow: that is not a guarantee. A thin dotted line is the method of its colour without noise; other horizontal "
     "lines are methods without an epsilon. Tables, a sum of one per column, are another model than boosted trees and "
     "may fit better: what privacy costs them is the distance to their own dotted line. A method on the line of the "
-    "active party alone gains nothing from the released columns.",
+    "active party alone gains nothing from the released columns. Methods beyond six lines are in the summary "
+    "of the study.",
 )
 
 
@@ -118,6 +162,7 @@ loss_along_trees = Lines(
     "Does the loss still fall at the last tree?",
     select=_long_paths,
     x="path_trees",
+    groups=few_methods(_by_kind),
     y={"path_test_loss": "loss on the test rows"},
     xlabel="number of trees",
     panel=_with_loss,
@@ -126,7 +171,7 @@ loss_along_trees = Lines(
     overlap=True,
     none="No case with test rows in this configuration.",
     caption="Test loss after so many trees: one panel per case, at most three. Where lines lie on each other, later "
-    "marks are smaller.",
+    "marks are smaller. Methods beyond six are in the summary of the study.",
 )
 
 
@@ -150,6 +195,7 @@ lossless_by_parties = Lines(
     "Do more parties change the trees?",
     finding=_largest_difference,
     x="parties",
+    groups=few_methods(_by_kind),
     y=Axis(LOSSES),
     needs=DIFFERENCE,
     size=(4.0, 3.0),
@@ -158,7 +204,8 @@ lossless_by_parties = Lines(
     none="No case with several numbers of parties in this configuration.",
     caption="Test loss by the number of parties; the title has the largest difference to the pooled fit of the same "
     "codes, in {replicates}. The active party alone has fewer columns, the more parties there are, and noisy tables "
-    "get noise from each. Where lines lie on each other, later marks are smaller, and the largest hollow.",
+    "get noise from each. Where lines lie on each other, later marks are smaller, and the largest hollow. "
+    "Methods beyond six are in the summary of the study.",
 )
 
 
