@@ -67,7 +67,7 @@ def _errors(cube: xr.Dataset, rows: dict[str, list[tuple[str, np.ndarray, int]]]
     errors = _largest_errors(matrices)
     if len(errors) < 2:
         return "Does a method give the correlations of the pooled records?"
-    best, worst = min(errors, key=errors.__getitem__), max(errors, key=errors.__getitem__)
+    best, *_, worst = sorted(errors, key=errors.__getitem__)
     return (
         f"Largest error of a correlation, {title(cube, 'case', case)}: {_error(errors[best])} ({best}) to "
         f"{_error(errors[worst])} ({worst})"
@@ -89,8 +89,8 @@ def _few(matrices: list[tuple[str, np.ndarray, int]]) -> list[tuple[str, np.ndar
     errors = _largest_errors(matrices)
     if len(matrices) <= ABREAST or len(errors) < 2:
         return matrices[:ABREAST]
-    chosen = (POOLED, min(errors, key=errors.__getitem__), max(errors, key=errors.__getitem__))
-    return [entry for entry in matrices if entry[0] in chosen]
+    ranked = sorted(errors, key=errors.__getitem__)
+    return [entry for entry in matrices if entry[0] in (POOLED, ranked[0], ranked[-1])]
 
 
 def _matrices(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, int]]:
