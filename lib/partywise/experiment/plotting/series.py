@@ -64,6 +64,18 @@ def methods_of(cube: xr.Dataset, case: str) -> list[str]:
     return [str(m) for m in cube.variables["method_label"].values[done]]
 
 
+def methods_with(cube: xr.Dataset, case: str, variable: str) -> list[str]:
+    """Methods of a case with a number of a measure, or of an array of the example fits."""
+    if "example_fit" in cube[variable].dims:
+        fits = example_fits_of(cube, case)
+        values = fits[variable].values
+        known = set(fits["example_method"].values[np.isfinite(values.reshape(len(values), -1)).any(axis=1)])
+    else:
+        there = cube[variable].sel(case=case).notnull()
+        known = set(there["method_label"].values[there.any([d for d in there.dims if d != "method_label"]).values])
+    return [method for method in methods_of(cube, case) if method in known]
+
+
 def _any_done(status: xr.Variable, *along: str) -> np.ndarray:
     """Whether there is a computed cell at each place along some dimensions."""
     others = tuple(axis for axis, dim in enumerate(status.dims) if dim not in along)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import xarray as xr
@@ -28,6 +28,8 @@ from ....experiment.plotting.style import GREY, Look, empty, heading, legend_bel
 
 # Methods of a figure; rows of a bin, of fewer of which bins are joined; standard errors of an interval.
 MOST, BIN_ROWS, WIDTH = 6, 30, 1.96
+# Numbers of sizes that have room below a panel.
+TICKS = 7
 # Settings of generated data that a sweep may vary: label of the axis.
 AXES = {"n": "training rows N", "k": "features k with the intercept", "dependence": "dependence of the features"}
 
@@ -172,9 +174,19 @@ def _size_panel(ax: Axes, cube: xr.Dataset, axis: str, epsilon: float, variable:
     sizes = [size for _, size in cases]
     ax.set_xscale("linear" if axis == "dependence" else "log")
     plain_ticks(ax, "y")
-    ax.xaxis.set_major_locator(FixedLocator(sizes))
+    ax.xaxis.set_major_locator(FixedLocator(_apart(sizes, np.asarray if axis == "dependence" else np.log)))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+
+
+def _apart(sizes: Sequence[float], scale: Callable[[Sequence[float]], np.ndarray]) -> list[float]:
+    """Sizes whose numbers do not touch, the first and those far enough from the one before."""
+    ordered = sorted(sizes)
+    places, kept = scale(ordered), [0]
+    for at in range(1, len(ordered)):
+        if places[at] - places[kept[-1]] > (places[-1] - places[0]) / TICKS:
+            kept.append(at)
+    return [ordered[at] for at in kept]
 
 
 def _along(cube: xr.Dataset, variable: str, cases: list[tuple[str, float]], method: str, epsilon: float) -> Series:

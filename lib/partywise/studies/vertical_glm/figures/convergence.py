@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 import xarray as xr
 
 from ....experiment.plotting.layout import Axis
-from ....experiment.plotting.lines import Lines
-from ....experiment.plotting.select import coordinate_of, number_of, title
-from ....experiment.plotting.series import methods_of
+from ....experiment.plotting.lines import Lines, few_methods
+from ....experiment.plotting.select import coordinate_of, number_of, plan_behind, title
+from ....experiment.plotting.series import methods_of, methods_with
 from ....models.family_facts import FACTS
 from .case_facts import ends, setting_of
 
@@ -55,6 +55,18 @@ def _growth(cube: xr.Dataset, cases: Sequence[str]) -> str:
     return f"Iterations from ρ = {first:g} to {last:g}: {', '.join(words)}"
 
 
+def _first_of_protocols(variable: str) -> Callable[[xr.Dataset, str], Sequence[str]]:
+    """Return the order in which methods with a measure are chosen: the first of each protocol, then the second."""
+
+    def choose(cube: xr.Dataset, case: str) -> Sequence[str]:
+        methods = methods_with(cube, case, variable)
+        kinds = [type(plan_behind(cube).methods[method].options) for method in methods]
+        repeats = {method: kinds[:at].count(kinds[at]) for at, method in enumerate(methods)}
+        return sorted(methods, key=repeats.__getitem__)
+
+    return choose
+
+
 iterations_by_correlation = Lines(
     "How many more iterations do correlated columns cost?",
     finding=_growth,
@@ -75,6 +87,7 @@ iterations_by_correlation = Lines(
 objective_by_iteration = Lines(
     "How fast does the objective fall?",
     x="path_iteration",
+    groups=few_methods(_first_of_protocols("path_excess")),
     y=Axis({"path_excess": "objective above the pooled fit\n(1: no column used)"}, log=True, linear=1e-12),
     xlabel="iterations or sweeps",
     fewest=2,
@@ -84,11 +97,12 @@ objective_by_iteration = Lines(
     logx=True,
     none="No case with the objective of several solvers in this configuration.",
     caption="Objective, the ridge of a method included, above the least deviance, in what all columns explain, by "
-    "iteration.",
+    "iteration. Methods beyond six are in the summary of the study.",
 )
 costs_by_parties = Lines(
     "What do more parties cost?",
     x="parties",
+    groups=few_methods(_first_of_protocols("bytes_measured")),
     y=(Axis("bytes_measured", log=True), Axis({"secure_products": "products of\nsecret-shared numbers"}, bottom=0)),
     needs="bytes_measured",
     select=partial(ends, most=5),
@@ -96,5 +110,5 @@ costs_by_parties = Lines(
     size=(3.2, 2.5),
     none="No method that sends messages in this configuration.",
     caption="Bytes of all messages, and products of secret-shared numbers, by the number of parties. Cases with one "
-    "number of parties are shown where no case has several.",
+    "number of parties are shown where no case has several. Methods beyond six are in the summary of the study.",
 )
