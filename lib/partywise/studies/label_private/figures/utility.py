@@ -182,11 +182,11 @@ def _size_panel(ax: Axes, cube: xr.Dataset, axis: str, epsilon: float, variable:
 def _apart(sizes: Sequence[float], scale: Callable[[Sequence[float]], np.ndarray]) -> list[float]:
     """Sizes whose numbers do not touch, the first and those far enough from the one before."""
     ordered = sorted(sizes)
-    places, kept = scale(ordered), [0]
+    places, chosen = scale(ordered), [0]
     for at in range(1, len(ordered)):
-        if places[at] - places[kept[-1]] > (places[-1] - places[0]) / TICKS:
-            kept.append(at)
-    return [ordered[at] for at in kept]
+        if places[at] - places[chosen[-1]] > (places[-1] - places[0]) / TICKS:
+            chosen.append(at)
+    return [ordered[at] for at in chosen]
 
 
 def _along(cube: xr.Dataset, variable: str, cases: list[tuple[str, float]], method: str, epsilon: float) -> Series:

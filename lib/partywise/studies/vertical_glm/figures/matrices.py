@@ -85,7 +85,7 @@ def _largest_errors(matrices: list[tuple[str, np.ndarray, int]]) -> dict[str, fl
 
 
 def _few(matrices: list[tuple[str, np.ndarray, int]]) -> list[tuple[str, np.ndarray, int]]:
-    """At most so many matrices as stand side by side: the pooled one and those of the least and the largest error."""
+    """Return as many matrices as stand side by side: the pooled one, those of the least and the largest error."""
     errors = _largest_errors(matrices)
     if len(matrices) <= ABREAST or len(errors) < 2:
         return matrices[:ABREAST]
