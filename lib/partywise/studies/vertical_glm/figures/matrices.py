@@ -85,7 +85,7 @@ def _largest_errors(matrices: list[tuple[str, np.ndarray, int]]) -> dict[str, fl
 
 
 def _few(matrices: list[tuple[str, np.ndarray, int]]) -> list[tuple[str, np.ndarray, int]]:
-    """Return as many matrices as stand side by side: the pooled one, those of the least and the largest error."""
+    """Return the pooled matrix and those of the least and the largest error, where there are more than fit."""
     errors = _largest_errors(matrices)
     if len(matrices) <= ABREAST or len(errors) < 2:
         return matrices[:ABREAST]
