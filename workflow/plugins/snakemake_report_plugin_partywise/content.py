@@ -9,9 +9,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import unescape
 from html.parser import HTMLParser
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+from PIL import Image
 
 from partywise.experiment.tables.findings import Findings, weakest_guarantee
 
@@ -29,11 +32,11 @@ TITLE = re.compile(r"<h1>(.*?)</h1>", re.DOTALL)
 # Title of a drawing, its finding or question (`partywise.experiment.plotting.save.describe`), and its width in points.
 DRAWING_TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
 DRAWING_WIDTH = re.compile(r'<svg[^>]* width="([\d.]+)pt"')
-# An SVG of more bytes gives way to its PNG where that is smaller; a CSV file of more bytes is named and not contained.
-LARGE, LARGE_DATA = 300_000, 100_000
-MIME = {".svg": "image/svg+xml", ".png": "image/png"}
-# Characters that an address of data may hold as they are.
+# An SVG of more bytes gives way to its PNG, with as many colours; a CSV file of more bytes is named and not contained.
+LARGE, COLOURS, LARGE_DATA = 300_000, 256, 50_000
+# Characters that an address of data may hold as they are, and those of an image, which a page writes in quotes.
 SAFE = "!$'()*+,-./:;=?@_~"
+SAFE_IN_IMAGES = f"{SAFE} <>"
 # Pixels of a point.
 PIXELS = 96 / 72
 
@@ -104,10 +107,17 @@ class Figure:
 
     def source(self) -> str:
         """The drawing itself, in the address of an image."""
-        png = self.path.with_suffix(".png")
-        large = self.path.stat().st_size > LARGE and png.exists()
-        path = min((self.path, png), key=lambda file: file.stat().st_size) if large else self.path
-        return f"data:{MIME[path.suffix]};base64,{b64encode(path.read_bytes()).decode()}"
+        if self.path.stat().st_size > LARGE and (png := self.path.with_suffix(".png")).exists():
+            return f"data:image/png;base64,{b64encode(with_fewer_colours(png)).decode()}"
+        return f"data:image/svg+xml;charset=utf-8,{quote(self.path.read_bytes(), safe=SAFE_IN_IMAGES)}"
+
+
+def with_fewer_colours(path: Path) -> bytes:
+    """A PNG with a palette: a third of the bytes of one with all colours."""
+    written = BytesIO()
+    with Image.open(path) as image:
+        image.convert("RGB").quantize(COLOURS).save(written, "PNG", optimize=True)
+    return written.getvalue()
 
 
 @dataclass(frozen=True)
