@@ -34,6 +34,7 @@ CONSTANTS: dict[tuple[str, str], dict[float, str]] = {
     ("config", "worst_claims"): {30.0: "rounds of a claim that no case gives"},
     ("smoke", "worst_claims"): {10.0: "the largest factor, of the invented numbers"},
     ("config", "columns_by_unit"): {9.0: "columns that are kept, of the cube"},
+    ("config", "running_away"): {10000.0: "the last step at which a path is recorded, of the cube"},
 }
 
 
