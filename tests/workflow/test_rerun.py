@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fingerprint import ImportCache, beside, closure, fingerprint, imported_names, imports
+from fingerprint import ImportCache, closure, discovered_modules, fingerprint, imported_names, imports
 from pipeline import STUDY, TINY, Planned, add_comment, copy_run, edit, planned, planned_after
 
 METHODS = {"mean_curve", "predictor_none", "predictor_fixed", "party_fixed", "moments"}
@@ -101,7 +101,7 @@ def test_fingerprint_follows_imports_only(tmp_path):
     assert names == {"", "a", "b", "sub", "sub.late", "sub.deep", "c"}
     # A package that finds its files itself uses all of them.
     (package / "sub" / "__init__.py").write_text("from pkgutil import iter_modules\nFOUND = iter_modules(__path__)\n")
-    imports.cache_clear(), imported_names.cache_clear(), beside.cache_clear()
+    imports.cache_clear(), imported_names.cache_clear(), discovered_modules.cache_clear()
     before = closure(["partywise.sub"], tmp_path)
     assert {"partywise.sub.late", "partywise.sub.deep", "partywise.c"} <= set(before)
     with pytest.raises(ValueError, match=r"root .partywise\.nowhere. is not a module"):
