@@ -59,6 +59,9 @@ def example_plan(study: str, folds: int | None = None) -> Plan:
     written = read_configuration(ROOT / f"config/{file}.example.yaml")
     block = written["studies"][study]
     block["methods"] = {label: entry or block["methods"][label] for label, entry in methods.items()}
+    for entry in block["methods"].values():
+        if entry.get("without_noise") not in methods:
+            entry.pop("without_noise", None)
     block["figures"] = []
     name, case = next(iter(block["cases"].items()))
     block["cases"] = {name: case}

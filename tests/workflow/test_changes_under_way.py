@@ -42,6 +42,7 @@ def write_configuration(folder: Path) -> None:
     labels = shipped["studies"]["label_private"]
     labels["cases"]["my_orders"]["grid"] = grid | {"methods": ["planned_release"]}
     labels["methods"] = {"planned_release": labels["methods"]["planned_release"]}
+    del labels["methods"]["planned_release"]["without_noise"]
     studies = {STUDY: curves, "label_private": labels}
     for block in studies.values():
         block |= {"batch": {"replicates_per_job": 1}, "figures": []}

@@ -55,6 +55,7 @@ def own(target: Path) -> Path:
     config = read_configuration(ROOT / "config" / "my_labels.example.yaml")
     block = config["studies"]["label_private"]
     block["methods"] = {"planned_release": block["methods"]["planned_release"]}
+    del block["methods"]["planned_release"]["without_noise"]
     block["cases"]["my_orders"]["grid"] |= {"methods": ["planned_release"], "replicates": 1, "epsilon": [4.0]}
     (folder / "config" / "my_own.yaml").write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
     done = launch(folder, "--configfile", "config/my_own.yaml")
