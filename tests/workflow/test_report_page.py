@@ -268,18 +268,19 @@ def test_of_many_studies_and_cases_each_study_has_some_rows(tmp_path):
 
 
 def test_what_the_results_lack_is_named_with_its_log(tmp_path):
-    """A figure that failed, one that was drawn before the cube was made again, and a study that is not there."""
+    """A figure that failed, a study that is not there; what is older than its results or the code is marked."""
     records = invented(tmp_path, 3)
     records[3].labels["state"] = "old"
     records[4].labels["state"] = records[5].labels["state"] = "old"
     run = run_of(records, [], "", missing=["study_00/other_figure", "study_09"])
     read = Page(page(run))
-    assert [one["id"] for one in read.all("figure")] == ["study_00-a_figure", "study_02-a_figure"]
+    assert [one["id"] for one in read.all("figure")] == [f"study_0{i}-a_figure" for i in range(3)]
     logs = " ".join("".join(text for above, text in read.texts if "code" in above).split())
-    for log in ("study_00/figure/other_figure.log", "study_01/figure/a_figure.log", "logs/study_09"):
+    for log in ("study_00/figure/other_figure.log", "logs/study_09"):
         assert log in logs
     assert read.within("p").count("the next run makes them again") == 1, "of results that are old as a whole"
-    assert read.within("section").count("not there, or not made from the present results") == 3
+    assert read.within("figure").count("the next run makes it again") == 1, "of a figure alone"
+    assert read.within("section").count("missing. Log:") == 2
 
 
 def test_large_data_are_named_in_place_of_a_link(tmp_path):

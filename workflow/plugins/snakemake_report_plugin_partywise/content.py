@@ -47,13 +47,17 @@ class TooOld(ValueError):
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure: its study and name, its place in the report, its caption as HTML, its file: SVG, or a table."""
+    """One figure: its study and name, its place in the report, its caption as HTML, its file: SVG, or a table.
+
+    is_old : whether a run would make it again, and not its results
+    """
 
     study: str
     name: str
     order: str
     caption: str
     path: Path
+    is_old: bool = False
 
     @property
     def words(self) -> str:
@@ -230,13 +234,11 @@ def run_of(
         study = path.parent.name
         if path in tables:
             continue
-        if is_old(record) and study not in old:
-            # It was drawn from results before those that are there.
-            lacking.append(missing_of(f"{study}/{path.stem}", top))
-        elif record.labels.get("records") == OWN and not own_records:
+        if record.labels.get("records") == OWN and not own_records:
             withheld.append(path)
-        else:
-            drawn.append(Figure(study, path.stem, record.labels["order"], record.caption, path))
+            continue
+        alone = is_old(record) and study not in old
+        drawn.append(Figure(study, path.stem, record.labels["order"], record.caption, path, alone))
     studies = tuple(study_of(path, drawn, withheld, lacking, path.parent.name in old) for path in tables)
     whole = tuple(entry for entry in lacking if not entry.name)
     return Run(top.name, ", ".join(map(relative, files)), about, studies, whole)
