@@ -163,7 +163,7 @@ def test_a_run_imports_once_and_a_failing_figure_fails_alone(finished, tmp_path)
     assert sorted(line for line in done.stderr.splitlines() if line.startswith("server of")) == sorted(told)
     assert "13 of 15 jobs done" in done.stderr and "died with <Signals.SIGKILL: 9>" in done.stderr
     now, before = results(folder), results(finished)
-    gone = {f"{RESULTS}/figures/functional_boosting/error_by_parties.{kind}" for kind in ("svg", "pdf", "png")}
+    gone = {f"{RESULTS}/figures/functional_boosting/error_by_parties.{kind}" for kind in ("svg", "pdf", "png", "csv")}
     assert before.keys() - now.keys() == gone and all(before[name] == value for name, value in now.items())
 
 
