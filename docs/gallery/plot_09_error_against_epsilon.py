@@ -21,4 +21,6 @@ with tempfile.TemporaryDirectory() as folder:
 
 ax = pw.plot.epsilon_against_error(cube, "log_loss", case="adult")
 ax.set_yscale("log")
+ax.yaxis.set_major_formatter("{x:g}")
+ax.yaxis.set_minor_formatter(plt.NullFormatter())
 plt.show()

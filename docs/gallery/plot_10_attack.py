@@ -31,5 +31,8 @@ ax.loglog(claims, claims, "k--", label="claimed")
 ax.loglog(claims, certificates, "o-", label="certified")
 ax.loglog(claims, bounds, "v", label="proved by attack, at least")
 ax.set(xlabel="claimed ε", ylabel="ε at δ = 1e-5")
+for axis in (ax.xaxis, ax.yaxis):
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(plt.NullFormatter())
 ax.legend()
 plt.show()

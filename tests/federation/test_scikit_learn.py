@@ -105,7 +105,7 @@ def test_searches_and_pipelines():
     assert steps.fit_transform(X).columns.tolist() == ["component1", "component2", "component3"]
     weighted = pw.VerticalBoosting("pooled", num_of_trees=3, random_state=1).fit(X, Y)
     assert weighted.score(X, Y, Y == "no") == np.mean(weighted.predict(X[Y == "no"]) == "no")
-    with pytest.raises(NotFittedError, match="call fit"):
+    with pytest.raises(NotFittedError, match="call its fit"):
         pw.VerticalGLM().predict(X)
 
 

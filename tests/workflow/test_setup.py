@@ -45,7 +45,7 @@ class Machine:
             folder.mkdir()
         shutil.copy2(ROOT / "run", self.folder / "run")
         (self.folder / "lib" / "partywise" / "core").mkdir(parents=True)
-        for name in ("__init__", "core/__init__", "core/project", "core/verbs"):
+        for name in ("__init__", "core/__init__", "core/lazy", "core/project", "core/verbs"):
             shutil.copy2(ROOT / "lib" / "partywise" / f"{name}.py", self.folder / "lib" / "partywise" / f"{name}.py")
         (self.folder / "locks").mkdir()
         for lock in ("", "-test", "-network", "-frameworks"):

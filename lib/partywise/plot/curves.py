@@ -9,6 +9,7 @@ from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator
 
 from ..experiment.plotting.layout import plain_ticks
 from ..experiment.plotting.style import COLORS, DASHES, GREY, PROTECTED, Marks, compact, one_panel
@@ -226,7 +227,8 @@ def _draw_bound(ax: Axes, curve: StatedCurve, marks: Marks) -> None:
 
 def _scale(ax: Axes) -> None:
     """Logarithmic deltas; epsilons from 0, logarithmic where they lie far apart."""
-    ax.set_xscale("log")
+    plain_ticks(ax)
+    ax.xaxis.set_major_locator(LogLocator(numticks=5))
     heights = np.concatenate([np.asarray(line.get_ydata(), float) for line in ax.get_lines()])
     positive = heights[np.isfinite(heights) & (heights > 0)]
     if len(positive) and positive.max() > WIDE * positive.min():

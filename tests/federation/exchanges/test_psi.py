@@ -76,7 +76,7 @@ def test_what_is_no_point_of_the_group_is_refused_by_the_name_of_its_owner(bad):
 def test_without_pynacl_the_remedy_is_named_before_anything_is_sent(monkeypatch):
     monkeypatch.setitem(sys.modules, "nacl", None)
     run = unaligned([PEOPLE[:4], PEOPLE[2:6]], "psi")
-    with pytest.raises(ImportError, match=r"needs the package PyNaCl: pip install partywise\[alignment\]"):
+    with pytest.raises(ImportError, match=r"needs the package PyNaCl: pip install 'partywise\[alignment\]'"):
         simulate(rows_and_number, run)
     assert not run.channel.transcript()
 

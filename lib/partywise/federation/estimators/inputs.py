@@ -25,7 +25,8 @@ def numbers(name: str, value: ArrayLike, ndim: int, like: str, *, missing: bool 
     array = np.asarray(value)
     if np.iscomplexobj(array):
         raise ValueError(f"{name} is complex. Complex data not supported: give {name}.real, or both parts as columns.")
-    if array.dtype.kind in "mM" or any(dtype.kind in "mM" for dtype in getattr(value, "dtypes", ()) if ndim == 2):
+    columns = getattr(value, "dtypes", ()) if getattr(value, "ndim", 1) == 2 else ()
+    if array.dtype.kind in "mM" or any(dtype.kind in "mM" for dtype in columns):
         raise TypeError(f"{name} holds dates or times: give numbers, such as days since a public date.")
     try:
         array = np.ascontiguousarray(array, dtype=float)

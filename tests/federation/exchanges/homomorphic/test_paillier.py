@@ -245,7 +245,7 @@ def test_another_key_opens_nothing(keys):
 
 def test_without_gmpy2_the_remedy_is_named(monkeypatch):
     monkeypatch.setattr(large_numbers, "gmpy2", None)
-    with pytest.raises(ImportError, match=r"pip install partywise\[encryption\]"):
+    with pytest.raises(ImportError, match=r"pip install 'partywise\[encryption\]'"):
         generate_key(BITS, rng(), kind="paillier")
     sized = generate_key(BITS, rng(), kind="sized")
     assert decrypt(sized, closed(sized, VALUES)) == VALUES
