@@ -199,7 +199,7 @@ def claims_page() -> str:
 def api_page() -> str:
     """The names of ``import partywise as pw``, each with its docstring."""
     lines = ["# Names of `pw`", "", "With examples that run: [in Python](../python.md).", ""]
-    for name in partywise.__all__:
+    for name in sorted(partywise.public_homes()):
         entry = getattr(partywise, name)
         lines += [f"## {name}", ""]
         for member in [getattr(entry, inner) for inner in dir(entry)] if ismodule(entry) else [entry]:

@@ -90,7 +90,7 @@ def test_errors_have_a_remedy(fitted):
         pw.plot.privacy_curve({"one": fitted, "other": pw.Ledger([release(1.0).event])})
     with pytest.raises(ValueError, match="unit is missing: the rows of the ledger have none"):
         pw.plot.privacy_curve(pw.Ledger())
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'; it has"):
+    with pytest.raises(AttributeError, match="no attribute 'nonsense': its names"):
         pw.plot.nonsense  # noqa: B018
 
 
