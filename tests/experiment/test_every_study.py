@@ -68,11 +68,14 @@ def test_every_figure_is_drawn(smoke, study):
         for kind in kinds:
             path = folder / f"{name}.{kind}"
             if kind == "csv":
-                # The file has the rows of the page; a table of a small configuration may have none.
                 with path.open(newline="", encoding="utf-8") as handle:
                     rows = sum(1 for _ in csv.reader(handle))
-                page = path.with_suffix(".html").read_text(encoding="utf-8")
-                assert page.count("<tr") == rows, path.name
+                if "html" in kinds:
+                    # A table's file has the rows of its page: a small configuration may leave none.
+                    page = path.with_suffix(".html").read_text(encoding="utf-8")
+                    assert page.count("<tr") == rows, path.name
+                else:
+                    assert rows > 1, f"{path.name} has no value of the figure"
             else:
                 assert path.stat().st_size > 500, path.name
 
