@@ -141,6 +141,11 @@ def fields_of(node: ast.AST) -> list[tuple[str, ast.AST]]:
     return pairs
 
 
+# Tests of a mutant with the CPU seconds of each, fastest first.
+Tests = dict[str, float]
+Sample = list[tuple["Mutant", Tests]]
+
+
 @dataclass(frozen=True)
 class Mutant:
     """A change of one node: where it is, what it does, and its text.
@@ -354,23 +359,44 @@ class Only:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        by_name = {item.nodeid: item for item in items}
-        items[:] = [by_name[test] for test in self.tests if test in by_name]
+        items[:] = collected(self.tests, items)
 
 
 def files_of(tests: Iterable[str]) -> list[str]:
-    """The files of tests, those that exist."""
-    return [file for file in sorted({test.partition("::")[0] for test in tests}) if (ROOT / file).exists()]
+    """The files of tests, by their names, since folders may have moved."""
+    names = {Path(test.partition("::")[0]).name for test in tests}
+    return [str(path.relative_to(ROOT)) for path in sorted((ROOT / "tests").rglob("*.py")) if path.name in names]
 
 
-def status_of(file: str, number: int, tests: Sequence[str], seconds: int) -> int:
+def collected(tests: Sequence[str], items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """The items of these tests, in this order, also where a file moved or a test joined another file."""
+    by_name: dict[str, pytest.Item] = {}
+    for item in items:
+        for name in names_of_test(item.nodeid):
+            by_name.setdefault(name, item)
+    names = [next((name for name in names_of_test(test) if name in by_name), "") for test in tests]
+    return list(dict.fromkeys(by_name[name] for name in names if name))
+
+
+def names_of_test(test: str) -> tuple[str, ...]:
+    """The id of a test, then without folders, then without its file."""
+    file, _, name = test.partition("::")
+    return test, f"{Path(file).name}::{name}", name
+
+
+def status_of(mutant: Mutant, tests: Tests) -> int:
     """The status of tests in a process that imports the mutant: 0 if every one passes."""
 
     def work() -> int:
-        compiled(lambda name: mutate((ROOT / file).read_text(), number) if name == file else None)
-        return int(pytest.main([*PYTEST, *files_of(tests)], plugins=[Only(tests)]))
+        compiled(lambda file: tree_of(mutant) if file == mutant.file else None)
+        return int(pytest.main([*PYTEST, *files_of(tests)], plugins=[Only(list(tests))]))
 
-    return killing(in_fork(seconds, work))
+    return killing(in_fork(limit(tests), work))
+
+
+def tree_of(mutant: Mutant) -> ast.Module:
+    """The syntax tree of the mutant's file with its change."""
+    return mutate((ROOT / mutant.file).read_text(), mutant.number)
 
 
 def killing(status: int) -> int:
@@ -391,7 +417,7 @@ def code_name(code: CodeType) -> tuple[str, int]:
 
 def swapped(mutant: Mutant, functions: list[FunctionType]) -> bool:
     """Give the living functions of a file the code of the mutant; False where that is not possible."""
-    new = codes(compile(mutate((ROOT / mutant.file).read_text(), mutant.number), mutant.file, "exec"))
+    new = codes(compile(tree_of(mutant), mutant.file, "exec"))
     # Equal names, as of two lambdas in a line, say nothing.
     counts = Counter(map(code_name, new))
     by_name = {code_name(code): code for code in new if counts[code_name(code)] == 1}
@@ -412,23 +438,24 @@ class Suite:
             for file, line in runs[test][1]:
                 self.by_place.setdefault((file, line), []).append(test)
 
-    def tests_of(self, mutant: Mutant) -> list[str]:
+    def tests_of(self, mutant: Mutant) -> Tests:
         """The tests of its statement, or else of its file."""
-        return self.by_place.get((mutant.file, mutant.place), [])[: self.most]
+        names = self.by_place.get((mutant.file, mutant.place), [])[: self.most]
+        return {name: self.seconds[name] for name in names}
 
-    def limit(self, tests: Iterable[str]) -> int:
-        """Seconds of a processor that tests may use."""
-        return 40 + round(10 * sum(self.seconds.get(test, 1.0) for test in tests))
+
+def limit(tests: Tests) -> int:
+    """Seconds of a processor that tests may use."""
+    return 40 + round(10 * sum(tests.values()))
 
 
 class Trials:
     """A pytest plugin that collects the tests once, and runs those of each mutant in a fork with its code."""
 
-    def __init__(self, sample: list[tuple[Mutant, list[str]]], suite: Suite, write: Callable[..., None]) -> None:
-        self.sample, self.suite, self.write = sample, suite, write
+    def __init__(self, sample: Sample, write: Callable[..., None]) -> None:
+        self.sample, self.write = sample, write
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        items = {item.nodeid: item for item in session.items}
         functions: dict[str, list[FunctionType]] = {}
         gc.unfreeze()
         for function in [thing for thing in gc.get_objects() if isinstance(thing, FunctionType)]:
@@ -437,23 +464,28 @@ class Trials:
                 functions.setdefault(str(path.relative_to(ROOT)), []).append(function)
         gc.freeze()
         # Without a mutant all pass, or else something other than mutants fails them.
-        if self.trial(None, [], session.items[:: len(session.items) // 20 + 1])[0]:
+        if self.trial(None, [], session.items[:: len(session.items) // 20 + 1], 400)[0]:
             raise RuntimeError("a test fails without a mutant")
         for mutant, tests in self.sample:
-            if mutant.place:
-                chosen = [items[test] for test in tests if test in items]
-                status, killer = self.trial(mutant, functions.get(mutant.file, []), chosen)
+            if mutant.place or mutant.file not in functions:
+                chosen = collected(list(tests), session.items)
+                status, killer = self.trial(mutant, functions.get(mutant.file, []), chosen, limit(tests))
                 if status:
                     self.write(mutant, tests, status, killer)
         return True
 
-    def trial(self, mutant: Mutant | None, functions: list[FunctionType], items: list[pytest.Item]) -> tuple[int, str]:
+    def trial(
+        self, mutant: Mutant | None, functions: list[FunctionType], items: list[pytest.Item], seconds: int
+    ) -> tuple[int, str]:
         """The exit status of the tests with the mutant, and the test that failed."""
         reading, writing = os.pipe()
 
         def work() -> int:
-            if mutant and not swapped(mutant, functions):
-                return 0
+            if mutant:
+                # A module that no test has imported yet has no functions.
+                compiled(lambda file: tree_of(mutant) if file == mutant.file else None)
+                if functions and not swapped(mutant, functions):
+                    return 0
             for item, following in zip(items, [*items[1:], None], strict=True):
                 os.write(writing, f"{item.nodeid}\n".encode())
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
@@ -461,7 +493,7 @@ class Trials:
                     return 1
             return 0
 
-        status = in_fork(self.suite.limit(item.nodeid for item in items), work)
+        status = in_fork(seconds, work)
         os.close(writing)
         with open(reading) as stream:
             names = stream.read().splitlines()
@@ -478,45 +510,39 @@ def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
     return row["file"], row["name"], row["nth"], row["edit"]
 
 
-def test_today(test: str) -> str:
-    """The id of a test, by the one it had when a sample was stored: folders moved as the modules did."""
-    file, _, rest = test.partition("::")
-    return address_of(file.replace("tests/", "lib/partywise/", 1)).replace("lib/partywise/", "tests/", 1) + "::" + rest
-
-
-def stored_sample(rows: list[dict[str, Any]], mutants: list[Mutant]) -> list[tuple[Mutant, list[str]]]:
+def stored_sample(rows: list[dict[str, Any]], mutants: list[Mutant]) -> Sample:
     """The mutants of stored rows where they are today, each with its tests, first the one that failed."""
     sample = []
     for row in rows:
         likeness, mutant = located(row, mutants)
         if mutant:
-            tests = [row["killer"], *row["tests"]] if row["killer"] else row["tests"]
-            sample.append((mutant, list(dict.fromkeys(map(test_today, tests)))))
+            first = {name: row["tests"].get(name, 1.0) for name in [row["killer"]] if name}
+            sample.append((mutant, first | row["tests"]))
         if likeness < 1:
             today = f"{mutant.file} {mutant.name}: {mutant.text}" if mutant else "nothing"
             print(f"{likeness:.2f} {row['file']} {row['name']} {row['edit']}: {row['text']}\n     {today}")
     return sample
 
 
-def try_all(sample: list[tuple[Mutant, list[str]]], suite: Suite, into: Path) -> None:
+def try_all(sample: Sample, into: Path) -> None:
     """Run the tests of each mutant, and write a row with the status of each that has none yet."""
 
-    def write(mutant: Mutant, tests: list[str], status: int, killer: str = "") -> None:
+    def write(mutant: Mutant, tests: Tests, status: int, killer: str = "") -> None:
         with into.open("a") as stream:
             stream.write(json.dumps(asdict(mutant) | {"status": status, "killer": killer, "tests": tests}) + "\n")
 
-    def waiting() -> list[tuple[Mutant, list[str]]]:
+    def waiting() -> Sample:
         done = {key_of(row) for row in rows_of(into)}
         return [(mutant, tests) for mutant, tests in sample if key_of(asdict(mutant)) not in done]
 
     files = files_of(test for _, tests in waiting() for test in tests)
-    trials = Trials(waiting(), suite, write)
+    trials = Trials(waiting(), write)
     words = [*PYTEST, "-s", f"--basetemp={into}.tmp", *files]
     if files and (status := in_fork(3600, lambda: int(pytest.main(words, plugins=[trials])))):
         raise RuntimeError(f"pytest ends with status {status} while it tries mutants")
     # What outlives the exchange of code is imported as a mutant, as are mutants of what a module makes when imported.
     for mutant, tests in waiting():
-        write(mutant, tests, status_of(mutant.file, mutant.number, tests, suite.limit(tests)) if tests else 0)
+        write(mutant, tests, status_of(mutant, tests) if tests else 0)
 
 
 def main() -> int:
@@ -539,7 +565,6 @@ def main() -> int:
     mutants = [mutant for room in rooms for mutant in room]
     if options.stored:
         sample = stored_sample(rows_of(options.stored), mutants)
-        suite = Suite({}, options.most)
     else:
         suite = Suite(coverage_of(tuple(options.rooms), tuple(options.tests)), options.most)
         sample = [(mutant, suite.tests_of(mutant)) for mutant in drawn(rooms, options.sample, options.seed)]
@@ -547,7 +572,7 @@ def main() -> int:
     if not options.into:
         RESULTS.unlink(missing_ok=True)
     results = options.into or RESULTS
-    try_all(sample, suite, results)
+    try_all(sample, results)
     rows = {key_of(row): row for row in rows_of(results)}
     alive = [row for row in (rows[key_of(asdict(mutant))] for mutant, _ in sample) if not row["status"]]
     for row in alive:
