@@ -139,6 +139,13 @@ def test_what_crosses_is_uniform_whatever_the_columns_are(kind):
         assert evenness(run, kind) > ALPHA
 
 
+def test_values_beyond_the_public_bound_are_refused():
+    party, ring = a_run(blocks()).parties[0], ring_for(100 * N, 2 * BITS)
+    assert cross_places.local_encoded(party, np.array([-2.0, 2.0]), (2,), BITS, 2.0, ring).shape == (ring.m, 2)
+    with pytest.raises(OverflowError, match="exceed the bound 2 that is public"):
+        cross_places.local_encoded(party, np.array([np.nextafter(-2.0, -3.0), 0.0]), (2,), BITS, 2.0, ring)
+
+
 def test_masks_that_are_too_short_are_found(monkeypatch):
     """Of 12 bits: the columns stand out of them."""
     drawn = Ring.random

@@ -20,6 +20,7 @@ from partywise.federation.account.rows import ReservedRow
 from partywise.federation.exchanges.masks import pair_keys
 from partywise.federation.exchanges.masks.noisy_sum import SCHEME, decode_integers, encode_integers, noisy_sum
 from partywise.federation.exchanges.masks.pair_keys import agree_on_keys
+from partywise.federation.exchanges.noisy_sums import noise_factor
 from partywise.federation.parties import Party
 from partywise.federation.places import by_place
 from partywise.federation.run import Run, simulate
@@ -276,6 +277,12 @@ def values(release):
 def fit(run):
     (release,) = program(run, total_of(4, 1), 1.0, 1, 12)
     return run.assemble(values, release)
+
+
+@pytest.mark.parametrize(("noise", "factors"), [("central", [1, 1]), ("shared", [4 / 3, 4]), ("local", [4, 4])])
+def test_noise_of_a_sum_by_where_it_is_drawn(noise, factors):
+    """Of four clients one may collude, or all others."""
+    assert [noise_factor(noise, 4, colluders) for colluders in (1, 9)] == factors
 
 
 def test_one_process_a_place_does_the_same():

@@ -152,6 +152,7 @@ def test_the_index_of_svt_has_the_stated_distribution(first, others):
 def test_noise_of_fed_biomed():
     """Central, for a record in a convex model; local, by the sizes of the hospitals."""
     mu = guarantees.biomed_central_mu(0.5, 10, 16, 1.0)
+    assert guarantees.biomed_central_mu(0.5, 10, 16, 2.0) == mu / 2
     assert mu == 0.625 and epsilon_of(mu, DELTA, 20) == near(15.2, 2e-3)
     for sigma, expected in ((1.0, (7.80, 9.22, 69.6, 19.8)), (2.0, (2.61, 3.10, 23.9, 6.78))):
         for records, number in zip((201, 172, 30, 86), expected, strict=True):

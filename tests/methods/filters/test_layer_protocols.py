@@ -48,6 +48,7 @@ def test_rows_of_zeros_and_of_any_size_are_clipped():
 def test_percentiles_of_rows_are_those_of_the_restated_filter():
     rows = stream(2, "updates").standard_normal((50, 14)) * 0.02
     rows[0] = 0.0
+    rows[1] = 0.01  # all at the cut
     expected = [percentile({"update": row})["update"] for row in rows]
     np.testing.assert_array_equal(percentile_rows(rows), expected)
 

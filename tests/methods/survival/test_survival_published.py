@@ -111,6 +111,23 @@ def test_all_ways_to_run_are_one(records, program, options):
     in_all_ways(program, lambda: run_of(records, options, 3, 4.0, horizon=1e4))
 
 
+def test_weights_levels_and_noise_are_those_of_the_formulas():
+    """min(n, n^2 epsilon^2 / p) is 6.25 for ten records and 100 for a hundred; with p = 1 it is 10 and 100."""
+    weights = gradient_cox.client_weights((10, 100), 0.5, 4)
+    np.testing.assert_allclose(weights, np.array([6.25, 100]) / 106.25, rtol=1e-15)
+    assert hazard_tree.tree_levels((10, 100), 0.5) == math.floor(math.log2(110) / 2) == 3
+    assert gradient_cox.federated_sd(3.0, 2.0, 1e-5) == pytest.approx(1.5 * math.sqrt(2 * math.log(1.25e5)))
+
+
+def test_a_record_is_in_one_batch_at_most(records):
+    options, n = CoxNoisyGradientOptions(variant="federated", steps=7), len(records)
+    plan = noisy_gradient.GradientPlan(options, run_of(records, options, 1).spec.public, (n,), 3.0, 1e-5)
+    batches = noisy_gradient.batches_of(records, plan)
+    assert [len(batch.covariates) for batch in batches] == [n // 7] * 7
+    taken = {tuple(row) for batch in batches for row in batch.covariates}
+    assert len(taken) == len({tuple(row) for row in records.covariates[: n // 7 * 7]})
+
+
 @pytest.mark.parametrize("variant", ["central", "interactive", "federated"])
 def test_what_is_certified_is_the_target_with_the_proved_bound_and_far_above_as_published(records, variant):
     kept = fit(
@@ -134,6 +151,9 @@ def test_noised_times_are_those_of_the_generator_of_the_seed(records):
     drawn = noised.add_noise(records.times, "poisson", 0)
     np.testing.assert_array_equal(drawn, np.random.RandomState(0).poisson(records.times))
     np.testing.assert_array_equal(noised.add_noise(records.times[:40], "poisson", 0), drawn[:40])
+    normal = np.random.RandomState(0).normal(0, np.sqrt(records.times.var() / 4), len(records.times))
+    expected = np.maximum(records.times + np.round(normal), 0)
+    np.testing.assert_array_equal(noised.add_noise(records.times, "gaussian", 0, 4.0), expected)
     with pytest.raises(ValueError, match="snr"):
         noised.add_noise(records.times, "gaussian", 0)
     with pytest.raises(ValueError, match="snr"):

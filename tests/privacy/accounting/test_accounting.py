@@ -260,9 +260,10 @@ def test_relations_are_never_implied():
     assert accounting.epsilon([added], DELTA) == gaussian_epsilon(1.0, DELTA)
     assert accounting.epsilon([added, replaced], DELTA) == gaussian_epsilon(math.sqrt(5), DELTA)
     label = event("c", mu=1.0, unit="label", relation="label_flip")
-    for others in ([replaced], [event("d", mu=1.0, unit="label")]):
+    other = event("d", mu=1.0, unit="label")
+    for rows in ([label, replaced], [label, other], [replaced, other]):
         with pytest.raises(ValueError, match="put them into a Ledger"):
-            accounting.epsilon([label, *others], DELTA)
+            accounting.epsilon(rows, DELTA)
     # Nothing is gained by sampling where the records that replace each other both contribute.
     assert accounting.epsilon([event(mu=1.0, rate=0.01)], DELTA) == gaussian_epsilon(1.0, DELTA)
     sampled = accounting.epsilon([event(mu=1.0, rate=0.01, relation="add_remove")], DELTA)

@@ -178,6 +178,8 @@ def test_what_its_owner_encrypts_rests_on_the_encryption():
     assert Ledger(rows).worst_total(names, "features", DELTA).trust == "nobody"
     shares = [closed_event("share", "p3", ("features",), ("p1",), ("p1", "p2", "p3"))]
     assert Ledger(shares).worst_total(["p1", "p2", "p3"], "features", DELTA).trust == "nobody"
+    shares = [closed_event("share", "p3", ("features",), ("p1",), ("p1", "p2"))]
+    assert Ledger(shares).worst_total(["p1", "p2"], "features", DELTA).trust == "p1 and p2 do not collude"
 
 
 def test_a_share_is_opened_by_all_who_have_one():

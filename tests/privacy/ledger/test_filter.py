@@ -223,6 +223,7 @@ def test_an_infinite_budget_lets_everything_through():
         ("rule='renyi'", {"rule": "renyi"}),
         ("numeric_reserve=0.1", {"numeric_reserve": 0.1}),
         ("unit='person'", {"unit": "person"}),
+        ("against='outsider'", {"against": "outsider"}),
     ],
 )
 def test_bad_filters_are_refused(argument, changes):

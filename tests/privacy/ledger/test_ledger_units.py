@@ -50,6 +50,11 @@ def test_the_table_of_clear_values(units, label, features, row):
         assert epsilon_of([clear_event("c", "p1", units, "active")], question) == answer
 
 
+@pytest.mark.parametrize(("beside", "free"), [({}, True), ({"delta_numeric": 1e-9}, False), ({"tv": 1e-9}, False)])
+def test_a_free_profile_costs_what_is_beside_it(beside, free):
+    assert (event(mu=0.0, **beside).cost("row") == 0.0) is free
+
+
 def test_add_remove_doubles_mu_and_label_flips_count_for_rows():
     assert epsilon_of([event(relation="add_remove")]) == gaussian_epsilon(2.0, DELTA)
     flipped = event(unit="label", depends_on=("label",), relation="label_flip")

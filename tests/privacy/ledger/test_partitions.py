@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -45,20 +46,19 @@ def test_the_total_is_the_largest_choice_of_one_cell_a_partition():
     assert Ledger(rows).odometer("active", "row", DELTA)[-1].epsilon == pytest.approx(largest, rel=1e-9)
 
 
-def test_too_many_choices_have_a_bound(monkeypatch):
-    """Of 81 choices, where 30 may be tried: of the last partition one cell stands for all."""
-    monkeypatch.setattr(total, "CHOICES", 30)
+@pytest.mark.parametrize("also", [{}, {"mu": 1.0}, {"rho": 0.5}, {"mu": 0.1, "delta_numeric": 9e-6}], ids=str)
+def test_too_many_choices_have_a_bound(monkeypatch, also):
+    """Ten sums of three partitions times three cells, where 20 may be tried: one cell stands for those of the last."""
+    monkeypatch.setattr(total, "CHOICES", 20)
     rows = [
         event(f"{p}/{c}", stratum=f"{p}/{c}", mu=None, epsilon=0.02 + 0.01 * c, k=c + 2)
         for p in "abcd"
         for c in range(3)
     ]
+    if also:
+        rows += [event(f"{p}/2 more", stratum=f"{p}/2", **({"mu": None} | also)) for p in "abcd"]
     largest = epsilon_of([row for row in rows if row.stratum.endswith("/2")])
-    assert (
-        largest * (1 - 1e-9)
-        <= epsilon_of(rows)
-        <= epsilon_of([event(r.release_id, mu=None, epsilon=r.epsilon) for r in rows])
-    )
+    assert largest * (1 - 1e-9) <= epsilon_of(rows) <= epsilon_of([replace(row, stratum="*") for row in rows])
 
 
 @pytest.mark.parametrize("stratum", ["client 1", "", "/", "clients/", "/a", "*/a", " /a", "clients/ "])

@@ -15,6 +15,7 @@ from partywise.methods.functional.bases import BSplineBasis
 from partywise.privacy.accounted_values import Public
 from partywise.privacy.mechanisms.integer import IntegerGaussian
 from partywise.privacy.mechanisms.random import SecureRandom, require_secure
+from partywise.privacy.secure.fixed_point import whole_records
 from partywise.privacy.statistics.clips import BallClip, BoxClip, NormClip, ball_squares, ball_steps
 from partywise.privacy.statistics.records import unwhiten, whole_curves
 from partywise.privacy.statistics.whole import (
@@ -31,6 +32,16 @@ RNG = np.random.default_rng(0)
 
 def public(radius):
     return Public(radius, because="a setting")
+
+
+@pytest.mark.parametrize("slack", [0.0, 0.25])
+def test_records_on_a_grid_stay_within_their_length(slack):
+    """In exact arithmetic; with slack a share of the length stays free."""
+    records = np.vstack([3 * RNG.standard_normal((200, 4)), np.eye(4), np.full((1, 4), 0.5)])
+    steps, _ = whole_records(records, 1.0, 2.0**-30, slack=slack)
+    longest = max(sum(int(entry) ** 2 for entry in record) for record in steps)
+    most = (Fraction(1 - slack) * 2**30) ** 2
+    assert most * Fraction(999, 1000) < longest <= most
 
 
 def adversarial(p, radius, count=200):

@@ -58,11 +58,10 @@ def test_masks_have_their_bits_and_no_more():
     assert max(value.bit_length() for value in drawn.ravel()) == 154
 
 
-def test_a_column_beyond_its_bound_is_refused():
+@pytest.mark.parametrize("entry", [column_products.LARGEST + 1, -column_products.LARGEST - 1])
+def test_a_column_beyond_its_bound_is_refused(entry):
     with pytest.raises(OverflowError, match="clip records"):
-        column_products.close_columns(
-            key(512), np.full((2, 1), column_products.LARGEST + 1), stream(1, "large"), key_holder="j"
-        )
+        column_products.close_columns(key(512), np.array([[0], [entry]]), stream(1, "large"), key_holder="j")
 
 
 def found_neighbours() -> int:

@@ -307,6 +307,10 @@ def test_slots_have_room_or_say_so():
         ]
     with pytest.raises(OverflowError, match="sums of 2000 gradients of up to 30 do not fit into slots of 45 bits"):
         require_room(slot_bits(2000), 2000, 30.0, "gradients")
+    # Two integers of 2^32 are one too large for 34 bits with a sign.
+    require_room(35, 2, 1 - 2.0**-32, "gradients")
+    with pytest.raises(OverflowError, match="do not fit into slots of 34 bits"):
+        require_room(34, 2, 1 - 2.0**-32, "gradients")
     with pytest.raises(OverflowError, match="declared bound is too small"):
         merge_slots([[1 << 40]], 40)
     with pytest.raises(OverflowError, match="more than 1 slots"):
