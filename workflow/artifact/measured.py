@@ -19,6 +19,12 @@ TABLE = FOLDER / "requirements.csv"
 IMAGES = Path("docs/images")
 # What is read before the first study: the files of public data sets.
 DATA = "fetch"
+# Files that say how long the default run takes, and how they say it.
+TIMED = ("README.md", "config.yaml")
+DURATION = re.compile(r"\w+ to \w+ minutes on two free cores")
+NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+# Snakemake works beside the jobs, and at the end one of two cores is idle.
+OVERHEAD = 1.1
 
 
 @dataclass(frozen=True)
@@ -136,6 +142,19 @@ def write(root: Path, rows: Iterable[StudyCost]) -> None:
         lines = csv.DictWriter(handle, [entry.name for entry in fields(StudyCost)], lineterminator="\n")
         lines.writeheader()
         lines.writerows(asdict(row) for row in sorted(table, key=lambda row: (row.configuration, row.study != DATA)))
+
+
+def duration(root: Path) -> str:
+    """Return how long the default run takes on two cores, in words; empty if it was not measured."""
+    minutes = sum(row.minutes for row in read(root) if row.configuration == "default")
+    least = min(int(OVERHEAD * minutes / 2), len(NUMBERS) - 2)
+    return f"{NUMBERS[least]} to {NUMBERS[least + 1]} minutes on two free cores" if minutes else ""
+
+
+def timed(path: str, root: Path) -> str:
+    """Return the text of a file that says how long the default run takes, with the measured time."""
+    text = (root / path).read_text(encoding="utf-8")
+    return DURATION.sub(duration(root), text) if duration(root) else text
 
 
 def images_of(root: Path, name: str) -> list[Path]:

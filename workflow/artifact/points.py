@@ -18,7 +18,7 @@ from partywise.experiment.study import available
 from . import appendix, citation, codemeta, commands, container, default_run, expected, pins, sources
 from .bibliography import cases, documents
 from .facts import absent, dead_links, locked, section, text, unhashed, unknown_commands, without
-from .measured import DATA, read
+from .measured import DATA, DURATION, TIMED, duration, read
 
 README = "README.md"
 # What opens a connection, or calls what does.
@@ -170,7 +170,10 @@ def environment_test(root: Path) -> Iterator[str]:
 
 
 def times(root: Path) -> Iterator[str]:
-    """The appendix has a time for each experiment, and time and storage of both commands."""
+    """The appendix has a time for each experiment and command, and all pages say one time of the default run."""
+    for path in TIMED:
+        if DURATION.findall(text(root, path)) != [duration(root)]:
+            yield f"{path} does not say the measured time of the default run: ./run check --artifact --write"
     listed = section(text(root, appendix.PAGE), "Main results and claims")
     estimates = section(text(root, appendix.PAGE), "Estimated time and storage")
     for place in range(1, len(documents()) + 2):

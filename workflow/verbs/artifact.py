@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from artifact import appendix, codemeta, commands, default_run, pins, sources
 from artifact.bibliography import of_configuration
-from artifact.measured import keep_images, measure
+from artifact.measured import TIMED, keep_images, measure, timed
 from artifact.points import POINTS
 from partywise.core.files import replacing
 from partywise.core.project import exit_code
@@ -26,6 +27,7 @@ PAGES = {
     sources.PAPER: sources.bibtex,
     appendix.PAGE: appendix.page,
     default_run.PAGE: default_run.page,
+    **{path: partial(timed, path) for path in TIMED},
 }
 
 
