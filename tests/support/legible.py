@@ -28,8 +28,8 @@ SMALLEST, TEXT, MARK = 7.0, 4.5, 3.0
 RAISED = 0.7
 # Series of a panel, and panels side by side.
 SERIES, ABREAST = 6, 3
-# Pixels at 110 an inch by which extents may touch: rounding, and the room above the letters of a line.
-TOUCH = 2.0
+# Pixels at 200 an inch by which extents may touch: rounding, and the room above the letters of a line.
+TOUCH = 3.6
 WHITE = (1.0, 1.0, 1.0)
 
 
@@ -151,7 +151,7 @@ def _words(text: Text) -> str:
 def _outside(figure: Figure, texts: list[tuple[Text, Bbox]]) -> Iterator[str]:
     frame = figure.bbox
     for text, box in texts:
-        if box.x0 < -1 or box.y0 < -1 or box.x1 > frame.x1 + 1 or box.y1 > frame.y1 + 1:
+        if box.x0 < 1 or box.y0 < 1 or box.x1 > frame.x1 - 1 or box.y1 > frame.y1 - 1:
             yield f"{_words(text)} leaves the canvas"
 
 

@@ -61,8 +61,10 @@ def draw_figure(address: str, cube: Path | str, **files: Path | str) -> None:
 def settle_layout(figure: Figure) -> None:
     """Find the places of all parts once, in inches; drawing the figure, for any file, moves nothing afterwards.
 
-    The first pass leaves labels of panels with square cells outside the canvas.
+    Texts are measured at the dots of the files, since letters are rounded to dots. The first pass leaves labels of
+    panels with square cells outside the canvas.
     """
+    figure.set_dpi(DPI)
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
         engine.execute(figure)

@@ -88,9 +88,9 @@ def keys(cube: xr.Dataset) -> Figure:
         ("left after all words", hits, BLUE, "^"),
     )
     for words, values, color, marker in lines:
-        ax.plot(bits, values, color=color, marker=marker, label=words)
+        ax.plot(bits, values, color=color, marker=marker)
         end = values[-1] if words == "left after all words" else values[-1] * 2.0 ** (SEED_BITS - bits[-1])
-        ax.plot([bits[-1], SEED_BITS], [values[-1], end], color=color, linestyle=":", linewidth=1.2)
+        ax.plot([bits[-1], SEED_BITS], [values[-1], end], color=color, linestyle=":", linewidth=1.2, label=words)
     ax.axvline(SEED_BITS, color=GREY, linewidth=0.8)
     words = "seed as shipped,\nnot searched"
     ax.text(SEED_BITS - 0.3, 0.1, words, transform=ax.get_xaxis_transform(), ha="right", va="bottom", fontsize=8)
