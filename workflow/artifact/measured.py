@@ -19,7 +19,7 @@ TABLE = FOLDER / "requirements.csv"
 IMAGES = Path("docs/images")
 # What is read before the first study: the files of public data sets.
 DATA = "fetch"
-# Files that say how long the default run takes, and how they say it.
+# Files with the time of the default run, and its form there.
 TIMED = ("README.md", "config.yaml")
 DURATION = re.compile(r"\w+ to \w+ minutes on two free cores")
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -152,7 +152,7 @@ def duration(root: Path) -> str:
 
 
 def timed(path: str, root: Path) -> str:
-    """Return the text of a file that says how long the default run takes, with the measured time."""
+    """Return the text of a file with the measured time of the default run."""
     text = (root / path).read_text(encoding="utf-8")
     return DURATION.sub(duration(root), text) if duration(root) else text
 

@@ -170,7 +170,7 @@ def environment_test(root: Path) -> Iterator[str]:
 
 
 def times(root: Path) -> Iterator[str]:
-    """The appendix has a time for each experiment and command, and all pages say one time of the default run."""
+    """The appendix has a time for each experiment and command, and there is one time of the default run."""
     for path in TIMED:
         if DURATION.findall(text(root, path)) != [duration(root)]:
             yield f"{path} does not say the measured time of the default run: ./run check --artifact --write"
