@@ -14,17 +14,16 @@ from partywise.federation.secure_streams import addresses_of
 from partywise.methods.survival.exact import (
     CoxFit,
     EventTable,
-    Likelihood,
     begin_ascent,
     bins_of,
     exposure_sums,
     kaplan_meier,
     maximise,
-    partial_likelihood,
 )
 from partywise.methods.survival.model import SurvivalEstimate, SurvivalFacts
 from partywise.methods.survival.models import Weibull
 from partywise.methods.survival.records import SurvivalRecords, pool, scale
+from partywise.models.partial_likelihood import Likelihood, partial_likelihood
 
 
 @dataclass(frozen=True)

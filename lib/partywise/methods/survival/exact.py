@@ -9,16 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from scipy.special import chdtrc
 
 from ...models.newton_step import GOING, Ascent
+from ...models.partial_likelihood import (
+    Likelihood,
+    Ties,
+    WeightedSums,
+    event_times,
+    partial_likelihood,
+    powers_of,
+    risk_sums,
+    three_parts,
+    tied_sums,
+)
 from ...models.standardise import Scaling, scaling_of
 from .records import SurvivalRecords
 
-Ties = Literal["efron", "breslow"]
 # Evaluations of the likelihood; what a Newton step must promise to gain, as a share of the log likelihood.
 LIMIT = 50
 TOLERANCE = 1e-20
@@ -39,11 +48,6 @@ class EventTable:
     def __add__(self, other: EventTable) -> EventTable:
         """The table of two clients, at the same times."""
         return EventTable(self.times, self.at_risk + other.at_risk, self.events + other.events)
-
-
-def event_times(records: SurvivalRecords) -> np.ndarray:
-    """Distinct times of events (U,), increasing."""
-    return np.unique(records.times[records.events])
 
 
 def event_table(records: SurvivalRecords, times: np.ndarray) -> EventTable:
@@ -157,56 +161,6 @@ def log_rank(group_0: EventTable, group_1: EventTable) -> RankTest:
     return RankTest(float(np.sum(group_1.events - both.events * share)), variance)
 
 
-@dataclass(frozen=True, eq=False)
-class WeightedSums:
-    """Sums of w, w z and w z z' over some records at each of U times (or bins), with w = exp(z'b) times an exposure.
-
-    zeroth : (U,); first : (U, p); second : (U, p, p)
-    """
-
-    zeroth: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-
-    @property
-    def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The three sums, in the order of the fields."""
-        return self.zeroth, self.first, self.second
-
-
-# Trial coefficients may leave no finite sums: the steps look at what comes out.
-@np.errstate(over="ignore", invalid="ignore")
-def _powers(records: SurvivalRecords, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weights w (n,), and w (1, z, z z' flattened) as one matrix (n, 1 + p + p p)."""
-    z = records.covariates
-    weights = np.exp(z @ coefficients)
-    squares = (z[:, :, None] * z[:, None, :]).reshape(len(z), -1)
-    return weights, weights[:, None] * np.column_stack([np.ones(len(z)), z, squares])
-
-
-def _three_parts(sums: np.ndarray, p: int) -> WeightedSums:
-    """The three parts of sums (U, 1 + p + p p)."""
-    return WeightedSums(sums[:, 0], sums[:, 1 : p + 1], sums[:, p + 1 :].reshape(len(sums), p, p))
-
-
-@np.errstate(over="ignore", invalid="ignore")
-def risk_sums(records: SurvivalRecords, times: np.ndarray, coefficients: np.ndarray) -> WeightedSums:
-    """Sums over the records that are followed to each time (U,) or longer."""
-    order = np.argsort(records.times, kind="stable")
-    powers = _powers(records, coefficients)[1][order]
-    after = np.concatenate([np.cumsum(powers[::-1], axis=0)[::-1], np.zeros((1, powers.shape[1]))])
-    return _three_parts(after[np.searchsorted(records.times[order], times, side="left")], len(coefficients))
-
-
-@np.errstate(over="ignore", invalid="ignore")
-def tied_sums(records: SurvivalRecords, times: np.ndarray, coefficients: np.ndarray) -> WeightedSums:
-    """Sums over the records whose event came at each time (U,)."""
-    powers = _powers(records, coefficients)[1][records.events]
-    sums = np.zeros((len(times), powers.shape[1]))
-    np.add.at(sums, np.searchsorted(times, records.times[records.events]), powers)
-    return _three_parts(sums, len(coefficients))
-
-
 def exposure_times(times: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Time (n, B) that each record is followed within each of the bins between edges (B + 1,)."""
     return np.clip(times[:, None] - edges[:-1], 0, np.diff(edges))
@@ -215,57 +169,12 @@ def exposure_times(times: np.ndarray, edges: np.ndarray) -> np.ndarray:
 @np.errstate(over="ignore", invalid="ignore")
 def exposure_sums(records: SurvivalRecords, edges: np.ndarray, coefficients: np.ndarray) -> WeightedSums:
     """Sums over records weighted by their exposure in each of the bins between edges (B + 1,)."""
-    return _three_parts(exposure_times(records.times, edges).T @ _powers(records, coefficients)[1], len(coefficients))
+    return three_parts(exposure_times(records.times, edges).T @ powers_of(records, coefficients)[1], len(coefficients))
 
 
 def bins_of(times: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Bin (n,) of each time in (0, last edge]: an edge belongs to the bin that it closes, time 0 to the first."""
     return np.maximum(np.searchsorted(edges, times, side="left") - 1, 0)
-
-
-@dataclass(frozen=True, eq=False)
-class Likelihood:
-    """Logarithm of a partial likelihood with its gradient (p,) and information (p, p)."""
-
-    value: float
-    gradient: np.ndarray
-    information: np.ndarray
-
-
-def partial_likelihood(
-    coefficients: np.ndarray,
-    events: np.ndarray,
-    covariate_sum: np.ndarray,
-    at_risk: WeightedSums,
-    tied: WeightedSums | None = None,
-) -> Likelihood:
-    """Cox's partial likelihood at coefficients (p,) from sums over all clients.
-
-    events : (U,) events at each time; covariate_sum : (p,) of the covariates of all events
-    at_risk : sums over the risk set of each time; of exposure_times in bins, for the piecewise-exponential model, whose
-        baseline is profiled out
-    tied : sums over the events at each time: ties by Efron (1977); None: by Breslow (1974)
-    """
-    counts = events.astype(int)
-    rows = np.repeat(np.arange(len(counts)), counts)
-    p = len(coefficients)
-    # Coefficients that run off leave no finite sums, or none above 0: whoever maximises looks at what comes out.
-    nowhere = Likelihood(np.nan, np.full(p, np.nan), np.full((p, p), np.nan))
-    if not all(np.isfinite(part[rows]).all() for sums in (at_risk, tied) if sums is not None for part in sums.parts):
-        return nowhere
-    zeroth, first, second = (part[rows] for part in at_risk.parts)
-    if tied is not None:
-        before = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        share = before / counts[rows]
-        zeroth = zeroth - share * tied.zeroth[rows]
-        first = first - share[:, None] * tied.first[rows]
-        second = second - share[:, None, None] * tied.second[rows]
-    if not np.all(zeroth > 0):
-        return nowhere
-    means = first / zeroth[:, None]
-    information = (second / zeroth[:, None, None]).sum(axis=0) - means.T @ means
-    value = float(covariate_sum @ coefficients - np.log(zeroth).sum())
-    return Likelihood(value, covariate_sum - means.sum(axis=0), information)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from ...audits.worlds import World
 from ...core.randomness import mersenne_twister
 from ...methods.survival.certified.scores import HazardModel, ScoreTerms, contributions
 from ...methods.survival.certified.whole import whole_cells, whole_scores
-from ...methods.survival.exact import events_of, kaplan_meier, risk_sums
+from ...methods.survival.exact import events_of, kaplan_meier
 from ...methods.survival.published.gradient_cox import (
     SortedRecords,
     central_sd,
@@ -25,6 +25,7 @@ from ...methods.survival.published.noised_times import add_noise
 from ...methods.survival.published.propensity import PUBLIC_SEED, clipped_sum
 from ...methods.survival.records import SurvivalRecords, scale
 from ...methods.survival.tables import cell_counts, equal_edges
+from ...models.partial_likelihood import risk_sums
 from ...models.standardise import with_ones
 from ...privacy.accounting.calibration import gaussian_epsilon
 from ...privacy.mechanisms.integer import IntegerGaussian

@@ -10,13 +10,13 @@ import numpy as np
 from ...audits.attacks.event_times import read_sums
 from ...experiment.measures import finite
 from ...methods.survival.certified.scores import stopped_residuals
-from ...methods.survival.exact import event_times, risk_sums
 from ...methods.survival.model import SurvivalEstimate
 from ...methods.survival.options import EncryptedHistogramOptions, NoisyOptions, RiskSetsOptions
 from ...methods.survival.published.histograms import alone, histograms
 from ...methods.survival.published.propensity import propensity_table
 from ...methods.survival.records import SurvivalRecords
 from ...models.intervals import Intervals
+from ...models.partial_likelihood import event_times, risk_sums
 from .data import SurvivalData
 from .measures import SurvivalExamples, SurvivalMeasures
 

@@ -25,10 +25,11 @@ from ....federation.payloads import Payload
 from ....federation.places import PerPlace
 from ....federation.run import Run
 from ....models.newton_step import GOING, Ascent
+from ....models.partial_likelihood import WeightedSums, partial_likelihood
 from ....models.standardise import Scaling, moments_of, scaling_of_parts
 from ....privacy.accounted_values import AccountedValue, Clear
 from ....privacy.mechanisms.release import derive
-from ..exact import LIMIT, WeightedSums, ascend, begin_ascent, partial_likelihood, verdict_of
+from ..exact import LIMIT, ascend, begin_ascent, verdict_of
 from ..model import SurvivalEstimate, SurvivalFacts
 from ..records import SurvivalRecords
 from .common import SERVER, local_rows

@@ -16,8 +16,9 @@ import numpy as np
 
 from ....federation.parties import Party
 from ....federation.run import Run
+from ....models.partial_likelihood import Ties, event_times
 from ....privacy.accounted_values import Clear
-from ..exact import NoMaximum, Ties, cox, event_table, event_times
+from ..exact import NoMaximum, cox, event_table
 from ..model import SurvivalEstimate, SurvivalFacts
 from ..options import SurvivalReferenceOptions
 from ..records import SurvivalRecords, pool

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from ....audits.attacks.event_times import read_difference, read_sums
 from ....core.randomness import stream
-from ....methods.survival.exact import CoxFit, cox, event_times, events_of, kaplan_meier, risk_sums
+from ....methods.survival.exact import CoxFit, cox, events_of, kaplan_meier
 from ....methods.survival.models import STRONG, Weibull
 from ....methods.survival.options import NoisedTimesOptions
 from ....methods.survival.published.gradient_cox import default_steps
@@ -26,6 +26,7 @@ from ....methods.survival.published.propensity import (
     train,
 )
 from ....methods.survival.records import SurvivalRecords, scale
+from ....models.partial_likelihood import event_times, risk_sums
 from ....models.standardise import with_ones
 from ....privacy.accountants.exact import Exact
 from ....privacy.accounting.calibration import gaussian_epsilon

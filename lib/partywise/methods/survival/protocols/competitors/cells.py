@@ -20,8 +20,9 @@ from dataclasses import replace
 import numpy as np
 
 from .....federation.run import Run
+from .....models.partial_likelihood import Likelihood, WeightedSums, partial_likelihood
 from ...certified.scores import estimable
-from ...exact import Likelihood, WeightedSums, begin_ascent, maximise, partial_likelihood
+from ...exact import begin_ascent, maximise
 from ...model import SurvivalEstimate, SurvivalFacts
 from ...options import MOST_SIGNS, OneReleaseOptions
 from ...records import SurvivalRecords
