@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .coordinate_descent import descend
 from .standardise import moments_of
 
 # Armijo's share of the decrease that the slope promises; how often a step is halved; relative rounding of an objective.
@@ -35,6 +36,11 @@ def penalties(q: int, ridge: float) -> np.ndarray:
     return np.concatenate([np.zeros(1), np.full(q - 1, float(ridge))])
 
 
+def absolute(beta: np.ndarray, lasso: float) -> float:
+    """Return lasso times the sum of the absolute coefficients (q,), without the intercept."""
+    return lasso * float(np.sum(np.abs(beta[1:])))
+
+
 @dataclass(frozen=True)
 class StepPoint:
     """Coefficients (q,), the objective F there, and -1/2 of its derivative (q,)."""
@@ -44,10 +50,10 @@ class StepPoint:
     gradient: np.ndarray
 
     @classmethod
-    def at(cls, beta: np.ndarray, deviance: float, scores: np.ndarray, ridge: float) -> StepPoint:
-        """The point from sums of the records."""
+    def at(cls, beta: np.ndarray, deviance: float, scores: np.ndarray, ridge: float, lasso: float = 0.0) -> StepPoint:
+        """The point from sums of the records; F has 2 lasso |beta|_1 as well, of which the gradient has nothing."""
         shrunk = penalties(len(beta), ridge) * beta
-        return cls(beta, deviance + float(shrunk @ beta), scores - shrunk)
+        return cls(beta, deviance + float(shrunk @ beta) + 2 * absolute(beta, lasso), scores - shrunk)
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,7 @@ class Line:
     value : objective F at step 0; slope : gradient @ direction, -1/2 of the derivative of F at step 0
     bend : ridge times the squared length of the direction; lean : ridge times beta @ direction, intercept left out
     penalty : ridge times the squared length of beta
+    With a lasso these are those of the chord of |beta|_1 between steps 0 and 1, which lies above it.
     """
 
     beta: np.ndarray
@@ -68,12 +75,17 @@ class Line:
     bend: float = 0.0
 
     @classmethod
-    def along(cls, point: StepPoint, direction: np.ndarray, ridge: float) -> Line:
+    def along(cls, point: StepPoint, direction: np.ndarray, ridge: float, lasso: float = 0.0) -> Line:
         """The line from a point in a direction."""
         shrunk = penalties(len(direction), ridge)
         beta = point.beta
-        products = [float((shrunk * a) @ b) for a, b in ((beta, beta), (beta, direction), (direction, direction))]
-        return cls(beta, direction, point.value, float(point.gradient @ direction), *products)
+        penalty, lean, bend = (
+            float((shrunk * a) @ b) for a, b in ((beta, beta), (beta, direction), (direction, direction))
+        )
+        size = absolute(beta, lasso)
+        rise = absolute(beta + direction, lasso) - size
+        slope = float(point.gradient @ direction) - rise
+        return cls(beta, direction, point.value, slope, penalty + 2 * size, lean + rise, bend)
 
     def at(self, step: float) -> np.ndarray:
         """(q,) coefficients at a step."""
@@ -115,6 +127,13 @@ def newton_direction(gradient: np.ndarray, matrix: np.ndarray) -> np.ndarray | N
         return None
     del factor  # It shows that the least eigenvalue exceeds DEFINITE; steps are solved without the shift.
     return scale * np.linalg.solve(unit, scale * gradient)
+
+
+def proximal_direction(point: StepPoint, matrix: np.ndarray, lasso: float) -> np.ndarray:
+    """(q,) step to the least value of the quadratic at a point together with 2 lasso |beta|_1."""
+    q = len(point.beta)
+    target = matrix @ point.beta + point.gradient
+    return descend(matrix, target, penalties(q, lasso), np.zeros(q), point.beta) - point.beta
 
 
 def rank_of(matrix: np.ndarray) -> int:

@@ -107,9 +107,9 @@ def diagnose(
     phi = None if estimated and df <= 0 else sums.pearson / df if estimated else 1.0
     covariance = None
     if phi is not None:
-        covariance = scaling.covariance(phi * _unscaled_covariance(information, ridge))
+        covariance = scaling.covariance(phi * unscaled_covariance(information, ridge))
     if cov_type != "nonrobust":
-        bread = _unscaled_covariance(sandwich[0], 0.0)
+        bread = unscaled_covariance(sandwich[0], 0.0)
         factor = 1.0 if cov_type == "HC0" else sums.n_observations / df if df > 0 else np.nan
         covariance = scaling.covariance(factor * bread @ sandwich[1] @ bread)
     # A quasi-likelihood is none: what has no likelihood has no AIC.
@@ -130,7 +130,7 @@ def diagnose(
     )
 
 
-def _unscaled_covariance(information: np.ndarray, ridge: float) -> np.ndarray:
+def unscaled_covariance(information: np.ndarray, ridge: float) -> np.ndarray:
     """(X'WX)^-1, or of a penalised estimator, through the matrix of unit diagonal."""
     H = information + np.diag(penalties(len(information), ridge))
     scale = 1 / np.sqrt(np.diag(H))

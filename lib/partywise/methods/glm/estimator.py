@@ -25,6 +25,7 @@ from ...privacy.accounted_values import AccountedValue, Public
 from .formulas import Design
 from .model import GlmFacts
 from .options import (
+    COX,
     BcdOptions,
     GlmMomentsOptions,
     GlmNoisyGradientOptions,
@@ -53,8 +54,9 @@ class VerticalGLM(Results):
 
     Parameters
     ----------
-    family : {"gaussian", "binomial", "poisson", "gamma", "inverse_gaussian"}
-        Of the response, with identity, logit or log link.
+    family : {"gaussian", "binomial", "poisson", "gamma", "inverse_gaussian", "cox"}
+        Of the response, with identity, logit or log link; or proportional hazards of follow-up times, of ``joint`` with
+        ``solver="lbfgs"``.
     protocol : {"joint", "bcd", "reference", "moments", "noisy_newton", "noisy_gradient", "noisy_predictor"}
         All blocks together from secure sums; block coordinate descent, as published or corrected; all columns in one
         place; and four whose releases keep ``epsilon``.
@@ -171,6 +173,8 @@ class VerticalGLM(Results):
         sample_weight: np.ndarray | None = None,
         offset: np.ndarray | None = None,
         trials: np.ndarray | None = None,
+        status: np.ndarray | None = None,
+        strata: np.ndarray | None = None,
         ids: Sequence[Sequence[str]] | None = None,
         names: Sequence[str] | None = None,
         rng: Randomness | None = None,
@@ -192,6 +196,10 @@ class VerticalGLM(Results):
             Added to the linear predictor.
         trials : ndarray of shape (n,), optional
             Of a binomial family: y are successes among so many.
+        status : ndarray of shape (n,), optional
+            Of family ``cox``, where y are times: 1 where an event ended the follow-up, else 0.
+        strata : ndarray of shape (n,), optional
+            Of family ``cox``: groups with a baseline hazard each.
         ids : sequence of K sequences of str, optional
             Identifiers of each party's records, which are aligned first, as the option ``alignment`` states.
         names : sequence of p str, optional
@@ -224,8 +232,9 @@ class VerticalGLM(Results):
         >>> model.estimate_.numbers["record_openings"]  # in every step the first party sees the other's predictor
         5
         """
-        self._family()
-        check_index(X, {"y": y, "sample_weight": sample_weight, "offset": offset, "trials": trials})
+        self._check_family(status, strata)
+        arrays = {"y": y, "sample_weight": sample_weight, "offset": offset, "trials": trials}
+        check_index(X, arrays | {"status": status, "strata": strata})
         records, held_by = X, self._division(parties)
         if self.formula is not None and self._options().uses_epsilon:
             raise ValueError(
@@ -246,6 +255,7 @@ class VerticalGLM(Results):
             else [prepare_identifiers(*arguments)[0] for arguments in zip(ids, [RULES] * len(ids), owners, strict=True)]
         )
         vectors = {"y": vector("y", y, len(blocks[0])), "weights": sample_weight, "offset": offset, "trials": trials}
+        vectors |= {"status": status, "strata": strata}
         participants = holders(blocks, groups, vectors, texts)
         public = self._public(column_names, owners, ids is None)
         settings = SimpleNamespace(delta=self.delta, unit=self.unit)
@@ -253,12 +263,13 @@ class VerticalGLM(Results):
         self._keep_names(X, names)
         first = participants[0]
         rows = np.arange(len(first.block["y"])) if estimate.rows is None else estimate.rows[first.name]
-        private = self._options().uses_epsilon
-        response = response_of(first.block, rows, self.family, first.name, nearest=private)
-        self.names_, self.n_features_in_, self.n_records_ = column_names, len(column_names), response.n_observations
+        private, self.n_records_, self.n_absent_ = self._options().uses_epsilon, len(rows), 0
+        self.names_, self.n_features_in_ = column_names, len(column_names)
+        if self.family != COX:
+            response = response_of(first.block, rows, self.family, first.name, nearest=private)
+            # Not saved: they are of the records.
+            self.n_records_, self.n_absent_ = response.n_observations, len(response.absent)
         self._derive()
-        # Not saved: they are of the records.
-        self.n_absent_ = len(response.absent)
         if offset is not None:
             known = None if ids is not None else self._digest(self.linear_predictor(records))  # type: ignore[arg-type]
             self._offset_of_fit = known, np.array(offset, dtype=float)
@@ -268,6 +279,18 @@ class VerticalGLM(Results):
         if (self.protocol, self.family) == ("moments", "poisson"):
             warnings.warn(POISSON, UserWarning, stacklevel=2)
         return self
+
+    def _check_family(self, status: np.ndarray | None, strata: np.ndarray | None) -> None:
+        """ValueError for an unknown family, for one that the protocol does not fit, and for arrays that it lacks."""
+        if self.family != COX:
+            self._family()
+            for name, value in (("status", status), ("strata", strata)):
+                if value is not None:
+                    raise ValueError(f"{name} is given with family={self.family!r}: it is read with 'cox' only.")
+        elif self.protocol != "joint":
+            raise ValueError(f"family='cox' with protocol={self.protocol!r}: use 'joint' with solver='lbfgs'.")
+        elif status is None:
+            raise ValueError("status is missing: family='cox' needs 1 for records whose time is an event, else 0.")
 
     def _public(self, names: tuple[str, ...], parties: Sequence[str], aligned: bool) -> GlmFacts:
         """Return the public facts; constants that nothing reads are refused."""

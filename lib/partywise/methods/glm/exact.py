@@ -10,13 +10,16 @@ import numpy as np
 
 from ...models.families import FAMILIES, Family
 from ...models.newton_step import (
+    GOING,
     Line,
     StepPoint,
     curvature_vanished,
     dependent,
     line_search,
+    newton_direction,
     newton_step,
     penalties,
+    proximal_direction,
     straying_column,
 )
 from ...models.standardise import Scaling, scaling_of, with_ones
@@ -66,13 +69,15 @@ class _Data:
     offset: np.ndarray
     ridge: float
     names: Sequence[str] = ()
+    lasso: float = 0.0
 
     def eta(self, beta: np.ndarray) -> np.ndarray:
         return self.X @ beta + self.offset
 
     def point(self, beta: np.ndarray, eta: np.ndarray) -> StepPoint:
         deviance = self.family.deviance(self.y, eta, self.weights)
-        return StepPoint.at(beta, deviance, self.X.T @ self._times(self.family.score(self.y, eta)), self.ridge)
+        scores = self.X.T @ self._times(self.family.score(self.y, eta))
+        return StepPoint.at(beta, deviance, scores, self.ridge, self.lasso)
 
     def matrix(self, w: np.ndarray) -> np.ndarray:
         """X'WX with the penalties."""
@@ -81,8 +86,12 @@ class _Data:
     def newton(
         self, point: StepPoint, eta: np.ndarray, first: np.ndarray | None
     ) -> tuple[np.ndarray | None, np.ndarray, str]:
-        """`newton_step` at observed weights, else at majorant ones."""
+        """`newton_step` at observed weights, else at majorant ones; with a lasso the proximal step."""
         matrix = self.matrix(self.family.observed_weight(self.y, eta))
+        if self.lasso:
+            if newton_direction(point.gradient, matrix) is None:
+                matrix = self.matrix(self.family.majorant(self.y, eta))
+            return proximal_direction(point, matrix, self.lasso), matrix, GOING
         return newton_step(
             point.gradient,
             matrix,
@@ -92,7 +101,7 @@ class _Data:
         )
 
     def search(self, point: StepPoint, direction: np.ndarray, eta: np.ndarray) -> float | None:
-        line, slope = Line.along(point, direction, self.ridge), self.X @ direction
+        line, slope = Line.along(point, direction, self.ridge, self.lasso), self.X @ direction
         trial = line_search(line, lambda step: self.family.deviance(self.y, eta + step * slope, self.weights))
         return None if trial is None else trial[0]
 
@@ -113,19 +122,21 @@ def fit_glm(
     solver: Literal["newton", "lbfgs"] = "newton",
     start: np.ndarray | None = None,
     names: Sequence[str] = (),
+    lasso: float = 0.0,
 ) -> PooledFit:
-    """Coefficients of the least D + ridge |beta|^2, the intercept not penalised; columns are standardised here.
+    """Coefficients of the least D + ridge |beta|^2 + 2 lasso |beta|_1, the intercept not penalised.
 
-    Steps end where no coefficient of a standardised column changes by more than ``tolerance`` (Gaussian: in the spread
-    of y). ``start`` is the start matrix (q, q) of ``lbfgs``, mean weight times X'X where none is given. ``names`` are
-    those of the columns. Without ridge, LinAlgError with the rank if columns depend on
-    each other, and ValueError if there are no more records than coefficients or all responses are at an edge.
+    Columns are standardised here, and a lasso is of ``newton`` steps. Steps end where no coefficient of a standardised
+    column changes by more than ``tolerance`` (Gaussian: in the spread of y). ``start`` is the start matrix (q, q) of
+    ``lbfgs``, mean weight times X'X where none is given. ``names`` are those of the columns. Without ridge, LinAlgError
+    with the rank if columns depend on each other, and ValueError if there are no more records than coefficients or all
+    responses are at an edge.
     """
     family = FAMILIES[family] if isinstance(family, str) else family
     check_size(len(y) if weights is None else int(np.sum(weights > 0)), X.shape[1] + 1, ridge)
     scaling = scaling_of(X, None if weights is None else np.flatnonzero(weights == 0))
     shift = np.zeros(len(y)) if offset is None else offset
-    data = _Data(with_ones(scaling.apply(X)), y, family, weights, shift, ridge, names)
+    data = _Data(with_ones(scaling.apply(X)), y, family, weights, shift, ridge, names, lasso)
     beta = np.concatenate([[intercept_only(y, family, weights, offset)[0]], np.zeros(X.shape[1])])
     steps = _newton if solver == "newton" else _lbfgs
     return steps(data, beta, scaling, tolerance, max_iter, start)

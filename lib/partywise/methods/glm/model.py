@@ -67,6 +67,8 @@ class GlmEstimate:
     correlation : (p, p) of the same release as the coefficients; None of protocols that have none
     moments : what the coefficients of any submodel follow from at no further cost
         (`partywise.methods.glm.noisy_statistics.submodels.coefficients`); None of protocols that have none
+    baseline : times and cumulated hazard (2, U) at the means of the columns by stratum, of family ``cox``, which the
+        active party has
     views : what one participant holds of another party's records, for attacks on its view: columns are n-vectors
         in the order in which they arrived, by names ``who: whose``, of sums ``who: one + another``
     rows : positions of the used records in the block of every party, by its name; None where records came aligned
@@ -90,6 +92,7 @@ class GlmEstimate:
     objective: np.ndarray = field(default_factory=lambda: np.empty(0))
     correlation: np.ndarray | None = None
     moments: NoisyMoments | None = None
+    baseline: Mapping[str, np.ndarray] | None = None
     views: Mapping[str, np.ndarray] = field(default_factory=dict)
     rows: Mapping[str, np.ndarray] | None = None
     numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)

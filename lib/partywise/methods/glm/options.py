@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Annotated, Literal, final
+from typing import Annotated, Literal, final, get_args
 
 from ...alignment.options import AlignmentOptions, Mode
 from ...core.checks import (
@@ -20,6 +21,10 @@ from ...core.checks import (
 )
 
 Dispersion = Literal["family", "pearson"]
+# A family of follow-up times: no row of the table of families, as it has no density of single records.
+COX = "cox"
+Penalty = Literal["ridge", "lasso", "elastic_net"]
+Choice = float | Literal["universal", "bic"]
 Covariance = Literal["nonrobust", "HC0", "HC1"]
 Clip = Literal["record", "residual"]
 Iterate = Literal["last", "mean"]
@@ -31,9 +36,69 @@ def check_covariance(cov_type: Covariance, ridge: float) -> None:
         raise ValueError(f"cov_type is {cov_type!r} with ridge {ridge}: robust errors are of fits without one.")
 
 
+def lasso_share(penalty: Penalty, alpha: float | None, choose: Choice) -> float:
+    """Share of the absolute penalty; ValueError for an ``alpha`` or a choice that the penalty does not have."""
+    if penalty not in get_args(Penalty):
+        raise ValueError(f"penalty={penalty!r} is unknown; use one of {', '.join(get_args(Penalty))}.")
+    if (alpha is None) == (penalty == "elastic_net"):
+        raise ValueError(
+            f"alpha is {alpha!r} with penalty {penalty!r}: give it, between 0 and 1, with 'elastic_net' only."
+        )
+    if alpha is not None and not 0 < alpha < 1:
+        raise ValueError(f"alpha is {alpha!r}: it must lie in (0, 1).")
+    if isinstance(choose, str) and choose not in ("universal", "bic"):
+        raise ValueError(f"choose is {choose!r}: use 'universal', 'bic' or a value of lambda.")
+    if not isinstance(choose, str) and not 0 < choose < math.inf:
+        raise ValueError(f"choose is {choose!r}: lambda must be positive and finite.")
+    if penalty == "ridge" and choose == "universal":
+        raise ValueError(
+            "choose is 'universal': it is a threshold of absolute penalties; with 'ridge' use 'bic' or a number."
+        )
+    return {"ridge": 0.0, "lasso": 1.0}.get(penalty, alpha or 0.0)
+
+
+@dataclass(frozen=True)
+class PenalisedOptions(AlignmentOptions):
+    """Options of protocols whose second moments give a penalised path.
+
+    penalty : None, or ``ridge``, ``lasso`` or ``elastic_net``: the estimate is one of a path of 40 values, on scaled
+        columns, and has no standard errors
+    alpha : share of the absolute penalty of ``elastic_net``
+    choose : lambda as a number, at the least ``bic``, or the least above the ``universal`` threshold of noise and
+        sampling; of families other than Gaussian ``reference`` and ``joint`` take ``lasso`` with a number
+    """
+
+    penalty: Penalty | None = None
+    alpha: float | None = None
+    choose: Choice = "universal"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.penalty is None:
+            check_unread_options(self, ("alpha", "choose"), "a penalty")
+            return
+        lasso_share(self.penalty, self.alpha, self.choose)
+        for name, value in (("cov_type", "nonrobust"), ("link", "opened"), ("ridge", 0.0)):
+            if getattr(self, name, value) != value:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)!r} with penalty {self.penalty!r}: leave one of them out."
+                )
+
+    def lasso_of(self, family: str, n: int) -> float:
+        """Return what half the deviance rises by per unit of |b|; 0 of Gaussian responses, whose path needs moments."""
+        if self.penalty is None or family == "gaussian":
+            return 0.0
+        if self.penalty != "lasso" or isinstance(self.choose, str):
+            raise ValueError(
+                f"penalty is {self.penalty!r} and choose {self.choose!r} with family {family!r}: give 'lasso' and "
+                "lambda as a number; others are of Gaussian responses, of protocol 'moments', or of path() after a fit."
+            )
+        return n * float(self.choose)
+
+
 @final
 @dataclass(frozen=True)
-class GlmReferenceOptions(AlignmentOptions):
+class GlmReferenceOptions(PenalisedOptions):
     """The pooled fit, all in the clear: Newton steps on all columns in one place.
 
     ridge : times the squared length of the standardised coefficients, without the intercept, is added to the deviance
@@ -80,19 +145,21 @@ class BcdOptions(AlignmentOptions):
 
 @final
 @dataclass(frozen=True)
-class JointOptions(AlignmentOptions):
+class JointOptions(PenalisedOptions):
     """All blocks together, from sums that secure products open.
 
     solver : ``newton`` (observed weights) or ``lbfgs`` (memory 10)
     link : ``opened`` (the active party sees the linear predictor of every iteration) or ``shared`` (it stays in shares,
         and the link is a polynomial on them; ``lbfgs`` only)
     start : matrix at which ``lbfgs`` starts: of the whole ``gram`` matrix, or of each party's ``block`` alone
+    ties : of family ``cox``, which takes ``lbfgs`` and the opened link: by Efron (None) or ``breslow``
     ridge, dispersion, cov_type, tolerance, max_iter : as of the reference; a sandwich opens two matrices more
     """
 
     solver: Literal["newton", "lbfgs"] = "newton"
     link: Literal["opened", "shared"] = "opened"
     start: Literal["gram", "block"] = "gram"
+    ties: Literal["efron", "breslow"] | None = None
     ridge: NotNegative = 0.0
     dispersion: Dispersion = "family"
     cov_type: Covariance = "nonrobust"
@@ -114,7 +181,7 @@ class JointOptions(AlignmentOptions):
 
 @final
 @dataclass(frozen=True)
-class GlmMomentsOptions(AlignmentOptions):
+class GlmMomentsOptions(PenalisedOptions):
     """Private: one noisy matrix of second moments, from secure products; no party sees a record (distributed trust).
 
     dealer : ``none``: either party of a product adds all of the noise, which doubles the variance of these entries; or

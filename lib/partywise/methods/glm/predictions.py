@@ -13,6 +13,7 @@ from ...models.families import FAMILIES, Family
 from .diagnostics import deviance_r2
 from .formulas import Design
 from .model import GlmEstimate
+from .options import COX
 from .records import WeightedResponse, response_of
 
 
@@ -24,6 +25,8 @@ class Predictions(Estimator):
     _estimate = GlmEstimate
 
     def _family(self) -> Family:
+        if self.family == COX:
+            raise ValueError("family='cox' has no mean, residuals or explained deviance: use predict, concordance_.")
         if self.family not in FAMILIES:
             raise ValueError(f"family={self.family!r} is unknown; use one of {tuple(FAMILIES)}.")
         return FAMILIES[self.family]
@@ -66,7 +69,7 @@ class Predictions(Estimator):
         return estimate.predictor(array, shift)
 
     def predict(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
-        """Means of the response.
+        """Means of the response; of family ``cox`` hazards relative to a record at the means of the columns.
 
         Parameters
         ----------
@@ -88,7 +91,8 @@ class Predictions(Estimator):
         >>> fit.predict(new).round(1), fit.predict(new, offset=np.log([10])).round(1)  # visits in one year, and in ten
         (array([1.7]), array([16.9]))
         """
-        return self._family().mean(self.linear_predictor(X, offset))
+        eta = self.linear_predictor(X, offset)
+        return np.exp(eta) if self.family == COX else self._family().mean(eta)
 
     def score(
         self,
@@ -135,6 +139,7 @@ class Predictions(Estimator):
         trials: np.ndarray | None = None,
     ) -> tuple[WeightedResponse, np.ndarray]:
         """The response of records and their linear predictors; the records of a fit have its offset."""
+        self._family()
         check_index(X, {"y": y, "sample_weight": sample_weight, "offset": offset, "trials": trials})
         eta = self.linear_predictor(X, offset)
         if offset is None and hasattr(self, "_offset_of_fit"):

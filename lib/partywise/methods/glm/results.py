@@ -18,6 +18,8 @@ from ...privacy.rounding import upward
 from .diagnostics import Wald, aic, deviance_r2, deviance_table, wald
 from .model import GlmEstimate
 from .noisy_statistics.submodels import coefficients
+from .options import COX, Choice, Penalty
+from .penalised_path import NO_ERRORS, LassoPath, path_of_estimate
 from .predictions import Predictions
 
 if TYPE_CHECKING:
@@ -55,7 +57,8 @@ class Results(Predictions):
 
     def _check_model(self) -> None:
         estimate, p = self._fitted_estimate(), self.n_features_in_
-        self._family()
+        if self.family != COX:
+            self._family()
         if estimate.coefficients.shape != (1 + p,) or (
             estimate.status == "ok" and not np.all(np.isfinite(estimate.coefficients))
         ):
@@ -75,6 +78,9 @@ class Results(Predictions):
         self.dispersion_ = estimate.dispersion
         self.noise_errors_, self.noise_errors_reason_ = estimate.noise_errors, estimate.noise_errors_reason
         self.intervals_ = estimate.intervals
+        if self.family == COX:
+            self.hazard_ratios_, self.concordance_ = np.exp(self.coef_), estimate.numbers["concordance"]
+            self.baseline_cumulative_hazard_ = estimate.baseline
         both = None not in (estimate.deviance, estimate.null_deviance)
         self.deviance_r2_ = deviance_r2(estimate.deviance, estimate.null_deviance) if both else None
 
@@ -82,12 +88,19 @@ class Results(Predictions):
         """Values (1 + p,) or pairs (1 + p, 2) by the names of the coefficients; None where there are none."""
         if values is None:
             return None
-        names = ["intercept", *self.names_]
+        if self.family == COX:
+            values = values[1:]
+        names = self._coefficient_names
         if find_spec("pandas") is None:
             return dict(zip(names, values.tolist(), strict=True))
         import pandas
 
         return pandas.Series(values, names) if values.ndim == 1 else pandas.DataFrame(values, names)
+
+    @property
+    def _coefficient_names(self) -> list[str]:
+        """Names of the coefficients; a proportional-hazards model has no intercept."""
+        return [*self.names_] if self.family == COX else ["intercept", *self.names_]
 
     @property
     def params(self) -> Named:
@@ -120,6 +133,8 @@ class Results(Predictions):
     @property
     def aic(self) -> float | None:
         """R's, which counts an estimated dispersion; None of private fits, of quasi-likelihoods and of bad fits."""
+        if self.family == COX:
+            return None if self.llf is None else -2 * self.llf + 2 * len(self.names_)
         return None if self.llf is None else aic(self.llf, 1 + len(self.names_), self.family)
 
     @property
@@ -127,8 +142,15 @@ class Results(Predictions):
         """R's, likewise, of ``n_records_`` records."""
         if self.llf is None:
             return None
-        counted = 1 + len(self.names_) + FACTS[self.family].estimates_dispersion
-        return float(-2 * self.llf + np.log(self.n_records_) * counted)
+        counted = len(self._coefficient_names) + self._drawn
+        # Of follow-up times the events count, as in R.
+        n = self._fitted_estimate().numbers["events"] if self.family == COX else self.n_records_
+        return float(-2 * self.llf + np.log(n) * counted)
+
+    @property
+    def _drawn(self) -> bool:
+        """Whether the dispersion is a parameter of the family."""
+        return self.family != COX and FACTS[self.family].estimates_dispersion
 
     def _tests(self, level: float) -> Wald | None:
         """Wald tests; None without standard errors."""
@@ -142,13 +164,12 @@ class Results(Predictions):
     @property
     def _estimates_dispersion(self) -> bool:
         """Whether the dispersion is estimated."""
-        drawn = FACTS[self.family].estimates_dispersion
-        return drawn or getattr(self._options(), "dispersion", "family") == "pearson"
+        return self._drawn or getattr(self._options(), "dispersion", "family") == "pearson"
 
     @property
     def df_resid(self) -> int:
         """Records of positive weight less coefficients."""
-        return self.n_records_ - 1 - self.n_features_in_
+        return self.n_records_ - len(self._coefficient_names)
 
     def deviance_table(self) -> list[dict[str, float | str | None]] | None:
         """Rows of the analysis of deviance, as of `partywise.methods.glm.diagnostics.deviance_table`.
@@ -323,7 +344,7 @@ class Results(Predictions):
         left_out = f" ({absent} without weight or trials are left out)" if absent else ""
         steps = "" if estimate.iterations is None else f" after {estimate.iterations} iterations"
         lines = [
-            f"{self.family} by {self.protocol}: {self.n_records_} records{left_out}, {len(estimate.coefficients)} "
+            f"{self.family} by {self.protocol}: {self.n_records_} records{left_out}, {len(self._coefficient_names)} "
             f"coefficients, {self.status_}{steps}"
         ]
         if self.deviance_r2_ is not None:
@@ -339,6 +360,10 @@ class Results(Predictions):
             lines.append(f"standard errors: {cov_type}, from squared scores, with normal tests")
         if estimate.numbers.get("penalised"):
             lines.append("penalised: standard errors leave out the bias of the ridge")
+        if self.family == COX:
+            lines.append(f"{estimate.numbers['events']} events, concordance {self.concordance_:.4f}")
+        if "penalty_lambda" in estimate.numbers or getattr(self._options(), "penalty", None) is not None:
+            lines.append(f"no standard errors: {NO_ERRORS}")
         lines += self._approximations(estimate)
         return "\n".join([*filter(None, lines), *self._table(estimate, tests)])
 
@@ -367,8 +392,60 @@ class Results(Predictions):
             bounds = self.intervals_.bounds()
         if bounds is not None:
             columns |= {"2.5 %": bounds[:, 0], "97.5 %": bounds[:, 1]}
-        names = ["intercept", *self.names_]
+        names = self._coefficient_names
+        if self.family == COX:
+            columns = {"coef": columns["coef"], "exp(coef)": np.exp(columns["coef"])} | columns
+            columns = {title: values[1:] for title, values in columns.items()}
         return summary_rows(columns, names, 1 + max(map(len, names)))
+
+    def path(
+        self,
+        penalty: Penalty = "lasso",
+        *,
+        alpha: float | None = None,
+        lambdas: Sequence[float] | None = None,
+        choose: Choice = "universal",
+    ) -> LassoPath:
+        """Coefficients along a penalised path, from what the fit released or opened: at no further cost.
+
+        Exact of Gaussian responses; of others an approximation around the unpenalised fit, as ``approximate`` states.
+
+        Parameters
+        ----------
+        penalty : {"lasso", "ridge", "elastic_net"}
+            Of slopes of scaled columns.
+        alpha : float, optional
+            In (0, 1): share of the lasso in an elastic net.
+        lambdas : sequence of float, optional
+            By default 40 values, down to a thousandth of the least that leaves no column.
+        choose : {"universal", "bic"} or float
+            The least lambda above what noise and sampling give a column without an effect, the least BIC (which leaves
+            out the noise), or a value.
+
+        Returns
+        -------
+        LassoPath
+            ``choice``, ``columns``, ``lambdas``, ``coefficients``, and a ``summary()`` with the unpenalised fit.
+
+        Raises
+        ------
+        ValueError
+            For a fit without second moments or covariance, with a ridge or a robust covariance, or an unknown choice.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").normal(size=(500, 4))
+        >>> y = X[:, 0] - X[:, 3] + pw.stream(1, "noise").normal(size=500)
+        >>> fit = pw.VerticalGLM("gaussian", parties=2, random_state=7).fit(X, y)
+        >>> fit.path().columns
+        ('x0', 'x3')
+        """
+        estimate = self._fitted_estimate()
+        if estimate.numbers.get("penalised") or getattr(self._options(), "cov_type", "nonrobust") != "nonrobust":
+            raise ValueError("a path follows from a fit without a ridge, with cov_type 'nonrobust': fit again.")
+        settings = (penalty, alpha, lambdas, choose, self.names_)
+        return path_of_estimate(estimate, self.family, self.n_records_, *settings)
 
     def submodel(self, columns: Sequence[int | str]) -> np.ndarray:
         """Coefficients of the model on some of the columns, from what was released: at no further cost.

@@ -77,6 +77,17 @@ class Memory:
             product = product + (share - float(y @ product) / float(s @ y)) * s
         return product
 
+    def matrix(self) -> np.ndarray:
+        """(q, q) the matrix whose inverse `direction` applies."""
+        matrix = self.start
+        if self.pairs:
+            s, y = self.pairs[-1]
+            matrix = matrix * (float(y @ self._solve(y)) / float(s @ y))
+        for s, y in self.pairs:
+            along = matrix @ s
+            matrix = matrix - np.outer(along, along) / float(s @ along) + np.outer(y, y) / float(s @ y)
+        return matrix
+
     def _solve(self, vector: np.ndarray) -> np.ndarray:
         solution = newton_direction(vector, self.start)
         if solution is None:

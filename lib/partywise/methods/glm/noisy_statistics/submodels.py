@@ -44,9 +44,13 @@ def coefficients(moments: NoisyMoments, family: FamilyName, columns: Sequence[in
     chosen = list(range(p)) if columns is None else [int(column) for column in columns]
     if len(set(chosen)) != len(chosen) or not set(chosen) <= set(range(p)):
         raise ValueError(f"columns={chosen} of a submodel must be different numbers from 0 to {p - 1}.")
-    linear = _slopes(moments, chosen)
+    return from_slopes(moments, family, chosen, _slopes(moments, chosen))
+
+
+def from_slopes(moments: NoisyMoments, family: FamilyName, chosen: list[int], linear: np.ndarray) -> np.ndarray:
+    """Coefficients (1 + p,) from slopes of the response statistic on the chosen scaled columns."""
     intercept, slopes = LINKS[family](moments, chosen, linear)
-    beta = np.zeros(1 + p)
+    beta = np.zeros(1 + moments.public.columns)
     beta[1 + np.array(chosen, dtype=int)] = slopes / moments.scale[chosen]
     beta[0] = intercept - slopes @ moments.mean[chosen] - beta[1:] @ moments.location
     return beta

@@ -17,8 +17,10 @@ from ....models.newton_step import Line, curvature_vanished, dependent, line_sea
 from ....models.standardise import Scaling, with_ones
 from ....privacy.accounted_values import Clear
 from ..diagnostics import DiagnosticSums, aic_published, deviance_r2, diagnose, sums_of
+from ..follow_up import FollowUp
 from ..model import GlmEstimate, Status
 from ..options import JointOptions
+from ..penalised_path import penalise
 from ..records import WeightedResponse
 from .iterations import LAST, Steering, in_blocks
 
@@ -75,13 +77,23 @@ def local_sent_start(active: Party, begun: tuple[float, float]) -> Clear:
     return Clear(np.array(begun), units=("label",))
 
 
-def local_predictor(active: Party, begun: tuple[float, float], response: WeightedResponse) -> LinearPredictor:
+def local_predictor(
+    active: Party, begun: tuple[float, float], response: WeightedResponse | FollowUp
+) -> LinearPredictor:
     """The predictor at the start."""
     return LinearPredictor(begun[0] + response.shift)
 
 
-def local_evaluated(active: Party, response: WeightedResponse, predictor: LinearPredictor, kind: str) -> Evaluation:
-    """An evaluation; weights are ``observed``, ``majorant``, expected (``weight``), or ``squared`` scores."""
+def local_evaluated(
+    active: Party, response: WeightedResponse | FollowUp, predictor: LinearPredictor, kind: str
+) -> Evaluation:
+    """An evaluation; weights are ``observed``, ``majorant``, expected (``weight``), or ``squared`` scores.
+
+    Follow-up times have no weights of single records.
+    """
+    if isinstance(response, FollowUp):
+        u = response.residuals(predictor.eta)
+        return Evaluation(response.deviance(predictor.eta), scale_to_unit(u), scale_to_unit(np.zeros_like(u)))
     family, eta, y = response.family, predictor.eta, response.y
     weights = {"observed": family.observed_weight, "majorant": family.majorant}
     u = response.weigh(family.score(y, eta))
@@ -122,11 +134,15 @@ def local_along(
 
 
 def local_step(
-    active: Party, response: WeightedResponse, predictor: LinearPredictor, line: np.ndarray, parts: Sequence[Clear]
+    active: Party,
+    response: WeightedResponse | FollowUp,
+    predictor: LinearPredictor,
+    line: np.ndarray,
+    parts: Sequence[Clear],
 ) -> Clear:
     """Length of the first step along the line that lowers the objective enough; 0 if none does."""
     shape = Line(np.empty(0), np.empty(0), *line.tolist())
-    along = np.zeros(len(response.y)) if predictor.along is None else predictor.along
+    along = np.zeros_like(predictor.eta) if predictor.along is None else predictor.along
     trial = line_search(shape, lambda step: response.deviance(predictor.eta + step * along))
     return unprotected_value(0.0 if trial is None else trial[0], parts)
 
@@ -211,5 +227,37 @@ def analyst_estimate(
         numbers = {"deviance_r2": r2, "aic_published": published}
         reported = {"deviance": totals.deviance, "null_deviance": totals.null_deviance, "numbers": numbers}
     path = np.array(now.path)
-    status = cast(Status, now.verdict)
+    # A penalised fit ends with its last step: it has no information to judge.
+    status = cast(Status, "ok" if now.verdict == LAST else now.verdict)
     return GlmEstimate(beta, status=status, reason=now.reason, iterations=len(path), objective=path, **reported)
+
+
+def analyst_path(
+    now: Steering,
+    sums: tuple[float, ...],
+    scales: Sequence[tuple[np.ndarray, np.ndarray]],
+    columns: Sequence[Sequence[int]],
+    options: JointOptions,
+    names: Sequence[str],
+) -> GlmEstimate:
+    """The choice along the path of a Gaussian response, from the evaluation at the start."""
+    if now.point is None or now.direction is None or now.first is None:
+        raise ValueError("direction is None: evaluate first.")
+    places, totals = column_order(columns), DiagnosticSums(*sums)
+    order = np.concatenate([[0], 1 + places])
+    scaling = Scaling.merge([Scaling(*part) for part in scales], places)
+    n = int(totals.n_observations)
+    deviance = totals.deviance - float(now.point.gradient @ now.direction)
+    dispersion = deviance / (n - len(order))
+    covariance = scaling.covariance(dispersion * np.linalg.inv(now.first[np.ix_(order, order)]))
+    unpenalised = GlmEstimate(
+        scaling.coefficients((now.beta + now.direction)[order]),
+        covariance=covariance,
+        standard_errors=np.sqrt(np.diag(covariance)),
+        deviance=deviance,
+        null_deviance=totals.null_deviance,
+        dispersion=dispersion,
+        iterations=len(now.path),
+        objective=np.array(now.path),
+    )
+    return penalise(unpenalised, "gaussian", n, options, names)

@@ -31,54 +31,31 @@ records, without noise: epsilon is infinite for all.  The dealer of the secure p
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-
 import numpy as np
 
 from ....alignment.rows import common_rows
-from ....federation.exchanges.masks.masked_sum import bits_for, masked_sum
-from ....federation.exchanges.masks.pair_keys import PairKeys, agree_on_keys
-from ....federation.places import PerPlace, per_place
-from ....federation.roles import ANALYST, others_than, roles
+from ....federation.exchanges.masks.pair_keys import agree_on_keys
+from ....federation.places import PerPlace
+from ....federation.roles import ANALYST, roles
 from ....federation.run import Run
 from ....models.newton_step import column_names
 from ....models.standardise import Scaling
-from ....privacy.accounted_values import Clear
 from ..exact import check_size
 from ..model import GlmEstimate
-from ..opened_link.iterations import (
-    LAST,
-    MAJORANT,
-    STEP,
-    Steering,
-    analyst_lbfgs,
-    analyst_moved,
-    analyst_newton,
-    analyst_started,
-)
+from ..opened_link.iterations import LAST, Steering, analyst_started
 from ..opened_link.steps import (
     LinearPredictor,
-    analyst_direction,
     analyst_estimate,
     analyst_finished,
-    analyst_line,
     analyst_named,
-    analyst_verdict,
-    local_along,
-    local_evaluated,
-    local_moved,
-    local_own_information,
-    local_own_scores,
-    local_part,
+    analyst_path,
     local_predictor,
     local_scales,
     local_sent_start,
     local_start,
-    local_step,
     local_sums,
 )
+from ..options import COX
 from ..records import (
     WeightedResponse,
     absent_records,
@@ -88,130 +65,9 @@ from ..records import (
     local_standardised,
 )
 from . import secret_shared_link
-from .weighted_sums import MaskedColumns, closed_columns, gram, information, scores
-
-
-def to_estimate(
-    estimate: GlmEstimate,
-    predictor: LinearPredictor,
-    names: Sequence[str],
-    rows: Mapping[str, np.ndarray] | None,
-    counts: dict[str, int],
-) -> GlmEstimate:
-    """Add the active party's view and the counts; ``names`` are its own and those of the others."""
-    active, *rest = names
-    views = {f"{active}: {' + '.join(rest)}": np.array(predictor.others_parts).reshape(-1, len(predictor.eta)).T}
-    positions = None if rows is None else {name: np.array(indices) for name, indices in rows.items()}
-    return replace(estimate, views=views, rows=positions, numbers=estimate.numbers | counts)
-
-
-def broadcast_state(run: Run, now: Steering, parts: Sequence[Clear]) -> str:
-    """Send the analyst's verdict to all other places, and return it."""
-    return run.agreed(run.broadcast(ANALYST, others_than(run, ANALYST), "state", analyst_verdict, now, parts))
-
-
-def collect_information(
-    run: Run,
-    masked: MaskedColumns,
-    X: PerPlace[np.ndarray],
-    response: WeightedResponse,
-    predictor: LinearPredictor,
-    kind: str,
-    name: str,
-) -> np.ndarray:
-    """X'WX at the analyst."""
-    active = masked.order[0]
-    evaluation = run.at(active, local_evaluated, response, predictor, kind)
-    (active_block,) = run.gather(
-        (active,), ANALYST, ("X'WX of its own",), local_own_information, evaluation, X, masked.parts
-    )
-    return information(run, masked, evaluation, active_block, name)
-
-
-def evaluate(
-    run: Run,
-    masked: MaskedColumns,
-    X: PerPlace[np.ndarray],
-    response: WeightedResponse,
-    predictor: LinearPredictor,
-    now: Steering,
-    step: int,
-) -> tuple[Steering, str]:
-    """One evaluation: the next direction at the analyst, and the verdict."""
-    active, options, family = masked.order[0], run.spec.options, run.spec.public.family
-    evaluation = run.at(active, local_evaluated, response, predictor, "observed")
-    names = ("deviance", "X'u of its own")
-    deviance, active_scores = run.gather((active,), ANALYST, names, local_own_scores, evaluation, X, masked.parts)
-    total = scores(run, masked, evaluation, active_scores, step)
-    if options.solver == "lbfgs":
-        now = run.at(ANALYST, analyst_lbfgs, now, deviance, total, run.spec.public.family, options)
-        return now, broadcast_state(run, now, masked.parts)
-    verdict = STEP
-    for kind in ("observed", "majorant"):
-        if verdict in (STEP, MAJORANT):
-            matrix = collect_information(run, masked, X, response, predictor, kind, f"{kind}, step {step}")
-            now = run.at(ANALYST, analyst_newton, now, deviance, total, matrix, family, options)
-            verdict = broadcast_state(run, now, masked.parts)
-        if verdict != MAJORANT:
-            break
-    return now, verdict
-
-
-def opened_along(
-    run: Run,
-    masked: MaskedColumns,
-    keys: PairKeys,
-    X: PerPlace[np.ndarray],
-    predictor: LinearPredictor,
-    now: Steering,
-    step: int,
-) -> LinearPredictor:
-    """The predictor of the direction at the active party, who gets of the others' parts the sum alone."""
-    active, parts = masked.order[0], masked.parts
-    d = {
-        party.name: run.send(ANALYST, party, "direction", analyst_direction, now, place, masked.sizes, parts)
-        for place, party in enumerate(masked.order)
-    }
-    predictors = run.each(masked.rest, local_part, X, per_place(d))
-    bits = bits_for(math.sqrt(masked.n) * sum(masked.sizes))
-    name = "predictor of the direction"
-    others = masked_sum(run, keys, name, f"direction {step}", predictors, bits, parts)
-    return run.at(active, local_along, predictor, X, per_place(d), others)
-
-
-def take_step(
-    run: Run, masked: MaskedColumns, response: WeightedResponse, predictor: LinearPredictor, now: Steering, verdict: str
-) -> tuple[LinearPredictor, Steering, bool]:
-    """The step along the direction, whole if it is the last one; whether there was one."""
-    active, parts, step = masked.order[0], masked.parts, 1.0
-    if verdict == STEP:
-        line = run.send(ANALYST, active, "line", analyst_line, now, run.spec.options.ridge, parts)
-        rest = others_than(run, active)
-        step = run.agreed(run.broadcast(active, rest, "step", local_step, response, predictor, line, parts))
-    predictor = run.at(active, local_moved, predictor, step)
-    return predictor, run.at(ANALYST, analyst_moved, now, step), step > 0
-
-
-def iterate(
-    run: Run,
-    masked: MaskedColumns,
-    keys: PairKeys,
-    X: PerPlace[np.ndarray],
-    response: WeightedResponse,
-    predictor: LinearPredictor,
-    now: Steering,
-) -> tuple[LinearPredictor, Steering, str, int]:
-    """Evaluations and steps until the analyst ends them, and how many steps there were."""
-    steps = 0
-    while True:
-        now, verdict = evaluate(run, masked, X, response, predictor, now, steps)
-        if verdict not in (STEP, LAST):
-            return predictor, now, verdict, steps
-        predictor = opened_along(run, masked, keys, X, predictor, now, steps)
-        steps += 1
-        predictor, now, moved = take_step(run, masked, response, predictor, now, verdict)
-        if verdict == LAST or not moved:
-            return predictor, now, verdict if moved else "not_converged", steps
+from .opened_sums import cox
+from .opened_sums.steps import broadcast_state, collect_information, evaluate, iterate, to_estimate
+from .weighted_sums import MaskedColumns, closed_columns, gram
 
 
 def closing(
@@ -227,7 +83,8 @@ def closing(
     """The estimate at the analyst; X'WX at expected weights is opened where the fit may have reached its optimum."""
     active, options, parts = masked.order[0], run.spec.options, masked.parts
     matrix, sandwich = None, list[np.ndarray]()
-    if verdict == LAST or (verdict == "not_converged" and options.solver == "lbfgs" and not options.ridge):
+    unfinished = verdict == "not_converged" and options.solver == "lbfgs" and not options.ridge
+    if options.penalty is None and (verdict == LAST or unfinished):
         matrix = collect_information(run, masked, X, response, predictor, "weight", "in the end")
         now = run.at(ANALYST, analyst_finished, now, matrix, options.ridge)
         ended = broadcast_state(run, now, parts)
@@ -245,11 +102,34 @@ def closing(
     return run.at(ANALYST, analyst_estimate, now, *inputs, run.spec.public.family, options)
 
 
+def path_from_sums(
+    run: Run,
+    masked: MaskedColumns,
+    X: PerPlace[np.ndarray],
+    scaling: PerPlace[Scaling],
+    response: WeightedResponse,
+    predictor: LinearPredictor,
+    now: Steering,
+) -> GlmEstimate:
+    """The penalised estimate of a Gaussian response, from X'u and X'WX at the start: no predictor is opened."""
+    now, _ = evaluate(run, masked, X, response, predictor, now, 0)
+    sums = run.send(masked.order[0], ANALYST, "sums", local_sums, response, predictor, masked.parts)
+    scales = run.gather(masked.order, ANALYST, "means and scales", local_scales, scaling)
+    inputs = now, sums, scales, [party.columns for party in masked.order]
+    return run.at(ANALYST, analyst_path, *inputs, run.spec.options, run.spec.public.names)
+
+
 def with_opened_link(run: Run) -> GlmEstimate:
     """The fit whose linear predictors are opened to the active party."""
     active, passive = roles(run.parties, bare=True)
     public, options, order = run.spec.public, run.spec.options, (active, *passive)
+    follows = options.penalty is not None and public.family == "gaussian"
+    if follows and options.solver != "newton":
+        raise ValueError(
+            f"solver is {options.solver!r} with a penalty of Gaussian responses: 'newton' opens what it needs."
+        )
     rows, n = common_rows(run)
+    lasso = options.lasso_of(public.family, n)
     names = public.names_of(party.columns for party in order)
     check_size(n, 1 + len(names), options.ridge)
     response = run.at(active, local_response, rows, public, options.ridge)
@@ -262,10 +142,13 @@ def with_opened_link(run: Run) -> GlmEstimate:
     masked = closed_columns(run, order, X, n)
     start = run.send(active, ANALYST, "start", local_sent_start, begun)
     matrix = gram(run, masked, X, between=options.start == "gram") if options.solver == "lbfgs" else None
-    now = run.at(ANALYST, analyst_started, start, names, matrix, options.ridge)
+    now = run.at(ANALYST, analyst_started, start, names, matrix, options.ridge, lasso)
     predictor = run.at(active, local_predictor, begun, response)
-    predictor, now, verdict, steps = iterate(run, masked, keys, X, response, predictor, now)
-    estimate = closing(run, masked, X, scaling, response, predictor, now, verdict)
+    if follows:
+        steps, estimate = 0, path_from_sums(run, masked, X, scaling, response, predictor, now)
+    else:
+        predictor, now, verdict, steps = iterate(run, masked, keys, X, response, predictor, now)
+        estimate = closing(run, masked, X, scaling, response, predictor, now, verdict)
     counts = {"openings": len(masked.aggregates), "record_openings": steps, "secure_products": masked.dealing.products}
     holders = [party.name for party in order]
     return run.assemble(to_estimate, estimate, predictor, holders, None if public.aligned else rows, counts)
@@ -274,6 +157,10 @@ def with_opened_link(run: Run) -> GlmEstimate:
 def fit(run: Run) -> GlmEstimate:
     """Start without columns, step until the coefficients stop changing, open the information there once."""
     active, passive = roles(run.parties, bare=True)
-    protocol = secret_shared_link.fit if run.spec.options.link == "shared" else with_opened_link
+    options, family = run.spec.options, run.spec.public.family
+    if options.ties is not None and family != COX:
+        raise ValueError(f"ties is {options.ties!r} with family {family!r}: it is read with family 'cox' only.")
+    unlinked = cox.fit if family == COX else with_opened_link
+    protocol = secret_shared_link.fit if options.link == "shared" and family != COX else unlinked
     with column_names(run.spec.public.names_of(party.columns for party in (active, *passive))):
         return protocol(run)

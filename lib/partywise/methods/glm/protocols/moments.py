@@ -61,6 +61,8 @@ from ..noisy_statistics.scaling import (
     statistic,
 )
 from ..noisy_statistics.submodels import coefficients
+from ..options import GlmMomentsOptions
+from ..penalised_path import penalise
 from .scoring import with_records
 
 
@@ -83,7 +85,7 @@ def moments_of(vector: np.ndarray, plan: MomentPlan) -> NoisyMoments:
     return NoisyMoments.of(vector, plan.n, plan.deviation, plan.copies, plan.scale, location, scale)
 
 
-def estimate_from(vector: np.ndarray, plan: MomentPlan, epsilon: float) -> GlmEstimate:
+def estimate_from(vector: np.ndarray, plan: MomentPlan, epsilon: float, options: GlmMomentsOptions) -> GlmEstimate:
     """Return the estimate and its intervals, which anyone who has the release can compute."""
     moments = moments_of(vector, plan)
     errors, reason = of_moments(moments, plan.public.family) if moments.sd else (None, "")
@@ -96,7 +98,7 @@ def estimate_from(vector: np.ndarray, plan: MomentPlan, epsilon: float) -> GlmEs
         # Slopes of these families rest on assumed shapes of columns; no epsilon takes the bias of others.
         "approximate": plan.public.family != "gaussian",
     }
-    return GlmEstimate(
+    estimate = GlmEstimate(
         coefficients(moments, plan.public.family),
         epsilon_claimed=epsilon,
         noise_errors=errors,
@@ -106,6 +108,7 @@ def estimate_from(vector: np.ndarray, plan: MomentPlan, epsilon: float) -> GlmEs
         moments=moments,
         numbers=numbers,
     )
+    return penalise(estimate, plan.public.family, plan.n, options, plan.public.names)
 
 
 def noisy_products(run: Run, columns: PerPlace[np.ndarray], plan: MomentPlan) -> Sequence[Release]:
@@ -130,6 +133,6 @@ def fit(run: Run) -> GlmEstimate:
         steps[party.name] = run.at(party, local_steps, place, rows, plan)
     releases = noisy_products(run, per_place(steps), plan)
     vector = run.broadcast(ANALYST, run.parties, RELEASE, only_release, releases)
-    estimate = run.among((ANALYST, *run.parties), estimate_from, vector, plan, run.epsilon)
+    estimate = run.among((ANALYST, *run.parties), estimate_from, vector, plan, run.epsilon, run.spec.options)
     clipped = run.each(run.parties, local_clipped, rows, plan.public)
     return run.assemble(with_records, estimate, None if plan.public.aligned else rows, clipped)

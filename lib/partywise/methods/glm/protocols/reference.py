@@ -27,6 +27,7 @@ from ..diagnostics import diagnose, sums_of
 from ..exact import PooledFit, fit_glm
 from ..model import GlmEstimate
 from ..options import GlmReferenceOptions
+from ..penalised_path import penalise, without_errors
 from ..records import WeightedResponse, local_columns, local_null, local_response
 
 
@@ -55,6 +56,7 @@ def local_fit(
         tolerance=options.tolerance,
         max_iter=options.max_iter,
         names=names,
+        lasso=options.lasso_of(response.family.name, len(response.y)),
     )
 
 
@@ -79,6 +81,7 @@ def local_estimate(
     response: WeightedResponse,
     columns: Sequence[Sequence[int]],
     options: GlmReferenceOptions,
+    names: Sequence[str],
 ) -> GlmEstimate:
     """Return everything that is reported; without standard errors where the fit has not reached its optimum."""
     sums = sums_of(response, fit.eta)
@@ -90,7 +93,10 @@ def local_estimate(
         reported |= dict.fromkeys(("standard_errors", "covariance", "dispersion", "log_likelihood"))
         reported["numbers"]["aic"] = None
     reported |= {"reason": fit.reason, "objective": fit.objective}
-    return GlmEstimate(fit.coefficients, status=fit.status, iterations=fit.iterations, **reported)
+    estimate = GlmEstimate(fit.coefficients, status=fit.status, iterations=fit.iterations, **reported)
+    if options.penalty is not None and response.family.name != "gaussian":
+        return without_errors(estimate)
+    return penalise(estimate, response.family.name, response.n_observations, options, names)
 
 
 def to_estimate(
@@ -117,6 +123,6 @@ def fit(run: Run) -> GlmEstimate:
     with column_names(public.names):
         fitted = run.at(active, local_fit, columns, others, response, groups, options, public.names)
     run.send(active, ANALYST, "coefficients", local_coefficients, fitted, parts_of(order))
-    estimate = run.at(active, local_estimate, fitted, columns, others, response, groups, options)
+    estimate = run.at(active, local_estimate, fitted, columns, others, response, groups, options, public.names)
     aligned = None if public.aligned else rows
     return run.assemble(to_estimate, estimate, others, [party.name for party in order], aligned)
