@@ -307,6 +307,9 @@ def test_the_readme_shows_the_screen_as_it_is():
     refuted = re.findall(r"^Claim refuted by an attack: (\d+) of (\d+) published, none of", shown, re.MULTILINE)
     adult = re.findall(r"^  Adult +label .* ([\d.]+) \+- [\d.]+ +([\d.]+)$", shown, re.MULTILINE)
     assert [re.findall(r"\d+(?:\.\d+)?", words)] == [[*refuted[0], "1", *adult[0]]]
+    # A relative error of 1 is that of the mean curve.
+    beijing = re.findall(r"^  Beijing PM2\.5 day curves .* relative error, lower +([\d.]+) \+- ", shown, re.MULTILINE)
+    assert "no better than their mean" in words and min(map(float, beijing)) >= 1
 
 
 def test_experiments_count_what_the_register_holds():

@@ -69,7 +69,7 @@ VERBS = (
     Verb(
         "run",
         "[--configfile FILE]",
-        "run a configuration (default config.yaml) or resume it; words go to Snakemake",
+        "run a configuration (default config.yaml) or resume it; other words go to Snakemake",
         "launch.py",
     ),
     Verb(
@@ -95,7 +95,7 @@ VERBS = (
     Verb(
         "compare --findings",
         "A B",
-        "what they find differently: means by standard errors, epsilons, keys",
+        "list findings that differ: means, by standard errors; epsilons; keys",
         "experiment.differences.verb:compare_findings",
     ),
     Verb(
@@ -107,7 +107,7 @@ VERBS = (
     Verb(
         "compare --recompute",
         "CUBE",
-        "a random sample of a cube's cells, computed anew (--cells, --seed)",
+        "compute a random sample of a cube's cells anew and compare (--cells, --seed)",
         "commands:compare_recomputed",
     ),
     Verb("provenance", "CUBE", "print the configuration and revision that made a cube", "commands:provenance"),
@@ -182,7 +182,7 @@ VERBS = (
     Verb(
         "network align",
         "--config FILE --me NAME",
-        "write the own records that all parties have, before columns are fitted",
+        "write the records of this party that all parties have, before columns are fitted",
         "deployment.verbs:align_verb",
         environment=NETWORK,
     ),
@@ -203,10 +203,10 @@ VERBS = (
     Verb(
         "network union",
         "FOLDER...",
-        "transcript, ledger and certified total of the folders of all parties",
+        "check the folders of all parties: one transcript, ledger and certified total",
         "deployment.verbs:union",
         environment=NETWORK,
-        page="transcript, ledger and certified total of the folders of all parties; `--results` makes "
+        page="check the folders of all parties: one transcript, ledger and certified total; `--results` makes "
         "[cube, figures and report](network_reference.md#figures-and-tables-of-a-distributed-run) possible",
     ),
     Verb(
@@ -291,7 +291,7 @@ VERBS = (
     Verb(
         "test --frameworks",
         "",
-        "privacy layers of Flower, NVFlare and pfl against the restated ones (--write: keep)",
+        "compare layers of Flower, NVFlare and pfl with the restated ones (--write: store)",
         environment=FRAMEWORKS,
         is_about_clone=True,
     ),

@@ -79,8 +79,8 @@ def test_the_pages_and_the_readme_are_what_the_file_says():
     assert marked is not None and sentence(ROWS, fit_notes(PRINTED)) in marked[0]
     clause = "The constants of FSIR, which its paper does not print, were fitted to its Tables 1 and 2"
     told = re.search(
-        rf"\((\d+) of them numbers within 5%, (\d+) more within 5% of a number that rounds to the printed one, "
-        rf"(\d+) printed as 0\)\. {clause}\.",
+        rf"Of the reproduced ones, (\d+) are numbers within 5% of the printed one, (\d+) are so only after "
+        rf"allowing for its rounding, and (\d+) are printed as 0\. {clause}\.",
         marked[0],
     )
     assert told is not None

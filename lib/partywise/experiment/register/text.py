@@ -49,16 +49,13 @@ def sentence(rows: Sequence[RegisterRow], fitted: Sequence[str]) -> str:
     by_status = counts(rows)
     close, rounded, zero = closeness(rows)
     sources = len({row.source for row in rows})
-    near = (
-        f"{close} of them numbers within {SHARE:.0%}, {rounded} more within {SHARE:.0%} of a number that rounds "
-        f"to the printed one, {zero} printed as 0"
-    )
     about = "".join(f" {clause[0].upper()}{clause[1:]}." for clause in fitted)
     return (
-        f"The register has {len(rows)} printed numbers and sentences of {sources} sources. "
-        f"{by_status['reproduced']} are reproduced ({near}).{about} {by_status['refuted']} claims of privacy are "
-        f"refuted by an attack or by exact arithmetic. {by_status['differs']} differ and "
-        f"{by_status['not reproducible']} cannot be reproduced, each for a stated reason."
+        f"The register compares {len(rows)} printed numbers and sentences of {sources} sources with our results. "
+        f"{by_status['reproduced']} are reproduced, {by_status['differs']} differ and {by_status['not reproducible']} "
+        f"cannot be reproduced, each for a stated reason. {by_status['refuted']} claims of privacy are refuted by an "
+        f"attack or by exact arithmetic. Of the reproduced ones, {close} are numbers within {SHARE:.0%} of the printed "
+        f"one, {rounded} are so only after allowing for its rounding, and {zero} are printed as 0.{about}"
     )
 
 

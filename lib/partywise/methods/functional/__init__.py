@@ -1,1 +1,1 @@
-"""Function-on-function regression and vertical federated functional boosting (seed 000)."""
+"""Function-on-function regression and vertical federated functional boosting (document 000)."""

@@ -1,1 +1,1 @@
-"""Generalised linear models of columns that several parties hold (seed 004)."""
+"""Generalised linear models of columns that several parties hold (document 004)."""

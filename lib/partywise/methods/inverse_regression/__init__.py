@@ -1,4 +1,4 @@
-"""Federated sliced inverse regression (seed 001).
+"""Federated sliced inverse regression (document 001).
 
 Names load when they are used.
 """

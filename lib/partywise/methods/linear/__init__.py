@@ -1,1 +1,1 @@
-"""Vertical linear and logistic models from sums or shares (seed 003)."""
+"""Vertical linear and logistic models from sums or shares (document 003)."""

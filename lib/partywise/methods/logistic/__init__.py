@@ -1,4 +1,4 @@
-"""Label-private logistic regression (seed 002).
+"""Label-private logistic regression (document 002).
 
 Column 0 of every X is the intercept.
 

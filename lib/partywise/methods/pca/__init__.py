@@ -1,1 +1,1 @@
-"""Correlations and principal components of columns that several parties hold (seed 004)."""
+"""Correlations and principal components of columns that several parties hold (document 004)."""

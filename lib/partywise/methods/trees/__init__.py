@@ -1,1 +1,1 @@
-"""Boosted trees and random forests of columns that several parties hold (seed 003)."""
+"""Boosted trees and random forests of columns that several parties hold (document 003)."""

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ....experiment.plotting.layout import Axis
-from ....experiment.plotting.lines import Lines
+from ....experiment.plotting.lines import SERIES, Lines
 from ....experiment.plotting.select import having, plan_behind, title
 from ....experiment.plotting.series import (
     Series,
@@ -74,7 +74,7 @@ def _by_learner(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
         m for m in having(cube, "method", protocol="published") if m in case_methods
     ]
     floors = [m for m in having(cube, "method", protocol="baseline") if m in case_methods and m not in truths]
-    return {words: [*floors, *methods] for words, methods in groups.items() if methods}
+    return {words: [*floors, *methods][:SERIES] for words, methods in groups.items() if methods}
 
 
 error_by_parties = Lines(
@@ -94,7 +94,8 @@ error_by_parties = Lines(
     caption="Excess risk on held-out records against the number of parties J, a panel for each kind of learner: 0 is "
     "the risk at the true operators, 1 that of the training mean curve. s: noise standard deviation, ρ: budget in zCDP "
     "of all parties together. Arrows: fits above the scale. Where lines lie on each other, later marks are smaller, "
-    "and the largest hollow. Black and grey lines claim no privacy.",
+    "and the largest hollow. Black and grey lines claim no privacy. Methods beyond six are in the summary of the "
+    "study.",
 )
 
 

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
+from ....experiment.plotting.lines import SERIES
 from ....experiment.plotting.select import having, plan_behind
 from ....experiment.plotting.series import example_fit, example_fits_of, methods_of
 from ....experiment.plotting.style import (
@@ -40,9 +41,10 @@ DIRECTION = "direction (SD = 1)"
 
 
 def activity(cube: xr.Dataset) -> Figure:
-    """Windows of seven exercises on the two directions: without privacy, as published, and certified; one replicate.
+    """Windows of exercises on the two directions: without privacy, as published, and certified; one replicate.
 
-    Each direction is scaled to a standard deviation (SD) of 1.
+    Each direction is scaled to a standard deviation (SD) of 1. Of more than six exercises, those with the fewest
+    windows are not drawn.
     """
     case, methods = _first_case(cube, dataset="activity")
     if not methods:
@@ -56,10 +58,12 @@ def activity(cube: xr.Dataset) -> Figure:
         ax.set_axis_off()
     for place, (ax, method) in enumerate(zip(axes, methods, strict=False)):
         points, response = _record_points(cube, case, method)
+        windows = [int((response == number).sum()) for number in range(len(exercises))]
+        drawn = sorted(range(len(exercises)), key=lambda number: -windows[number])[:SERIES]
         for number, name in enumerate(exercises):
             rows = response == number
             color, marker = INKS[number], SIGNS[number]
-            if rows.any():
+            if number in drawn and rows.any():
                 marks: Marks = {"color": color, "marker": marker, "markersize": 6**0.5, "markeredgewidth": 0}
                 ax.plot(points[rows, 0], points[rows, 1], label=name, linestyle="none", **marks)
         ax.set_axisbelow(True)

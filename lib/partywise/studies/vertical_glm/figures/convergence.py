@@ -72,6 +72,7 @@ iterations_by_correlation = Lines(
     finding=_growth,
     select=_swept,
     x="rho",
+    groups=few_methods(_first_of_protocols("iterations")),
     y=Axis({"iterations": "iterations or sweeps"}, log=True),
     xlabel="correlation ρ of any two columns",
     by="family",
@@ -82,7 +83,7 @@ iterations_by_correlation = Lines(
     none="No family with several correlations of the columns in this configuration.",
     caption="Iterations (of block coordinate descent, sweeps) until the tolerance, against the correlation of any two "
     "columns: one panel per family, a thin line for the fewest parties and a thick one for the most. Where lines lie "
-    "on each other, the marks of the later one are smaller.",
+    "on each other, the marks of the later one are smaller. Methods beyond six are in the summary of the study.",
 )
 objective_by_iteration = Lines(
     "How fast does the objective fall?",
