@@ -14,7 +14,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from partywise.core.checks import Range, field_types
+from partywise.core.checks import OneOfCiphers, Range, field_types
 from partywise.deployment.settings import Listener, NetworkSettings
 from partywise.deployment.site.policy import Site
 from partywise.experiment.configuration.grammar import NAME, CaseBlock, Configuration, Grid, StudyBlock
@@ -159,6 +159,9 @@ def value(hint: Any, definitions: Schema) -> Schema:
     """A type as a schema."""
     origin, args = get_origin(hint), get_args(hint)
     if origin is Annotated:
+        if isinstance(args[1], OneOfCiphers):
+            # A package may register others.
+            return {"anyOf": [{"enum": list(args[1].library)}, value(args[0], definitions)]}
         limits = [note for note in args[1:] if isinstance(note, Range)]
         return value(args[0], definitions) | {key: bound for limit in limits for key, bound in _bounds(limit)}
     if origin is Literal:

@@ -9,9 +9,10 @@ import types
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
+from importlib.metadata import entry_points
 from math import inf, isfinite
 from numbers import Real
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 # One value of a cell, and what a file of YAML or JSON holds.
 Scalar = float | int | bool | str | None
@@ -57,6 +58,29 @@ class Range:
         return f"it must be {'' if isinstance(value, int) else 'a finite number of '}at least {self.low:g}"
 
 
+# Entry points by which other packages register ciphers: docs/own_method.md states what their classes have.
+CIPHERS = "partywise.ciphers"
+
+
+def registered_cipher(name: str) -> type | None:
+    """The class that an installed package registers as a cipher of this name; None if there is none."""
+    entry = next(iter(entry_points(group=CIPHERS, name=name)), None)
+    return None if entry is None else cast(type, entry.load())
+
+
+@dataclass(frozen=True)
+class OneOfCiphers:
+    """A cipher, as part of the type of a field: one of ours, or one that another package registers."""
+
+    library: tuple[str, ...]
+
+    def problem(self, name: str) -> str:
+        """Return what the cipher must be, as the end of a sentence; empty if it is."""
+        if name in self.library or registered_cipher(name) is not None:
+            return ""
+        return f"it must be one of {', '.join(self.library)}, or the name of an entry point of {CIPHERS}"
+
+
 # Who draws noise on products of several parties' columns: each party all of it, or a place without data.
 Dealer = Literal["none", "dealer"]
 # Who adds the noise of a sum over clients: a share each, each to its own sum, or an assumed secure aggregation.
@@ -95,7 +119,9 @@ def field_types(cls: type) -> dict[str, Any]:
     return {entry.name: hints[entry.name] for entry in fields(cls)}
 
 
-def _problems(where: str, value: Any, hint: Any, limit: Range | None = None) -> Iterator[tuple[str, Any, str]]:
+def _problems(
+    where: str, value: Any, hint: Any, limit: Range | OneOfCiphers | None = None
+) -> Iterator[tuple[str, Any, str]]:
     origin, args = get_origin(hint), get_args(hint)
     if origin is Annotated:
         yield from _problems(where, value, args[0], args[1])

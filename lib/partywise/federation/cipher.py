@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..core.checks import registered_cipher
 from ..core.errors import CertificationError
 from ..privacy.accounted_values import AccountedValue, Clear, Public
 from ..privacy.mechanisms.release import Release
@@ -42,7 +43,8 @@ class Cipher:
     scheme : {"sealed", "additive shares", "share", "masked", "blinded", "paillier", "sized"}
         What can be done with it while it is closed: nothing, sums and multiples by public numbers, or what
         `partywise.federation.exchanges.homomorphic` does under a public key. "sized" holds its integers openly, for
-        experiments, and is metered as what it stands for. With one share of several, uninformative alone, its
+        experiments, and is metered as what it stands for. A scheme that another package registers is named by its
+        entry point. With one share of several, uninformative alone, its
         holder computes (`partywise.federation.exchanges.sharing`), and so it does with points behind exponents of
         others ("blinded", `partywise.federation.exchanges.psi`). What is "masked" the key holder's mask closes.
     size : int, optional
@@ -84,7 +86,7 @@ class Cipher:
     knows: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.scheme not in SCHEMES:
+        if self.scheme not in SCHEMES and registered_cipher(self.scheme) is None:
             raise ValueError(f"scheme={self.scheme!r} of a cipher is unknown; use one of {tuple(SCHEMES)}.")
         for name in ("made_of", "holders", "knows"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
@@ -241,7 +243,7 @@ class Cipher:
         return replace(self, content=factor * self.content)
 
     def _require(self, operation: str) -> None:
-        if operation not in SCHEMES[self.scheme]:
+        if operation not in SCHEMES.get(self.scheme, ()):
             raise TypeError(f"scheme={self.scheme!r} of a cipher has no operation {operation!r}.")
         self._require_content(operation)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
+import toy_cipher
 from linear_driver import BOUND, fitted, rows, start
 from partywise.audits.attacks.messages import directions_seen
 from partywise.audits.contract import same
@@ -79,6 +80,15 @@ def test_real_ciphers_give_the_same_results_and_bytes(short_keys, key_size, step
     assert same(found, expected)
     assert real.channel.transcript() == sized.channel.transcript()
     assert real.channel.ledger.digest == sized.channel.ledger.digest
+
+
+def test_a_cipher_of_another_package_gives_the_same_coefficients(short_keys, monkeypatch):
+    monkeypatch.setattr("partywise.core.checks.entry_points", toy_cipher.entry_points)
+    options = replace(SIZED, total_round_num=3, key_size=512, batch_size=12)
+    expected, _ = fitted(certified.fit, X, LABELS, [[0], [1, 2], [3]], options)
+    found, run = fitted(certified.fit, X, LABELS, [[0], [1, 2], [3]], replace(options, cipher=toy_cipher.NAME))
+    assert same(found, expected)
+    assert {m.kind for m in run.channel.messages if "residual" in m.name} == {"cipher"}
 
 
 def test_exponents_of_full_length_change_no_number(short_keys):

@@ -8,18 +8,22 @@ import pytest
 import scattering_driver
 from partywise.core.randomness import stream
 from partywise.federation.cipher import Cipher
-from partywise.federation.exchanges.homomorphic import paillier
-from partywise.federation.exchanges.homomorphic.paillier_keys import generate_key
-from partywise.federation.place_checks import PlacedRun
+from partywise.federation.exchanges.homomorphic import grouped_sums, paillier
+from partywise.federation.exchanges.homomorphic.paillier_keys import PublicKey, generate_key
+from partywise.federation.place_checks import PlacedRun, estimate_at
+from partywise.methods.trees.codes import from_codes
 from partywise.methods.trees.model import LEAF, Ensemble
 from partywise.methods.trees.options import ScatteringOptions
 from partywise.methods.trees.protocols.label_scattering import fit
+from partywise.methods.trees.scattering import column_groups
 from partywise.methods.trees.scattering.passive import local_bins
 from partywise.methods.trees.scattering.plan import integers_of, marks_of, nodes_of, plan_of
 from partywise.privacy.mechanisms.random import SecureRandom
 from scattering_driver import make_run, pooled
 
 KEY = 512
+# Passive columns with few codes, of which several are summed together.
+CUT_ONCE = {"edges": "public", "n_bins": 2}
 NUMBERS = "RegressionMSELoss"
 
 
@@ -136,12 +140,17 @@ def test_gradients_name_whatever_moves_them(monkeypatch, unit, hide):
 @pytest.mark.parametrize("hide", [False, True], ids=["shown", "hidden"])
 def test_what_was_encrypted_added_and_decrypted_is_what_is_reported(monkeypatch, hide):
     done = {"encryptions": 0, "decryptions": 0, "additions": 0}
-    encrypt, decrypt, sums = paillier.encrypt, paillier.decrypt, paillier.sums
+    encrypt, decrypt, totals, times = paillier.encrypt, paillier.decrypt, grouped_sums.group_totals, PublicKey.times
 
-    def counted_sums(public, cipher, groups, count):
-        for row in groups:
-            done["additions"] += int((row >= 0).sum()) - len(set(row[row >= 0].tolist()))
-        return sums(public, cipher, groups, count)
+    def counted_totals(public, values, groups, count):
+        inside = [group for group in groups if group >= 0]
+        done["additions"] += len(inside) - len(set(inside))
+        return totals(public, values, groups, count)
+
+    def counted_times(public, ciphertext, factor):
+        # What is multiplied by -1 is subtracted.
+        done["additions"] += factor == -1
+        return times(public, ciphertext, factor)
 
     def counted_encrypt(key, integers, rng, **named):
         done["encryptions"] += len(integers)
@@ -151,9 +160,11 @@ def test_what_was_encrypted_added_and_decrypted_is_what_is_reported(monkeypatch,
         done["decryptions"] += len(cipher.content)
         return decrypt(key, cipher)
 
-    for name, function in (("encrypt", counted_encrypt), ("decrypt", counted_decrypt), ("sums", counted_sums)):
+    for name, function in (("encrypt", counted_encrypt), ("decrypt", counted_decrypt)):
         monkeypatch.setattr(paillier, name, function)
-    run = make_run(3, n=60, num_of_trees=3, max_tree_depth=3, hide_instances=hide)
+    monkeypatch.setattr(grouped_sums, "group_totals", counted_totals)
+    monkeypatch.setattr(PublicKey, "times", counted_times)
+    run = make_run(3, n=60, d=9, num_of_trees=3, max_tree_depth=3, hide_instances=hide, **CUT_ONCE)
     estimate = fit(run)
     assert {name: estimate.numbers[name] for name in done} == done
     if not hide:
@@ -163,6 +174,48 @@ def test_what_was_encrypted_added_and_decrypted_is_what_is_reported(monkeypatch,
     nodes = [1 + int((tree.feature[np.isin(np.arange(len(tree.feature)), inner_above(tree, 2))] != LEAF).sum())
              for tree in estimate.ensemble.trees]  # fmt: skip
     assert done["encryptions"] == 60 * sum(nodes)
+
+
+@pytest.mark.parametrize("hide", [False, True], ids=["shown", "hidden"])
+def test_columns_that_are_summed_together_have_the_sums_of_each_alone(monkeypatch, hide):
+    """Every byte is equal: a product does not depend on the order of its factors."""
+    together = make_run(2, n=60, d=20, hide_instances=hide, record=True, **CUT_ONCE)
+    fitted = fit(together)
+    monkeypatch.setattr(column_groups, "LARGEST", 0)
+    alone = make_run(2, n=60, d=20, hide_instances=hide, record=True, **CUT_ONCE)
+    other = fit(alone)
+    require_same(fitted.ensemble, other.ensemble)
+    assert fitted.numbers["additions"] < 0.7 * other.numbers["additions"]
+    for first, second in zip(together.channel.view("active"), alone.channel.view("active"), strict=True):
+        assert first[0] == second[0]
+        contents = [value.content if isinstance(value, Cipher) else value for _, value in (first, second)]
+        np.testing.assert_array_equal(*contents)
+    assert together.channel.transcript() == alone.channel.transcript()
+    assert together.channel.ledger.digest == alone.channel.ledger.digest
+
+
+def test_groups_hold_every_column_once_and_few_combinations():
+    rng = stream(5, "groups")
+    levels = [rng.integers(0, size, 400) for size in (16, 7, 14, 5)]
+    indicators = [(level[:, None] == np.arange(level.max() + 1)).astype(int) for level in levels]
+    columns = np.column_stack([*indicators, rng.integers(0, 600, 400), np.zeros(400, dtype=int)])
+    groups = column_groups.group_columns(from_codes(columns, columns.max(axis=0) + 1))
+    assert sum((group.places for group in groups), ()) == tuple(range(columns.shape[1]))
+    for group in groups:
+        assert len(group.combinations) <= column_groups.LARGEST or len(group.places) == 1
+        np.testing.assert_array_equal(group.combinations[group.row_combinations], columns[:, group.places])
+        for place, rest in zip(group.places, group.rests, strict=True):
+            found, counts = np.unique(columns[:, place], return_counts=True)
+            assert rest == (found[counts.argmax()] if len(found) <= 2 and len(group.places) > 1 else None)
+    assert len(groups) < 6
+
+
+def test_a_distributed_run_does_not_report_how_many_additions_a_party_made():
+    """They depend on its columns, in a way that no message does."""
+    place = PlacedRun(make_run(3, d=9, **CUT_ONCE), whole=False)
+    held = estimate_at(fit(place), "active")
+    assert "additions" not in held.numbers
+    assert fit(make_run(3, d=9, **CUT_ONCE)).numbers["additions"] > 0
 
 
 def inner_above(tree, levels: int) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, final
 
-from ...core.checks import Count, KeySize, NotNegative, Positive, Range, check_fields, check_key_size
+from ...core.checks import Count, KeySize, NotNegative, OneOfCiphers, Positive, Range, check_fields, check_key_size
 
 Model = Literal["logistic", "linear"]
 
@@ -81,12 +81,13 @@ class LinearPublishedOptions(StepOptions):
 class LinearCertifiedOptions(ModelOptions):
     """Sums over the batch alone are opened, under masks that the key holder does not know.
 
-    cipher : ``paillier``, or ``sized`` (the same integers computed openly, the same bytes, for large grids)
+    cipher : ``paillier``; ``sized`` (the same integers computed openly, the same bytes, for large grids); or the name
+        of a cipher that another package registers
     key_size : bits of the Paillier modulus
     full_exponents : random exponents as long as the modulus, which rests on fewer assumptions and is slower
     """
 
-    cipher: Literal["paillier", "sized"] = "paillier"
+    cipher: Annotated[str, OneOfCiphers(("paillier", "sized"))] = "paillier"
     key_size: KeySize = 2048
     full_exponents: bool = False
 

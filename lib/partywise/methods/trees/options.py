@@ -12,6 +12,7 @@ from ...core.checks import (
     KeySize,
     Natural,
     NotNegative,
+    OneOfCiphers,
     Positive,
     Probability,
     Range,
@@ -262,14 +263,14 @@ class ScatteringOptions(DeployedOptions):
     """Label-scattering: gradients cross encrypted, sums come back.
 
     cipher : ``paillier``; ``sized`` (the same integers computed openly, the same bytes, for large grids); ``identity``
-        (published: encryption in name only)
+        (published: encryption in name only); or the name of a cipher that another package registers
     n_bins : bins of the passive parties' columns; None for those of the declared edges
     edges : ``quantile`` (they stay with their owner) or ``public``
     hide_instances : zeros are sent for rows outside a node, so that no owner sees which rows are in it
     residual_bound : public bound of the residuals of regression, from the start on, which the slots must hold
     """
 
-    cipher: Literal["paillier", "sized", "identity"] = "paillier"
+    cipher: Annotated[str, OneOfCiphers(("paillier", "sized", "identity"))] = "paillier"
     n_bins: Bins | None = 50
     edges: Literal["public", "quantile"] = "quantile"
     hide_instances: bool = False

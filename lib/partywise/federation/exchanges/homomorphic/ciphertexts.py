@@ -30,7 +30,7 @@ def cipher_of(
     if public.kind == "sized":
         return Cipher(to_content(values), key_holder, "sized", len(values) * width, made_of)
     flat = b"".join(value.to_bytes(width, "big") for value in values)
-    return Cipher(np.frombuffer(flat, dtype=np.uint8).reshape(-1, width), key_holder, "paillier", None, made_of)
+    return Cipher(np.frombuffer(flat, dtype=np.uint8).reshape(-1, width), key_holder, public.kind, None, made_of)
 
 
 def values_of(public: PublicKey, cipher: Cipher) -> list[int]:

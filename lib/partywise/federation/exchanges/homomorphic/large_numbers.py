@@ -16,8 +16,10 @@ try:
 except ImportError:
     gmpy2 = None
 
-# Fewer powers than this do not pay for a table of bytes; half bytes serve them.
-FEW = 128
+# Bits of a digit, and how many powers pay for the table of such digits.
+DIGITS = ((11, 8192), (8, 128), (4, 0))
+# Bytes that a table of the longest digits may have.
+LARGEST_TABLE = 2**27
 
 
 class FixedBase:
@@ -25,21 +27,25 @@ class FixedBase:
 
     def __init__(self, base: int, modulus: int) -> None:
         self._base, self._modulus = base, modulus
-        self._tables: dict[int, list[list[int]]] = {4: [], 8: []}
+        self._tables: dict[int, list[list[int]]] = {bits: [] for bits, _ in DIGITS}
 
     def times(self, start: Sequence[int], exponents: np.ndarray) -> list[int]:
         """Every number times its power; exponents (m, k) uint8, little-endian."""
-        modulus = self._modulus
-        wide = len(start) >= FEW or bool(self._tables[8])
-        halves = len(start), 2 * exponents.shape[1]
-        digits = exponents if wide else np.stack([exponents & 15, exponents >> 4], axis=-1).reshape(halves)
-        tables = self._table(8 if wide else 4, digits.shape[1])
+        modulus, width = self._modulus, exponents.shape[1]
+        bits = next(bits for bits, least in DIGITS if self._pays(bits, least, len(start), width))
+        digits = _digits(exponents, bits)
+        tables = self._table(bits, digits.shape[1])
         products = []
         for value, row in zip(start, digits, strict=True):
-            for powers, digit in zip(tables, row.tobytes(), strict=True):
+            for powers, digit in zip(tables, row.tolist(), strict=True):
                 value = value * powers[digit] % modulus
             products.append(value)
         return products
+
+    def _pays(self, bits: int, least: int, count: int, width: int) -> bool:
+        """Whether a table of such digits is there already, or serves enough powers and is not too large."""
+        size = (8 * width // bits + 1) * (1 << bits) * (self._modulus.bit_length() // 8)
+        return bool(self._tables[bits]) or (count >= least and (size <= LARGEST_TABLE or bits <= 8))
 
     def _table(self, bits: int, places: int) -> list[list[int]]:
         table, modulus = self._tables[bits], self._modulus
@@ -50,6 +56,17 @@ class FixedBase:
                 powers.append(powers[-1] * base % modulus)
             table.append(powers)
         return table[:places]
+
+
+def _digits(exponents: np.ndarray, bits: int) -> np.ndarray:
+    """(m, places) digits of exponents (m, k) uint8, both little-endian."""
+    rows, width = exponents.shape
+    places = -(-8 * width // bits)
+    spread = np.zeros((rows, places * bits), dtype=np.uint8)
+    spread[:, : 8 * width] = np.unpackbits(exponents, axis=1, bitorder="little")
+    words = np.zeros((rows, places, 16), dtype=np.uint8)
+    words[:, :, :bits] = spread.reshape(rows, places, bits)
+    return np.packbits(words, axis=2, bitorder="little").view("<u2")[:, :, 0]
 
 
 def number_of(data: bytes) -> int:

@@ -16,7 +16,6 @@ from ....privacy.accounted_values import AccountedValue
 from ....privacy.mechanisms.random import RandomSource
 from ...cipher import Cipher
 from .ciphertexts import cipher_of, group_sums, integers_of, require_room, values_of
-from .large_numbers import gmpy2
 from .paillier_keys import PrivateKey, PublicKey
 
 
@@ -34,11 +33,7 @@ def encrypt(
     require_room(values, public)
     if public.kind == "sized":
         return cipher_of(public, values, key_holder, made_of)
-    if isinstance(key, PrivateKey):
-        return cipher_of(public, key.encrypt(values, rng), key_holder, made_of)
-    n, square = public.modulus, public.square
-    closed = public.masks([(1 + value * n) % square for value in values], rng)
-    return cipher_of(public, closed, key_holder, made_of)
+    return cipher_of(public, key.encrypt(values, rng), key_holder, made_of)
 
 
 def decrypt(private: PrivateKey, cipher: Cipher) -> list[int]:
@@ -72,7 +67,7 @@ def sums(public: PublicKey, cipher: Cipher, groups: np.ndarray, count: int | Seq
         if public.kind == "sized":
             totals += group_sums(cipher.content, row, size)
         else:
-            totals += _group_products(values, row.tolist(), size, public.square)
+            totals += group_totals(public, values, row.tolist(), size)
     return cipher_of(public, totals, cipher.key_holder, cipher.made_of)
 
 
@@ -86,18 +81,15 @@ def add(public: PublicKey, a: Cipher, b: Cipher) -> Cipher:
     """Sums of two ciphers, row by row."""
     if a.key_holder != b.key_holder:
         raise ValueError(f"ciphers of {a.key_holder!r} and {b.key_holder!r} have no sum: they need one key.")
-    total = _each(
-        public, a, operator.add, lambda ciphertext, other: ciphertext * other % public.square, values_of(public, b)
-    )
+    total = _each(public, a, operator.add, public.add, values_of(public, b))
     return total.with_parts(b.made_of)
 
 
 def add_plain(public: PublicKey, cipher: Cipher, integers: object) -> Cipher:
     """Sums of a cipher and open integers, one a row or one for all; not re-randomised."""
-    n, square = public.modulus, public.square
     values = integers_of(integers)
     require_room(values, public)
-    return _each(public, cipher, operator.add, lambda ciphertext, value: ciphertext * (1 + value * n) % square, values)
+    return _each(public, cipher, operator.add, public.add_plain, values)
 
 
 def times(public: PublicKey, cipher: Cipher, integers: object) -> Cipher:
@@ -105,14 +97,7 @@ def times(public: PublicKey, cipher: Cipher, integers: object) -> Cipher:
 
     The multiple by 0 is the constant 1, and that by 1 what it was: an observer knows the factor.
     """
-    square = public.square
-    return _each(
-        public,
-        cipher,
-        operator.mul,
-        lambda ciphertext, factor: gmpy2.powmod(ciphertext, factor, square),
-        integers_of(integers),
-    )
+    return _each(public, cipher, operator.mul, public.times, integers_of(integers))
 
 
 def pack(public: PublicKey, cipher: Cipher, per: int, shift_bits: int) -> Cipher:
@@ -121,16 +106,12 @@ def pack(public: PublicKey, cipher: Cipher, per: int, shift_bits: int) -> Cipher
         raise OverflowError(
             f"per={per} integers of {shift_bits} bits do not fit into {public.plaintext_bits}: pack fewer of them."
         )
-    values, factor = values_of(public, cipher), 1 << shift_bits
-    totals = []
-    for start in range(0, len(values), per):
-        *lower, total = values[start : start + per]
-        for value in reversed(lower):
-            if public.kind == "sized":
-                total = total * factor + value
-            else:
-                total = gmpy2.powmod(total, factor, public.square) * value % public.square
-        totals.append(total)
+    values = values_of(public, cipher)
+    runs = (values[start : start + per] for start in range(0, len(values), per))
+    if public.kind == "sized":
+        totals = [sum(value << shift_bits * place for place, value in enumerate(run)) for run in runs]
+    else:
+        totals = [public.pack(run, shift_bits) for run in runs]
     return cipher_of(public, totals, cipher.key_holder, cipher.made_of)
 
 
@@ -145,13 +126,14 @@ def rerandomise(public: PublicKey, cipher: Cipher, rng: RandomSource, *, full: b
     return cipher_of(public, public.masks(values, rng, full=full), cipher.key_holder, cipher.made_of)
 
 
-def _group_products(values: Sequence[int], groups: Sequence[int], count: int, square: int) -> list[int]:
-    products: list[int | None] = [None] * count
+def group_totals(public: PublicKey, values: Sequence[int], groups: Sequence[int], count: int) -> list[int]:
+    """Sum of the ciphertexts of every group, constant for an empty one; rows of group -1 count in none."""
+    totals, add = list[int | None]([None] * count), public.add
     for value, group in zip(values, groups, strict=True):
         if group >= 0:
-            so_far = products[group]
-            products[group] = value if so_far is None else so_far * value % square
-    return [1 if total is None else total for total in products]
+            so_far = totals[group]
+            totals[group] = value if so_far is None else add(so_far, value)
+    return [public.zero(values) if total is None else total for total in totals]
 
 
 def _each(

@@ -11,10 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Protocol
+
+# Any: the class of a cipher of another package.
+from typing import Any, Protocol
 
 import numpy as np
 
+from ....core.checks import registered_cipher
 from ....core.errors import CertificationError
 from ....core.randomness import Rng
 from ....privacy.accounted_values import Public
@@ -24,7 +27,8 @@ from ...places import Place, name_of
 from ...run import Run
 from .large_numbers import FixedBase, gmpy2, number_of, primes, random_bytes, require_gmpy2
 
-Kind = Literal["paillier", "sized"]
+# ``paillier``, ``sized``, or the name of a cipher that another package registers.
+Kind = str
 # Bits of a random exponent by the longest modulus they serve: four times its strength (NIST SP 800-57, table 2).
 EXPONENTS = ((2048, 448), (3072, 512), (7680, 768), (16384, 1088))
 # Exponents of full length have so many bits more than the modulus, and the order of the base is at most half of it: a
@@ -38,22 +42,25 @@ class PublicKey:
 
     bits : of the modulus; exponent_bits : of random exponents
     modulus, base : n and s; 0 for keys of kind ``sized``, which close nothing
+    name, other : of a cipher that another package registers: its entry point and its instance
     """
 
     bits: int
     exponent_bits: int
     modulus: int = 0
     base: int = 0
+    name: Kind = ""
+    other: Any = None
 
     @property
     def kind(self) -> Kind:
-        """``paillier``, or ``sized`` where integers are carried openly."""
-        return "paillier" if self.modulus else "sized"
+        """``paillier``, ``sized`` where integers are carried openly, or the name of another cipher."""
+        return self.name or ("paillier" if self.modulus else "sized")
 
     @property
     def width(self) -> int:
         """Bytes of a ciphertext."""
-        return self.bits // 4
+        return self.bits // 4 if self.other is None else int(self.other.width)
 
     @property
     def plaintext_bits(self) -> int:
@@ -61,18 +68,25 @@ class PublicKey:
         return self.bits - 2
 
     def message(self) -> tuple[np.ndarray, np.ndarray, int]:
-        """The key as it is sent: modulus, base (big-endian bytes), bits of an exponent; zeros of a sized key."""
+        """The key as it is sent: modulus, base (big-endian bytes), bits of an exponent; zeros of a sized key.
+
+        Of another cipher the bytes that its class makes a public key of, and those of the bits.
+        """
+        if self.other is not None:
+            return np.frombuffer(self.other.public, dtype=np.uint8), np.zeros(self.bits // 8, dtype=np.uint8), 0
         parts = ((self.modulus, self.bits // 8), (self.base, self.width))
         arrays = [np.frombuffer(int(value).to_bytes(size, "big"), dtype=np.uint8) for value, size in parts]
         return arrays[0], arrays[1], self.exponent_bits
 
     @classmethod
-    def of(cls, message: tuple[np.ndarray, np.ndarray, int]) -> PublicKey:
+    def of(cls, message: tuple[np.ndarray, np.ndarray, int], kind: Kind = "paillier") -> PublicKey:
         """The key that a message holds; CertificationError for one whose ciphertexts would close nothing.
 
         A base that its holder made bad on purpose is not seen: key holders keep to the program.
         """
         modulus, base, exponent_bits = message
+        if (other := _other(kind)) is not None:
+            return cls(8 * len(base), 0, name=kind, other=other.of_public(modulus.tobytes()))
         if not modulus.any():
             return cls(8 * len(modulus), int(exponent_bits))
         n, s = number_of(modulus.tobytes()), number_of(base.tobytes())
@@ -93,8 +107,49 @@ class PublicKey:
         """Powers of the base."""
         return FixedBase(self.base, self.square)
 
+    def encrypt(self, integers: Sequence[int], rng: RandomSource) -> list[int]:
+        """Ciphertexts of integers."""
+        if self.other is not None:
+            return list(self.other.encrypt(integers, rng))
+        n, square = self.modulus, self.square
+        return self.masks([(1 + value * n) % square for value in integers], rng)
+
+    def add(self, a: int, b: int) -> int:
+        """Ciphertext of the sum."""
+        return a * b % self.square if self.other is None else self.other.add(a, b)
+
+    def add_plain(self, ciphertext: int, value: int) -> int:
+        """Ciphertext of the sum with an open integer, not re-randomised."""
+        if self.other is not None:
+            return int(self.other.add(ciphertext, self.other.encrypt([value], None)[0]))
+        return ciphertext * (1 + value * self.modulus) % self.square
+
+    def times(self, ciphertext: int, factor: int) -> int:
+        """Ciphertext of the multiple by an open integer; by 0 it is constant."""
+        if self.other is not None:
+            return int(self.other.times(ciphertext, factor))
+        return gmpy2.powmod(ciphertext, factor, self.square)
+
+    def pack(self, ciphertexts: Sequence[int], shift_bits: int) -> int:
+        """Ciphertext of integers side by side, the first the lowest."""
+        if self.other is not None:
+            return int(self.other.pack(ciphertexts, shift_bits))
+        *lower, total = ciphertexts
+        for value in reversed(lower):
+            total = gmpy2.powmod(total, 1 << shift_bits, self.square) * value % self.square
+        return total
+
+    def zero(self, ciphertexts: Sequence[int]) -> int:
+        """Constant ciphertext of 0, for a sum of none of these."""
+        return 1 if self.other is None or not ciphertexts else self.times(ciphertexts[0], 0)
+
     def masks(self, start: Sequence[int], rng: RandomSource, *, full: bool = False) -> list[int]:
-        """Every number times the base to a random exponent of its own, of full length if it is set."""
+        """Every number times the base to a random exponent of its own, of full length if it is set.
+
+        Ciphertexts of another cipher get a fresh one of 0 added.
+        """
+        if self.other is not None:
+            return list(map(self.add, start, self.encrypt([0] * len(start), rng)))
         bits = self.bits + SURPLUS if full else self.exponent_bits
         return self.powers.times(start, random_bytes(rng, len(start), bits // 8))
 
@@ -109,6 +164,8 @@ class PrivateKey:
 
     def encrypt(self, integers: Sequence[int], rng: RandomSource) -> list[int]:
         """Ciphertexts of integers: those of the public key, computed modulo p^2 and q^2."""
+        if self.public.other is not None:
+            return self.public.encrypt(integers, rng)
         digits = random_bytes(rng, len(integers), self.public.exponent_bits // 8)
         mod_p, mod_q = (half.encrypt(integers, digits) for half in self._halves)
         (first, second), inverse = (half.square for half in self._halves), self._inverse
@@ -116,6 +173,8 @@ class PrivateKey:
 
     def decrypt(self, ciphertexts: Sequence[int]) -> list[int]:
         """Signed integers of ciphertexts."""
+        if self.public.other is not None:
+            return list(map(int, self.public.other.decrypt(ciphertexts)))
         mod_p, mod_q = (half.decrypt(ciphertexts) for half in self._halves)
         (p, q), n, inverse = (self.p, self.q), self.public.modulus, gmpy2.invert(self.p, self.q)
         values = (a + p * ((b - a) * inverse % q) for a, b in zip(mod_p, mod_q, strict=True))
@@ -168,9 +227,11 @@ def generate_key(bits: int, rng: RandomSource, *, kind: Kind, full_exponents: bo
     """
     if not isinstance(bits, int | np.integer) or bits < 128 or bits % 16 or bits > EXPONENTS[-1][0]:
         raise ValueError(f"bits={bits!r} of a key must be a multiple of 16 from 128 to {EXPONENTS[-1][0]}.")
+    bits, other = int(bits), _other(kind)
+    if other is not None:
+        return _report_key(PrivateKey(PublicKey(bits, 0, name=kind, other=other.generate(bits, rng))))
     if kind not in ("paillier", "sized"):
         raise ValueError(f"kind={kind!r} of a key is unknown; use 'paillier' or 'sized'.")
-    bits = int(bits)
     short = next(exponent for most, exponent in EXPONENTS if bits <= most)
     exponent_bits = bits + SURPLUS if full_exponents else short
     if kind == "sized":
@@ -182,6 +243,11 @@ def generate_key(bits: int, rng: RandomSource, *, kind: Kind, full_exponents: bo
     x = number_of(random_bytes(rng, 1, bits // 8 + 8).tobytes()) % n
     base = gmpy2.powmod(-x * x % n, n, n**2)
     return _report_key(PrivateKey(PublicKey(bits, exponent_bits, n, base), p, q))
+
+
+def _other(kind: Kind) -> Any:
+    """The class of a cipher that another package registers; None for ours."""
+    return None if kind in ("paillier", "sized") else registered_cipher(kind)
 
 
 def _report_key(key: PrivateKey) -> PrivateKey:
@@ -227,4 +293,4 @@ def shared_key(
     place, receivers = name_of(holder), [name_of(other) for other in others]
     private = run.at(place, drawn_key, address, kind, options, run.rng_for)
     message = run.broadcast(place, receivers, "public key", public_half, private, because)
-    return private, run.each(receivers, PublicKey.of, message)
+    return private, run.each(receivers, PublicKey.of, message, kind)

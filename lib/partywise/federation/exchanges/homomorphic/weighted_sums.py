@@ -72,7 +72,7 @@ def remove_masks(content: np.ndarray, drawn: Sequence[int]) -> list[int]:
 def weighted_sums(public: PublicKey, cipher: Cipher, weights: np.ndarray) -> Cipher:
     """Sums of the integers of a cipher by open integers: ``weights.T @ integers``."""
     m, d = weights.shape
-    if public.kind == "sized" or not m * d:
+    if public.kind != "paillier" or not m * d:
         products = times(public, take(cipher, np.tile(np.arange(m), d)), weights.T.ravel())
         return sums(public, products, np.repeat(np.arange(d), m), d)
     values = _products([number_of(row.tobytes()) for row in cipher.content], weights, public.square)

@@ -37,10 +37,12 @@ from ..scattering.active import (
     local_root,
     local_splits,
 )
+from ..scattering.column_groups import ColumnGroup
 from ..scattering.passive import (
     Work,
     local_answer,
     local_bins,
+    local_groups,
     local_left,
     local_sums,
     local_thresholds,
@@ -52,8 +54,8 @@ from .inference import score_held_out
 
 # The key of the active party, and its public half at the others; none where encryption is one in name only.
 Keys = tuple[PrivateKey | None, PerPlace[PublicKey | None]]
-# Of the passive parties.
-State = tuple[PerPlace[CodedColumns], PerPlace[Work]]
+# Of the passive parties: codes, columns that are summed together, work so far.
+State = tuple[PerPlace[CodedColumns], PerPlace[tuple[ColumnGroup, ...]], PerPlace[Work]]
 FREE_KEY = "drawn for this run, without data"
 
 
@@ -119,13 +121,10 @@ def keys_of(run: Run, active: Party, passive: Sequence[Party]) -> Keys:
 def one_tree(
     run: Run, number: int, training: TreeTraining, state: State, plan: ScatteringPlan, keys: Keys
 ) -> tuple[Branches, PerPlace[Work]]:
-    """Grow one tree.
-
-    state : codes, and work so far, of the passive parties
-    """
+    """Grow one tree; ``state`` is that of the passive parties."""
     options, train, groups = run.spec.options, run.fold.train, columns_of(run.parties)
     active, passive = active_of(run.parties), passive_of(run.parties)
-    names, (private, public), (codes, work) = tuple(party.name for party in passive), keys, state
+    names, (private, public), (codes, together, work) = tuple(party.name for party in passive), keys, state
     drawn: Sequence[int] = tuple(range(len(run.spec.public.columns)))
     if options.feature_subsample_ratio < 1:
         drawn = run.broadcast(active, passive, "drawn columns", local_drawn, training, number)
@@ -139,7 +138,7 @@ def one_tree(
             gradients = run.broadcast(active, passive, "gradients", local_gradients, *inputs)
         if depth and not options.hide_instances:
             marks = run.broadcast(active, passive, "nodes", local_nodes, tree, plan, names)
-        by_owner = codes, gradients, marks, drawn, public, plan, place, active.name, run.rng_for
+        by_owner = codes, together, gradients, marks, drawn, public, plan, place, active.name, run.rng_for
         sums = run.each(passive, local_sums, *by_owner)
         work = run.each(passive, local_worked, work, sums, gradients, options)
         answers = run.gather(passive, active, "sums", local_answer, sums)
@@ -159,9 +158,10 @@ def fit(run: Run) -> TreeEstimate:
     )
     keys = keys_of(run, active, passive)
     codes, work = run.each(passive, local_bins, train, spec), per_place({party.name: Work() for party in passive})
+    together = run.each(passive, local_groups, codes, spec.options)
     training = run.at(active, local_training, train, groups, spec, run.rng_for)
     for number in range(spec.options.num_of_trees):
-        tree, work = one_tree(run, number, training, (codes, work), plan, keys)
+        tree, work = one_tree(run, number, training, (codes, together, work), plan, keys)
         training = run.at(active, local_grown, training, tree, plan, spec)
     ensemble = run.at(active, local_ensemble, training, spec.options)
     thresholds = run.each(passive, local_thresholds, codes)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ....federation.exchanges.homomorphic import paillier
+from ....federation.exchanges.homomorphic.grouped_sums import grouped_sums
 from ....federation.exchanges.homomorphic.paillier_keys import PublicKey
 from ....federation.parties import Party
 from ....federation.roles import parts_with_labels, unprotected_value
@@ -18,6 +19,7 @@ from ....privacy.accounted_values import Clear
 from ..codes import CodedColumns
 from ..model import TreeSpec
 from ..options import ScatteringOptions
+from .column_groups import ColumnGroup, cells_of, group_columns
 from .plan import ScatteringPlan, group_rows, guessed_labels, nodes_of, open_sums, passive_bins
 
 
@@ -43,6 +45,11 @@ def local_bins(passive: Party, train: np.ndarray, spec: TreeSpec[ScatteringOptio
     return passive_bins(passive.block["X"][train], facts, spec.options)
 
 
+def local_groups(passive: Party, codes: CodedColumns, options: ScatteringOptions) -> tuple[ColumnGroup, ...]:
+    """Columns of a passive party that are summed together; they stay there."""
+    return () if options.cipher == "identity" else group_columns(codes)
+
+
 def local_thresholds(passive: Party, codes: CodedColumns) -> tuple[np.ndarray, ...]:
     """Raw values of the cuts of a passive party's columns."""
     return codes.thresholds
@@ -51,6 +58,7 @@ def local_thresholds(passive: Party, codes: CodedColumns) -> tuple[np.ndarray, .
 def local_sums(
     passive: Party,
     codes: CodedColumns,
+    groups: Sequence[ColumnGroup],
     gradients: Any,
     marks: np.ndarray | None,
     drawn: Sequence[int],
@@ -62,6 +70,7 @@ def local_sums(
 ) -> LevelSums:
     """Sums over nodes and bins of a passive party's columns, packed and re-randomised.
 
+    groups : of columns that are summed together, where gradients are closed
     marks : node of every row; None where each node comes with gradients of its own
     holder : of the labels, which the gradients depend on
     """
@@ -72,14 +81,15 @@ def local_sums(
     if len(node) < rows:
         # No node is open: nothing is summed.
         node = np.full(rows, -1)
-    cells, counts = group_rows(codes, drawn_places, node, nodes)
     parts = parts_with_labels(passive, holder)
     if key is None:
+        cells, counts = group_rows(codes, drawn_places, node, nodes)
         return LevelSums(unprotected_value(open_sums(gradients, cells, counts), parts), 0)
-    sums = paillier.sums(key, gradients, cells, counts)
-    packed = paillier.pack(key, sums, plan.per, 2 * plan.bits)
+    steps = list(cells_of(groups, node, nodes, drawn_places))
+    packed = paillier.pack(key, grouped_sums(key, gradients, steps), plan.per, 2 * plan.bits)
     rng = rng_for("encryption", passive.name, "sums", *place)
-    return LevelSums(unprotected_value(paillier.rerandomise(key, packed, rng), parts), paillier.additions(cells))
+    additions = sum(step.additions for step in steps)
+    return LevelSums(unprotected_value(paillier.rerandomise(key, packed, rng), parts), additions)
 
 
 def local_answer(passive: Party, sums: LevelSums) -> Clear:
