@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 
 from ..core.errors import ConfigError
+from ..data.shipped_table import ShippedTable
 from ..experiment.configuration.build import build, choices, convert
 from ..experiment.plan import CasePlan, Plan
 from ..experiment.study import NO_NOISE, Lazy
+from ..federation.cipher import SCHEMES
 from .settings import KEY, Listener, NamedFit, NetworkSettings, addresses_of
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from ..experiment.cells import Coords
 
 T = TypeVar("T")
+# Name of a cipher option that leaves values as they are.
+UNCLOSED = "identity"
 
 
 @dataclass(frozen=True)
@@ -124,6 +130,7 @@ def _deployment(network: NetworkSettings, plan: Plan, where: str) -> Deployment:
     method = plan.methods[network.method]
     _check_cell(network, plan, where)
     _check_evaluator(network, method.options)
+    _check_shipped(network, plan.cases[network.case].settings)
     n_parties, holders = _holders(network, plan, method.places)
     if network.score is not None:
         plan = _scoring_plan(network, plan, holders)
@@ -137,7 +144,7 @@ def _deployment(network: NetworkSettings, plan: Plan, where: str) -> Deployment:
         _check_pins(network, addresses, holders, (*holders, *places))
     if network.mode == "release" and getattr(method.options, "shares_noise", False):
         _check_shares(network, method.options, holders)
-    _check_trusted(network, places)
+    _check_trusted(network, (*places, *(cipher for _, cipher in unjudged_ciphers(method.options))))
     return Deployment(network, plan, n_parties, holders, places, addresses, _rows(network, plan, holders, places))
 
 
@@ -226,6 +233,28 @@ def _check_evaluator(network: NetworkSettings, options: object) -> None:
             )
 
 
+def _check_shipped(network: NetworkSettings, settings: object) -> None:
+    """Raise ConfigError for what is asked of own data where all parties have one public table."""
+    if not isinstance(settings, ShippedTable):
+        return
+    public = f"case {network.case} is a shipped table, of which every party has all"
+    if network.mode == "release":
+        raise ConfigError(f"{KEY}.mode is 'release': {public}, so that nothing is secret; take mode experiment.")
+    for key, value in (("score", network.score), ("rows", network.rows)):
+        if value is not None:
+            raise ConfigError(f"{KEY}.{key} is {value!r}: {public}; leave it out.")
+
+
+def named_ciphers(options: DataclassInstance) -> list[tuple[str, str]]:
+    """List options that name a cipher, with its name."""
+    return [(field.name, getattr(options, field.name)) for field in fields(options) if field.name.endswith("cipher")]
+
+
+def unjudged_ciphers(options: DataclassInstance) -> list[tuple[str, str]]:
+    """List options that name a cipher of another package, with its name."""
+    return [(key, cipher) for key, cipher in named_ciphers(options) if cipher not in (*SCHEMES, UNCLOSED)]
+
+
 def _check_trusted(network: NetworkSettings, places: tuple[str, ...]) -> None:
     """Raise ConfigError for a name that is not a place of the method, or a place without the name of who runs it."""
     for place, name in network.trusted.items():
@@ -244,7 +273,7 @@ def _holders(network: NetworkSettings, plan: Plan, extra: tuple[str, ...]) -> tu
     if case.source.apart is None:
         raise ConfigError(
             f"{KEY}.case is {network.case!r}: its source {case.source_name!r} makes the data of all parties in one "
-            "place; take a case of own data (source: table)."
+            "place; take a case of own data (source: table), or of a shipped table."
         )
     try:
         ways = [tuple(case.settings.by_party(count)) for count in case.parties]
@@ -351,7 +380,7 @@ def _rows(network: NetworkSettings, plan: Plan, holders: tuple[str, ...], places
     _check_groups(settings, f"studies.{network.study}.cases.{network.case}.settings", () if by_name else places)
     if rows is not None:
         return dict.fromkeys(holders, rows)
-    if places and getattr(settings, "aligned", True):
+    if places and getattr(settings, "aligned", True) and not isinstance(settings, ShippedTable):
         raise ConfigError(f"{where} is missing: {places[0]} has no data and is to know the number of records; give it.")
     return {}
 

@@ -9,7 +9,7 @@ import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,7 @@ from ..privacy.ledger.event import CLOSED, Event
 from ..privacy.ledger.ledger import Ledger
 from ..privacy.rounding import upward
 from ..privacy.statistics.whole import products_are_exact
-from .deployments import Deployment
+from .deployments import UNCLOSED, Deployment, named_ciphers, unjudged_ciphers
 from .outcomes.result import holders_in_words
 from .part import made_up_run, whole
 from .publication.release_folder import Rebuilt, rebuild, terms_of, unnamed_units
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 ENOUGH = 2.0
 # The same of a dry run.
 PATIENT = 60.0
-# Name of a cipher option that leaves values as they are.
-UNCLOSED = "identity"
 # Noise that is chosen when the data are seen.
 BY_DATA = "auto"
 # Places that no noise protects anybody from, and why.
@@ -99,6 +97,12 @@ def rehearse(deployment: Deployment, n: int, drawn: list[Event] | None = None) -
             f"{KEY}.mode is 'release': method {method} has {key}: {scheme}, which closes nothing: its records would "
             f"cross in the open; take {key}: paillier, or mode experiment."
         )
+    for key, scheme in unjudged_ciphers(options):
+        if scheme not in deployment.network.trusted:
+            raise ConfigError(
+                f"{KEY}.mode is 'release': method {method} has {key}: {scheme}, which nobody here has judged; name who "
+                f"has, {KEY}.trusted: {{{scheme}: NAME}}, or take {key}: paillier."
+            )
     forms, ahead = Forms(), None
     with suppress(OutOfTime, Exception), at_most(ENOUGH), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -330,8 +334,7 @@ def check_cost(deployments: Sequence[Deployment], rows: Sequence[Sequence[Event]
 
 def open_ciphers(options: DataclassInstance) -> list[tuple[str, str]]:
     """List options that name a scheme which closes nothing, with its name."""
-    named = ((field.name, getattr(options, field.name)) for field in fields(options) if field.name.endswith("cipher"))
-    return [(key, scheme) for key, scheme in named if scheme in (*OPEN_SCHEMES, UNCLOSED)]
+    return [(key, scheme) for key, scheme in named_ciphers(options) if scheme in (*OPEN_SCHEMES, UNCLOSED)]
 
 
 def _watch(run: Run, forms: Forms) -> None:

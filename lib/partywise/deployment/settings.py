@@ -17,6 +17,8 @@ from ..core.errors import ConfigError
 from ..experiment.configuration.build import build
 
 KEY = "network"
+# What the host of a party begins with that a translated configuration leaves to be filled in.
+PLACEHOLDER = "HOST OF "
 Questions = Literal["row", "label", "features", "user", "user_label"]
 Target = Annotated[float, Range(0, ends="(]", finite=False)]
 
@@ -150,6 +152,11 @@ def digest(config: Mapping[str, object]) -> str:
 def addresses_of(network: NetworkSettings) -> dict[str, Listener]:
     """Return the addresses of all parties, in the order of names; none if NVFlare connects them."""
     blocks = {name: block for name, block in sorted(network.parties.items()) if block is not None}
+    hosts = {name: str(block.get("host")) for name, block in blocks.items() if isinstance(block, Mapping)}
+    if blank := [name for name, host in hosts.items() if host.startswith(PLACEHOLDER)]:
+        raise ConfigError(
+            " ".join(f"{KEY}.parties.{name}.host is {hosts[name]!r}: give the machine of {name!r}." for name in blank)
+        )
     return {name: build(Listener, block, f"{KEY}.parties.{name}") for name, block in blocks.items()}
 
 

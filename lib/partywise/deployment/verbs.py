@@ -316,9 +316,15 @@ def _party(config: Mapping[str, object], args: argparse.Namespace, policy: SiteP
     data = args.data or Path() if policy is None else policy.folder
     into = args.into or Path(RESULTS) / result_name(config, args.config) / "parties" / args.me
     folders = data, args.certificates, into, args.account
-    shared = deployments, digest(config), args.me
-    start = PartyStart(*shared, *folders, encode_json(dict(config)), policy, connect, args.model, args.again)
-    network = start.deployment.network
+    shared, network = (deployments, digest(config), args.me), deployments[0].network
+    try:
+        published = encode_json(dict(config)) if network.mode == RELEASE else b""
+    except ValueError:
+        raise ConfigError(
+            f"{args.config} has a number that is not finite, such as epsilon .inf of a grid: what mode 'release' "
+            "publishes has none; leave it out."
+        ) from None
+    start = PartyStart(*shared, *folders, published, policy, connect, args.model, args.again)
     if network.mode == "experiment":
         print(f"WARNING: {SEEDED}.", file=sys.stderr)
     try:

@@ -74,6 +74,8 @@ class Lazy:
 
 # A part of a study that is found by convention.
 HERE = Lazy("convention:here")
+# The part of a party in a distributed run on a shipped table.
+PUBLIC_TABLE = Lazy("partywise.data.own.remote:public_table")
 # What a protocol does with mode ``release``; a rehearsal confirms it.
 EXACT, NO_NOISE = "exact", "no noise"
 # Variable that holds the certified epsilon of a fit, unless a study certifies its own claims.
@@ -159,7 +161,7 @@ class Source:
         named, `FirstRun`) to a `partywise.data.own.drafts.parts.Draft`; NotSuited where they do not suit
     first : what a draft runs first
     apart : of own data, what one party makes them from that has its own files only: (settings, name of the party, rows
-        of every client, folder) -> `partywise.data.own.remote.PartyFiles`
+        of every client, folder) -> `partywise.data.own.remote.PartyFiles`; of a shipped table `PUBLIC_TABLE`
     """
 
     settings: type

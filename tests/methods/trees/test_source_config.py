@@ -286,7 +286,7 @@ def on_generated_records(base: Mapping[str, Any], n: int = 120) -> Any:
     [
         ("use_gpu", True, "use_gpu is True: nothing here runs on a GPU"),
         ("use_gpu", "no", "use_gpu is 'no': it must be true or false"),
-        ("federate.mode", "distributed", "federate.mode is 'distributed'"),
+        ("federate.mode", "grpc", "federate.mode is 'grpc': it must be 'standalone' or 'distributed' here"),
         ("federate.client_num", 3, r"federate.client_num is 3: vertical.dims is \[4, 8\]"),
         ("federate.total_round_num", 30, "total_round_num is 30: it is read with model.type 'lr' only"),
         ("backend", "tensorflow", "backend is 'tensorflow': it must be 'torch' here"),
@@ -390,6 +390,10 @@ def test_the_command_prints_a_configuration_that_runs(tmp_path):
     assert "# model.max_tree_depth is 3" in done.stdout
     assert plans(yaml.safe_load(done.stdout))["vertical_trees"].n_cells == 1
     (tmp_path / "theirs.yaml").write_text(PRINTED["example"].replace("standalone", "distributed"))
+    apart = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert list(yaml.safe_load(apart.stdout)["network"]["parties"]) == ["passive 1", "active", "dealer"]
+    assert "# Each party runs partywise network party" in apart.stdout
+    (tmp_path / "theirs.yaml").write_text(PRINTED["example"].replace("standalone", "grpc"))
     refused = subprocess.run(command, capture_output=True, text=True)
-    assert refused.returncode == 2 and "federate.mode is 'distributed'" in refused.stderr
+    assert refused.returncode == 2 and "federate.mode is 'grpc'" in refused.stderr
     assert "Traceback" not in refused.stderr

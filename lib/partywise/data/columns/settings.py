@@ -197,6 +197,11 @@ class ShippedColumns(ColumnSettings, ShippedTable):
         """Names of the parties: those of natural parties are their own."""
         return tuple(holder.name for holder in self.table.holders) or super().party_names(n_parties)
 
+    def by_party(self, n_parties: int) -> dict[str, tuple[str, ...]]:
+        """Keys of the files of every party, in a distributed run: none, as the table is public."""
+        self.groups(n_parties)
+        return dict.fromkeys(self.party_names(n_parties), ())
+
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnDatasetSettings(ShippedColumns, RowSettings):

@@ -19,6 +19,7 @@ import numpy as np
 
 from ...core.errors import DataMissing
 from ...core.files import READ_POLICY
+from ..shipped_table import ShippedTable
 from .columns import data_columns
 from .csv import ELSEWHERE, PLACEHOLDERS, TextTable, read_bytes, read_table
 from .curves.reader import Reader
@@ -90,6 +91,11 @@ def placeholders(settings: RecordTable, me: str, rows: Mapping[str, int], folder
                 shared = {role: [f"{holder.party}, {role} {k}" for k in range(rows[holder.party])] for role in shared}
             contents[holder.file] = _text(local_settings, holder, shared)
     return PartyFiles(local_settings, contents, common)
+
+
+def public_table(settings: ShippedTable, me: str, rows: Mapping[str, int], folder: Path) -> PartyFiles:
+    """A shipped table, which is public: every party reads all of it, and its run gets its own columns."""
+    return PartyFiles(settings, {})
 
 
 def _settings_apart(settings: RecordTable, me: str) -> RecordTable:

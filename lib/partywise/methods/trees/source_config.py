@@ -8,22 +8,31 @@ set as its published program does it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 # Any: keys of a configuration become settings and options by their names.
 from typing import Any
 
 from .options import DeployedOptions, GatheringOptions, ScatteringOptions
+from .source.data import (
+    GENERATED,
+    TYPE,
+    SourceData,
+    note_root,
+    party_names,
+    shipped_table,
+    table_names,
+    tested_share,
+    tree_data,
+)
 from .source.keys import Keys
-from .source.protection import READERS, inference_of, protection_of
+from .source.protection import DISTRIBUTED, MODE, PORTS, READERS, inference_of, protection_of
 
-# Our name of a data set of the source, and rows that may train: what a batch must hold to be all of them.
-TREE_DATA = {"abalone": ("abalone", 4177), "adult": ("adult", 45_222)}
-ADULT_SPLIT = ("adult_split", 30_162)
-LINEAR_DATA = {"vertical_fl_data": None, "adult": "adult"}
 MODELS = {"xgb_tree": "xgb", "gbdt_tree": "gbdt", "random_forest": "rf"}
 LINEAR_MODEL = "lr"
 CRITERIA = ("CrossEntropyLoss", "RegressionMSELoss")
+# The place without data that takes part next to the parties, by study.
+PLACES = {"vertical_trees": "dealer", "vertical_linear": "server"}
 
 
 @dataclass(frozen=True)
@@ -31,14 +40,18 @@ class SourceRun:
     """A configuration of the source in words of ours.
 
     study : ``vertical_trees`` or ``vertical_linear``
-    dataset, settings : shipped table of the case, None for generated records, and keys of its settings
+    source : of the case, ``dataset``, ``table`` or ``generated``
+    dataset, settings : shipped table of the case, None for others, and keys of its settings
     protocol, options : of the method, and keys of its options
     parties : their number
     epsilon : claim for a feature; None where nothing uses one
     notes : what reads otherwise than it did
+    addresses : of all parties by name, with hosts to be filled in, where they run distributed
+    records : of a table of the user, which places without data are to know
     """
 
     study: str
+    source: str
     dataset: str | None
     settings: Mapping[str, object]
     protocol: str
@@ -46,6 +59,8 @@ class SourceRun:
     parties: int
     epsilon: float | None
     notes: tuple[str, ...]
+    addresses: Mapping[str, object] | None = None
+    records: int | None = None
 
     def configuration(self, root_seed: int = 1) -> dict[str, object]:
         """A whole configuration that runs it: one method, one case, one replicate."""
@@ -57,11 +72,23 @@ class SourceRun:
             "epsilon": [float("inf") if self.epsilon is None else self.epsilon],
         }
         dataset = {} if self.dataset is None else {"dataset": self.dataset}
-        source = "generated" if self.dataset is None else "dataset"
-        case = {"source": source, "settings": {**dataset, **self.settings}, "grid": grid}
+        case = {"source": self.source, "settings": {**dataset, **self.settings}, "grid": grid}
         method = {"protocol": self.protocol, **self.options}
-        block = {"methods": {"source": method}, "cases": {self.dataset or source: case}}
-        return {"root_seed": root_seed, "studies": {self.study: block}}
+        block = {"methods": {"source": method}, "cases": {self.case: case}}
+        network = {} if self.addresses is None else {"network": self._network(self.addresses)}
+        return {"root_seed": root_seed, "studies": {self.study: block}, **network}
+
+    @property
+    def case(self) -> str:
+        """Name of the case."""
+        return self.dataset or self.source
+
+    def _network(self, parties: Mapping[str, object]) -> dict[str, object]:
+        """The one fit of the configuration, in a distributed run with the numbers of the simulation."""
+        fit: dict[str, object] = {"study": self.study, "case": self.case, "method": "source"}
+        fit |= {} if self.epsilon is None else {"epsilon": self.epsilon}
+        fit |= {} if self.records is None else {"rows": self.records}
+        return fit | {"mode": "experiment", "parties": dict(parties)}
 
     def comments(self) -> list[str]:
         """The notes as lines of a YAML file."""
@@ -71,28 +98,47 @@ class SourceRun:
 def from_source(mapping: Mapping[str, object]) -> SourceRun:
     """Read a parsed configuration of the source.
 
-    The ValueError names the first key that is missing, unknown, of another type, or asks for what there is not here
-    (``use_gpu: true``, ``federate.mode: distributed``).
+    With ``federate.mode: distributed`` its configuration has a block ``network`` whose hosts are to be filled in. The
+    ValueError names the first key that is missing, unknown, of another type, or asks for what there is not here
+    (``use_gpu: true``).
     """
     keys, notes = Keys(mapping), list[str]()
-    _surroundings(keys, notes)
+    _surroundings(keys)
+    distributed = keys.take(MODE, str, "standalone", allowed=("standalone", DISTRIBUTED)) == DISTRIBUTED
     model = keys.take("model.type", str, allowed=(*MODELS, LINEAR_MODEL))
-    source_run = _linear(keys, notes) if model == LINEAR_MODEL else _trees(keys, model, notes)
+    source_run = _linear(keys, notes) if model == LINEAR_MODEL else _trees(keys, model, notes, distributed)
+    if distributed:
+        source_run = _with_addresses(keys, source_run, notes)
     keys.refuse_rest(READERS)
-    return source_run
+    return replace(source_run, notes=tuple(notes))
 
 
-def _surroundings(keys: Keys, notes: list[str]) -> None:
+def _with_addresses(keys: Keys, source_run: SourceRun, notes: list[str]) -> SourceRun:
+    """Add addresses of all parties."""
+    if source_run.source == "generated":
+        raise ValueError(
+            f"{TYPE} is {GENERATED!r}: its records are drawn in one place; with {MODE} {DISTRIBUTED!r} give 'adult'."
+        )
+    if not keys.take("distribute.use", bool, True):
+        raise ValueError(f"distribute.use is False: {MODE} is {DISTRIBUTED!r}; write True, or leave it out.")
+    server, first = (keys.take(key, int, 50_050 + k) for k, key in enumerate(PORTS))
+    place = PLACES[source_run.study]
+    notes += [
+        "Each party runs partywise network party --config mine.yaml --me NAME. Fill in the hosts in network.parties,",
+        "then make certificates: partywise network certificates --config mine.yaml",
+        *(f"{key} has no effect: all parties have this one file." for key in keys.take_rest("distribute")),
+    ]
+    names = enumerate(party_names(source_run.parties))
+    parties = {name: {"host": f"HOST OF PARTY {k + 1}", "port": first + k} for k, name in names}
+    return replace(source_run, addresses=parties | {place: {"host": f"HOST OF THE {place.upper()}", "port": server}})
+
+
+def _surroundings(keys: Keys) -> None:
     """Check the keys of where and how the source's program ran; they have no effect here."""
     if keys.take("use_gpu", bool, False):
         raise ValueError("use_gpu is True: nothing here runs on a GPU; write False.")
     keys.take("device", int, 0)
     keys.take("backend", str, "torch", allowed=("torch",))
-    mode = keys.take("federate.mode", str, "standalone")
-    if mode != "standalone":
-        raise ValueError(f"federate.mode is {mode!r}: all parties run in one process here; write 'standalone'.")
-    if "data.root" in keys:
-        notes.append(f"data.root is {keys.take('data.root', str)!r}: data are fetched into resources instead.")
     keys.take("dataloader.type", str, "raw", allowed=("raw",))
     keys.take("vertical.use", bool, allowed=(True,))
 
@@ -110,52 +156,35 @@ def _parties(keys: Keys) -> list[int]:
     return list(dims)
 
 
-def _trees(keys: Keys, model: str, notes: list[str]) -> SourceRun:
+def _trees(keys: Keys, model: str, notes: list[str], distributed: bool) -> SourceRun:
     keys.take("trainer.type", str, "verticaltrainer", allowed=("verticaltrainer",))
     algo = keys.take("vertical.algo", str, MODELS[model], allowed=tuple(MODELS.values()))
     if algo != MODELS[model]:
         raise ValueError(f"vertical.algo is {algo!r}: model.type is {model!r}, which goes with {MODELS[model]!r}.")
     dims = _parties(keys)
-    dataset, settings, rows = _data(keys)
-    settings |= {
-        "dims": dims,
-        "loss": keys.take("criterion.type", str, allowed=CRITERIA),
-    }
+    data = tree_data(keys, dims, notes)
+    settings = data.settings | {"loss": keys.take("criterion.type", str, allowed=CRITERIA)}
     protocol, protection, epsilon = protection_of(keys, algo, settings["loss"], notes)
-    options: dict[str, Any] = growth_of(keys, algo, rows, notes) | protection
+    options: dict[str, Any] = growth_of(keys, algo, data.rows, notes) | protection
     # The program cuts all columns alike, those of the party with the labels too.
     options |= {"ties": "position", "own_n_bins": options.get("n_bins")}
     options |= inference_of(keys, protocol, notes)
-    select(keys, options, settings, notes)
+    select(keys, options, settings, notes, distributed)
     kind: type[DeployedOptions] = GatheringOptions if protocol == "feature_gathering" else ScatteringOptions
     # Keys that contradict each other are refused here, before anything is printed.
     kind(**options)
-    return SourceRun("vertical_trees", dataset, settings, protocol, options, len(dims), epsilon, tuple(notes))
-
-
-def _data(keys: Keys) -> tuple[str, dict[str, Any], int]:
-    """Shipped table, settings, and the most rows that can train."""
-    name = keys.take("data.type", str, allowed=tuple(TREE_DATA))
-    share = _test_share(keys)
-    dataset, rows = TREE_DATA[name]
-    settings: dict[str, Any] = {"test_share": share}
-    if name == "adult" and share == 0:
-        # All of the table trains: the authors' own division has test rows apart.
-        (dataset, rows), settings = ADULT_SPLIT, {}
-    fewer = keys.take("vertical.data_size_for_debug", int, 0)
-    if fewer < 0:
-        raise ValueError(f"vertical.data_size_for_debug is {fewer}: it must be at least 0, which means all rows.")
-    if fewer:
-        settings["rows"] = fewer
-    rows = fewer or rows
-    return dataset, settings, rows - int(settings.get("test_share", 0.0) * rows)
-
-
-def _test_share(keys: Keys) -> float:
-    splits = keys.numbers("data.splits", float, [0.8, 0.2])
-    if len(splits) != 2 or abs(sum(splits) - 1) > 1e-9 or not 0 < splits[0] <= 1:
-        raise ValueError(f"data.splits is {splits}: give the shares that train and that test, together 1.")
-    return float(splits[1])
+    return SourceRun(
+        "vertical_trees",
+        data.source,
+        data.dataset,
+        settings,
+        protocol,
+        options,
+        len(dims),
+        epsilon,
+        notes=(),
+        records=data.records,
+    )
 
 
 def _linear(keys: Keys, notes: list[str]) -> SourceRun:
@@ -163,13 +192,16 @@ def _linear(keys: Keys, notes: list[str]) -> SourceRun:
     keys.take("trainer.type", str, "none", allowed=("none", "verticaltrainer"))
     keys.take("model.use_bias", bool, False, allowed=(False,))
     dims = _parties(keys)
-    dataset = LINEAR_DATA[keys.take("data.type", str, allowed=tuple(LINEAR_DATA))]
-    settings: dict[str, object] = {"dims": dims}
-    if dataset is None:
-        settings["d"] = dims[-1]
-        notes.append("data.type is 'vertical_fl_data': its records are drawn anew, by our generator.")
+    name, share = keys.take(TYPE, str, allowed=(GENERATED, *table_names())), None
     if "data.splits" in keys:
-        settings["test_share"] = _test_share(keys)
+        share = tested_share(keys)
+    if name == GENERATED:
+        note_root(keys, notes)
+        notes.append(f"{TYPE} is {GENERATED!r}: its records are drawn anew, by our generator.")
+        tests = {} if share is None else {"test_share": share}
+        data = SourceData("generated", None, {"dims": dims, "d": dims[-1]} | tests)
+    else:
+        data = shipped_table(keys, name, share, dims, notes)
     options = {
         name: keys.take(key, kind)
         for name, key, kind in (
@@ -183,7 +215,9 @@ def _linear(keys: Keys, notes: list[str]) -> SourceRun:
     keys.take("criterion.type", str, "CrossEntropyLoss", allowed=("CrossEntropyLoss",))
     if keys.take("vertical.key_size", int, None) is not None:
         notes.append("vertical.key_size has no effect: the published encryption is one in name only.")
-    return SourceRun("vertical_linear", dataset, settings, "published", options, len(dims), None, tuple(notes))
+    return SourceRun(
+        "vertical_linear", data.source, data.dataset, data.settings, "published", options, len(dims), None, ()
+    )
 
 
 def growth_of(keys: Keys, algo: str, rows: int, notes: list[str]) -> dict[str, object]:
@@ -219,15 +253,19 @@ def growth_of(keys: Keys, algo: str, rows: int, notes: list[str]) -> dict[str, o
     return options
 
 
-def select(keys: Keys, options: dict[str, object], settings: Mapping[str, object], notes: list[str]) -> None:
-    """The number of trees may be chosen by the loss on test rows."""
+def select(
+    keys: Keys, options: dict[str, object], settings: Mapping[str, object], notes: list[str], distributed: bool
+) -> None:
+    """The number of trees may be chosen by the loss on test rows, where one place has these."""
     key = "eval.best_res_update_round_wise_key"
     if key not in keys:
         return
     keys.take(key, str, allowed=("test_loss",))
     if settings.get("test_share", 1) == 0:
         raise ValueError(f"{key} is 'test_loss': data.splits leaves no rows to test; leave it out.")
-    if "inference" in options:
+    if distributed:
+        notes.append(f"{key} is 'test_loss': no party has test rows of all, so that all trees are kept.")
+    elif "inference" in options:
         notes.append(f"{key} is 'test_loss': the parties score with all trees, of which none are chosen afterwards.")
     else:
         options["select_by"] = "test_loss"

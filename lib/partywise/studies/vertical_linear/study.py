@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from ...core.checks import CheckedFields, Count, Delta, NotNegative, Positive, Range, UserUnit
 from ...core.errors import ConfigError
 from ...data.columns.settings import ColumnDatasetSettings, RowSettings, check_columns
-from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
+from ...experiment.study import NO_NOISE, PUBLIC_TABLE, Figure, FirstRun, Lazy, Protocol, Source, Study
 from ...methods.linear.options import (
     LinearCertifiedOptions,
     LinearExactOptions,
@@ -115,7 +115,7 @@ STUDY = Study(
     spec=LinearConstants,
     sources={
         "generated": Source(LinearGeneratedSettings),
-        "dataset": Source(ScaledDatasetSettings),
+        "dataset": Source(ScaledDatasetSettings, apart=PUBLIC_TABLE),
         "table": Source.of_files(LinearTableSettings, "columns", first=FIRST, rows="own_rows"),
     },
     methods={

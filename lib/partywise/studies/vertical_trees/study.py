@@ -12,7 +12,7 @@ from typing import Annotated
 
 from ...core.checks import CheckedFields, Delta, NotNegative, Range, UserUnit
 from ...data.columns.settings import ColumnDatasetSettings, RowSettings
-from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
+from ...experiment.study import NO_NOISE, PUBLIC_TABLE, Figure, FirstRun, Lazy, Protocol, Source, Study
 from ...methods.trees.options import (
     ActiveOnlyOptions,
     GatheringOptions,
@@ -71,7 +71,7 @@ STUDY = Study(
     spec=TreeConstants,
     sources={
         "generated": Source(TreeGeneratedSettings),
-        "dataset": Source(ColumnDatasetSettings),
+        "dataset": Source(ColumnDatasetSettings, apart=PUBLIC_TABLE),
         "table": Source.of_files(
             TreeTableSettings, "columns", first=FIRST, rows="own_rows", predicts=True, examples="metrics"
         ),

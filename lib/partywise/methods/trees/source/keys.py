@@ -70,6 +70,12 @@ class Keys:
             return True
         return False
 
+    def take_rest(self, block: str) -> list[str]:
+        """Keys below a block that nothing has read; they count as read from now on."""
+        names = [name for name in _leaves(self._block) if name.startswith(f"{block}.") and name not in self._read]
+        self._read.update(names)
+        return names
+
     def refuse_rest(self, readers: Mapping[str, str]) -> None:
         """`ValueError` for the first key that was not read."""
         for name in _leaves(self._block):

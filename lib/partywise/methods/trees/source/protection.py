@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from .keys import Keys
 
+MODE, DISTRIBUTED = "federate.mode", "distributed"
+# Of places without data and of the first party.
+PORTS = ("distribute.server_port", "distribute.client_port")
 OBJECT, METHOD, ARGS, KEY_SIZE = (
     f"vertical.{name}" for name in ("protect_object", "protect_method", "protect_args", "key_size")
 )
@@ -22,8 +25,10 @@ READERS = {
     "train.optimizer.lr": "model.type 'lr'",
     "federate.total_round_num": "model.type 'lr'",
     "model.use_bias": "model.type 'lr'",
-}
+} | dict.fromkeys((*PORTS, "distribute.use"), f"{MODE} {DISTRIBUTED!r}")
 GATHERING, SCATTERING = "feature_gathering", "label_scattering"
+# Words of the source for label scattering: one of its configurations, and one of its text.
+LABEL_BASED = ("label_based", SCATTERING)
 # Larger than any residual of the source's regressions, whose labels are numbers of rings up to 29.
 RESIDUAL_BOUND = 64.0
 
@@ -32,16 +37,17 @@ def protection_of(
     keys: Keys, algo: str, criterion: str, notes: list[str]
 ) -> tuple[str, dict[str, object], float | None]:
     """Protocol, its options, and the claim for a feature."""
-    mode = keys.take("vertical.mode", str, None, allowed=("label_based",))
+    mode = keys.take("vertical.mode", str, None, allowed=(GATHERING, *LABEL_BASED))
+    scatters = mode in LABEL_BASED
     if OBJECT not in keys:
-        if mode is not None:
-            raise ValueError(f"{OBJECT} is missing: vertical.mode 'label_based' goes with 'grad_and_hess'.")
+        if scatters:
+            raise ValueError(f"{OBJECT} is missing: vertical.mode {mode!r} goes with 'grad_and_hess'.")
         return GATHERING, {}, None
     target = keys.take(OBJECT, str, allowed=("feature_order", "grad_and_hess"))
-    if (target == "grad_and_hess") != (mode is not None):
-        wanted = "'grad_and_hess'" if mode is not None else "'feature_order', or vertical.mode 'label_based'"
+    if (target == "grad_and_hess") != scatters:
+        wanted = "'grad_and_hess'" if scatters else "'feature_order', or vertical.mode 'label_based'"
         raise ValueError(f"{OBJECT} is {target!r}: with vertical.mode {mode!r} it must be {wanted}.")
-    method = keys.take(METHOD, str, allowed=("he",) if mode is not None else ("dp", "op_boost"))
+    method = keys.take(METHOD, str, allowed=("he",) if scatters else ("dp", "op_boost"))
     args = keys.inner(ARGS)
     if method == "he":
         return SCATTERING, _paillier_options(keys, args, criterion, notes), None
