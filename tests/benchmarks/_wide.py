@@ -19,6 +19,8 @@ sys.path[:0] = [str(Path(CHECKOUT) / "lib"), str(Path(CHECKOUT) / "tests" / "sup
 import hashlib
 import json
 import time
+from importlib import import_module
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -71,11 +73,8 @@ def main() -> None:
 
 def _fit():
     """The protocol, at its present address or an earlier one."""
-    try:
-        from partywise.methods.trees.protocols.label_scattering import fit
-    except ImportError:
-        from partywise.trees.protocols.label_scattering import fit
-    return fit
+    room = "partywise.methods.trees" if find_spec("partywise.methods") else "partywise.trees"
+    return import_module(f"{room}.protocols.label_scattering").fit
 
 
 if __name__ == "__main__":
