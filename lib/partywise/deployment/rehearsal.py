@@ -100,7 +100,7 @@ def rehearse(deployment: Deployment, n: int, drawn: list[Event] | None = None) -
     for key, scheme in unjudged_ciphers(options):
         if scheme not in deployment.network.trusted:
             raise ConfigError(
-                f"{KEY}.mode is 'release': method {method} has {key}: {scheme}, which nobody here has judged; name who "
+                f"{KEY}.mode is 'release': method {method} has {key}: {scheme}, which this project has not judged; name who "
                 f"has, {KEY}.trusted: {{{scheme}: NAME}}, or take {key}: paillier."
             )
     forms, ahead = Forms(), None

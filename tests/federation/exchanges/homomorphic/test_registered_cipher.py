@@ -120,7 +120,7 @@ def test_release_mode_asks_who_has_judged_it(registered):
     case = Apart("vertical_linear")
     case.method = {"protocol": "certified", "cipher": toy_cipher.NAME, "total_round_num": 2}
     case.network |= {"mode": "release"}
-    with pytest.raises(ConfigError, match=r"has cipher: toy, which nobody here has judged; name who has, network.trus"):
+    with pytest.raises(ConfigError, match=r"has cipher: toy, which this project has not judged; name who has, netw"):
         rehearse(case.deployment(), 60)
     case.network |= {"trusted": {toy_cipher.NAME: "the security team"}}
     rehearse(case.deployment(), 60)

@@ -5,7 +5,7 @@ column with two codes the rarer one is summed, and the other is the rest of its 
 depend on the order of its factors, so that all cells are those of sums row by row, to the bit.
 
 Groups are made from the party's own columns and stay with it. How many additions they take depends on the columns: the
-evaluator of a simulation counts them, and nobody else is told.
+evaluator of a simulation alone counts them, and no message or report of a distributed run has their number.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from ....data.descriptions import TABLES
 from .keys import Keys
 
 ROOT, TYPE = "data.root", "data.type"
-# Names of the source for shipped tables; all others go by our own name.
-SHIPPED = {"credit": "credit_default"}
+# Name of the source for a shipped table; all others go by our own name.
+CREDIT, CREDIT_TABLE = "credit", "credit_default"
 OWN, GENERATED = "table", "vertical_fl_data"
 # The table of Adult as its authors divided it, and its training rows.
 ADULT_SPLIT, ADULT_TRAINING = "adult_split", 30_162
@@ -29,7 +29,7 @@ class SourceData:
     source : of the case, ``dataset``, ``table`` or ``generated``
     dataset : shipped table; None for others
     settings : keys of the case; rows : that train at most
-    records : of a table of the user; None for others, whose number everybody knows
+    records : of a table of the user; None for others, whose number is public
     """
 
     source: str
@@ -42,7 +42,7 @@ class SourceData:
 def table_names() -> tuple[str, ...]:
     """Names of the shipped tables whose columns have no parties of their own, the source's names among them."""
     ours = (name for name, table in TABLES.items() if table.columns and not table.holders)
-    return tuple(sorted((*ours, *SHIPPED)))
+    return tuple(sorted((*ours, CREDIT)))
 
 
 def tree_data(keys: Keys, dims: Sequence[int], notes: list[str]) -> SourceData:
@@ -67,10 +67,10 @@ def tree_data(keys: Keys, dims: Sequence[int], notes: list[str]) -> SourceData:
 def shipped_table(keys: Keys, name: str, share: float | None, dims: Sequence[int], notes: list[str]) -> SourceData:
     """A shipped table by a name of the source or by ours; ``share`` of its rows test where it has no own test rows."""
     note_root(keys, notes)
-    dataset = SHIPPED.get(name, name)
+    dataset = CREDIT_TABLE if name == CREDIT else name
     table = TABLES[dataset]
     rows = ADULT_TRAINING if dataset == ADULT_SPLIT else table.response(None).rows
-    if name in SHIPPED:
+    if name == CREDIT:
         notes.append(f"{TYPE} is {name!r}: the table {dataset} is meant, whose copy here has {rows:,} rows.")
     if table.divided and share and "data.splits" in keys:
         notes.append(f"data.splits has no effect: {dataset} has test rows of its own.")
