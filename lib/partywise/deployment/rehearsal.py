@@ -100,8 +100,8 @@ def rehearse(deployment: Deployment, n: int, drawn: list[Event] | None = None) -
     for key, scheme in unjudged_ciphers(options):
         if scheme not in deployment.network.trusted:
             raise ConfigError(
-                f"{KEY}.mode is 'release': method {method} has {key}: {scheme}, which this project has not judged; name "
-                f"who has, {KEY}.trusted: {{{scheme}: NAME}}, or take {key}: paillier."
+                f"{KEY}.mode is 'release': method {method} has {key}: {scheme}, which this project has not judged; "
+                f"name who has, {KEY}.trusted: {{{scheme}: NAME}}, or take {key}: paillier."
             )
     forms, ahead = Forms(), None
     with suppress(OutOfTime, Exception), at_most(ENOUGH), warnings.catch_warnings():
