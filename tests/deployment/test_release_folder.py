@@ -29,14 +29,16 @@ from partywise.core.errors import ConfigError
 from partywise.deployment.outcomes.joint_results import join_results
 from partywise.deployment.outcomes.run_files import last_run
 from partywise.deployment.publication import publishing
-from partywise.deployment.rehearsal import rehearse
+from partywise.deployment.publication.release_folder import rebuild, terms_of
+from partywise.deployment.rehearsal import _trial_measurements, publication_problem, rehearse
 from partywise.deployment.running import dry_run
 from partywise.deployment.session import link
 from partywise.deployment.session.session import library_digest
 from partywise.deployment.settings import digest
 from partywise.deployment.start import PartyStart
 from partywise.deployment.statement import files
-from partywise.deployment.statement.statement import text_of
+from partywise.deployment.statement.measurements import values_in
+from partywise.deployment.statement.statement import RunFacts, text_of
 from partywise.deployment.wire.authority import certificate, make, new_authority
 from partywise.deployment.wire.authority import write as write_certificate
 from partywise.deployment.wire.credential import Credential, chain_problem
@@ -682,20 +684,25 @@ def test_noise_under_encryption_is_published_as_the_integers_that_the_key_holder
 
 
 @pytest.mark.parametrize(
-    ("noise", "words"),
-    [("shaped", "the noise of 'dot-product' depends on records"), ("auto", "which noise is drawn depends on records")],
+    ("method", "words"),
+    [
+        ({"noise": "shaped"}, "the noise depends on features"),
+        ({"noise": "auto"}, "the noise depends on features"),
+        ({"noise": "iid", "ridge": "fixed"}, "the noise depends on the longest row, which"),
+    ],
+    ids=["shaped", "auto", "iid"],
 )
-def test_noise_that_depends_on_records_is_refused_before_anybody_connects(noise, words, tmp_path):
+def test_noise_that_depends_on_records_is_refused_before_anybody_connects(method, words, tmp_path):
     """Nobody else could make the statement again: nothing is paid, no file of data is opened."""
     case = Apart("label_private")
-    case.method = {"protocol": "walr", "noise": noise}
+    case.method = {"protocol": "walr"} | method
     case.network |= {"mode": "release", "publisher": "shop", "rows": 60}
     case.write(tmp_path)
     pin(case, tmp_path)
     parties = Parties(case, tmp_path)
     parties.start("bank")
     told = parties.ended("bank")["bank"]
-    assert told.code == 1 and f"{words} that no reader has" in told.err
+    assert told.code == 1 and words in told.err and "no reader has" in told.err
     assert not [name for name in told.open if name.endswith(".csv")]
     assert not (tmp_path / "bank" / "ledger.jsonl").exists()
 
@@ -718,4 +725,89 @@ def test_what_a_trusted_aggregator_draws_is_published(tmp_path, capsys):
     assert "(signed by" in told["analyst"].out and "signed" not in told["aggregator"].out
     release = last_run(tmp_path / "out" / "analyst") / "release"
     assert set(json_of(release, "signatures.json")) == {"shop", "bank"}
+    assert checked(release, tmp_path, capsys)[0] == 0
+
+
+# Methods of labels whose noise is public, or shown: options, and the units that publishing leaves unprotected.
+PUBLISHABLE = {
+    "published_newton": ({"noise": "iid", "sigma": "classic", "bound": "sqrt_k", "ridge": "fixed"}, []),
+    "analytic": ({"noise": "iid", "bound": "declared", "row_radius": 1.7, "ridge": "fixed"}, []),
+    "planned": ({"noise": "shaped", "publish_shape": True}, ["features"]),
+    "auto": ({"noise": "auto", "publish_shape": True}, ["features"]),
+    "noisy_gd": ({"protocol": "noisy_gradient", "rounds": 4, "bound": "declared", "row_radius": 1.7}, []),
+    "label_sgd": ({"protocol": "label_sgd", "rounds": 4, "rate": 0.5, "bound": "declared", "row_radius": 1.7}, []),
+    "buckets": ({"protocol": "buckets", "bins": 3}, []),
+    "planned buckets": (
+        {"protocol": "buckets", "bins": 3, "shape": "planned", "publish_shape": True},
+        ["features"],
+    ),
+    "holders": ({"protocol": "buckets", "bins": 3, "holders": "rows"}, []),
+}
+
+
+def publishable(name: str) -> Apart:
+    """A case of labels whose release the shop publishes."""
+    method, units = PUBLISHABLE[name]
+    case = Apart("label_private")
+    case.method = {"protocol": "walr"} | method
+    case.network |= {"mode": "release", "publisher": "shop", "rows": 60, "unprotected_units": units}
+    if name == "holders":
+        case.network["parties"]["server"] = {"host": "localhost", "port": 47190}
+        case.protect_labels_alone()
+    case.network["certificates"] = dict.fromkeys(case.network["parties"], "0" * 64)
+    return case
+
+
+@pytest.mark.parametrize("name", PUBLISHABLE)
+def test_a_reader_without_features_makes_the_same_statement(name):
+    """What was measured on some records makes, on made-up ones, the same files byte for byte."""
+    deployment = publishable(name).deployment()
+    facts = RunFacts(run="", began="", end_day="", code="", accounts={}, runs={}, fingerprints={}, registrations=())
+    assert publication_problem(deployment, 60) == ""
+    recorder = _trial_measurements(deployment, 60)
+    first = rebuild(deployment, b"", recorder.values, facts, {}, 60, b"")
+    values = values_in(first.files["measurements.csv"].value)
+    again = rebuild(deployment, b"", values, facts, {}, 60, b"")
+    for file in ("statement.json", "statement.md", "measurements.csv"):
+        assert first.files[file].value == again.files[file].value
+    for name, event in recorder.events.items():
+        assert terms_of(first.events[name]) == terms_of(event)
+        (row,) = [row for row in first.statement["releases"] if row["id"] == name]
+        assert row["formula"] == ("entries" if event.mu is None else "dots")
+
+
+@pytest.mark.parametrize("name", ["planned", "auto", "planned buckets"])
+def test_a_shape_is_published_by_two_consents_only(name):
+    case = publishable(name)
+    case.network["unprotected_units"] = []
+    assert "made of features of shop" in publication_problem(case.deployment(), 60)
+    case = publishable(name)
+    del case.method["publish_shape"]
+    assert "publish_shape: true consents" in publication_problem(case.deployment(), 60)
+
+
+def test_a_published_shape_is_checked_from_the_folder_and_edits_are_refused(tmp_path, capsys):
+    case = publishable("planned")
+    case.write(tmp_path)
+    pin(case, tmp_path)
+    Parties(case, tmp_path).succeeded()
+    release = last_run(tmp_path / "out" / "shop") / "release"
+    assert checked(release, tmp_path, capsys)[0] == 0
+    stated = json_of(release, "statement.json")
+    (shape,) = [row for row in stated["public"] if row["name"] == "noise shape"]
+    assert shape["because"] == "made from the features, which are public for the unit label"
+    assert stated["epsilon"]["label"] <= 2 and stated["epsilon"]["features"] == "inf"
+    (row,) = stated["releases"]
+    assert row["inputs"]["squared_length"] == str(4**20) and row["formula"] == "dots"
+    for file, before, after in (
+        ("statement.json", f'"mu": {row["mu"]!r}', f'"mu": {row["mu"] / 2!r}'),
+        ("statement.json", f'"step": {row["inputs"]["step"]!r}', f'"step": {row["inputs"]["step"] * 2!r}'),
+        ("statement.json", str(4**20), str(4**19)),
+        ("measurements.csv", "noise shape,4,", "noise shape,4,1"),
+    ):
+        text = (release / file).read_text()
+        assert before in text
+        (release / file).write_text(text.replace(before, after))
+        assert checked(release, tmp_path, capsys)[0] == 1
+        (release / file).write_text(text)
     assert checked(release, tmp_path, capsys)[0] == 0

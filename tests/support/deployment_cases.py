@@ -65,6 +65,11 @@ class Apart:
         block |= {} if self.figures is None else {"figures": self.figures}
         return {"root_seed": 5, "studies": {self.study: block}, "network": self.network}
 
+    def protect_labels_alone(self) -> None:
+        """State no persons, which a place without data does not know."""
+        self.spec = {"unit": "label"}
+        del self.settings["user"], self.settings["rows_per_user"]
+
     def deployment(self) -> Deployment:
         """The checked block of one fit."""
         [found] = self.deployments()

@@ -24,7 +24,10 @@ CASES: dict[str, dict[str, tuple[str, dict[str, Any], list[int], float]]] = {
     "functional_boosting": {
         "simulated": ("simulated", {"n": 90, "p": 4, "n_basis_x": 6, "n_basis_y": 6, "active": [0, 1]}, [3], 8.0),
     },
-    "label_private": {"generated": ("generated", {"n": 300, "k": 4}, [2], 1.0)},
+    "label_private": {
+        "generated": ("generated", {"n": 300, "k": 4}, [2], 1.0),
+        "several": ("generated", {"n": 300, "k": 4}, [4], 1.0),
+    },
     "vertical_glm": {
         "aligned": ("generated", {"n": 80, "p": 5}, [3], 1.0),
         "unaligned": ("generated", {"n": 60, "p": 4, "records": "unaligned"}, [2], 1.0),
@@ -85,12 +88,21 @@ def block(study: str) -> dict[str, Any]:
     protocols = {"methods": {name: {"protocol": name} for name in load(study).methods}}
     default = deepcopy({"spec": {}} | _shipped().get(study, protocols))
     methods = {name: _cheap(entry) for name, entry in (default["methods"] | MORE.get(study, {})).items()}
-    grid = {"methods": list(methods), "replicates": 1, "folds": 1}
+    grid = {"replicates": 1, "folds": 1}
     cases = {
-        name: {"source": source, "settings": settings, "grid": grid | {"parties": parties, "epsilon": [epsilon]}}
+        name: {
+            "source": source,
+            "settings": settings,
+            "grid": grid | {"methods": methods_on(name, methods), "parties": parties, "epsilon": [epsilon]},
+        }
         for name, (source, settings, parties, epsilon) in small_cases(study).items()
     }
     return {"spec": default["spec"], "methods": methods, "cases": cases, "figures": []}
+
+
+def methods_on(case: str, methods: dict[str, Any]) -> list[str]:
+    """Methods of a small case: on ``several`` those of several holders of labels, and no others there."""
+    return [name for name, entry in methods.items() if (entry.get("holders") == "rows") == (case == "several")]
 
 
 def _cheap(entry: dict[str, Any]) -> dict[str, Any]:
@@ -104,7 +116,7 @@ def fits() -> Iterator[tuple[str, str, str]]:
     for study in available():
         made = block(study)
         for case in made["cases"]:
-            yield from ((study, case, method) for method in made["methods"])
+            yield from ((study, case, method) for method in made["cases"][case]["grid"]["methods"])
 
 
 @cache

@@ -6,7 +6,7 @@ import logging
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,10 @@ HEAD = """| study | methods (protocol) | `mode: release` | estimate | places | e
 |---|---|---|---|---|---|---|---|
 """
 NAMED = re.compile(r"(\w+)(?: \((\w+)\))?")
+# Options by which noise that is made of features has a public bound, or its shape is shown.
+PUBLIC: Mapping[str, tuple[Mapping[str, Any], ...]] = {
+    "label_private": ({"bound": "declared", "row_radius": 2.0}, {"publish_shape": True})
+}
 # What a method that is refused or draws no noise has in the columns of epsilon, trust and folder.
 NOTHING = ("", "", "")
 
@@ -41,6 +45,9 @@ def folder_of(study: str, method: str, more: Mapping[str, Any]) -> str:
     case, planned_method = Apart(study), planned(study).methods[method]
     # The one method of the case has no other to be compared with.
     case.method = {key: one for key, one in block(study)["methods"][method].items() if key != "without_noise"} | more
+    if study == "label_private" and planned_method.places:
+        case.protect_labels_alone()
+        case.network["rows"] = PEOPLE
     names = (*case.files, *planned_method.places)
     case.network["parties"] = {name: {"host": "localhost", "port": FIRST_PORT + k} for k, name in enumerate(names)}
     case.network |= {"mode": "release", "certificates": dict.fromkeys(names, "0" * 64)}
@@ -50,6 +57,16 @@ def folder_of(study: str, method: str, more: Mapping[str, Any]) -> str:
     if not place:
         case.network["publisher"] = next(iter(case.files))
     said, why = f"by the {place}" if place else "with `publisher: NAME`", publication_problem(case.deployment(), PEOPLE)
+    for public in PUBLIC.get(study, ()):
+        if why and not set(public) - {one.name for one in fields(planned_method.options)}:
+            try:
+                tried = replace(planned_method.options, **public)
+            except ValueError:
+                continue
+            if not tried.unpublished:
+                case.method |= public
+                said += "".join(f", `{key}: {str(value).lower()}`" for key, value in public.items())
+                why = publication_problem(case.deployment(), PEOPLE)
     if "unprotected_units does not name" in why:
         case.network["unprotected_units"] = ["label", "features"]
         said += ", `unprotected_units: [label, features]`"

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 ENOUGH = 2.0
 # The same of a dry run.
 PATIENT = 60.0
-# Noise that is chosen when the data are seen.
-BY_DATA = "auto"
 # Places that no noise protects anybody from, and why.
 KNOWING = {AGGREGATOR: "sees every record", DEALER: "knows the noise"}
 
@@ -205,8 +203,8 @@ def publication_problem(deployment: Deployment, n: int) -> str:
     change. Errors of the first of these runs are raised.
     """
     method = deployment.plan.methods[deployment.network.method]
-    if getattr(method.options, "noise", "") == BY_DATA:
-        return "which noise is drawn depends on records that no reader has"
+    if why := getattr(method.options, "unpublished", ""):
+        return str(why)
     recorder = _trial_measurements(deployment, n)
     try:
         trial = _trial_files(deployment, recorder, n)

@@ -224,7 +224,7 @@ def test_the_published_noise_is_the_formula():
     sigma = math.sqrt(5) / 400 * math.sqrt(2 * math.log(1.25 / 1e-5)) / 0.5
     np.testing.assert_allclose(plan.covariance, sigma**2 * np.eye(5), rtol=1e-12)
     np.testing.assert_allclose(plan.ridge, ridge_vector(sigma * math.sqrt(5) / 10, 5), rtol=1e-12)
-    assert plan.mu == pytest.approx(max_norm(X) / 400 / sigma, rel=1e-12)
+    assert plan.mu == pytest.approx(math.sqrt(5) / 400 / sigma, rel=1e-12)
     assert plan.certified and plan.epsilon < 0.5 == plan.epsilon_claimed
 
 

@@ -381,7 +381,7 @@ def test_split_and_folds():
     assert (trainer.name, trainer.role, measurer.name, measurer.role) == ("trainer", "passive", "measurer", "active")
     assert set(trainer.block) == {"X"} and set(measurer.block) == {"y"}
     np.testing.assert_array_equal(folds(data, 1, None) == -1, data.train)
-    with pytest.raises(ValueError, match="n_parties is 3: there are 2"):
-        split(data, 3, None, None)
+    with pytest.raises(ValueError, match="n_parties is 1: there are 2"):
+        split(data, 1, None, None)
     with pytest.raises(ValueError, match="n_folds is 2: every replicate has its own split"):
         folds(data, 2, None)

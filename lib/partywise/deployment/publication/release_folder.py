@@ -31,7 +31,7 @@ from ...privacy.accounted_values import AccountedValue, Clear, Public
 from ...privacy.ledger.event import FIELDS, QUESTIONS, Event
 from ...privacy.ledger.ledger import Ledger
 from ...privacy.ledger.total import Total
-from ...privacy.mechanisms.release import Release, derive, derived_event
+from ...privacy.mechanisms.release import Release, derive, derived_event, digest_of
 from ..deployments import Deployment
 from ..outcomes.result import estimate_table, held_estimate
 from ..part import made_up_run
@@ -84,9 +84,10 @@ def rebuild(
     if spare := sorted(values.keys() - planted.values.keys()):
         raise LookupError(f"{spare[0]!r} is not a release of this program")
     rows = [event for event in placed.channel.ledger.rows if event.certified]
-    drawn = [
+    drawn: list[Release | Clear] = [
         Release(planted.values[name], event, planted.foreign_parts(name)) for name, event in planted.events.items()
     ]
+    drawn += [part for part, _ in planted.open_parts.values()]
     table, published = table_of(planted), dict[str, AccountedValue]()
     published[files.MEASUREMENTS] = derive(table, drawn, name=ROW, owner=publisher)
     estimate = estimate_table(deployment, returned, publisher, placed.spec)
@@ -207,7 +208,7 @@ def _statement(
         true_positives={question: worst.tpr_at_1_percent for question, worst in totals.items()},
         coalitions=list(_coalitions(deployment, ledger, total, group)),
         releases=[_release_row(planted, event) for _, event in sorted(planted.events.items())],
-        public=list(_bounds(_plain(plan.cases[network.case].settings), ())),
+        public=[*_bounds(_plain(plan.cases[network.case].settings), ()), *_open_values(planted)],
         files=digests,
         configuration=digests[files.CONFIGURATION],
         estimator={
@@ -257,6 +258,14 @@ def _bounds(settings: Any, path: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     elif isinstance(settings, list):
         for k, item in enumerate(settings):
             yield from _bounds(item, (*path, str(k)))
+
+
+def _open_values(planted: MeasurementReplay) -> Iterator[dict[str, Any]]:
+    """Yield what is published in the clear with the releases, by its digest."""
+    for name, (part, because) in sorted(planted.open_parts.items()):
+        size = np.size(part.value)
+        value = f"{size} numbers of {part.owner} in {files.MEASUREMENTS}, digest {digest_of(part.value)}"
+        yield {"name": name, "value": value, "because": because}
 
 
 def _plain(settings: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import io
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 
 # Any: whatever a mechanism draws.
@@ -39,6 +40,8 @@ class Recorder:
 
     def __init__(self) -> None:
         self.values, self.statistics, self.events = dict[str, np.ndarray](), dict[str, object](), dict[str, Event]()
+        # Numbers in the clear that are published with the releases, and why all readers may have them.
+        self.open_parts = dict[str, tuple[Clear, str]]()
         self._copies = dict[str, np.ndarray]()
         self._keys = list[object]()
         self._last: tuple[Any, Any] | None = None
@@ -73,6 +76,11 @@ class Recorder:
         if scaled.dtype.kind in "iuf":
             self.values[name] = scaled
 
+    def show(self, name: str, part: Clear, because: str) -> Clear:
+        """Keep numbers in the clear that are published with the releases."""
+        self.values[name], self.open_parts[name] = np.asarray(part.value, dtype=float), (part, because)
+        return part
+
     def foreign_parts(self, name: str) -> tuple[Clear, ...]:
         """Return the data in a release that are not its owner's: nothing protects them against its new readers."""
         statistic = self.statistics[name]
@@ -99,6 +107,10 @@ class MeasurementReplay(Recorder):
     def __init__(self, values: Mapping[str, np.ndarray]) -> None:
         super().__init__()
         self._published, self._next = dict(values), ""
+
+    def show(self, name: str, part: Clear, because: str) -> Clear:
+        """Return the numbers that were published in the clear."""
+        return super().show(name, replace(part, value=self._published[name].astype(float)), because)
 
     def charge(self, *events: Event) -> None:
         """Remember the name of the release; nothing is drawn, so nothing is paid."""
@@ -130,13 +142,13 @@ def table_of(recorder: Recorder) -> bytes:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for name in sorted(recorder.values):
-        event, statistic, values = recorder.events[name], recorder.statistics[name], recorder.values[name]
+        event, statistic, values = recorder.events.get(name), recorder.statistics.get(name), recorder.values[name]
         units = getattr(statistic, "units", None)
         steps = np.full(values.size, "") if units is None else np.broadcast_to(units, values.shape).ravel().tolist()
         for entry, (value, step, copies) in enumerate(
             zip(values.ravel().tolist(), steps, recorder.copies(name), strict=True)
         ):
-            sd = deviation_of(event, copies)
+            sd = None if event is None else deviation_of(event, copies)
             writer.writerow((name, entry, repr(value), "" if sd is None else repr(sd), step, copies))
     return text.getvalue().encode()
 

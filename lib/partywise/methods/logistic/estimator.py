@@ -18,9 +18,16 @@ from ...federation.parties import lost_squares
 from ...federation.secure_streams import Randomness
 from ...models.intervals import Intervals, noise_line
 from ...models.links import Link
-from .model import LabelEstimate, LabelFacts
-from .options import LabelReferenceOptions, LabelSgdOptions, ObjectiveOptions, RoundsOptions, WalrOptions
-from .protocols import one_release, private_rows, reference, rounds
+from .model import LabelEstimate, LabelFacts, label_holders, variables_of
+from .options import (
+    BucketsOptions,
+    LabelReferenceOptions,
+    LabelSgdOptions,
+    ObjectiveOptions,
+    RoundsOptions,
+    WalrOptions,
+)
+from .protocols import buckets, one_release, private_rows, reference, rounds
 
 # Of the options of the study these ask an evaluator, who is not part of a fit.
 EVALUATOR = ("noise_draws", "bounded_draws", "audit_draws", "trace_steps")
@@ -37,9 +44,9 @@ class LabelPrivateLogisticRegression(Predictor):
 
     Parameters
     ----------
-    protocol : {"walr", "noisy_gradient", "label_sgd", "objective_perturbation", "non_private"}
-        One release, noise in every step, in every step on samples, objective perturbation (which protects rows), or
-        no privacy.
+    protocol : {"walr", "buckets", "noisy_gradient", "label_sgd", "objective_perturbation", "non_private"}
+        One release, one release of counts in cells of the features, noise in every step, in every step on samples,
+        objective perturbation (which protects rows), or no privacy.
     epsilon : float, optional
         Target (inf: no noise); refused without privacy.
     delta : float
@@ -58,7 +65,7 @@ class LabelPrivateLogisticRegression(Predictor):
     Attributes
     ----------
     coef_ : ndarray of shape (p,)
-        Of the features as given, like ``intercept_``.
+        Of the features as given, like ``intercept_``; of ``"buckets"`` one per cell (``estimate_.cells``).
     intercept_ : float
     noise_errors_ : ndarray of shape (1 + p,), or None
         Standard deviation that the noise of privacy alone gives each coefficient, the intercept first; None where it
@@ -93,13 +100,14 @@ class LabelPrivateLogisticRegression(Predictor):
     _kind = "classifier"
     methods: ClassVar[Mapping[str, Method]] = {
         "walr": Method(WalrOptions, one_release.fit),
+        "buckets": Method(BucketsOptions, buckets.fit),
         "noisy_gradient": Method(RoundsOptions, rounds.fit),
         "label_sgd": Method(LabelSgdOptions, rounds.fit),
         "objective_perturbation": Method(ObjectiveOptions, private_rows.fit),
         "non_private": Method(LabelReferenceOptions, reference.fit),
     }
     _estimate = LabelEstimate
-    _model_fields = ("theta", "epsilon_claimed", "noise_errors", "intervals")
+    _model_fields = ("theta", "epsilon_claimed", "noise_errors", "intervals", "cells")
     _finite = ("coef_", "intercept_")
     _model_attributes: ClassVar[Mapping[str, object]] = {"classes_": np.ndarray}
 
@@ -138,8 +146,8 @@ class LabelPrivateLogisticRegression(Predictor):
             Features in [0, 1] or with ``public_bounds``, without a column for the intercept.
         y : ndarray of shape (N,)
             Labels 0 and 1, or any two others; which two there are counts as public.
-        parties : two names
-            Who holds the features and fits, and who holds the labels.
+        parties : two names, or more with ``holders="rows"``
+            Who holds the features and fits, and who holds the labels: of several an equal part each, in order.
         rng : int, numpy.random.Generator or Streams
             Source of all noise.
 
@@ -171,8 +179,16 @@ class LabelPrivateLogisticRegression(Predictor):
         features = with_intercept(scaled)
         labels, classes = labels_of(y, len(features), both=False)
         parties = self._division(parties)
-        if isinstance(parties, str) or not isinstance(parties, Sequence) or len(parties) != 2:
-            raise ValueError(f"parties={parties!r}: give two names, of who holds the features and who the labels.")
+        several = getattr(self._options(), "holders", "one") == "rows"
+        if (
+            isinstance(parties, str)
+            or not isinstance(parties, Sequence)
+            or not (len(parties) == 2 or (several and len(parties) > 2))
+        ):
+            more = "" if several else " (more holders of labels with holders='rows')"
+            raise ValueError(
+                f"parties={parties!r}: give two names, of who holds the features and who the labels{more}."
+            )
         positive(tau=self.tau)
         n, k = features.shape
         for name in EVALUATOR:
@@ -180,12 +196,10 @@ class LabelPrivateLogisticRegression(Predictor):
                 raise ValueError(
                     f"{name}={self._given[name]!r} asks the evaluator of a study, not a fit: leave it out."
                 )
-        blocks = [
-            party(parties[0], "passive", range(k), X=features),
-            party(parties[1], "active", y=labels),
-        ]
-        names = ("intercept", *(f"x{j}" for j in range(k - 1)))
-        public, settings = LabelFacts(n, k, names, self.from_the_data), SimpleNamespace(tau=self.tau, delta=self.delta)
+        blocks = [party(parties[0], "passive", range(k), X=features), *label_holders(labels, parties[1:])]
+        names, variables = ("intercept", *(f"x{j}" for j in range(k - 1))), variables_of(scaled)
+        public = LabelFacts(n, k, names, self.from_the_data, variables)
+        settings = SimpleNamespace(tau=self.tau, delta=self.delta)
         self._require_scale(column_labels(X) or names[1:], scaled)
         if self.public_bounds is not None:
             beyond = int(np.count_nonzero(units != scaled))
@@ -222,8 +236,8 @@ class LabelPrivateLogisticRegression(Predictor):
     def _require_scale(self, names: Sequence[str], X: np.ndarray) -> None:
         """ValueError for a column (N,) of a size that noise, ridge and steps of a private protocol do not suit."""
         options = self._options()
-        # Objective perturbation has a check of its own.
-        if not options.uses_epsilon or isinstance(options, ObjectiveOptions):
+        # Objective perturbation and cells have a check of their own.
+        if not options.uses_epsilon or isinstance(options, ObjectiveOptions | BucketsOptions):
             return
         # Newton's steps do not depend on where columns lie, descents do.
         newton = getattr(options, "trainer", "") == "newton"
@@ -237,7 +251,9 @@ class LabelPrivateLogisticRegression(Predictor):
 
     def _derive(self) -> None:
         estimate = self._fitted_estimate()
-        low, width = self._ranges(len(estimate.theta) - 1)
+        low, width = np.zeros(len(estimate.theta) - 1), np.ones(len(estimate.theta) - 1)
+        if estimate.cells is None:
+            low, width = self._ranges(len(width))
         self.coef_ = estimate.theta[1:] / width
         self.intercept_ = float(estimate.theta[0] - self.coef_ @ low)
         # Errors of the intercept of other units need covariances, unless ranges begin at 0.
@@ -256,7 +272,9 @@ class LabelPrivateLogisticRegression(Predictor):
         return next(name for name, role, _ in self._places if role == "passive")
 
     def _check_model(self) -> None:
-        check_coefficients("theta", self._fitted_estimate().theta, self.n_features_in_)
+        estimate = self._fitted_estimate()
+        count = self.n_features_in_ if estimate.cells is None else estimate.cells.count - 1
+        check_coefficients("theta", estimate.theta, count)
         check_classes(self)
 
     def summary(self) -> str:
@@ -298,7 +316,8 @@ class LabelPrivateLogisticRegression(Predictor):
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         features = with_intercept(self._clip(self._in_units(self._records(X, 2, LIKE))))
-        scores: np.ndarray = features @ self._fitted_estimate().theta
+        estimate = self._fitted_estimate()
+        scores: np.ndarray = estimate.design(features) @ estimate.theta
         return scores
 
 

@@ -9,6 +9,7 @@ The link that a `ReleasePlan` holds is that of all that is fitted and measured w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -20,6 +21,8 @@ from ...models.intervals import NOT_COMPUTED, Intervals
 from ...models.links import LOGIT, Link, require_logit
 from ...models.objective import check_diagonal, check_features, check_labels
 from ...privacy.accounted_values import Clear
+from ...privacy.statistics.clips import WholeClip
+from .cells import Cells
 
 INTERCEPT = 0
 INTERCEPT_SHARE = 0.01
@@ -34,6 +37,8 @@ class LabelFacts:
     feature_names: tuple[str, ...]
     # Number of features whose range was read from the table, so that one row can rescale all others.
     from_the_data: int = 0
+    # Of every feature without the intercept the number of its variable, alike for indicators of one; -1 of a number.
+    variables: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +67,10 @@ class ReleasePlan:
     # Noisy releases of v, and the probability with which Poisson sampling takes a label into one of them.
     rounds: int = 1
     rate: float = 1.0
+    # Public bound to which every row is shrunk; None: that of the longest row, since features are public.
+    clip: WholeClip | None = None
+    # Whether the clip is of L^-1 x, the rows in the geometry of the noise, and not of the rows themselves.
+    clip_whitened: bool = False
     # Whether column 0 of the features is one.
     intercept: bool = True
     # Of everything that is fitted and measured with the plan; the release knows none.
@@ -111,6 +120,12 @@ class LabelEstimate:
     # Whether Newton's steps reached their optimum, and what to give where they did not.
     status: str = "ok"
     reason: str = ""
+    # Cells of the features whose indicators theta is of; None: of the features themselves.
+    cells: Cells | None = None
+
+    def design(self, X: np.ndarray) -> np.ndarray:
+        """Columns (N, k) that the coefficients are of."""
+        return X if self.cells is None else self.cells.indicators(X)
 
 
 class LabelCase(Protocol):
@@ -125,6 +140,20 @@ class LabelCase(Protocol):
 Options = TypeVar("Options", covariant=True)
 # What a protocol of this package may know besides the data, by its options.
 LabelSpec = ProtocolSpec[Options, DeltaConstant, LabelCase, LabelFacts]
+
+
+def label_holders(y: np.ndarray, names: Sequence[str]) -> list[Party]:
+    """The holders of labels: one has all, several an equal part each, in the order of the rows."""
+    if len(names) == 1:
+        return [Party(names[0], "active", {"y": y})]
+    parts = np.array_split(np.arange(len(y)), len(names))
+    return [Party(name, "active", {"y": y[rows], "rows": rows}) for name, rows in zip(names, parts, strict=True)]
+
+
+def variables_of(X: np.ndarray) -> tuple[int, ...]:
+    """Number of the variable of each feature (N, p) by its values; one of 0 and 1 alone has two levels."""
+    binary = np.all((X == 0) | (X == 1), axis=0).tolist()
+    return tuple(place if two_levels else -1 for place, two_levels in enumerate(binary))
 
 
 def labels_of(spec: LabelSpec[object]) -> int:

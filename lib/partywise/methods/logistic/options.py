@@ -3,15 +3,50 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import Annotated, Literal, final
 
-from ...core.checks import Count, Natural, NotNegative, Positive, Probability, check_fields, check_unread_options
+from ...core.checks import (
+    Count,
+    Natural,
+    NotNegative,
+    Positive,
+    Probability,
+    Range,
+    check_fields,
+    check_unread_options,
+)
 
 FIRST_ORDER = ("steps", "batch_size", "learning_rate")
 
 # Epsilons whose noise is computed as asked. Below, a variance has no float and the accountant of sampled rounds cannot
 # tell epsilon from zero: refused. Above, up to infinity, the noise of the largest is taken: it costs less than asked.
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-9, 1e6
+# Place without data that opens the sum of several holders of labels.
+SERVER = "server"
+# Why a release has no folder.
+LONGEST_ROW = (
+    "the noise depends on the longest row, which no reader has (bound: declared states a public row_radius, and "
+    "sqrt_k that of k features in [0, 1] where noise iid has it)"
+)
+SHAPE = (
+    "the noise depends on features that no reader has (publish_shape: true consents to show k (k + 1) / 2 numbers of "
+    "them)"
+)
+
+
+def check_holders(options: WalrOptions | BucketsOptions) -> None:
+    """Raise a named ValueError for colluders of a single holder."""
+    if options.holders == "one":
+        check_unread_options(options, ("colluders",), "holders 'rows'")
+
+
+def check_row_radius(bound: str, row_radius: float | None) -> None:
+    """Raise a named ValueError unless a declared bound, and only that, has its length."""
+    if (row_radius is not None) != (bound == "declared"):
+        raise ValueError(
+            f"row_radius is {row_radius!r} with bound {bound!r}: bound 'declared' needs the public length of a row, "
+            "and no other bound reads it."
+        )
 
 
 @final
@@ -23,7 +58,15 @@ class WalrOptions:
         ``full_batch``
     noise : ``iid`` (published), ``shaped`` (planned covariance), ``rr`` (randomised labels) or ``auto`` (the planner
         chooses the distribution)
-    sigma : ``analytic`` (exact) or ``classic`` (published); bound : ``max_norm`` or ``sqrt_k`` (published)
+    sigma : ``analytic`` (exact) or ``classic`` (published)
+    bound : of a row's length: ``max_norm`` (the longest row), ``sqrt_k`` (published, features in [0, 1]) or
+        ``declared`` (``row_radius``, to which longer rows are shrunk); the last two are public without the features
+    row_radius : declared bound; sqrt(f + a + 1) for f one-hot features, a others in [0, 1] and an intercept
+    publish_shape : show planned noise, k (k + 1) / 2 numbers of the features, to all who see the release
+    holders : ``one`` measurer has all labels, or several those of disjoint ``rows``; of these each adds a share of the
+        Gaussian noise, and a server opens the sum alone
+    colluders : holders that may join what they know so that epsilon holds against them (at most all but one); only
+        with holders ``rows``
     ridge : ``none`` (published), ``fixed`` (sigma sqrt(k) / radius) or ``planned``
     steps, batch_size, learning_rate : of a first-order trainer; a batch is never larger than the data
     noise_draws : the evaluator fits this many further what-if releases of the same plan, which are never sent
@@ -35,7 +78,11 @@ class WalrOptions:
     trainer: Literal["newton", "hybrid", "full_batch"] = "newton"
     noise: Literal["iid", "shaped", "rr", "auto"] = "auto"
     sigma: Literal["analytic", "classic"] = "analytic"
-    bound: Literal["max_norm", "sqrt_k"] = "max_norm"
+    bound: Literal["max_norm", "sqrt_k", "declared"] = "max_norm"
+    row_radius: Positive | None = None
+    publish_shape: bool = False
+    holders: Literal["one", "rows"] = "one"
+    colluders: Natural = 1
     ridge: Literal["none", "fixed", "planned"] = "planned"
     radius: Positive = 10.0
     steps: Count = 2000
@@ -56,6 +103,17 @@ class WalrOptions:
             raise ValueError(f"ridge is {self.ridge!r}: noise {self.noise!r} is planned together with its ridge.")
         if self.noise != "iid":
             check_unread_options(self, ("sigma", "bound"), "noise 'iid'")
+        check_row_radius(self.bound, self.row_radius)
+        if self.noise not in ("shaped", "auto"):
+            check_unread_options(self, ("publish_shape",), "noise 'shaped' or 'auto'")
+        check_holders(self)
+        if self.holders == "rows" and (
+            self.noise in ("rr", "auto") or (self.noise == "iid" and self.bound == "max_norm")
+        ):
+            raise ValueError(
+                f"holders is 'rows' with noise {self.noise!r} and bound {self.bound!r}: shares are of Gaussian noise "
+                "that a server without features knows; take noise 'shaped', or 'iid' with bound 'sqrt_k' or 'declared'."
+            )
         if self.ridge != "fixed":
             check_unread_options(self, ("radius",), "ridge 'fixed'")
         if self.trainer == "newton":
@@ -69,6 +127,71 @@ class WalrOptions:
         if self.audit_draws and self.noise in ("rr", "auto"):
             raise ValueError(f"audit_draws is {self.audit_draws}: the audit here is of Gaussian noise.")
 
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Places without data."""
+        return (SERVER,) if self.holders == "rows" else ()
+
+    @property
+    def unpublished(self) -> str:
+        """Why no reader can make the statement of a release again; empty if they can."""
+        if self.noise == "iid":
+            return LONGEST_ROW if self.bound == "max_norm" else ""
+        return "" if self.noise == "rr" or self.publish_shape else SHAPE
+
+
+@final
+@dataclass(frozen=True)
+class BucketsOptions:
+    """Noisy counts of positive labels in cells of the features, and a regression on indicators of these cells.
+
+    bins : equal parts of [0, 1] that a feature of numbers is cut into; an indicator has two levels, and indicators of
+        one variable are its levels
+    pairs : ``all`` counts in tables of every two features as well
+    shape : ``iid`` whole noise on whole counts, or ``planned`` (as noise ``shaped`` of ``walr``)
+    sigma : ``analytic`` (exact) or ``classic`` (published), of independent noise
+    ridge : ``fixed`` (sigma sqrt(cells) / radius) or ``planned``
+    publish_shape, holders, colluders, noise_draws, audit_draws : as of ``walr``
+    """
+
+    bins: Annotated[int, Range(2)] = 10
+    pairs: Literal["none", "all"] = "none"
+    shape: Literal["iid", "planned"] = "iid"
+    sigma: Literal["analytic", "classic"] = "analytic"
+    ridge: Literal["fixed", "planned"] = "planned"
+    radius: Positive = 10.0
+    publish_shape: bool = False
+    holders: Literal["one", "rows"] = "one"
+    colluders: Natural = 1
+    noise_draws: Natural = 0
+    audit_draws: Natural = 0
+
+    uses_epsilon = True
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_holders(self)
+        if self.shape == "planned":
+            check_unread_options(self, ("sigma",), "shape 'iid'")
+            if self.ridge == "fixed":
+                raise ValueError("ridge is 'fixed': shape 'planned' is planned together with its ridge; use 'planned'.")
+        else:
+            check_unread_options(self, ("publish_shape",), "shape 'planned'")
+        if self.ridge != "fixed":
+            check_unread_options(self, ("radius",), "ridge 'fixed'")
+        if self.noise_draws == 1:
+            raise ValueError("noise_draws is 1: it needs at least 2 draws.")
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Places without data."""
+        return (SERVER,) if self.holders == "rows" else ()
+
+    @property
+    def unpublished(self) -> str:
+        """Why no reader can make the statement of a release again; empty if they can."""
+        return SHAPE if self.shape == "planned" and not self.publish_shape else ""
+
 
 @dataclass(frozen=True)
 class RoundsOptions:
@@ -77,11 +200,15 @@ class RoundsOptions:
     rounds : number of noisy gradients; rate : probability of a record to be in a round (1: all of them, no sampling)
     learning_rates : every one is tried on the same releases, the one with the least noisy objective is kept; 0 means
         one over the smoothness of the loss
+    bound : of a row's length: ``max_norm`` (the longest row) or ``declared`` (``row_radius``, public)
+    row_radius : declared bound, to which longer rows are shrunk
     """
 
     rounds: Count = 50
     rate: Probability = 1.0
     learning_rates: tuple[NotNegative, ...] = (0.0,)
+    bound: Literal["max_norm", "declared"] = "max_norm"
+    row_radius: Positive | None = None
 
     uses_epsilon = True
 
@@ -89,6 +216,12 @@ class RoundsOptions:
         check_fields(self)
         if not self.learning_rates:
             raise ValueError("learning_rates is empty: give at least one.")
+        check_row_radius(self.bound, self.row_radius)
+
+    @property
+    def unpublished(self) -> str:
+        """Why no reader can make the statement of a release again; empty if they can."""
+        return LONGEST_ROW if self.bound == "max_norm" else ""
 
 
 @final

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Unpack
 
 import numpy as np
@@ -17,11 +16,13 @@ from ...privacy.mechanisms.integer import IntegerGaussian
 from ...privacy.mechanisms.random import RandomSource, bernoulli
 from ...privacy.mechanisms.randomized_response import RandomizedResponse
 from ...privacy.mechanisms.release import Release, Terms, charge_and_draw, ratio
+from ...privacy.statistics.clips import BoxClip, WholeClip
 from ...privacy.statistics.records import entries
 from ...privacy.statistics.whole import Whole, whole
 from .model import ReleasePlan
 from .noise import max_norm
 
+SOURCE = "a flipped label moves X'y by x_i, in the geometry of the noise"
 # A plan made for these very features agrees with them to rounding; anything further off was made for others.
 SAME_FEATURES = 1e-9
 # Bits of the steps of the longest row.
@@ -73,32 +74,43 @@ class WholeRows:
 
     # (N, k) whole numbers in floats, L^-1 x_i over a step, where the covariance of the plan is L L'.
     steps: np.ndarray
-    # 2^-20 times the power of two below the longest of these rows.
+    # 2^-20 times the power of two below the longest of these rows, or times the clip.
     step: float
     # L (k, k); None where the rows are the features themselves.
     root: np.ndarray | None
-    # Length of the longest row before it was rounded.
+    # Length of the longest row before it was rounded, or the longest that the clip leaves.
     longest: float
+    # D2: the largest squared length of a row in steps, by which a flipped label moves their sum.
+    squares: int
 
     @classmethod
     def of(cls, X: np.ndarray, plan: ReleasePlan) -> WholeRows:
         """The rows of a plan; `CertificationError` if it was made for other features."""
-        root, rows = None, X
+        root, rows, clip = None, X, plan.clip
+        if clip is not None and not plan.clip_whitened:
+            check_features(X, unit_box=isinstance(clip, BoxClip))
+            _require_same_features(ratio(clip.length(X.shape[1]) / len(X) / plan.rate, plan.deviation), plan.mu)
+            return cls._clipped(X, None, clip)
         # Rounds of samples have independent noise, which is planned for their own rate.
         if plan.covariance is not None and plan.mu is not None and plan.rate == 1:
             if plan.covariance.shape != (X.shape[1],) * 2:
                 raise ValueError(f"X has k={X.shape[1]} features, the plan was made for {len(plan.covariance)}.")
             root = np.linalg.cholesky(plan.covariance)
             rows = solve_triangular(root, X.T, lower=True, check_finite=False).T
+            if clip is not None:
+                _require_same_features(clip.size / len(X), plan.mu)
+                return cls._clipped(rows, root, clip)
             _require_same_features(max_norm(rows) / len(X), plan.mu)
         longest = max_norm(rows)
         step = 2.0 ** (math.frexp(longest)[1] - 1 - STEP_BITS) if longest else 1.0
-        return cls(np.rint(rows / step), step, root, longest)
+        steps = np.rint(rows / step)
+        return cls(steps, step, root, longest, int(np.einsum("ij,ij->i", steps, steps).max(initial=0.0)))
 
-    @cached_property
-    def squares(self) -> int:
-        """D2: the largest squared length of a row in steps, by which a flipped label moves their sum."""
-        return int(np.einsum("ij,ij->i", self.steps, self.steps).max(initial=0.0))
+    @classmethod
+    def _clipped(cls, rows: np.ndarray, root: np.ndarray | None, clip: WholeClip) -> WholeRows:
+        """Rows shrunk to a public bound, by which step and squared length are public as well."""
+        k, steps = rows.shape[1], clip.steps(rows, STEP_BITS).records
+        return cls(steps, clip.step(STEP_BITS), root, clip.length(k), clip.squares(k, STEP_BITS))
 
     def dot_products(self, y: np.ndarray, rounds: int = 1) -> Whole:
         """Sum of the rows of label 1, of shape (k,), or once for each of several rounds (rounds, k), over N."""
@@ -106,13 +118,25 @@ class WholeRows:
 
     def whole(self, sums: np.ndarray, rounds: int = 1, rate: float = 1.0) -> Whole:
         """Sums of rows over rate N; one flip moves every round by the same +-row."""
-        source = "a flipped label moves X'y by x_i, in the geometry of the noise"
         step, squares = self.step / (len(self.steps) * rate), rounds * self.squares
-        return whole(sums, squares, step, source, unit="label", relation="label_flip")
+        return whole(sums, squares, step, SOURCE, unit="label", relation="label_flip")
 
     def unwhiten(self, value: np.ndarray) -> np.ndarray:
         """Back to the coordinates of the features."""
         return value if self.root is None else value @ self.root.T
+
+
+def unwhitened(value: np.ndarray, plan: ReleasePlan) -> np.ndarray:
+    """An opened sum of several holders, in the coordinates of the features."""
+    if not plan.clip_whitened or plan.covariance is None:
+        return value
+    return value @ np.linalg.cholesky(plan.covariance).T
+
+
+def public_sum(clip: WholeClip, n: int, k: int) -> Whole:
+    """The sum of the rows of label 1 of all holders of labels, as a place without features knows it."""
+    squares, step = clip.squares(k, STEP_BITS), clip.step(STEP_BITS) / n
+    return whole(np.zeros(k), squares, step, SOURCE, unit="label", relation="label_flip")
 
 
 def redraw_dot_products(X, y, plan: ReleasePlan, draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -125,9 +149,12 @@ def redraw_dot_products(X, y, plan: ReleasePlan, draws: int, rng: np.random.Gene
     if draws < 1 or plan.rounds > 1 or plan.rate < 1:
         raise ValueError(f"draws={draws!r} with {plan.rounds} rounds: give at least one draw of one unsampled round.")
     if plan.distribution == "gaussian":
-        rows = WholeRows.of(X, plan)
-        noise = 0.0 if rows.root is None else rows.unwhiten(rng.standard_normal((draws, X.shape[1])))
-        return np.tile(y @ X / len(X), (draws, 1)) + noise
+        WholeRows.of(X, plan)
+        noise = np.zeros((draws, X.shape[1]))
+        if plan.covariance is not None:
+            noise = rng.standard_normal(noise.shape) @ np.linalg.cholesky(plan.covariance).T
+        rows = X if plan.clip is None or plan.clip_whitened else plan.clip.of(X).records
+        return np.tile(y @ rows / len(X), (draws, 1)) + noise
     size, dot_products, mechanism = max(1, CHUNK // len(X)), [], RandomizedResponse(plan.epsilon, 2)
     bounded = entries(y)
     for start in range(0, draws, size):
@@ -138,9 +165,9 @@ def redraw_dot_products(X, y, plan: ReleasePlan, draws: int, rng: np.random.Gene
     return np.concatenate(dot_products)
 
 
-def _require_same_features(mu: float, planned: float) -> None:
+def _require_same_features(mu: float, planned: float | None) -> None:
     """Refuse a plan whose mu is not the one that its noise has with these features."""
-    if not math.isclose(mu, planned, rel_tol=SAME_FEATURES):
+    if planned is not None and not math.isclose(mu, planned, rel_tol=SAME_FEATURES):
         raise CertificationError(
             f"the noise of this plan gives mu={mu:.12g} with these features and was planned for mu={planned:.12g}: "
             "make the plan from the features it is used with."

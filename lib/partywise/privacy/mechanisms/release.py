@@ -72,6 +72,9 @@ class Observer(Protocol):
     def add_event(self, event: Event) -> None:
         """The event of what was drawn last and is not made yet."""
 
+    def show(self, name: str, part: Clear, because: str) -> Clear:
+        """Numbers in the clear that a party consents to publish with its releases, or those that were published."""
+
 
 @dataclass(frozen=True, eq=False)
 class OpenedIntegers:
@@ -209,6 +212,12 @@ class Terms(TypedDict, total=False):
     trust_model: str
     knows: tuple[str, ...]
     budget: "PrivacyFilter"
+
+
+def open_to_readers(name: str, part: Clear, because: str) -> Clear:
+    """Numbers in the clear, which readers of the releases of this run see as well: by consent of their owner."""
+    observer = OBSERVER.get()
+    return part if observer is None else observer.show(name, part, because)
 
 
 def charge_and_draw(

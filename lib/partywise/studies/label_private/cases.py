@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from ...core.randomness import Rng, draw_root, stream
+from ...data.descriptions import TABLES, Name
 from ...data.loaders.read import read_table
 from ...models.links import LOGIT
 from ...privacy.accounting.roots import bisect
@@ -71,9 +73,10 @@ def draw_generated(settings: LabelGeneratedSettings, spec: object, rng_for: Rng,
     """One replicate of the generator; the coefficients are those of every replicate."""
     X, y, theta = draw_logistic(settings, rng_for("rows"))
     names = np.array(["intercept", *(f"x{j}" for j in range(1, settings.k))])
-    return replicate(
-        X, y, _share(len(y), settings.test_share, rng_for), names, draw_root(rng_for("evaluation")), theta=theta
-    )
+    train, key = _share(len(y), settings.test_share, rng_for), draw_root(rng_for("evaluation"))
+    # Numbers and indicators in turn.
+    variables = [-1 if j % 2 else j for j in range(1, settings.k)]
+    return replicate(X, y, train, names, key, variables=variables, theta=theta)
 
 
 def draw_dataset(settings: LabelDatasetSettings, spec: object, rng_for: Rng, resources: Path) -> LabelData:
@@ -92,7 +95,23 @@ def draw_dataset(settings: LabelDatasetSettings, spec: object, rng_for: Rng, res
     features, from_the_data = table.unit_interval()
     X = np.concatenate([np.ones((len(rows), 1)), features[rows]], axis=1)
     names = np.array(["intercept", *table.names])
-    return replicate(X, table.y[rows], train, names, draw_root(rng_for("evaluation")), from_the_data=len(from_the_data))
+    key, variables = draw_root(rng_for("evaluation")), shipped_variables(settings.dataset, table.names.tolist())
+    return replicate(X, table.y[rows], train, names, key, variables=variables, from_the_data=len(from_the_data))
+
+
+def shipped_variables(dataset: Name, names: Sequence[str]) -> list[int]:
+    """Number of the variable of each column of a shipped table, as its catalogue declares it; -1 of a number."""
+    declared, sources = {column.name: column for column in TABLES[dataset].columns}, list[str]()
+    variables = []
+    for name in names:
+        column = declared.get(name)
+        if column is None or not column.binary:
+            variables.append(-1)
+            continue
+        source = column.source if column.positive and column.source else name
+        sources += [] if source in sources else [source]
+        variables.append(sources.index(source))
+    return variables
 
 
 def _share(n: int, test_share: float, rng_for: Rng) -> np.ndarray:
@@ -109,6 +128,7 @@ def replicate(
     names: np.ndarray,
     key: int,
     *,
+    variables: Sequence[int],
     theta: np.ndarray | None = None,
     from_the_data: int = 0,
 ) -> LabelData:
@@ -124,4 +144,5 @@ def replicate(
         feature_names=names,
         from_the_data=from_the_data,
         evaluation_key=key,
+        variables=np.array(variables, dtype=int),
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from ...federation.parties import Party
-from ...methods.logistic.model import LabelFacts
+from ...methods.logistic.cells import Cells
+from ...methods.logistic.model import LabelFacts, label_holders
 from ...models.links import Link
 
 
@@ -27,6 +28,7 @@ class LabelData:
     ids : (N,) str, what the records of own data are called, in their order; person : (N,) int, whose each is; both (0,)
         where nothing is known
     party_names : who holds the features and who the labels
+    variables : (k - 1,) int, number of the variable of each feature, alike for indicators of one, -1 of a number
     """
 
     y: np.ndarray
@@ -41,6 +43,7 @@ class LabelData:
     ids: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=str))
     person: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
     party_names: tuple[str, str] = ("trainer", "measurer")
+    variables: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
 
     @cached_property
     def X(self) -> np.ndarray:
@@ -76,8 +79,20 @@ class LabelData:
     def public(self) -> LabelFacts:
         """The part of the data set that is public besides the features themselves."""
         return LabelFacts(
-            int(self.train.sum()), len(self.order), tuple(map(str, self.feature_names)), int(self.from_the_data)
+            int(self.train.sum()),
+            len(self.order),
+            tuple(map(str, self.feature_names)),
+            int(self.from_the_data),
+            tuple(self.variables.tolist()),
         )
+
+    def of_cells(self, cells: Cells | None) -> LabelData:
+        """The replicate with the indicators of cells in place of the features; as it is without cells."""
+        if cells is None:
+            return self
+        copy = replace(self)
+        vars(copy)["X"] = cells.indicators(self.X)
+        return copy
 
 
 def pack(X: np.ndarray) -> dict[str, np.ndarray]:
@@ -91,13 +106,14 @@ def pack(X: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def split(data: LabelData, n_parties: int, spec: object, settings: object) -> list[Party]:
-    """The trainer, who holds the features, and the measurer, who sees the labels."""
-    if n_parties != 2:
-        raise ValueError(f"n_parties is {n_parties}: there are 2, the trainer and the measurer.")
+    """The trainer, who holds the features, and the measurer, who sees the labels; several have equal parts of them."""
+    if n_parties < 2:
+        raise ValueError(f"n_parties is {n_parties}: there are 2, the trainer and the measurer, or several of these.")
     columns, (trainer, measurer) = tuple(range(data.X.shape[1])), data.party_names
+    several = [f"{measurer} {number}" for number in range(1, n_parties)]
     return [
         Party(trainer, "passive", {"X": data.X}, columns=columns),
-        Party(measurer, "active", {"y": data.labels}),
+        *label_holders(data.labels, several if n_parties > 2 else [measurer]),
     ]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from ...experiment.measures import finite
 from ...methods.logistic.evaluate import BINS, auc, calibration, log_loss, predict, risk
 from ...methods.logistic.model import LabelEstimate, ReleasePlan, dot_product, ridge_vector
-from ...methods.logistic.options import LabelReferenceOptions, WalrOptions
+from ...methods.logistic.options import BucketsOptions, LabelReferenceOptions, WalrOptions
 from ...methods.logistic.planner import fixed_plan
 from ...methods.logistic.trainers import fit_walr, ordinary_mini_batch, penalised_optimum, planned_objective
 from ...models.links import Link
@@ -39,6 +39,7 @@ def metrics(
     estimate: LabelEstimate, data: LabelData, train: np.ndarray, spec: MethodSpec[object, LabelConstants, object]
 ) -> LabelPrivateMeasures:
     """All scalars of one cell, on the rows outside ``train``."""
+    data = data.of_cells(estimate.cells)
     X, y = data.testing
     theta, link = estimate.theta, estimate.link
     protected = LabelPrivateMeasures(n_protected=data.n_protected(spec.study.unit))
@@ -60,7 +61,11 @@ def metrics(
         covered = estimate.intervals.coverage(data.theta) if len(data.theta) else None
         measures |= LabelPrivateMeasures(interval_coverage=covered)
     options = spec.options
-    if estimate.plan is not None and estimate.noisy_dot is not None and isinstance(options, WalrOptions):
+    if (
+        estimate.plan is not None
+        and estimate.noisy_dot is not None
+        and isinstance(options, WalrOptions | BucketsOptions)
+    ):
         return measures | release_measures(estimate.theta, estimate.noisy_dot, estimate.plan, data, options)
     if isinstance(options, LabelReferenceOptions):
         measures |= LabelPrivateMeasures(objective_gap=reference_gap(theta, data, options.ridge, link))
@@ -81,7 +86,8 @@ def estimate_measures(
     if (bounds := estimate.intervals.bounds()) is not None:
         measures |= LabelPrivateMeasures(interval_width=float(np.mean(bounds[:, 1] - bounds[:, 0])))
     plan, released = estimate.plan, estimate.noisy_dot is not None
-    if plan is not None and released and isinstance(spec.options, WalrOptions) and spec.options.sigma == "classic":
+    takes_formula = isinstance(spec.options, WalrOptions | BucketsOptions) and spec.options.sigma == "classic"
+    if plan is not None and released and takes_formula:
         measures |= LabelPrivateMeasures(classic_limit=classic_limit(plan.delta))
     return measures | LabelPrivateMeasures.of(estimate.numbers)
 
@@ -107,12 +113,16 @@ def reference_gap(theta: np.ndarray, data: LabelData, ridge: float, link: Link) 
 
 
 def release_measures(
-    theta: np.ndarray, noisy_dot: np.ndarray, plan: ReleasePlan, data: LabelData, options: WalrOptions
+    theta: np.ndarray,
+    noisy_dot: np.ndarray,
+    plan: ReleasePlan,
+    data: LabelData,
+    options: WalrOptions | BucketsOptions,
 ) -> LabelPrivateMeasures:
     """Return the trainer's gap to the optimum of its release, and the results of other draws of the plan."""
     X = data.training[0]
     measures = LabelPrivateMeasures()
-    if options.trainer != "newton" and np.any(plan.ridge):
+    if isinstance(options, WalrOptions) and options.trainer != "newton" and np.any(plan.ridge):
         objective = planned_objective(X, noisy_dot, plan)
         gap = objective.at(theta).value - fit_walr(X, noisy_dot, plan).objective
         measures |= LabelPrivateMeasures(objective_gap=gap)
@@ -120,7 +130,7 @@ def release_measures(
         measures |= noise_measures(
             data, plan, options.noise_draws, theta, lambda coefficients: excess(coefficients, data, plan.link)
         )
-    if options.bounded_draws:
+    if isinstance(options, WalrOptions) and options.bounded_draws:
         measures |= share_unbounded(data, plan, options.bounded_draws)
     if options.audit_draws:
         measures |= audit_measures(data, plan, options.audit_draws, delta=plan.delta)
@@ -136,7 +146,7 @@ def example_fits(
     path_steps : (path_step,); path_passes, path_norm, path_log_loss, path_objective, path_gap : (path_step,), NaN
         without a path
     """
-    X, y = data.testing
+    X, y = data.of_cells(estimate.cells).testing
     predicted, observed = curve(predict(X, estimate.theta, estimate.link), y)
     path = np.full((len(PATH), len(STEPS)), np.nan)
     if isinstance(spec.options, WalrOptions | LabelReferenceOptions) and spec.options.trace_steps:

@@ -65,7 +65,10 @@ def table(settings: OwnLabelSettings, drawn: Split) -> LabelData:
     """Own data, read from their files."""
     read = _read(settings)
     names = np.array(["intercept", *feature_names(settings.columns)])
-    data = replicate(read.X, read.y, drawn["train"], names, drawn["key"])
+    variables = [
+        -1 if column.levels is None else place for place, column in enumerate(settings.columns) for _ in column.names
+    ]
+    data = replicate(read.X, read.y, drawn["train"], names, drawn["key"], variables=variables)
     person = data.person if read.person is None else read.person
     return replace(data, ids=read.ids, party_names=settings.party_names, person=person)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...data.own.columns import feature_rows, scale_of
+from ...data.own.columns import feature_names, feature_rows, scale_of
 from ...experiment.owner_outputs import OwnerReport
 from ...federation.folds import Fold
 from ...methods.logistic.evaluate import predict
@@ -25,6 +26,8 @@ SCALE = (
     "levels of the configuration. Fits see features as 32-bit floats, so that the last digits may differ."
 )
 
+CELLS = "log odds of label 1 = intercept + coefficients of the cells that a record is in, one of each table"
+
 
 def owner_outputs(
     estimate: LabelEstimate, data: LabelData, train: np.ndarray, spec: MethodSpec[object, object, OwnLabelSettings]
@@ -32,19 +35,21 @@ def owner_outputs(
     """Return the report on all records, in the order of the file."""
     model_fields = model(estimate, spec)
     finite = bool(np.all(np.isfinite(estimate.theta)))
-    predicted = predict(data.X, estimate.theta) if finite else np.full(len(data.y), np.nan)
+    predicted = predict(estimate.design(data.X), estimate.theta) if finite else np.full(len(data.y), np.nan)
     return OwnerReport(data.ids, ~train, {"observed": data.labels, "predicted": predicted}, model_fields)
 
 
 def own_predictions(estimate: LabelEstimate, block: Mapping[str, np.ndarray], fold: Fold, spec: object) -> np.ndarray:
     """(n,) probabilities of label 1, by the holder of the features."""
-    return predict(block["X"], estimate.theta)
+    return predict(estimate.design(block["X"]), estimate.theta)
 
 
 def model(estimate: LabelEstimate, spec: MethodSpec[object, object, OwnLabelSettings]) -> dict[str, object]:
     """Coefficients with the noise in them and 95 % intervals, where the method has some."""
     require_logit(estimate.link, "coefficients are taken home as log odds", "read the estimate itself")
     theta, columns = estimate.theta, spec.settings.columns
+    if estimate.cells is not None:
+        return cell_model(estimate, feature_names(columns))
     scale = scale_of(columns, 0.0)
     coefficients, gain = scale.coefficients(theta[1:])
     noise, bounds = estimate.noise_errors, estimate.intervals.bounds()
@@ -55,3 +60,19 @@ def model(estimate: LabelEstimate, spec: MethodSpec[object, object, OwnLabelSett
     noise_sd = None if noise is None else scale.slope * noise[1:]
     rows = feature_rows(columns, coefficient=coefficients, noise_sd=noise_sd, interval=intervals)
     return {"kind": "logistic regression", "scale": SCALE, "intercept": theta[0] + gain, "coefficients": rows}
+
+
+def cell_model(estimate: LabelEstimate, names: Sequence[str]) -> dict[str, object]:
+    """One coefficient per cell, by the parts of public ranges and the levels that make it."""
+    cells, noise = estimate.cells, estimate.noise_errors
+    assert cells is not None
+    levels = list[list[str]]()
+    for columns, numeric in zip(cells.features, cells.numeric, strict=True):
+        indicators = [names[column - 1] for column in columns]
+        parts = [f"{indicators[0]}, part {part} of {cells.bins}" for part in range(1, cells.bins + 1)]
+        levels.append(parts if numeric else [f"not {' or '.join(indicators)}", *indicators])
+    places = (cell for table in cells.tables for cell in product(*(levels[place] for place in table)))
+    rows: list[dict[str, object]] = [{"name": " and ".join(cell)} for cell in places]
+    for place, row in enumerate(rows, 1):
+        row |= {"coefficient": estimate.theta[place]} | ({} if noise is None else {"noise_sd": noise[place]})
+    return {"kind": "logistic regression", "scale": CELLS, "intercept": estimate.theta[0], "coefficients": rows}

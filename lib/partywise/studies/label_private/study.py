@@ -14,6 +14,7 @@ from ...core.errors import ConfigError
 from ...experiment.study import NO_NOISE, Figure, FirstRun, Protocol, Source, Study
 from ...methods.logistic.options import (
     SMALLEST_EPSILON,
+    BucketsOptions,
     LabelReferenceOptions,
     LabelSgdOptions,
     ObjectiveOptions,
@@ -55,10 +56,13 @@ def check(plan: Plan) -> None:
                 f"studies.label_private.spec.unit is 'user_label': case {name} does not state how many rows a person "
                 "has; give user and rows_per_user in its settings (source table), or take another unit."
             )
-        if case.parties != (2,):
+        several = [m for m in case.methods if getattr(plan.methods[m].options, "holders", "one") == "rows"]
+        one_holder = next((method for method in case.methods if method not in several), None)
+        if case.parties != (2,) and (one_holder is not None or isinstance(case.settings, OwnLabelSettings)):
+            who = f" of method {one_holder}" if several and one_holder is not None else ""
             raise ConfigError(
                 f"{where}.parties is {list(case.parties)}: it must be [2], the trainer (features) and the measurer "
-                "(labels)."
+                f"(labels){who}; generated and shipped data have more measurers with holders 'rows'."
             )
         if case.folds != 1:
             raise ConfigError(f"{where}.folds is {case.folds}: every replicate has its own test rows, so it must be 1.")
@@ -95,6 +99,7 @@ STUDY = Study(
     },
     methods={
         "walr": Protocol(WalrOptions, file="one_release"),
+        "buckets": Protocol(BucketsOptions),
         "noisy_gradient": Protocol(RoundsOptions, file="rounds"),
         "label_sgd": Protocol(LabelSgdOptions, file="rounds"),
         "objective_perturbation": Protocol(ObjectiveOptions, file="private_rows", release=CONTINUOUS),

@@ -21,21 +21,25 @@ from ....privacy.mechanisms.release import Release
 from ..model import LabelEstimate, LabelSpec, ReleasePlan, delta_of, labels_of, local_features
 from ..noise import OVERSHOT, descent_deviations
 from ..options import RoundsOptions
-from ..planner import label_noise_plan
+from ..planner import declared_bound, label_noise_plan
 from ..release import release_dot_product
 from ..trainers import gradient_descent, has_minimiser
+from .releases import count_shrunk
 
 
 def local_rounds(measurer: Party, train: np.ndarray, X: np.ndarray, plan: ReleasePlan, rng_for: Callable) -> Release:
     """The noisy dot-products (T, k) of all rounds."""
     y = measurer.block["y"][train]
+    count_shrunk(measurer, X, plan)
     return release_dot_product(X, y, plan, rng_for("rounds"), owner=measurer.name, release_id="dot-products")
 
 
 def server_plan(X: np.ndarray, epsilon: float, spec: LabelSpec[RoundsOptions]) -> ReleasePlan:
     """Noise of all rounds from the public features, by anyone who has them."""
-    rounds, rate = spec.options.rounds, spec.options.rate
-    return label_noise_plan(X, epsilon, delta_of(spec), rounds, rate, group=labels_of(spec))
+    options = spec.options
+    bound = declared_bound(options.bound, options.row_radius)
+    plan = options.rounds, options.rate
+    return label_noise_plan(X, epsilon, delta_of(spec), *plan, bound=bound, group=labels_of(spec))
 
 
 def server_descent(

@@ -52,8 +52,8 @@ def data_title(cube: xr.Dataset, case: str) -> str:
 
 
 def size_of(cube: xr.Dataset, case: str) -> str:
-    """Training rows and features of a case."""
-    n, k = (int(cube[name].sel(case=case).max()) for name in ("n_train", "n_coefficients"))
+    """Training rows and features of a case; cells of features, which some methods have, are more than these."""
+    n, k = int(cube["n_train"].sel(case=case).max()), int(cube["n_coefficients"].sel(case=case).min())
     return f"N = {n:,}".replace(",", " ") + f", k = {k}"
 
 
@@ -91,14 +91,16 @@ def _drawn_methods(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
 
 
 def _left_out(cube: xr.Dataset) -> set[str]:
-    """Methods that are not drawn: of many, variants of one release besides the published one and the planner's choice.
+    """Methods that are not drawn: of many, variants of one release besides the published one and the planner's choice,
+    and noise in every step on samples.
 
     Where no method leaves the choice to the planner, planned noise is kept in its place.
     """
     methods = list(dict.fromkeys(m for case in data_cases(cube, "log_loss") for m in methods_of(cube, case)))
     preferred = having(cube, "method", sigma="classic", ridge="none")
     preferred += having(cube, "method", noise="auto") or having(cube, "method", noise="shaped")
-    variants = [m for m in methods if m in having(cube, "method", protocol="walr") and m not in preferred]
+    rivals = having(cube, "method", protocol="walr") + having(cube, "method", protocol="label_sgd")
+    variants = [m for m in methods if m in rivals and m not in preferred]
     return set([*(m for m in methods if m not in variants), *variants][MOST:])
 
 
@@ -115,8 +117,9 @@ utility_by_epsilon = Lines(
     none="No case with several targets of epsilon in this configuration.",
     caption="Test log-loss and AUC against the target epsilon, a column for each data set. Every score is that of the "
     "one fit of its cell, the same number of draws of the noise for every method. Methods are side by side at each "
-    "target. Of more than six methods, other variants of one release are in the tables alone. The reference without "
-    "privacy has hardly any ridge: where rows are few it overfits, and a private method with a ridge can be better.",
+    "target. Of more than six methods, other variants of one release, and noise in every step on samples, are in the "
+    "tables alone. The reference without privacy has hardly any ridge: where rows are few it overfits, and a private "
+    "method with a ridge can be better.",
 )
 
 
