@@ -63,7 +63,7 @@ def folder_of(study: str, method: str, more: Mapping[str, Any]) -> str:
                 tried = replace(planned_method.options, **public)
             except ValueError:
                 continue
-            if not tried.unpublished:
+            if not tried.publication_refusal:
                 case.method |= public
                 said += "".join(f", `{key}: {str(value).lower()}`" for key, value in public.items())
                 why = publication_problem(case.deployment(), PEOPLE)

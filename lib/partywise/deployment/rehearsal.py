@@ -203,7 +203,7 @@ def publication_problem(deployment: Deployment, n: int) -> str:
     change. Errors of the first of these runs are raised.
     """
     method = deployment.plan.methods[deployment.network.method]
-    if why := getattr(method.options, "unpublished", ""):
+    if why := getattr(method.options, "publication_refusal", ""):
         return str(why)
     recorder = _trial_measurements(deployment, n)
     try:

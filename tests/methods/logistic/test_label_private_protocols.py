@@ -20,7 +20,7 @@ from partywise.experiment.plan import plan
 from partywise.methods.logistic.model import dot_product
 from partywise.methods.logistic.options import LabelReferenceOptions, LabelSgdOptions, RoundsOptions, WalrOptions
 from partywise.methods.logistic.planner import label_noise_plan
-from partywise.methods.logistic.protocols import one_release
+from partywise.methods.logistic.protocols import releases
 from partywise.methods.logistic.release import release_dot_product
 from partywise.methods.logistic.trainers import penalised_optimum
 from partywise.models.links import LOGIT
@@ -234,7 +234,7 @@ def test_the_trainer_never_sees_a_label():
     assert one.plan.predicted_excess == other.plan.predicted_excess
     np.testing.assert_array_equal(one.plan.covariance, other.plan.covariance)
     options = WalrOptions(noise="shaped")
-    again = one_release.server_fit(X, one.noisy_dot, other.plan, options, rng_for("noise"))
+    again = releases.server_fit(X, one.noisy_dot, other.plan, options, rng_for("noise"))
     np.testing.assert_array_equal(again.theta, one.theta)
     assert not np.allclose(one.theta, other.theta)
 

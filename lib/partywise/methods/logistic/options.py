@@ -133,7 +133,7 @@ class WalrOptions:
         return (SERVER,) if self.holders == "rows" else ()
 
     @property
-    def unpublished(self) -> str:
+    def publication_refusal(self) -> str:
         """Why no reader can make the statement of a release again; empty if they can."""
         if self.noise == "iid":
             return LONGEST_ROW if self.bound == "max_norm" else ""
@@ -188,7 +188,7 @@ class BucketsOptions:
         return (SERVER,) if self.holders == "rows" else ()
 
     @property
-    def unpublished(self) -> str:
+    def publication_refusal(self) -> str:
         """Why no reader can make the statement of a release again; empty if they can."""
         return SHAPE if self.shape == "planned" and not self.publish_shape else ""
 
@@ -219,7 +219,7 @@ class RoundsOptions:
         check_row_radius(self.bound, self.row_radius)
 
     @property
-    def unpublished(self) -> str:
+    def publication_refusal(self) -> str:
         """Why no reader can make the statement of a release again; empty if they can."""
         return LONGEST_ROW if self.bound == "max_norm" else ""
 

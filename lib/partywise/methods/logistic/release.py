@@ -90,7 +90,7 @@ class WholeRows:
         if clip is not None and not plan.clip_whitened:
             check_features(X, unit_box=isinstance(clip, BoxClip))
             _require_same_features(ratio(clip.length(X.shape[1]) / len(X) / plan.rate, plan.deviation), plan.mu)
-            return cls._clipped(X, None, clip)
+            return cls._by_clip(X, None, clip)
         # Rounds of samples have independent noise, which is planned for their own rate.
         if plan.covariance is not None and plan.mu is not None and plan.rate == 1:
             if plan.covariance.shape != (X.shape[1],) * 2:
@@ -99,7 +99,7 @@ class WholeRows:
             rows = solve_triangular(root, X.T, lower=True, check_finite=False).T
             if clip is not None:
                 _require_same_features(clip.size / len(X), plan.mu)
-                return cls._clipped(rows, root, clip)
+                return cls._by_clip(rows, root, clip)
             _require_same_features(max_norm(rows) / len(X), plan.mu)
         longest = max_norm(rows)
         step = 2.0 ** (math.frexp(longest)[1] - 1 - STEP_BITS) if longest else 1.0
@@ -107,7 +107,7 @@ class WholeRows:
         return cls(steps, step, root, longest, int(np.einsum("ij,ij->i", steps, steps).max(initial=0.0)))
 
     @classmethod
-    def _clipped(cls, rows: np.ndarray, root: np.ndarray | None, clip: WholeClip) -> WholeRows:
+    def _by_clip(cls, rows: np.ndarray, root: np.ndarray | None, clip: WholeClip) -> WholeRows:
         """Rows shrunk to a public bound, by which step and squared length are public as well."""
         k, steps = rows.shape[1], clip.steps(rows, STEP_BITS).records
         return cls(steps, clip.step(STEP_BITS), root, clip.length(k), clip.squares(k, STEP_BITS))
@@ -126,7 +126,7 @@ class WholeRows:
         return value if self.root is None else value @ self.root.T
 
 
-def unwhitened(value: np.ndarray, plan: ReleasePlan) -> np.ndarray:
+def undo_whitening(value: np.ndarray, plan: ReleasePlan) -> np.ndarray:
     """An opened sum of several holders, in the coordinates of the features."""
     if not plan.clip_whitened or plan.covariance is None:
         return value

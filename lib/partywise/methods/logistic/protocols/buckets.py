@@ -26,8 +26,7 @@ from ..cells import Cells
 from ..model import LabelEstimate, LabelFacts, LabelSpec, ReleasePlan, delta_of, labels_of, local_features
 from ..options import BucketsOptions, WalrOptions
 from ..planner import fixed_plan, plan_label_dp, planned_ridge
-from .one_release import server_fit
-from .releases import SumNoise, agreed_plan, fixed_sum_noise, released_dot_product, shaped_sum_noise
+from .releases import SumNoise, agreed_plan, fixed_sum_noise, released_dot_product, server_fit, shaped_sum_noise
 
 NO_TRUTH = "cells are a coarser model than any that made the labels"
 

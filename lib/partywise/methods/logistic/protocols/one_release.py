@@ -5,7 +5,7 @@ Source: seed 002, "Weighted Aggregate Logistic Regression"; published or certifi
 What is protected: the label of each example, against the trainer and everyone the model reaches (unit ``label``,
 ``label_flip``).  Trust: with Gaussian noise the measurer sees all labels (``central``); with randomised response the
 holder of each label randomises it before others see it (``local``).  Several holders of labels (``holders: rows``)
-trust nobody: each adds the whole numbers of its rows and a share of the noise under masks, and a server opens the sum
+need no trust: each adds the whole numbers of its rows and a share of the noise under masks, and a server opens the sum
 alone.  Not protected: the features, which the trainer shows to the measurers; the number of examples.  m labels of one
 user cost m times as much, which the noise is planned for where the unit is ``user_label`` (the classic formula claims
 for one label in any unit).
@@ -20,18 +20,13 @@ noisy dot-product    measurer or server,    Release
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ....federation.run import Run
-from ....models.intervals import Intervals
 from ..model import LabelEstimate, LabelSpec, ReleasePlan, delta_of, labels_of, local_features
-from ..noise import OVERSHOT, coefficient_deviations, descent_deviations, released_intervals
 from ..options import WalrOptions
 from ..planner import declared_bound, fixed_plan, plan_label_dp, public_clip
-from ..trainers import fit_walr
-from .releases import SumNoise, agreed_plan, fixed_sum_noise, released_dot_product, shaped_sum_noise
+from .releases import SumNoise, agreed_plan, fixed_sum_noise, released_dot_product, server_fit, shaped_sum_noise
 
 
 def server_plan(X: np.ndarray, epsilon: float, spec: LabelSpec[WalrOptions], factor: float = 1.0) -> ReleasePlan:
@@ -72,41 +67,6 @@ def public_noise(run: Run) -> SumNoise | None:
     clip = public_clip(declared_bound(options.bound, options.row_radius))
     assert clip is not None
     return fixed_sum_noise(clip, facts.n_features, run.epsilon, spec)
-
-
-def server_fit(
-    X: np.ndarray, noisy_dot: np.ndarray, plan: ReleasePlan, options: WalrOptions, rng_for: Callable
-) -> LabelEstimate:
-    """The trainer's fit on the release."""
-    fitted = fit_walr(
-        X,
-        noisy_dot,
-        plan,
-        options.trainer,
-        rng=rng_for("mini-batches"),
-        steps=options.steps,
-        batch_size=min(options.batch_size, len(X)),
-        learning_rate=options.learning_rate,
-    )
-    numbers = {
-        "steps": fitted.steps,
-        "bounded": fitted.bounded,
-        "predicted_excess": plan.predicted_excess if np.isfinite(plan.predicted_excess) else None,
-        "chosen_distribution": plan.distribution,
-        "ridge": float(plan.ridge[-1]),
-    }
-    verdict = fitted.verdict(options.trainer)
-    errors, why, intervals = None, "", Intervals(reason=f"trainer={options.trainer!r} need not have reached an optimum")
-    if options.trainer != "newton":
-        errors = descent_deviations(X, fitted.theta, plan, options.learning_rate, options.steps)
-        why = OVERSHOT if errors is None else ""
-    elif fitted.converged:
-        errors = coefficient_deviations(X, fitted.theta, plan)
-        intervals = released_intervals(X, fitted.theta, plan)
-    else:
-        why = "the Newton steps have not reached an optimum"
-    results = fitted.theta, plan.epsilon_claimed, plan, noisy_dot, numbers, errors, plan.link, intervals, why
-    return LabelEstimate(*results, verdict.status, verdict.reason)
 
 
 def fit(run: Run) -> LabelEstimate:

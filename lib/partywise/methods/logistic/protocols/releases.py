@@ -19,15 +19,18 @@ from ....federation.exchanges.masks.pair_keys import agree_on_keys
 from ....federation.exchanges.noisy_sums import largest_entry, noise_factor
 from ....federation.parties import Party, lost_squares
 from ....federation.run import Run
+from ....models.intervals import Intervals
 from ....privacy.accounted_values import Clear
 from ....privacy.accounting.calibration import gaussian_epsilon
 from ....privacy.mechanisms.release import Release, open_to_readers
 from ....privacy.statistics.clips import BallClip, WholeClip
 from ....privacy.statistics.whole import Whole
-from ..model import LabelSpec, ReleasePlan, delta_of, labels_of, ridge_vector
-from ..options import SERVER
+from ..model import LabelEstimate, LabelSpec, ReleasePlan, delta_of, labels_of, ridge_vector
+from ..noise import OVERSHOT, coefficient_deviations, descent_deviations, released_intervals
+from ..options import SERVER, WalrOptions
 from ..planner import fixed_noise, noise_epsilon, shape_clip, shared_mu
-from ..release import WholeRows, public_sum, release_dot_product, unwhitened
+from ..release import WholeRows, public_sum, release_dot_product, undo_whitening
+from ..trainers import fit_walr
 
 # Plan of a noise from features that are public: (X, epsilon, spec, noise factor).
 Planner = Callable[[np.ndarray, float, Any, float], ReleasePlan]
@@ -49,12 +52,12 @@ def local_release(measurer: Party, train: np.ndarray, X: np.ndarray, plan: Relea
     Its noise depends on the distribution alone, so that methods and epsilons of one share it.
     """
     y = measurer.block["y"][train]
-    count_shrunk(measurer, X, plan)
+    local_count_of_shrunk(measurer, X, plan)
     rng = rng_for("dot-product", plan.distribution)
     return release_dot_product(X, y, plan, rng, owner=measurer.name, release_id="dot-product")
 
 
-def count_shrunk(measurer: Party, X: np.ndarray, plan: ReleasePlan) -> None:
+def local_count_of_shrunk(measurer: Party, X: np.ndarray, plan: ReleasePlan) -> None:
     """Count the rows that a declared length shrinks."""
     if isinstance(plan.clip, BallClip) and not plan.clip_whitened:
         clipped = plan.clip.of(X)
@@ -64,14 +67,14 @@ def count_shrunk(measurer: Party, X: np.ndarray, plan: ReleasePlan) -> None:
 def local_sum(measurer: Party, train: np.ndarray, X: np.ndarray, plan: ReleasePlan) -> Whole:
     """A holder's sum (k,) of its own training rows of label 1, in whole numbers, which stays with it."""
     rows = measurer.block.get("rows", np.arange(len(train)))
-    count_shrunk(measurer, X, plan)
+    local_count_of_shrunk(measurer, X, plan)
     trains, of_features = train[rows], WholeRows.of(X, plan)
     places = (np.cumsum(train) - 1)[rows[trains]]
     return of_features.whole(measurer.block["y"][trains] @ of_features.steps[places])
 
 
 def shaped_sum_noise(k: int, epsilon: float, spec: LabelSpec[Any]) -> SumNoise:
-    """Clip and mu of planned noise, whatever its shape."""
+    """Clip and mu of planned noise of any shape."""
     mu = shared_mu(epsilon, delta_of(spec), labels_of(spec))
     return SumNoise(shape_clip(spec.public.n_train, mu), mu, k)
 
@@ -96,7 +99,7 @@ def local_shape(
 
 
 def plan_of_shape(shape: np.ndarray, n: int, k: int, epsilon: float, spec: LabelSpec[Any]) -> ReleasePlan:
-    """The plan whose noise was shown; its guarantee is that of mu and the clip, whatever was shown."""
+    """The plan whose noise was shown; mu and the clip guarantee it for any shape."""
     delta, group = delta_of(spec), labels_of(spec)
     covariance = np.zeros((k, k))
     covariance[np.triu_indices(k)] = shape[3:]
@@ -135,7 +138,7 @@ def released_dot_product(
     sums, largest = run.each(holders, local_sum, train, X, plan), largest_entry(total, n)
     release = noisy_sum(run, keys, "dot-product", sums, total, noise.mu, colluders=options.colluders, largest=largest)
     opened = run.send(SERVER, trainer, "noisy dot-product", server_release, release)
-    noisy_dot = run.at(trainer.name, unwhitened, opened, plan)
+    noisy_dot = run.at(trainer.name, undo_whitening, opened, plan)
     return noisy_dot, run.among((trainer, *holders), with_noise, plan, factor_of(run))
 
 
@@ -163,3 +166,38 @@ def agreed_plan(run: Run, X: np.ndarray, k: int, planner: Planner) -> ReleasePla
         return run.among(run.parties, planner, X, run.epsilon, spec, factor_of(run))
     shape = run.broadcast(trainer, holders, SHAPE, local_shape, X, run.epsilon, spec, factor_of(run), planner)
     return run.among(run.parties, plan_of_shape, shape, n, k, run.epsilon, spec)
+
+
+def server_fit(
+    X: np.ndarray, noisy_dot: np.ndarray, plan: ReleasePlan, options: WalrOptions, rng_for: Callable
+) -> LabelEstimate:
+    """The trainer's fit on the release."""
+    fitted = fit_walr(
+        X,
+        noisy_dot,
+        plan,
+        options.trainer,
+        rng=rng_for("mini-batches"),
+        steps=options.steps,
+        batch_size=min(options.batch_size, len(X)),
+        learning_rate=options.learning_rate,
+    )
+    numbers = {
+        "steps": fitted.steps,
+        "bounded": fitted.bounded,
+        "predicted_excess": plan.predicted_excess if np.isfinite(plan.predicted_excess) else None,
+        "chosen_distribution": plan.distribution,
+        "ridge": float(plan.ridge[-1]),
+    }
+    verdict = fitted.verdict(options.trainer)
+    errors, why, intervals = None, "", Intervals(reason=f"trainer={options.trainer!r} need not have reached an optimum")
+    if options.trainer != "newton":
+        errors = descent_deviations(X, fitted.theta, plan, options.learning_rate, options.steps)
+        why = OVERSHOT if errors is None else ""
+    elif fitted.converged:
+        errors = coefficient_deviations(X, fitted.theta, plan)
+        intervals = released_intervals(X, fitted.theta, plan)
+    else:
+        why = "the Newton steps have not reached an optimum"
+    results = fitted.theta, plan.epsilon_claimed, plan, noisy_dot, numbers, errors, plan.link, intervals, why
+    return LabelEstimate(*results, verdict.status, verdict.reason)

@@ -24,13 +24,13 @@ from ..options import RoundsOptions
 from ..planner import declared_bound, label_noise_plan
 from ..release import release_dot_product
 from ..trainers import gradient_descent, has_minimiser
-from .releases import count_shrunk
+from .releases import local_count_of_shrunk
 
 
 def local_rounds(measurer: Party, train: np.ndarray, X: np.ndarray, plan: ReleasePlan, rng_for: Callable) -> Release:
     """The noisy dot-products (T, k) of all rounds."""
     y = measurer.block["y"][train]
-    count_shrunk(measurer, X, plan)
+    local_count_of_shrunk(measurer, X, plan)
     return release_dot_product(X, y, plan, rng_for("rounds"), owner=measurer.name, release_id="dot-products")
 
 
