@@ -17,6 +17,7 @@ from forked import in_all_ways
 from glm_driver import start
 from partywise.audits.attacks.linear_images import attack_space, column_space
 from partywise.core.randomness import stream
+from partywise.federation.secure_streams import SecureStreams
 from partywise.methods.glm.options import JointOptions
 from partywise.methods.glm.protocols import joint
 from partywise.methods.glm.protocols.opened_sums import cox as protocol
@@ -255,3 +256,10 @@ def test_the_attack_on_rotations_finds_a_binary_column_in_what_was_opened():
     assert abs(np.corrcoef(column, X[:, 6])[0, 1]) > 1 - 1e-9 and rest < 1e-9
     few, _ = binary_column(column_space(opened[:, :2] - opened[:, :2].mean(axis=0)), stream(6, "starts"))
     assert abs(np.corrcoef(few, X[:, 6])[0, 1]) == pytest.approx(0.961, abs=5e-3)
+
+
+def test_streams_of_the_operating_system_fit_the_same():
+    X, times, status, _ = follow_up(100, 4)
+    first, other = (cox(parties=2).fit(X, times, status=status, rng=rng) for rng in (1, SecureStreams(1)))
+    np.testing.assert_allclose(first.coef_, other.coef_, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(np.asarray(first.bse), np.asarray(other.bse), rtol=1e-6)

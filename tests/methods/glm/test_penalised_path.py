@@ -12,6 +12,8 @@ import partywise as pw
 from forked import in_all_ways
 from glm_driver import fitted, records, start
 from partywise.core.randomness import stream
+from partywise.experiment.plan import plan
+from partywise.experiment.results.verify import recompute
 from partywise.methods.glm.model import GlmEstimate
 from partywise.methods.glm.noisy_statistics.moments import MomentScale, NoisyMoments
 from partywise.methods.glm.options import GlmMomentsOptions, GlmReferenceOptions, JointOptions
@@ -246,3 +248,25 @@ def test_one_process_a_place_does_the_same(family, choose):
     options = JointOptions(penalty="lasso", choose=choose)
     expected, _ = in_all_ways(joint.fit, lambda: start(X, y, [[0, 1], [2], [3]], options, family=family))
     assert expected.standard_errors is None and expected.numbers["secure_products"] > 0
+
+
+def test_a_configuration_has_the_measures_of_a_penalised_fit():
+    penalised = {"penalty": "elastic_net", "alpha": 0.5}
+    methods = {
+        "reference": {"protocol": "reference"} | penalised,
+        "joint": {"protocol": "joint"} | penalised,
+        "moments": {"protocol": "moments", "cipher": "sized"} | penalised,
+    }
+    grid = {"methods": list(methods), "replicates": 1, "folds": 1, "parties": [3], "epsilon": [4.0]}
+    case = {"source": "generated", "settings": {"n": 300, "p": 6}, "grid": grid}
+    block = {"spec": {"delta": 1e-5, "unit": "row"}, "methods": methods, "cases": {"c": case}, "figures": []}
+    made = plan("vertical_glm", block, 7)
+    place = {"case": "c", "parties": 3, "fold": 0, "replicate": 0}
+    cells = {
+        name: recompute(made, place | {"method": name, "epsilon": 4.0 if name == "moments" else np.inf}, "resources")
+        for name in methods
+    }
+    scalars = {name: cell.scalars for name, cell in cells.items()}
+    assert scalars["joint"]["excess_deviance"] == pytest.approx(scalars["reference"]["excess_deviance"], rel=1e-9)
+    assert 0 < scalars["joint"]["excess_deviance"] < 1 and scalars["joint"]["record_openings"] == 0
+    assert scalars["moments"]["epsilon_certified"] == pytest.approx(4.0, rel=1e-9)

@@ -67,6 +67,7 @@ class GlmEstimate:
     correlation : (p, p) of the same release as the coefficients; None of protocols that have none
     moments : what the coefficients of any submodel follow from at no further cost
         (`partywise.methods.glm.noisy_statistics.submodels.coefficients`); None of protocols that have none
+    penalty_lambda : that was chosen along a penalised path; None where none was
     baseline : times and cumulated hazard (2, U) at the means of the columns by stratum, of family ``cox``, which the
         active party has
     views : what one participant holds of another party's records, for attacks on its view: columns are n-vectors
@@ -92,6 +93,7 @@ class GlmEstimate:
     objective: np.ndarray = field(default_factory=lambda: np.empty(0))
     correlation: np.ndarray | None = None
     moments: NoisyMoments | None = None
+    penalty_lambda: float | None = None
     baseline: Mapping[str, np.ndarray] | None = None
     views: Mapping[str, np.ndarray] = field(default_factory=dict)
     rows: Mapping[str, np.ndarray] | None = None

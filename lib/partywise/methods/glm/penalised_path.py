@@ -220,17 +220,16 @@ def penalise(
     if options.penalty is None:
         return estimate
     path = path_of_estimate(estimate, family, n, options.penalty, options.alpha, None, options.choose, names)
-    numbers: dict[str, float | int | bool | str | None] = {
-        "penalty_lambda": float(path.lambdas[path.place]),
-        "columns_kept": len(path.columns),
-    }
+    numbers: dict[str, float | int | bool | str | None] = {}
     deviance, null, covariance = estimate.deviance, estimate.null_deviance, estimate.covariance
     if not (deviance is None or null is None or covariance is None or estimate.dispersion is None):
         change = path.choice[1:] - estimate.coefficients[1:]
         deviance += estimate.dispersion * float(change @ np.linalg.solve(covariance[1:, 1:], change))
         numbers |= {"deviance_r2": deviance_r2(deviance, null), "aic_published": None}
     bare = without_errors(estimate)
-    return replace(bare, coefficients=path.choice, deviance=deviance, numbers=bare.numbers | numbers)
+    numbers = bare.numbers | numbers
+    value = float(path.lambdas[path.place])
+    return replace(bare, coefficients=path.choice, deviance=deviance, numbers=numbers, penalty_lambda=value)
 
 
 def without_errors(estimate: GlmEstimate) -> GlmEstimate:

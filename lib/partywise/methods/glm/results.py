@@ -362,8 +362,9 @@ class Results(Predictions):
             lines.append("penalised: standard errors leave out the bias of the ridge")
         if self.family == COX:
             lines.append(f"{estimate.numbers['events']} events, concordance {self.concordance_:.4f}")
-        if "penalty_lambda" in estimate.numbers or getattr(self._options(), "penalty", None) is not None:
-            lines.append(f"no standard errors: {NO_ERRORS}")
+        if getattr(self._options(), "penalty", None) is not None:
+            value = "" if estimate.penalty_lambda is None else f" (lambda {estimate.penalty_lambda:.4g})"
+            lines.append(f"no standard errors{value}: {NO_ERRORS}")
         lines += self._approximations(estimate)
         return "\n".join([*filter(None, lines), *self._table(estimate, tests)])
 

@@ -23,6 +23,9 @@ sums of the diagnostics; X'WX at expected weights   active, analyst; `weighted_s
 of a sandwich: at observed weights, squared scores  active, analyst; `weighted_sums`  Clear(label, features)
 means and standard deviations of columns            every party, analyst              Clear(features)
 
+With a ``penalty`` of Gaussian responses the fit ends after the first evaluation with its sums: no direction is sent and
+no n-vector is opened. Family ``cox`` is `opened_sums.cox`.
+
 Trial points lie on the line that the active party knows, so that halving a step opens nothing.  The active party sees
 one n-vector of the others an evaluation (``record_openings``): with two parties it is X_2 d_2, and a few of them span
 X_2; the exact solver does not cure what block coordinate descent leaks.  Everything the analyst sees is a sum over

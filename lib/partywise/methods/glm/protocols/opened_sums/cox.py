@@ -29,6 +29,7 @@ from dataclasses import replace
 from typing import cast
 
 import numpy as np
+from scipy.special import ndtri
 
 from .....alignment.rows import common_rows
 from .....federation.exchanges.masks.pair_keys import PairKeys, agree_on_keys
@@ -38,6 +39,7 @@ from .....federation.roles import ANALYST, roles, unprotected_value
 from .....federation.run import Run
 from .....models.standardise import Scaling
 from .....privacy.accounted_values import Clear
+from .....privacy.mechanisms.random import RandomSource, words_of
 from ...diagnostics import unscaled_covariance
 from ...exact import check_size
 from ...follow_up import FollowUp, local_follow_up
@@ -93,16 +95,18 @@ def local_baseline(active: Party, response: FollowUp, predictor: LinearPredictor
     return response.baseline(predictor.eta)
 
 
-def analyst_directions(products: np.ndarray, n_active: int, rng_for: Callable[..., np.random.Generator]) -> np.ndarray:
+def analyst_directions(products: np.ndarray, n_active: int, rng_for: Callable[..., RandomSource]) -> np.ndarray:
     """(p, p) orthogonal directions as columns, uniform among those whose vectors resemble no column of the others.
 
     products : (1 + p, 1 + p) X'X; n_active : columns of the active party, the first
     """
-    rng, p = rng_for("directions", ANALYST), len(products) - 1
+    words, p = words_of(rng_for("directions", ANALYST)), len(products) - 1
     others = products[1 + n_active :, 1 + n_active :]
     lengths = np.sqrt(np.diag(others))
     for _ in range(DRAWS):
-        Q, R = np.linalg.qr(rng.standard_normal((p, p)))
+        # A rotation needs no exact law: it hides nothing by itself.
+        normal = ndtri(((words(p * p) >> np.uint64(11)) + 0.5) * 2.0**-53).reshape(p, p)
+        Q, R = np.linalg.qr(normal)
         Q = Q * np.sign(np.diag(R))
         images = others @ Q[n_active:]
         sizes = np.sqrt(np.sum(Q[n_active:] * images, axis=0))
