@@ -14,7 +14,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from partywise.core.checks import OneOfCiphers, Range, field_types
+from partywise.core.checks import Matrix, OneOfCiphers, Range, field_types
 from partywise.deployment.settings import Listener, NetworkSettings
 from partywise.deployment.site.policy import Site
 from partywise.experiment.configuration.grammar import NAME, CaseBlock, Configuration, Grid, StudyBlock
@@ -29,6 +29,18 @@ DRAFT = "http://json-schema.org/draft-07/schema#"
 TYPES = {int: "integer", float: "number", bool: "boolean", str: "string", dict: "object", NoneType: "null"}
 NAMES = {"pattern": f"^{NAME.pattern}$"}
 ADDRESS = {"type": "string", "pattern": ":"}
+# Rows of numbers, a list of matrices, or a file that holds them.
+MATRIX = {
+    "anyOf": [
+        {"type": "array", "items": {"type": "array"}},
+        {
+            "type": "object",
+            "properties": {"file": {"type": "string", "pattern": "\\.(csv|npz)$"}},
+            "required": ["file"],
+            "additionalProperties": False,
+        },
+    ]
+}
 LONGEST = 200
 
 Schema = dict[str, Any]
@@ -166,6 +178,8 @@ def value(hint: Any, definitions: Schema) -> Schema:
         return value(args[0], definitions) | {key: bound for limit in limits for key, bound in _bounds(limit)}
     if origin is Literal:
         return {"enum": list(args)}
+    if hint is Matrix:
+        return MATRIX
     if origin in (Union, UnionType):
         return {"anyOf": [value(arg, definitions) for arg in args]}
     if origin is tuple and args[-1] is Ellipsis:

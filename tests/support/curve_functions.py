@@ -129,7 +129,7 @@ def fit_central(
         Y = release.value
         events.append(release.event)
     noise = block_noise(np.full(p, s**2), q, p)
-    moments = corrected_moments(CurveSums.of(Z.reshape(n, -1), Y), noise, sy**2)
+    moments = corrected_moments(CurveSums.of(Z.reshape(n, -1), Y), noise, sy**2 * np.eye(Y.shape[1]))
     return fit_joint(moments, coordinates.penalties, options or BoostingOptions()), moments, events
 
 

@@ -5,6 +5,8 @@ Standard library only: the pipeline checks a configuration with them before any 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import types
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -81,6 +83,61 @@ class OneOfCiphers:
         return f"it must be one of {', '.join(self.library)}, or the name of an entry point of {CIPHERS}"
 
 
+class Matrix(tuple[Any, ...]):
+    """Rows of numbers, or several matrices of one shape: a public constant of an option.
+
+    Nested tuples, so that options that hold one compare and hash; their text is the shape and the SHA-256 of the
+    numbers, by which titles, cubes and statements name them.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, name: str, value: object) -> Matrix:
+        """Make a matrix from nested lists or an array; a named error for rows of different lengths, or other values."""
+        rows = _lists(value)
+        several = bool(rows) and isinstance(rows[0], list | tuple) and isinstance((*rows[0], 0)[0], list | tuple)
+        matrices = [_rows(matrix) for matrix in (rows if several else (rows,))]
+        if not matrices[0] or any(list(map(len, matrix)) != list(map(len, matrices[0])) for matrix in matrices):
+            raise ValueError(f"{name} is {value!r}: give rows of numbers of one length, or a list of such matrices.")
+        return cls(matrices if several else matrices[0])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Numbers of matrices (if there are several), rows and columns."""
+        inner = self[0]
+        return (len(self), len(inner), len(inner[0])) if isinstance(inner[0], tuple) else (len(self), len(inner))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the numbers, hexadecimal."""
+        return hashlib.sha256(json.dumps(self).encode()).hexdigest()
+
+    def __repr__(self) -> str:
+        return f"matrix {' x '.join(map(str, self.shape))}, sha256 {self.digest}"
+
+    __str__ = __repr__
+
+
+def _lists(value: Any) -> Any:
+    """Lists and arrays as lists, also inside each other; no list for anything else on the first level."""
+    listed = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(listed, list | tuple):
+        return ()
+    return [_lists(entry) if hasattr(entry, "tolist") or isinstance(entry, list | tuple) else entry for entry in listed]
+
+
+def _rows(matrix: object) -> tuple[tuple[float, ...], ...]:
+    """Rows of one matrix; none where it is something else."""
+    rows = matrix if isinstance(matrix, list | tuple) else ()
+    numbers = [entry for row in rows for entry in (row if isinstance(row, list | tuple) else (None,))]
+    if len({len(row) for row in rows if isinstance(row, list | tuple)}) != 1 or not numbers:
+        return ()
+    if not all(isinstance(entry, int | float) and not isinstance(entry, bool) for entry in numbers):
+        return ()
+    return tuple(tuple(map(float, row)) for row in rows)
+
+
 # Who draws noise on products of several parties' columns: each party all of it, or a place without data.
 Dealer = Literal["none", "dealer"]
 # Who adds the noise of a sum over clients: a share each, each to its own sum, or an assumed secure aggregation.
@@ -131,7 +188,7 @@ def _problems(
         kinds = [arg for arg in args if ((get_origin(arg) or arg) in (tuple, dict)) == (holds is not None)]
         # A word or a number: the one of both that it is.
         words = [arg for arg in kinds if get_origin(arg) is Literal]
-        if words and float in kinds:
+        if words and float in [get_args(arg)[0] if get_origin(arg) is Annotated else arg for arg in kinds]:
             kinds = words if isinstance(value, str) else [arg for arg in kinds if arg not in words]
         if value is not None:
             yield from (

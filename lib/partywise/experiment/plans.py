@@ -1,13 +1,19 @@
 """Read configurations: files -> blocks in full -> checked plans.
 
 A study may have a file of its own: its value is the name of that file, or a block whose key ``file`` names it and whose
-other keys override it.  Names of files begin in the folder of the file that names them.
+other keys override it.  An option of a method that is a matrix may be ``file: NAME.csv``, or ``file: NAME.npz`` with
+several: the numbers take the place of the name, so that jobs and readers of a configuration need no further file.
+Names of files begin in the folder of the file that names them.
 """
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+# Any: blocks of a configuration.
+from typing import Any
 
 from ..core.errors import ConfigError
 from .configuration.build import build
@@ -54,19 +60,26 @@ class _Files:
         self.contents: list[dict[str, object]] | None = None
 
     def folder(self, study: str, file: str) -> Path:
-        """Folder of the last file that names this file for a study; that of the run where ``--config`` does."""
+        """Folder of the last file that names this file in a study; that of the run where ``--config`` does."""
         if self.contents is None:
             self.contents = [read_file(path) for path in self.paths]
         for path, content in zip(reversed(self.paths), reversed(self.contents), strict=True):
             studies = content.get("studies")
-            written = studies.get(study) if isinstance(studies, Mapping) else None
-            if file in (written, written.get(FILE) if isinstance(written, Mapping) else None):
+            if isinstance(studies, Mapping) and _names(studies.get(study), file):
                 return path.parent
         return Path()
 
 
+def _names(written: object, file: str) -> bool:
+    """Whether a block, or one inside it, names this file."""
+    if not isinstance(written, Mapping):
+        return written == file
+    return written.get(FILE) == file or any(_names(v, file) for v in written.values() if isinstance(v, Mapping))
+
+
 def _whole(name: str, written: object, files: _Files) -> tuple[object, str]:
     """The block of a study with the content of the file that it names, and that file; empty where it names none."""
+    written = _with_matrices(name, written, files)
     if not (isinstance(written, str) or (isinstance(written, Mapping) and FILE in written)):
         return written, ""
     overrides = {} if isinstance(written, str) else {key: value for key, value in written.items() if key != FILE}
@@ -82,8 +95,39 @@ def _whole(name: str, written: object, files: _Files) -> tuple[object, str]:
         raise ConfigError(
             f"{path}: {FILE} is {content[FILE]!r}: a file that is named holds the whole block of a study."
         )
+    content = _with_matrices(name, content, path.parent)
     where = _display_path(path) + (f" and {', '.join(overrides)} next to its name" if overrides else "")
     return _merge(content, overrides), where
+
+
+def _with_matrices(name: str, block: Any, files: _Files | Path) -> Any:
+    """A block of a study in which numbers take the place of the files that its methods name for an option."""
+    methods = block.get("methods") if isinstance(block, Mapping) else None
+    if not isinstance(methods, Mapping):
+        return block
+    whole = dict(methods)
+    for label, method in methods.items():
+        for option, value in method.items() if isinstance(method, Mapping) else ():
+            if isinstance(value, Mapping) and set(value) == {FILE}:
+                file, at = str(value[FILE]), f"studies.{name}.methods.{label}.{option}"
+                folder = files if isinstance(files, Path) else files.folder(name, file)
+                whole[label] = {**whole[label], option: _matrices(folder / file, f"{at} is {file!r}")}
+    return {**block, "methods": whole}
+
+
+def _matrices(path: Path, where: str) -> list[Any]:
+    """Numbers of a file: one matrix of a CSV file without a header, all arrays of an npz file in their order."""
+    try:
+        if path.suffix == ".npz":
+            from ..core.files import open_npz
+
+            return [array.tolist() for array in open_npz(path).part("").values()]
+        if path.suffix == ".csv":
+            with path.open(encoding="utf-8", newline="") as handle:
+                return [list(map(float, row)) for row in csv.reader(handle) if row]
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{where}: {path} holds no matrix of numbers ({error}); write rows of numbers.") from None
+    raise ConfigError(f"{where}: name a CSV file with one matrix, or an npz file with several.")
 
 
 def _display_path(path: Path) -> str:

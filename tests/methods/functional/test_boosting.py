@@ -259,8 +259,8 @@ def test_noise_on_the_response_is_left_out_of_debiased_losses():
     """K is corrected by s_y^2, so debiased losses do not move in the mean and raw ones carry s_y^2 Qy."""
     problem = make_problem(13, s=0.4)
     sums = [CurveSums.of(problem.flat[rows], problem.Y[rows]) for rows in (problem.in_a, ~problem.in_a)]
-    parts = [corrected_moments(x, problem.noise, 0.09) for x in (sums[0] + sums[1], *sums)]
-    fitted = fit_boosting(*parts, SINGLES, problem.penalties, endless(stop="cv_published"), response_noise=0.09)
+    parts = [corrected_moments(x, problem.noise, 0.09 * np.eye(3)) for x in (sums[0] + sums[1], *sums)]
+    fitted = fit_boosting(*parts, SINGLES, problem.penalties, endless(stop="cv_published"), response_noise=0.27)
     plain = fit(problem, SINGLES, endless(stop="cv_published"))
     np.testing.assert_allclose(fitted.trace["sse_raw"], plain.trace["sse_raw"], rtol=1e-12)
     np.testing.assert_allclose(

@@ -10,6 +10,8 @@ from local_release_driver import NOISY
 from partywise.federation.secure_streams import SecureStreams
 from partywise.methods.functional.boosting import fit_boosting
 from partywise.methods.functional.options import CentralOptions, CurvePublishedOptions, LocalOptions, RoundwiseOptions
+from partywise.methods.functional.protocols.curves import active_fit
+from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.mechanisms.random import words_of
 from partywise.privacy.secure.table import draw_integers
 from partywise.privacy.statistics.bounded import clip_curves
@@ -123,7 +125,86 @@ def test_the_moments_subtract_the_noise_of_the_response(monkeypatch):
     noisy = step * ball_steps(done.data.Y, 2.0, step).records + noise
     train, response_noise = seen[0]
     wanted = np.cov(noisy[done.fold.train], rowvar=False) - 0.25 * np.eye(6)
-    assert response_noise == 0.25 and np.allclose(train.K, wanted, rtol=0, atol=1e-12)
+    assert response_noise == 6 * 0.25 and np.allclose(train.K, wanted, rtol=0, atol=1e-12)
+
+
+def responses(monkeypatch, options, *data):
+    """Responses as the active party fits on them, in orthonormal coordinates, one run for each data set."""
+    seen = []
+
+    def recording(Z, radius, response, *more):
+        seen.append(response.value)
+        return active_fit(Z, radius, response, *more)
+
+    monkeypatch.setattr("partywise.methods.functional.protocols.curves.active_fit", recording)
+    return seen, [run(options, data=one) for one in data]
+
+
+@pytest.mark.parametrize("geometry", ["gram", "orthonormal"])
+@pytest.mark.parametrize("coordinates", ["raw", "orthonormal"])
+def test_the_noise_of_the_response_follows_the_geometry(monkeypatch, geometry, coordinates):
+    options = CurvePublishedOptions(sy=0.7, y_radius=9.0, geometry=geometry, coordinates=coordinates, max_steps=10)
+    data = make_data(replace(SMALL, n=4000))
+    (released,), _ = responses(monkeypatch, options, data)
+    gram = data.basis_y.build().gram
+    shape = gram @ gram if geometry == "gram" else np.eye(6)
+    noise = released - clip_curves(data.Y, None, 9.0)[0]
+    assert accepts_covariance(noise, 0.49 * shape)
+    assert not accepts_covariance(noise, 0.49 * shape * 1.05**2) and not accepts_covariance(noise, 0.49 * gram)
+
+
+@pytest.mark.parametrize("geometry", ["gram", "orthonormal"])
+@pytest.mark.parametrize("coordinates", ["raw", "orthonormal"])
+def test_the_moments_of_a_noisy_response_are_unbiased(monkeypatch, geometry, coordinates):
+    """K and the trace that raw losses carry are those of the noise in working coordinates."""
+    seen = []
+
+    def recording(train, *args, **kwargs):
+        seen.append((train.K, kwargs["response_noise"]))
+        return fit_boosting(train, *args, **kwargs)
+
+    monkeypatch.setattr("partywise.methods.functional.protocols.curves.fit_boosting", recording)
+    both = {"geometry": geometry, "coordinates": coordinates, "max_steps": 10}
+    data = make_data(replace(SMALL, n=4000, domain=(0.0, 10.0)))
+    run(CurvePublishedOptions(**both), data=data)
+    run(CurvePublishedOptions(sy=0.5, y_radius=99.0, **both), data=data)
+    (exact, none), (noisy, trace) = seen
+    gram = data.basis_y.build().gram
+    covariance = {"raw": {"gram": gram, "orthonormal": np.linalg.inv(gram)}}.get(
+        coordinates, {"gram": gram @ gram, "orthonormal": np.eye(6)}
+    )[geometry]
+    assert none == 0 and trace == pytest.approx(0.25 * np.trace(covariance), rel=1e-9)
+    # What is left is the error of a covariance of 2,667 records, far below what was taken off.
+    assert np.linalg.norm(noisy - exact) < 0.3 * np.linalg.norm(0.25 * covariance)
+
+
+@pytest.mark.parametrize("geometry", ["gram", "orthonormal"])
+def test_the_certificate_of_a_published_response_is_what_an_attack_finds(monkeypatch, geometry):
+    """Two responses of the longest distance where the noise is smallest, in the clear of one draw of it."""
+    options = CurvePublishedOptions(sy=0.1, y_radius=2.0, geometry=geometry, max_steps=10)
+    data, (values, vectors) = make_data(), np.linalg.eigh(make_data().basis_y.build().gram)
+    worst = [replace(data, Y=np.vstack([sign * 5.0 * vectors[:, 0], data.Y[1:]])) for sign in (1, -1)]
+    released, runs = responses(monkeypatch, options, *worst)
+    # One draw on both: what differs is what the attacker tells apart.
+    difference = released[0] - released[1]
+    assert not difference[1:].any()
+    shape = vectors @ np.diag(values**2) @ vectors.T if geometry == "gram" else np.eye(6)
+    mu = np.sqrt(difference[0] @ np.linalg.solve(0.01 * shape, difference[0]))
+    exact = float(gaussian_epsilon(float(mu), 1e-5))
+    certified = runs[0].total("label").epsilon_certified
+    assert 0.95 <= exact / certified <= 1
+    least = values[0] if geometry == "gram" else 1.0
+    assert mu == pytest.approx(2 * 2.0 / (0.1 * least), rel=1e-2)
+
+
+def test_a_published_radius_of_the_response_certifies_nothing():
+    known, from_data = (run(CurvePublishedOptions(sy=0.5, y_radius=r, max_steps=10)) for r in (3.0, "quantile"))
+    assert np.isfinite(known.total("label").epsilon_certified) and np.isinf(from_data.total("label").epsilon_certified)
+    row = next(event for event in from_data.releases if event.release_id.startswith("response"))
+    assert not row.certified and row.unit == "label"
+    norms = np.linalg.norm(from_data.data.Y, axis=1)
+    same = run(CurvePublishedOptions(sy=0.5, y_radius=float(np.quantile(norms, 0.95)), max_steps=10))
+    assert np.array_equal(same.estimate.operators, from_data.estimate.operators)
 
 
 def test_noise_is_drawn_from_these_addresses_and_no_others():

@@ -39,7 +39,7 @@ def test_chunked_sums_equal_the_whole(seed, labels):
 def test_moments_match_numpy_and_carry_their_correction():
     X, Y = records(2)
     noise = block_noise(np.array([0.1, 0.4, 0.0]), 2, 3)
-    moments = corrected_moments(CurveSums.of(X, Y), noise, response_noise=0.25)
+    moments = corrected_moments(CurveSums.of(X, Y), noise, response_noise=0.25 * np.eye(3))
     joint = np.cov(np.hstack([X, Y]).T)
     np.testing.assert_allclose(moments.raw, joint[:6, :6], rtol=1e-11)
     np.testing.assert_allclose(moments.G, joint[:6, :6] - np.diag([0.1, 0.1, 0.4, 0.4, 0.0, 0.0]), rtol=1e-11)
@@ -82,7 +82,7 @@ def test_corrected_moments_are_unbiased_and_uncorrected_ones_are_not(shape):
     for _ in range(DRAWS):
         E = (s[:, None] * (rng.standard_normal((40, p, q)) @ factor.T)).reshape(40, -1)
         released = CurveSums.of(X + E, Y + sy * rng.standard_normal(Y.shape))
-        draws.append(corrected_moments(released, noise, response_noise=sy**2))
+        draws.append(corrected_moments(released, noise, response_noise=sy**2 * np.eye(Y.shape[1])))
     G, raw, H, K = (np.stack([getattr(d, name) for d in draws]) for name in ("G", "raw", "H", "K"))
     for sample, truth in ((G, clean.G), (H, clean.H), (K, clean.K)):
         assert np.abs(z_scores(sample, truth)).max() < 4

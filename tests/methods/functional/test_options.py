@@ -30,6 +30,9 @@ PATH = {"max_steps": 15}
 # Full steps soon stop to improve, and the source's criterion returns the state at which the walk stopped.
 HASTY = {"nu": 1.0, "max_steps": 60, "patience": 1, "stop": "cv_published"}
 TARGET = {"s_mode": "calibrated"}
+# Penalties of six basis functions: of all predictors, and of each of four.
+RIDGE = tuple(tuple(float(i == j) for j in range(6)) for i in range(6))
+RIDGES = tuple(tuple(tuple((k + 1) * v for v in row) for row in RIDGE) for k in range(4))
 # What every protocol on released curves offers: option -> (what must be set for it to be read, other values).
 LOCAL = {
     "noise": ({}, ["none"]),
@@ -47,12 +50,14 @@ LOCAL = {
     "directions": ({}, [1, 3]),
     "release": ({}, ["per_fit"]),
     "sy": ({"y_radius": 4.0, "sy": 0.2}, [0.8]),
-    "y_radius": ({"sy": 0.2, "y_radius": 4.0}, [1.0]),
+    "y_radius": ({"sy": 0.2, "y_radius": 4.0}, [1.0, "quantile"]),
     "claim": ({}, ["source"]),
     "projection": ({}, [0.0, 5.0]),
     "lambda_s": ({}, [0.0, 0.5]),
     "lambda_t": ({}, [0.0, 0.5]),
     "lambda_st": ({}, [0.5]),
+    "omega_x": ({"lambda_s": 0.1}, [RIDGE, RIDGES]),
+    "omega_y": ({"lambda_t": 0.1}, [RIDGE]),
 }
 WALK = {
     "stop": ({}, [stop for stop in STOPS if stop != "cv"]),
@@ -65,6 +70,7 @@ WALK = {
     "ridge": ({"stabiliser": "published"}, [2.0]),
     "h_ridge": ({"stabiliser": "published"}, [0.5]),
     "df": ({"stop": "aic"}, ["hutchinson"]),
+    "probes": ({"stop": "aic", "df": "hutchinson"}, [2]),
     "nu": ({}, [0.05, 1.0]),
     "max_steps": ({}, [1, 3]),
     "min_steps": (HASTY, [59]),
@@ -86,8 +92,8 @@ PUBLISHED = (
         "calibration": (TARGET, ["exact"]),
         "rho_total": (TARGET | {"calibration": "exact"}, [5.0, 500.0]),
         "directions": ({"coordinates": "orthonormal"}, [1, 3]),
-        "sy": ({"coordinates": "orthonormal", "y_radius": 4.0, "sy": 0.2}, [0.8]),
-        "y_radius": ({"coordinates": "orthonormal", "sy": 0.2, "y_radius": 4.0}, [1.0]),
+        "probes": ({"stop": "aic"}, [2]),
+        "solver": ({}, ["kronecker"]),
         "stop": ({}, [stop for stop in STOPS if stop != "cv_published"]),
         "sse": ({"stop": "aic"}, ["raw"]),
         "score": ({"s": 0.5}, ["debiased", "raw"]),
@@ -103,15 +109,14 @@ PUBLISHED = (
         "patience": (HASTY | {"update": "backfit", "min_steps": 1}, [20]),
     }
 )
-MOMENTS = {name: WALK[name] for name in WALK if name not in ("score", "sse", "df")} | {
+MOMENTS = {name: WALK[name] for name in WALK if name not in ("score", "sse", "df", "probes")} | {
     "crossfit": ({"stop": "aic", "margin": "none"}, ["shared", "none"]),
     "margin": ({}, ["none"]),
     "projection": LOCAL["projection"],
     "lambda_s": LOCAL["lambda_s"],
     "lambda_t": LOCAL["lambda_t"],
     "lambda_st": LOCAL["lambda_st"],
-    "penalty": ({}, ["none"]),
-    "penalty_scale": ({}, ["none"]),
+    **{name: LOCAL[name] for name in ("penalty", "penalty_scale", "omega_x", "omega_y")},
     "directions": ({}, [1, 3]),
     "radius_value": ({}, [2.0]),
     "response_radius": ({}, [1.0]),
@@ -132,9 +137,9 @@ ROUNDS |= {
 }
 # Options of another protocol that these do not offer.
 ABSENT = {
-    CurveMomentsOptions: {"score", "sse", "df"},
+    CurveMomentsOptions: {"score", "sse", "df", "probes"},
     RoundwiseOptions: {"noise", "geometry", "release", "sy", "y_radius", "radius_rho", "stop", "sse", "update", "score"}
-    | {"crossfit", "stabiliser", "alpha", "ridge", "h_ridge", "df"},
+    | {"crossfit", "stabiliser", "alpha", "ridge", "h_ridge", "df", "probes"},
     CentralOptions: set(WALK),
 }
 TABLES = {
@@ -161,7 +166,7 @@ def cases():
                 start = base | needed
                 if needed.get("s_mode") == "calibrated" or value == "calibrated":
                     start.pop("s", None)
-                yield pytest.param(cls, start, name, value, id=f"{cls.__name__}-{name}-{value}")
+                yield pytest.param(cls, start, name, value, id=f"{cls.__name__}-{name}-{value}"[:60])
 
 
 @cache
@@ -217,6 +222,9 @@ def test_options_that_nothing_would_read_are_refused(cls, name):
         ({"projection": 2.0, "stabiliser": "published"}, "projection"),
         ({"df": "hutchinson"}, "df"),
         ({"sse": "raw", "stop": "aic_train"}, "sse"),
+        ({"probes": 7}, "probes"),
+        ({"probes": 7, "stop": "aic"}, "probes"),
+        ({"penalty": "none", "omega_x": RIDGE, "omega_y": RIDGE}, "penalty"),
     ],
 )
 def test_options_without_their_company_are_refused(options, name):

@@ -9,13 +9,16 @@ from hypothesis import strategies as st
 
 from functional_reference import dense_block_solve, second_difference_penalty, solve_kronecker
 from partywise.methods.functional.bases import BSplineBasis, FourierBasis
+from partywise.methods.functional.options import CurvePublishedOptions
 from partywise.methods.functional.solver import (
+    KroneckerSolver,
     PenalizedSolver,
     check_penalty,
     diagonalize,
     solve_penalized,
     spectral_scale,
 )
+from protocol_driver import run
 
 LAMBDAS = list(itertools.product((0.0, 0.7), (0.0, 0.3), (0.0, 1.9)))
 SHAPES = [(2, 2), (2, 9), (3, 4), (5, 5), (8, 3), (13, 13), (20, 20), (30, 7), (30, 30)]
@@ -112,6 +115,54 @@ def test_the_source_solves_an_indefinite_system_where_the_exact_solver_names_it(
     np.testing.assert_allclose(B, [[1.0, 2.0], [-1.5, -2.0]], rtol=1e-14)
     with pytest.raises(ValueError, match=r"not positive definite \(least eigenvalue -2\): project G or raise lambda_s"):
         solve_penalized(G, R, zero, zero, 0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("lambdas", LAMBDAS)
+@pytest.mark.parametrize(("q", "qy"), [(2, 9), (5, 5), (13, 13), (30, 7)])
+def test_the_published_solver_is_exact_too(q, qy, lambdas):
+    rng = np.random.default_rng([q, qy])
+    G, sides = random_spd(rng, q), rng.standard_normal((3, q, qy))
+    omega_x, omega_y = second_difference_penalty(q), second_difference_penalty(qy)
+    system = KroneckerSolver(G, omega_x, omega_y, lambdas)
+    exact = np.stack([solve_penalized(G, R, omega_x, omega_y, *lambdas) for R in sides])
+    assert relative(system.solve(sides) - exact, exact) <= 2e-9 and not system.fell_back
+    # The ridge is a share of the mean of the diagonal: a large one is seen.
+    ridged = KroneckerSolver(G, omega_x, omega_y, lambdas, h_ridge=0.1).solve(sides)
+    assert relative(ridged - exact, exact) > 1e-3
+
+
+def test_the_published_solver_falls_back_where_there_is_no_cholesky_factor():
+    G, R, zero = np.diag([1.0, -2.0]), np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros((2, 2))
+    system = KroneckerSolver(G, zero, zero, (0.0, 0.0, 0.0))
+    assert system.fell_back
+    np.testing.assert_allclose(system.solve(R), [[1.0, 2.0], [-1.5, -2.0]], rtol=1e-14)
+    assert not KroneckerSolver(G, 3 * np.eye(2), zero, (1.0, 0.0, 0.0)).fell_back
+    with pytest.raises(ValueError, match="the system of all coefficients is singular: raise lambda_s or h_ridge"):
+        KroneckerSolver(np.diag([1.0, 0.0]), zero, zero, (0.0, 0.0, 0.0))
+
+
+@pytest.mark.parametrize("learner", ["predictor", "party"])
+@pytest.mark.parametrize("stop", ["cv_published", "aic_train_dp"])
+def test_both_solvers_walk_the_same_published_path(learner, stop):
+    one, other = (
+        run(CurvePublishedOptions(solver=solver, learner=learner, stop=stop, lambda_st=0.1)).estimate
+        for solver in ("diagonal", "kronecker")
+    )
+    assert one.numbers["steps"] == other.numbers["steps"] > 1
+    assert relative(one.operators - other.operators, one.operators) < 1e-7
+    assert one.numbers["solver_fallbacks"] is None and other.numbers["solver_fallbacks"] == 0
+
+
+def test_fallbacks_of_the_published_solver_are_counted():
+    """Without a stabiliser moments less their noise are indefinite; the diagonal solver names them."""
+    bare = {"stabiliser": "none", "s": 30.0, "lambda_s": 0.0, "max_steps": 2, "min_steps": 1}
+    fallbacks = [
+        run(CurvePublishedOptions(solver="kronecker", **bare | {"lambda_s": weight})).scalars["solver_fallbacks"]
+        for weight in (0.0, 1.0)
+    ]
+    assert 1 <= fallbacks[0] <= 4 and fallbacks[1] <= fallbacks[0]
+    with pytest.raises(ValueError, match="stabiliser is 'none': the covariance of predictors"):
+        run(CurvePublishedOptions(**bare))
 
 
 def test_a_penalty_can_make_a_singular_covariance_solvable():

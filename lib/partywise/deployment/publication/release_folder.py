@@ -20,6 +20,7 @@ import numpy as np
 
 from ... import __version__
 from ...core import documents
+from ...core.checks import Matrix
 from ...experiment.owner_outputs import NO_INTERVALS
 from ...federation.cipher import Cipher
 from ...federation.exchanges.sharing import DEALER
@@ -269,6 +270,7 @@ def _open_values(planted: MeasurementReplay) -> Iterator[dict[str, Any]]:
 
 
 def _plain(settings: Any) -> dict[str, Any]:
-    """Return settings as JSON has them."""
-    plain_settings: dict[str, Any] = json.loads(json.dumps(asdict(settings), default=str, sort_keys=True))
+    """Return settings as JSON has them, matrices by their digests."""
+    named = {name: str(value) if isinstance(value, Matrix) else value for name, value in asdict(settings).items()}
+    plain_settings: dict[str, Any] = json.loads(json.dumps(named, default=str, sort_keys=True))
     return plain_settings

@@ -12,6 +12,7 @@ from functools import cache
 # Any: a hint of a field, and the value that it asks for.
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from ...core.checks import Matrix
 from ...core.errors import ConfigError
 from .new_names import OTHER_WORDS, RENAMED, RENAMED_VALUES
 
@@ -25,6 +26,7 @@ KINDS = {
     tuple: "a list",
     dict: "a block of keys",
     type(None): "null",
+    Matrix: "rows of numbers, a list of matrices, or a block `file: NAME.csv`",
 }
 # Text that YAML would read as a number without its quotes, and numbers as much of Europe writes them.
 QUOTED_NUMBER = re.compile(r"[-+]?(\d+|\d+\.\d*|\.\d+|\d+\.\d*[eE][-+]\d+)")
@@ -184,6 +186,11 @@ def _convert(value: object, hint: Any, where: str) -> object:
     if origin in (Union, types.UnionType):
         tried = (_convert(value, arg, where) for arg in args)
         return next((result for result in tried if result is not MISSING), MISSING)
+    if hint is Matrix:
+        try:
+            return MISSING if value is None else Matrix.of(where, value)
+        except ValueError:
+            return MISSING
     if origin is tuple:
         if not isinstance(value, list | tuple):
             return MISSING

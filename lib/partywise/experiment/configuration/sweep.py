@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
+from ...core.checks import Matrix
 from ...core.errors import ConfigError
 from .build import as_block, build, choices
 from .grammar import NAME, CaseBlock, StudyBlock
@@ -163,7 +164,7 @@ def in_name(value: object) -> str:
 
 def in_title(value: object) -> str:
     """A value as part of a title: numbers short, lists with commas."""
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple) and not isinstance(value, Matrix):
         return ", ".join(map(in_title, value))
     if isinstance(value, bool):
         return str(value).lower()

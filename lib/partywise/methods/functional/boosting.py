@@ -47,6 +47,7 @@ class BoostingFit:
     min_eig_before : least eigenvalue of the training covariance before projection (nan: not looked at)
     projected, null_model, hit_max_steps, diverged : flags
     shrinkage : what B was multiplied by (1 unless the noise of the moments was given)
+    solver_fallbacks : blocks whose published system has no Cholesky factor; None with the diagonal solver
     """
 
     B: np.ndarray
@@ -61,6 +62,7 @@ class BoostingFit:
     hit_max_steps: bool
     diverged: bool
     shrinkage: float = 1.0
+    solver_fallbacks: int | None = None
 
 
 def fit_boosting(
@@ -76,7 +78,10 @@ def fit_boosting(
     released: ReleasedNoise | None = None,
     rng: np.random.Generator | None = None,
 ) -> BoostingFit:
-    """Walk the boosting path and return the best state by the stopping criterion."""
+    """Walk the boosting path and return the best state by the stopping criterion.
+
+    ``response_noise`` is the trace of the noise covariance of the response.
+    """
     _check_shapes(train, half_a, half_b, penalties)
     q = penalties.omega_x.shape[1]
     halves = [] if options.crossfit == "none" else [half for half in (half_a, half_b) if half is not None]
@@ -106,6 +111,7 @@ def fit_boosting(
         hit_max_steps=len(walk.path) == options.max_steps and not walk.stopped,
         diverged=walk.diverged,
         shrinkage=walk.shrinkage,
+        solver_fallbacks=rotation.fallbacks,
     )
 
 
@@ -188,13 +194,13 @@ class Walk:
         self.stopped = self.diverged = False
         self.df: ExactDf | HutchinsonDf | None = None
         if options.stop in NEEDS_DF:
-            arguments = (state.path_gram, state.raw_gram, rotation.shrink, rotation.slices)
+            grams = state.path_gram, state.raw_gram
             if options.df == "exact":
-                self.df = ExactDf(*arguments)
+                self.df = ExactDf(*grams, rotation.shrink, rotation.slices)
             elif rng is None:
                 raise ValueError("df is 'hutchinson' and rng is None: give a generator for the probes.")
             else:
-                self.df = HutchinsonDf(*arguments, train.n, rng)
+                self.df = HutchinsonDf(*grams, rotation, train.n, rng, options.probes)
 
     def run(self) -> int:
         """Walk until the criterion stops it; return the number of steps of the returned state."""
@@ -238,10 +244,10 @@ class Walk:
         count = len(state.coef)
         gradient = state.grad[:count]
         if update == "boost":
-            change = state.rotation.shrink * gradient
+            change = state.rotation.solve(gradient)
             return state.coef + change, change
         fitted = np.stack([state.path_blocks[i] @ state.coef[i] for i in range(count)])
-        target = state.rotation.shrink * (gradient + fitted)
+        target = state.rotation.solve(gradient + fitted)
         return target, target - state.coef
 
     def _scores(self, targets: np.ndarray, changes: np.ndarray) -> np.ndarray:
@@ -325,7 +331,7 @@ class Walk:
 
     def _training_sse(self) -> tuple[float, float]:
         state, train = self.state, self.train
-        coef, response = state.coef[FULL], self.response_noise * len(train.K)
+        coef, response = state.coef[FULL], self.response_noise
         loss = np.trace(train.K) + response - np.sum(coef * (state.start[state.raw] + state.grad[state.raw]))
         raw = (train.n - 1) * float(loss)
         return raw, raw - (train.n - 1) * (self._noise_energy(coef) + response)
@@ -335,7 +341,7 @@ class Walk:
         for path, check, half in ((1, A_ON_B, 1), (2, B_ON_A, 0)):
             coef = state.coef[path]
             loss = np.trace(self.halves[half].K) - np.sum(coef * (state.start[check] + state.grad[check]))
-            noise = self._noise_energy(coef) + self.response_noise * len(self.train.K) if raw else 0.0
+            noise = self._noise_energy(coef) + self.response_noise if raw else 0.0
             losses.append(float(loss) + noise)
         return losses
 

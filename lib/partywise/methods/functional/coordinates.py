@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ...core.checks import Matrix
 from ...privacy.accounted_values import AccountedValue
 from ...privacy.accounted_values import Public as Fixed
 from ...privacy.rounding import bounded_entries
@@ -29,6 +31,7 @@ class Coordinates:
 
     to_x : (q, Qx) map of predictor coordinates; to_y : (Qy, Qy) of the response; from_y its inverse
     gram : (q, q) Gram matrix of the working coordinates of a predictor
+    gram_y : (Qy, Qy) Gram matrix of the basis of the response
     gram_noise : (q, q) covariance of the published noise at s = 1, N(0, M) on the coefficients
     white_noise : (q, q) covariance of isotropic noise on the orthonormal coordinates at s = 1
     """
@@ -37,6 +40,7 @@ class Coordinates:
     to_y: np.ndarray
     from_y: np.ndarray
     gram: np.ndarray
+    gram_y: np.ndarray
     gram_noise: np.ndarray
     white_noise: np.ndarray
     penalties: Penalties
@@ -78,8 +82,8 @@ def make_coordinates(
     directions: int | None = None,
     penalty: str = "second_derivative",
     penalty_scale: str = "spectral",
-    omega_x: np.ndarray | None = None,
-    omega_y: np.ndarray | None = None,
+    omega_x: ArrayLike | None = None,
+    omega_y: ArrayLike | None = None,
 ) -> Coordinates:
     """Coordinates and penalties of a method."""
     bx, by = public.basis_x.build(), public.basis_y.build()
@@ -97,7 +101,7 @@ def make_coordinates(
         penalties = Penalties(np.stack([scaled(o) for o in checked]), scaled(checked_y))
         inverse = _symmetric(np.linalg.inv(bx.gram))
         return Coordinates(
-            bx.inverse_root, by.inverse_root, by.root, bx.gram, bx.gram, inverse, penalties, public.basis_x
+            bx.inverse_root, by.inverse_root, by.root, bx.gram, by.gram, bx.gram, inverse, penalties, public.basis_x
         )
     whitened = [scaled(_symmetric(bx.inverse_root @ o @ bx.inverse_root)) for o in checked]
     whitened_y = scaled(_symmetric(by.inverse_root @ checked_y @ by.inverse_root))
@@ -110,7 +114,7 @@ def make_coordinates(
     gram_noise = _symmetric(keep @ bx.gram @ bx.gram @ keep.T)
     size = len(keep)
     penalties, white = Penalties(reduced, whitened_y), np.eye(size)
-    return Coordinates(keep, identity_y, identity_y, white, gram_noise, white, penalties, public.basis_x)
+    return Coordinates(keep, identity_y, identity_y, white, by.gram, gram_noise, white, penalties, public.basis_x)
 
 
 class CoordinateOptions(Protocol):
@@ -122,6 +126,10 @@ class CoordinateOptions(Protocol):
     def penalty(self) -> str: ...
     @property
     def penalty_scale(self) -> str: ...
+    @property
+    def omega_x(self) -> Matrix | None: ...
+    @property
+    def omega_y(self) -> Matrix | None: ...
 
 
 def coordinates_of(public: CurveFacts, options: CoordinateOptions) -> Coordinates:
@@ -133,10 +141,12 @@ def coordinates_of(public: CurveFacts, options: CoordinateOptions) -> Coordinate
         directions=options.directions,
         penalty=options.penalty,
         penalty_scale=options.penalty_scale,
+        omega_x=options.omega_x,
+        omega_y=options.omega_y,
     )
 
 
-def _own_penalty(name: str, declared: np.ndarray | None, default: np.ndarray, penalty: str) -> np.ndarray:
+def _own_penalty(name: str, declared: ArrayLike | None, default: np.ndarray, penalty: str) -> np.ndarray:
     if declared is None:
         return default if penalty == "second_derivative" else np.zeros_like(default)
     declared = np.asarray(declared, dtype=float)

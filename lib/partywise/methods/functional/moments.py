@@ -51,7 +51,7 @@ class CurveMoments:
 
     G : (P, P)  S_zz - Sigma, possibly indefinite
     H : (P, Qy) S_zy
-    K : (Qy, Qy) S_yy - s_y^2 I
+    K : (Qy, Qy) S_yy less the noise covariance of the response
     raw : (P, P) S_zz before correction
     noise : (P, P) the correction Sigma (block diagonal)
     n : number of records
@@ -90,11 +90,10 @@ def block_noise(noise: np.ndarray, n_coordinates: int, n_predictors: int) -> np.
     return full
 
 
-def corrected_moments(sums: CurveSums, noise: np.ndarray, response_noise: float = 0.0) -> CurveMoments:
+def corrected_moments(sums: CurveSums, noise: np.ndarray, response_noise: np.ndarray | None = None) -> CurveMoments:
     """Moments of the released records, unbiased for those of the clean ones.
 
-    ``noise`` (P, P) is the covariance of the noise (`block_noise`), ``response_noise`` the variance of isotropic noise
-    on Y.
+    ``noise`` (P, P) is the covariance of the noise (`block_noise`), ``response_noise`` (Qy, Qy) that of noise on Y.
     """
     if sums.n < 2:
         raise ValueError(f"n is {sums.n:g}: second moments need at least 2 records in each part.")
@@ -106,7 +105,9 @@ def corrected_moments(sums: CurveSums, noise: np.ndarray, response_noise: float 
     raw = (raw + raw.T) / 2
     cross = (sums.xy - sums.n * np.outer(mean_x, mean_y)) / divisor
     response = (sums.yy - sums.n * np.outer(mean_y, mean_y)) / divisor
-    response = (response + response.T) / 2 - response_noise * np.eye(len(mean_y))
+    response = (response + response.T) / 2
+    if response_noise is not None:
+        response = response - response_noise
     return CurveMoments(raw - noise, cross, response, raw, noise, sums.n, mean_x, mean_y)
 
 

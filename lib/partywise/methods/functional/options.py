@@ -30,8 +30,7 @@ class NoiseOptions:
     radius : ``public``, ``dp_quantile`` (charged ``radius_rho`` a predictor; needs s_mode ``calibrated``),
         ``quantile`` (the source's 95 % quantile of the data: not private)
     radius_value : public radius instead of that of the case
-    coordinates, penalty_scale : ``raw`` coefficients and ``none`` are the source's
-    penalty : ``second_derivative`` or ``none``
+    coordinates : ``raw`` coefficients are the source's
     directions : keep only this many of the smoothest directions of a curve before clipping
     claim : the epsilon that is claimed: ``exact`` for one Gaussian, or the ``source``'s rho + 2 sqrt(rho log 1/delta)
     """
@@ -43,8 +42,6 @@ class NoiseOptions:
     radius: Literal["public", "dp_quantile", "quantile"] = "public"
     radius_value: Positive | None = None
     coordinates: Literal["orthonormal", "raw"] = "orthonormal"
-    penalty: Literal["second_derivative", "none"] = "second_derivative"
-    penalty_scale: Literal["spectral", "none"] = "spectral"
     directions: Count | None = None
     claim: Literal["exact", "source"] = "exact"
 
@@ -78,8 +75,9 @@ class ReleaseOptions(NoiseOptions):
     noise : ``local`` (every curve is clipped and noised before it leaves its party) or ``none``
     geometry : noise on orthonormal coordinates, or N(0, s^2 M) on coefficients (``gram``, as published)
     release : ``once`` a replicate, or anew for every fit (``per_fit``, as published)
-    sy, y_radius : noise sd and public clipping radius of the response (0: the response is used as it is, and the
-        operators that go back are ``Clear`` for the unit ``label``)
+    sy, y_radius : noise sd of the response, by ``geometry`` as that of the curves, and its clipping radius: a public
+        number, or ``quantile``, the source's 95 % quantile of the data, which is not private (sy 0: the response is
+        used as it is, and the operators that go back are ``Clear`` for the unit ``label``)
     """
 
     noise: Literal["local", "none"] = "local"
@@ -87,7 +85,7 @@ class ReleaseOptions(NoiseOptions):
     geometry: Literal["orthonormal", "gram"] = "orthonormal"
     release: Literal["once", "per_fit"] = "once"
     sy: NotNegative = 0.0
-    y_radius: Positive | None = None
+    y_radius: Positive | Literal["quantile"] | None = None
 
     @property
     def noise_free(self) -> bool:
@@ -96,10 +94,8 @@ class ReleaseOptions(NoiseOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.sy > 0 and (self.y_radius is None or self.coordinates == "raw"):
-            raise ValueError(
-                f"sy is {self.sy}: a noisy response needs a public y_radius and coordinates 'orthonormal'."
-            )
+        if self.sy > 0 and self.y_radius is None:
+            raise ValueError(f"sy is {self.sy}: a noisy response needs a y_radius, fixed before the data are seen.")
         if self.radius != "dp_quantile":
             check_unread_options(self, ("radius_rho",), "radius 'dp_quantile'")
         if self.sy == 0:
@@ -139,6 +135,9 @@ class CurvePublishedOptions(CurveOptions):
 
     ``update`` stays ``boost``: the partial-residual increment of the text diverges with the number of visits and
     is offered as the counter-example ``update: published``.
+
+    solver : ``diagonal`` (one factorisation of each side), or ``kronecker``, the source's system of all coefficients
+        of a block; both are exact
     """
 
     stop: Literal["cv", "aic", "aicc", "cv_published", "aic_train", "aic_train_dp"] = "cv_published"
@@ -158,6 +157,15 @@ class CurvePublishedOptions(CurveOptions):
     penalty_scale: Literal["spectral", "none"] = "none"
     release: Literal["once", "per_fit"] = "per_fit"
     claim: Literal["exact", "source"] = "source"
+    solver: Literal["diagonal", "kronecker"] = "diagonal"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.solver == "kronecker" and self.df == "exact" and self.stop not in ("cv", "cv_published"):
+            raise ValueError(
+                f"solver is 'kronecker' with df 'exact' and stop {self.stop!r}: exact degrees of freedom need the "
+                "diagonal solver; use df 'hutchinson'."
+            )
 
 
 @final
@@ -201,8 +209,6 @@ class CurveMomentsOptions(PathOptions):
     cipher: Literal["paillier", "sized"] = "paillier"
     key_size: KeySize = 2048
     margin: Literal["noise", "none"] = "noise"
-    penalty: Literal["second_derivative", "none"] = "second_derivative"
-    penalty_scale: Literal["spectral", "none"] = "spectral"
     directions: Count | None = None
 
     uses_epsilon = True
@@ -228,6 +234,10 @@ class CentralOptions(PenaltyOptions, ReleaseOptions):
     """Central fit: one joint penalised operator on all released curves instead of a boosting path."""
 
     learner = "joint"
+
+    def __post_init__(self) -> None:
+        PenaltyOptions.__post_init__(self)
+        ReleaseOptions.__post_init__(self)
 
 
 @final

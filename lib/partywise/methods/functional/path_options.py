@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ...core.checks import Count, NotNegative, Probability, Range, check_fields, check_unread_options
+from ...core.checks import Count, Matrix, NotNegative, Probability, Range, check_fields, check_unread_options
 
 
 @dataclass(frozen=True)
@@ -16,12 +16,30 @@ class PenaltyOptions:
     """Penalties of a fit, and the floor under its noisy covariance.
 
     projection : eigenvalues stay above this many times the noise of their moments
+    penalty : ``second_derivative`` or ``none``, on each side that has no matrix of its own
+    penalty_scale : ``spectral`` divides a penalty by its largest eigenvalue; ``none`` is the source's
+    omega_x, omega_y : penalties of your own on the coefficients of a predictor and of the response, public constants:
+        symmetric matrices without negative eigenvalues, as rows of numbers or ``file: NAME.csv``; of the predictors
+        also one for each, as a list or ``file: NAME.npz``
     """
 
     projection: NotNegative = 1.0
     lambda_s: NotNegative = 1e-3
     lambda_t: NotNegative = 1e-3
     lambda_st: NotNegative = 0.0
+    penalty: Literal["second_derivative", "none"] = "second_derivative"
+    penalty_scale: Literal["spectral", "none"] = "spectral"
+    omega_x: Matrix | None = None
+    omega_y: Matrix | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("omega_x", "omega_y"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, Matrix):
+                object.__setattr__(self, name, Matrix.of(name, value))
+        check_fields(self)
+        if self.omega_x is not None and self.omega_y is not None:
+            check_unread_options(self, ("penalty",), "a side without omega_x or omega_y")
 
     @property
     def lambdas(self) -> tuple[float, float, float]:
@@ -44,10 +62,12 @@ class WalkOptions(PenaltyOptions):
     stabiliser = "project"
     score = sse = "debiased"
     df = "exact"
+    probes = 5
+    solver = "diagonal"
     alpha, ridge, h_ridge = 0.05, 1e-6, 1e-10
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         if self.min_steps > self.max_steps:
             raise ValueError(f"min_steps is {self.min_steps}: it must not exceed max_steps ({self.max_steps}).")
 
@@ -82,7 +102,9 @@ class PathOptions(WalkOptions):
         if self.stabiliser != "project":
             check_unread_options(self, ("projection",), "stabiliser 'project'")
         if self.stop in ("cv", "cv_published"):
-            check_unread_options(self, ("df",), "stop 'aic', 'aicc', 'aic_train' or 'aic_train_dp'")
+            check_unread_options(self, ("df", "probes"), "stop 'aic', 'aicc', 'aic_train' or 'aic_train_dp'")
+        if self.df != "hutchinson":
+            check_unread_options(self, ("probes",), "df 'hutchinson'")
         if self.stop not in ("cv", "aic", "aicc"):
             check_unread_options(self, ("sse",), "stop 'cv', 'aic' or 'aicc'")
 
@@ -93,8 +115,11 @@ class BoostingOptions(PathOptions):
 
     ``score`` subtracts from the raw validation loss the noise of all blocks (``debiased``), of none (``raw``) or of
     the candidate's own block (``published``).
+
+    probes : random vectors of the trace that ``df: hutchinson`` estimates
     """
 
     score: Literal["debiased", "raw", "published"] = "debiased"
     sse: Literal["debiased", "raw"] = "debiased"
     df: Literal["exact", "hutchinson"] = "exact"
+    probes: Count = 5

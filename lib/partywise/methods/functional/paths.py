@@ -24,7 +24,7 @@ import numpy as np
 
 from .moments import CurveMoments, project, stabilize_published
 from .path_options import WalkOptions
-from .solver import check_penalty, diagonalize
+from .solver import KroneckerSolver, check_penalty, diagonalize
 
 SOLVE_RIDGE = 1e-8
 # A predictor whose variance is below this share of the mean gets the ridge of one at this share: it may be constant.
@@ -76,7 +76,10 @@ class BlockMatrix:
 
 
 class Rotation:
-    """Block-wise diagonalisation W (applied from both sides) and the eigenbasis V of the response penalty."""
+    """Block-wise diagonalisation W (applied from both sides) and the eigenbasis V of the response penalty.
+
+    With the published solver nothing is rotated, and ``systems`` has the system of every block.
+    """
 
     def __init__(
         self,
@@ -95,13 +98,20 @@ class Rotation:
         self.theta, self.V = np.linalg.eigh(penalties.omega_y)
         lambda_s, lambda_t, lambda_st = options.lambdas
         self.W, kappas = [], []
+        self.systems: list[KroneckerSolver] = []
         scale = float(np.trace(preconditioner)) / len(preconditioner)
         ordered = preconditioner[np.ix_(self.order, self.order)]
         for group, block in zip(groups, self.slices, strict=True):
             a, omega = ordered[block, block], np.zeros((q * len(group),) * 2)
             for i, j in enumerate(group):
                 omega[i * q : (i + 1) * q, i * q : (i + 1) * q] = penalties.omega_x[j]
-            a = _stabilize_block(a, options, scale) + lambda_s * omega
+            a = _stabilize_block(a, options, scale)
+            if options.solver == "kronecker":
+                ridge = options.h_ridge if options.stabiliser == "published" else 0.0
+                self.systems.append(KroneckerSolver(a, omega, penalties.omega_y, options.lambdas, ridge))
+                self.W.append(np.eye(len(a)))
+                continue
+            a += lambda_s * omega
             try:
                 w, kappa = diagonalize(a, lambda_t * np.eye(len(a)) + lambda_st * omega)
             except np.linalg.LinAlgError:
@@ -111,7 +121,24 @@ class Rotation:
                 ) from None
             self.W.append(w)
             kappas.append(kappa)
-        self.shrink = 1 / (1 + np.maximum(np.concatenate(kappas), 0)[:, None] * np.maximum(self.theta, 0)[None, :])
+        if self.systems:
+            self.V = np.eye(len(self.theta))
+        else:
+            self.shrink = 1 / (1 + np.maximum(np.concatenate(kappas), 0)[:, None] * np.maximum(self.theta, 0)[None, :])
+
+    @property
+    def fallbacks(self) -> int | None:
+        """Number of blocks whose system has no Cholesky factor; None with the diagonal solver."""
+        return sum(system.fell_back for system in self.systems) if self.systems else None
+
+    def solve(self, right: np.ndarray, block: int | None = None) -> np.ndarray:
+        """Solutions (..., P, Qy) of all blocks on their right-hand sides, or (..., q, Qy) of one block."""
+        if not self.systems:
+            return (self.shrink if block is None else self.shrink[self.slices[block]]) * right
+        if block is not None:
+            return self.systems[block].solve(right)
+        parts = zip(self.systems, self.slices, strict=True)
+        return np.concatenate([system.solve(right[..., rows, :]) for system, rows in parts], axis=-2)
 
     def _left(self, matrix: np.ndarray) -> np.ndarray:
         return np.concatenate([w.T @ matrix[s] for w, s in zip(self.W, self.slices, strict=True)])
@@ -134,7 +161,9 @@ class Rotation:
 def _stabilize_block(block: np.ndarray, options: WalkOptions, scale: float) -> np.ndarray:
     """A block that can be factored, also for curves that do not vary; ``scale`` is the mean variance of all blocks."""
     if options.stabiliser == "published":
-        return stabilize_published(block, options.alpha, options.ridge) + options.h_ridge * np.eye(len(block))
+        # The published solver adds its ridge to the whole system.
+        ridge = options.h_ridge if options.solver == "diagonal" else 0.0
+        return stabilize_published(block, options.alpha, options.ridge) + ridge * np.eye(len(block))
     variance = max(np.trace(block) / len(block), CONSTANT * scale) or 1.0
     return block + SOLVE_RIDGE * variance * np.eye(len(block))
 
@@ -232,31 +261,30 @@ class ExactDf:
 class HutchinsonDf:
     """Stochastic trace along the same path, in statistics: probes are chol(S_zz) E / sqrt(n - 1), never N-sized.
 
-    Source: seed 000, "Hutchinson trace estimation along the frozen boosting path" (5 probes).
+    Source: seed 000, "Hutchinson trace estimation along the frozen boosting path".
     """
 
     def __init__(
         self,
         gram: np.ndarray,
         raw: np.ndarray,
-        shrink: np.ndarray,
-        slices: list[slice],
+        rotation: Rotation,
         n: float,
         rng: np.random.Generator,
-        probes: int = 5,
+        probes: int,
     ) -> None:
-        self.gram, self.shrink, self.slices, self.n = gram, shrink, slices, n
+        self.gram, self.rotation, self.n = gram, rotation, n
         factor = np.linalg.cholesky(raw + 1e-12 * np.trace(raw) / len(raw) * np.eye(len(raw)))
-        self.start = factor @ rng.standard_normal((probes, *shrink.shape)) / np.sqrt(n - 1)
+        self.start = factor @ rng.standard_normal((probes, len(raw), len(rotation.V))) / np.sqrt(n - 1)
         self.grad, self.coef = self.start.copy(), np.zeros_like(self.start)
 
     def advance(self, block: int, nu: float, update: str) -> float:
         """Follow one step of the path and return the estimated degrees of freedom after it."""
-        rows = self.slices[block]
+        rows = self.rotation.slices[block]
         right = self.grad[:, rows]
         if update != "boost":
             right = right + self.gram[rows, rows] @ self.coef[:, rows]
-        change = self.shrink[rows] * right
+        change = self.rotation.solve(right, block)
         if update == "backfit":
             change = change - self.coef[:, rows]
         self.coef[:, rows] += nu * change

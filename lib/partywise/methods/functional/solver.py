@@ -1,14 +1,18 @@
-"""Penalised function-on-function equation: exact solution by simultaneous diagonalisation.
+"""Penalised function-on-function equation: exact solution by simultaneous diagonalisation, or as published.
 
     G B + lambda_s Ox B + lambda_t B Oy + lambda_st Ox B Oy = R
 
 With A = G + lambda_s Ox = L L' and L^{-1} (lambda_t I + lambda_st Ox) L^{-T} = U diag(kappa) U', W = L^{-T} U
 diagonalises the left factors (W'AW = I, W'(lambda_t I + lambda_st Ox)W = diag(kappa)) and Oy = V diag(theta) V'
 the right one, so B = W [(W'RV)_ab / (1 + kappa_a theta_b)] V'.  ``lambda_t I + lambda_st Ox`` is never factored:
-it may be singular.  Source: seed 000, "Penalized FoF with Sylvester/Kronecker Structure".
+it may be singular.  `KroneckerSolver` solves the same equation as one linear system of all coefficients, as the source
+does.  Source: seed 000, "Penalized FoF with Sylvester/Kronecker Structure".
 """
 
 from __future__ import annotations
+
+import warnings
+from functools import partial
 
 import numpy as np
 
@@ -98,6 +102,58 @@ class PenalizedSolver:
             raise ValueError(f"R has shape {R.shape}: it must be ({self.W.shape[0]}, {self.V.shape[0]}).")
         rotated = self.W.T @ R @ self.V
         return self.W @ (rotated / (1 + self.kappa[:, None] * self.theta[None, :])) @ self.V.T
+
+
+class KroneckerSolver:
+    """The source's solver: a Cholesky factor of the system of all coefficients, or a general solve where there is none.
+
+    Parameters
+    ----------
+    G : (q, q) array
+        Symmetric, of any signs.
+    omega_x, omega_y, lambdas
+        As in `PenalizedSolver`.
+    h_ridge : float
+        Added to the diagonal of the system, as a share of its mean.
+
+    Attributes
+    ----------
+    fell_back : bool
+        Whether the system has no Cholesky factor.
+    """
+
+    def __init__(
+        self,
+        G: np.ndarray,
+        omega_x: np.ndarray,
+        omega_y: np.ndarray,
+        lambdas: tuple[float, float, float],
+        h_ridge: float = 0.0,
+    ) -> None:
+        from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve
+
+        lambda_s, lambda_t, lambda_st = check_lambdas(*lambdas)
+        self.shape = len(omega_y), len(G)
+        H = np.kron(np.eye(len(omega_y)), G + lambda_s * omega_x) + lambda_t * np.kron(omega_y, np.eye(len(G)))
+        if lambda_st:
+            H += lambda_st * np.kron(omega_y, omega_x)
+        H[np.diag_indices(len(H))] += h_ridge * np.trace(H) / len(H)
+        try:
+            factor = cho_factor(H, lower=True)
+            self._solve, self.fell_back = partial(cho_solve, factor), False
+        except np.linalg.LinAlgError:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                factor = lu_factor(H)
+            if not np.all(np.diag(factor[0])):
+                raise ValueError("the system of all coefficients is singular: raise lambda_s or h_ridge.") from None
+            self._solve, self.fell_back = partial(lu_solve, factor), True
+
+    def solve(self, R: np.ndarray) -> np.ndarray:
+        """B for right-hand sides R, both of shape (..., q, Qy)."""
+        sides = np.swapaxes(R, -1, -2).reshape(-1, self.shape[0] * self.shape[1])
+        solutions = self._solve(sides.T).T.reshape(*R.shape[:-2], *self.shape)
+        return np.swapaxes(solutions, -1, -2)
 
 
 def solve_penalized(

@@ -82,6 +82,9 @@ class FunctionalMeasures(Measures):
     radius: float | None = measure("clipping radius, mean over predictors")
     noise_sd: float | None = measure(NOISE_SD)
     projected: bool | None = measure(PROJECTED)
+    solver_fallbacks: int | None = measure(
+        "blocks whose published system has no Cholesky factor, so that the general solver is used"
+    )
     null_model: bool | None = measure("1 if no step improved on the mean curve")
     hit_max_steps: bool | None = measure("1 if all steps were used without a stop")
     diverged: bool | None = measure(DIVERGED)

@@ -83,6 +83,16 @@ def _check_method(plan: Plan, where: str, label: str, settings: SimulatedCurveSe
         )
     if getattr(options, "kind", "") == "oracle" and settings.n_active is None:
         raise ConfigError(f"{where}.grid.methods lists {label}: the true operators of this case are unknown.")
+    square_x, square_y = (settings.n_basis_x,) * 2, (settings.n_basis_y,) * 2
+    shapes = {"omega_x": (square_x, (settings.n_predictors, *square_x)), "omega_y": (square_y,)}
+    for name, allowed in shapes.items():
+        omega = getattr(options, name, None)
+        if omega is not None and omega.shape not in allowed:
+            sizes = [" x ".join(map(str, shape)) for shape in (omega.shape, *allowed)]
+            raise ConfigError(
+                f"{where}.grid.methods lists {label}, whose {name} is {sizes[0]}: the bases of this case need "
+                f"{' or '.join(sizes[1:])}."
+            )
     directions = getattr(options, "directions", None)
     if directions is not None and directions > settings.n_basis_x:
         raise ConfigError(

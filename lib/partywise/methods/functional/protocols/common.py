@@ -153,15 +153,20 @@ def local_public(party: Party, plan: CurvePlan) -> tuple[AccountedValue, ...]:
 
 def local_radii(party: Party, plan: CurvePlan, rng_for: Rng) -> tuple[Release | Clear, ...]:
     """Radii of the party's predictors from its data: a private quantile, or the source's ``adapt_Sx``, not private."""
-    norms = [np.linalg.norm(bounded_entries(party.block["X"][:, i]), axis=1) for i in range(len(party.columns))]
+    curves = [party.block["X"][:, i] for i in range(len(party.columns))]
     if plan.options.radius == "quantile":
-        values = [float(np.quantile(lengths, 0.95)) for lengths in norms]
-        return tuple(Clear(value, units=("features",), owner=party.name) for value in values)
+        return tuple(quantile_radius(records, "features", party.name) for records in curves)
+    norms = [np.linalg.norm(bounded_entries(records), axis=1) for records in curves]
     quantile, names = QuantileRadius(plan.options.radius_rho), plan.names_of("radius", *party.columns)
     return tuple(
         quantile(lengths, rng_for("radius", j, *plan.world), owner=party.name, release_id=name)
         for lengths, j, name in zip(norms, party.columns, names, strict=True)
     )
+
+
+def quantile_radius(curves: np.ndarray, unit: str, owner: str) -> Clear:
+    """The source's radius of curves (N, Q): the 95 % quantile of their lengths, which nothing protects."""
+    return Clear(float(np.quantile(np.linalg.norm(bounded_entries(curves), axis=1), 0.95)), units=(unit,), owner=owner)
 
 
 def local_payloads(party: Party, payloads: tuple[Payload, ...]) -> tuple[Payload, ...]:

@@ -32,7 +32,16 @@ from ..boosting import BoostingFit, fit_boosting, fit_joint
 from ..coordinates import Coordinates
 from ..model import CurveEstimate, FitNumbers
 from ..moments import CurveSums, block_noise, corrected_moments
-from .common import CurvePlan, announced_radii, local_known, local_labels, local_whole, merge_arrived, rests_on
+from .common import (
+    CurvePlan,
+    announced_radii,
+    local_known,
+    local_labels,
+    local_whole,
+    merge_arrived,
+    quantile_radius,
+    rests_on,
+)
 from .estimate import estimate_of, operators_back, path_numbers
 from .noise import chosen_rho, levels_share_radii, noise_levels, radius_cost
 
@@ -132,15 +141,27 @@ def local_sent(party: Party, drawn: OwnerCurves) -> tuple[Release | Clear, ...]:
     return drawn.payloads
 
 
+def response_shape(plan: CurvePlan) -> np.ndarray:
+    """Covariance (Qy, Qy) of the noise of the response at level 1, in orthonormal coordinates.
+
+    As published N(0, M) on coefficients c = M^-1/2 y, which is N(0, M^2) on y.
+    """
+    gram = plan.coordinates.gram_y
+    return gram.T @ gram if plan.options.geometry == "gram" else np.eye(len(gram))
+
+
 def local_response(active: Party, plan: CurvePlan, rng_for: Rng) -> Release | Clear:
     """The response that the active party fits on: its own, or a noisy copy of it."""
-    options = plan.options
+    options, Y = plan.options, active.block["Y"]
     if options.sy == 0:
         return local_labels(active)
-    clip = NormClip(Public(options.y_radius, because="y_radius of the method, an option"))
-    Y, rng, name = active.block["Y"], rng_for("response", *plan.world), plan.name_of("response")
-    curves = whole_curves(Y, clip, options.sy / TABLE, np.eye(Y.shape[1]), unit="label", depends_on=("label",))
-    return IntegerGaussian(sigma=options.sy)(curves, rng, owner=active.name, release_id=name)
+    radius: AccountedValue = Public(options.y_radius, because="y_radius of the method, an option")
+    if options.y_radius == "quantile":
+        radius = quantile_radius(Y, "label", active.name)
+    rng, name, shape = rng_for("response", *plan.world), plan.name_of("response"), response_shape(plan)
+    curves = whole_curves(Y, NormClip(radius), options.sy / TABLE, shape, unit="label", depends_on=("label",))
+    release = IntegerGaussian(sigma=options.sy)(curves, rng, owner=active.name, release_id=name)
+    return release.post_process(partial(unwhiten, shape=shape))
 
 
 def active_fit(
@@ -152,12 +173,12 @@ def active_fit(
     halves = [CurveSums.of(flat[rows], Y[rows]) for rows in (fold.half(0), fold.half(1))]
     noise = block_noise(plan.levels(radius)[:, None, None] ** 2 * noise_shape(plan), Z.shape[2], Z.shape[1])
     parts = (halves[0] + halves[1], *halves)
-    train, a, b = (corrected_moments(sums, noise, options.sy**2) for sums in parts)
+    response_noise = options.sy**2 * coordinates.to_y @ response_shape(plan) @ coordinates.to_y.T
+    train, a, b = (corrected_moments(sums, noise, response_noise) for sums in parts)
     if options.learner == "joint":
         return fit_joint(train, coordinates.penalties, options)
-    rng = rng_for("probes")
-    penalties, response_noise = coordinates.penalties, options.sy**2
-    return fit_boosting(train, a, b, plan.groups, penalties, options, response_noise=response_noise, rng=rng)
+    rng, trace = rng_for("probes"), float(np.trace(response_noise))
+    return fit_boosting(train, a, b, plan.groups, coordinates.penalties, options, response_noise=trace, rng=rng)
 
 
 def active_estimate(fit: BoostingFit, Z: np.ndarray, radius: np.ndarray, plan: CurvePlan) -> CurveEstimate:

@@ -106,6 +106,7 @@ def path_numbers(fit: BoostingFit) -> FitNumbers:
         "null_model": fit.null_model,
         "hit_max_steps": fit.hit_max_steps,
         "diverged": fit.diverged,
+        "solver_fallbacks": fit.solver_fallbacks,
     }
     for name in ("criterion", "df"):
         if fit.steps and name in fit.trace:
