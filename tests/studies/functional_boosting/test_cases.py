@@ -1,6 +1,8 @@
 """Cases: what a replicate holds, how it is split and folded, and real curves from a table."""
 
-from dataclasses import replace
+import re
+from dataclasses import fields, replace
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -13,7 +15,12 @@ from partywise.data.curves.descriptions import UnitChange
 from partywise.data.curves.tables import CurveTable
 from partywise.federation.folds import Fold
 from partywise.methods.functional.bases import make_basis
-from partywise.methods.functional.options import BaselineOptions, CurveMomentsOptions, LocalOptions
+from partywise.methods.functional.options import (
+    BaselineOptions,
+    CurveMomentsOptions,
+    CurvePublishedOptions,
+    LocalOptions,
+)
 from partywise.privacy.accounted_values import Public
 from partywise.studies.functional_boosting import cases
 from partywise.studies.functional_boosting import data as study_data
@@ -21,9 +28,49 @@ from partywise.studies.functional_boosting.data import FunctionalData
 from partywise.studies.functional_boosting.metrics import example_fits
 from partywise.studies.functional_boosting.settings import CurveDatasetSettings, SimulatedCurveSettings
 from partywise.studies.functional_boosting.study import STUDY, CurveConstants
+from pipeline import ROOT
 from protocol_driver import INF, SMALL, data_rng, make_data, run
+from shipped import shipped_plans
 
+COUNTS = (2, 4, 6, 8, 10)
+# Functions and settings of the source's program.
+NAMES = (
+    *("dp_release_coefficients", "form_dp_moments", "solve_penalized_fof", "vfl_dp_foboost", "predict_vfl_dp_foboost"),
+    *("dp_fof_fit", "sx_default", "keep_total_privacy", "use_crossfit", "stop_mode", "Omega_x_list", "stabilize"),
+)
 CHUNKS = CurveMomentsOptions(cipher="sized", max_steps=10)
+
+
+def test_the_default_run_has_the_published_path_at_the_numbers_of_parties_of_the_source():
+    plan = shipped_plans()["functional_boosting"]
+    case = plan.cases["published"]
+    assert case.parties == COUNTS and (case.replicates, case.folds) == (3, 3)
+    assert case.methods == ("published", "published_party", "published_sqrt_j")
+    for label in case.methods:
+        differing = {"learner", "s_mode"} & set(plan.methods[label].explicit_options)
+        assert set(plan.methods[label].explicit_options) <= differing, "everything else is the source's"
+        assert plan.methods[label].options.max_steps == 30
+
+
+def test_the_sanity_run_is_the_printed_one():
+    plan = shipped_plans(ROOT / "config" / "sanity_000.yaml")["functional_boosting"]
+    (case,) = plan.cases.values()
+    assert (case.settings.n, case.parties, case.replicates, case.folds) == (400, (2, 4), 2, 2)
+    assert plan.methods["published"].options == CurvePublishedOptions() and "published" in case.methods
+
+
+def test_the_page_has_the_names_of_the_source():
+    text = (ROOT / "docs" / "functional_boosting.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    for name in NAMES:
+        (row,) = (line for line in rows if f"`{name}" in line.split("|")[1])
+        here = re.findall("`([^`]+)`", row.split("|")[2])
+        assert here, name
+        for address in (word for word in here if word.startswith("partywise.")):
+            module, _, attribute = address.rpartition(".")
+            assert hasattr(import_module(module), attribute), address
+        options = {entry.name for entry in fields(CurvePublishedOptions)}
+        assert {word.partition(":")[0] for word in here if not word.startswith(("partywise.", "pw."))} <= options, name
 
 
 def test_replicates_share_operators_and_nothing_else():

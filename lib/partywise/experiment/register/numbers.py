@@ -137,7 +137,10 @@ class Cubes:
     def number(self, ours: Reproduction, further: tuple[str, ...] = ()) -> Number | None:
         """Our number, or None where its cube is absent."""
         if ours.function:
-            return Number(float(Lazy(ours.function)(**(ours.arguments or {}))), None, 0)
+            computed = Lazy(ours.function)(**(ours.arguments or {}))
+            if isinstance(computed, np.ndarray):
+                return Number(*reduce_replicates(computed, ours.reduce), len(computed))
+            return Number(float(computed), None, 0)
         cube = self.cube(ours.study, ours.configuration)
         return None if cube is None else of_cube(cube, ours, further)
 

@@ -42,7 +42,8 @@ class Reproduction:
     parties, epsilon : labels of the cube; None where there is one only
     variable, reduce : ``mean``, ``sd``, ``min``, ``max``, ``median`` over replicates of the means over folds
     minus, over : keys of another number that is subtracted from, or divides, this one replicate by replicate
-    function, arguments : an address ``package.module:name`` and what it is called with, in place of all of these
+    function, arguments : an address ``package.module:name`` and what it is called with, in place of all of these; it
+        returns a number, or an array of one for each replicate, which are reduced
     """
 
     study: str = ""

@@ -43,13 +43,10 @@ _OTHER = ["method_label", "replicate", "fold", "epsilon"]
 
 
 def busiest_case(cube: xr.Dataset) -> str | None:
-    """The simulated case with the most party counts."""
-    best, most = None, 1
-    for case in cases_of(cube, "excess"):
-        counts = (cube["status"].sel(case=case) > 0).any(_OTHER).sum()
-        if int(counts) > most:
-            best, most = case, int(counts)
-    return best
+    """The simulated case with the most party counts, of those with certified learners where there are any."""
+    counts = {case: len(_counts(cube, case)) for case in cases_of(cube, "excess")}
+    several = [case for case in counts if counts[case] > 1]
+    return max(several, key=lambda case: (bool(learners(cube, case)), counts[case]), default=None)
 
 
 def learners(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
