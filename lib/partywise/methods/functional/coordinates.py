@@ -93,12 +93,14 @@ def make_coordinates(
         raise ValueError(
             f"omega_x holds {len(own_x)} penalties: give one, or one for each of {n_predictors} predictors."
         )
-    per_predictor = np.broadcast_to(own_x, (n_predictors, bx.n_basis, bx.n_basis))
-    checked = [check_penalty(f"omega_x[{j}]", per_predictor[j], bx.n_basis) for j in range(n_predictors)]
+    # One penalty of all predictors is checked, scaled and whitened once.
+    distinct = own_x if own_x.ndim == 3 else own_x[None]
+    copies = n_predictors // len(distinct)
+    checked = [check_penalty(f"omega_x[{j}]", omega, bx.n_basis) for j, omega in enumerate(distinct)]
     checked_y = check_penalty("omega_y", own_y, by.n_basis)
     scaled = spectral_scale if penalty_scale == "spectral" else np.asarray
     if coordinates == "raw":
-        penalties = Penalties(np.stack([scaled(o) for o in checked]), scaled(checked_y))
+        penalties = Penalties(np.repeat([scaled(o) for o in checked], copies, axis=0), scaled(checked_y))
         inverse = _symmetric(np.linalg.inv(bx.gram))
         return Coordinates(
             bx.inverse_root, by.inverse_root, by.root, bx.gram, by.gram, bx.gram, inverse, penalties, public.basis_x
@@ -110,7 +112,7 @@ def make_coordinates(
         if directions != int(directions) or not 1 <= directions <= bx.n_basis:
             raise ValueError(f"directions is {directions}: it must be an integer in 1..{bx.n_basis} (the basis size).")
         keep = roughness_directions(bx)[:, : int(directions)].T
-    reduced = np.stack(whitened if directions is None else [_restrict(o, keep) for o in whitened])
+    reduced = np.repeat(whitened if directions is None else [_restrict(o, keep) for o in whitened], copies, axis=0)
     gram_noise = _symmetric(keep @ bx.gram @ bx.gram @ keep.T)
     size = len(keep)
     penalties, white = Penalties(reduced, whitened_y), np.eye(size)
