@@ -13,7 +13,7 @@ import numpy as np
 
 STATUSES = (
     *("ok", "not_converged", "diverged", "not_finite", "separated", "singular", "clipped", "constant_response"),
-    *("too_few_events", "empty_group", "one_slice", "more_columns_than_records", "not_estimable"),
+    *("too_few_events", "empty_group", "one_slice", "more_columns_than_records", "not_estimable", "uninformative"),
 )
 # Verdicts that are exact of records: they stay with whoever holds these.
 OF_RECORDS = ("clipped", "constant_response", "one_slice")

@@ -27,7 +27,13 @@ from partywise.methods.inverse_regression.protocols.budgets import (
 )
 from partywise.methods.inverse_regression.protocols.certified import local_release
 from partywise.methods.inverse_regression.protocols.common import local_records
-from partywise.methods.inverse_regression.screening import MEAN_WEIGHT
+from partywise.methods.inverse_regression.screening import (
+    MEAN_WEIGHT,
+    contrasts,
+    peeling_scores,
+    picked_ranks,
+    sign_sums,
+)
 from partywise.methods.inverse_regression.slices import class_slices
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from partywise.privacy.statistics.clips import BoxClip
@@ -97,6 +103,47 @@ def test_every_way_to_screen_costs_the_same(many, protocol, way):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_picks_take_what_is_left_of_the_total(many, protocol):
+    """T picks of a client before anything else, each of the largest range at which all of them cost the total."""
+    for calibrate, together in (("total", 1.0), ("claims", 3.0)):
+        done = fit(protocol, many["V"], MANY, 2, 1.0, screening="peeling", calibrate=calibrate)
+        rows = [row for row in done.channel.ledger.rows if row.mechanism == "report_noisy_max"]
+        assert [(row.owner, row.count, row.range) for row in rows] == [
+            (f"client {k}", 10, row.epsilon) for k, row in enumerate(rows, 1)
+        ]
+        assert together * (1 - 1e-4) <= done.total().epsilon_certified <= together * (1 + 1e-9)
+        assert done.estimate.epsilon_claimed == together and done.scalars["selected_columns"] == 10
+    laplace = fit(protocol, many["V"], MANY, 2, 1.0, screening="peeling", law="laplace")
+    assert all(row.range is None for row in laplace.channel.ledger.rows) and laplace.total().epsilon_certified < 1.0
+    shared = fit(protocol, many["V"], MANY, 3, 1.0, screening="peeling", noise="shared")
+    assert shared.total().epsilon_certified == pytest.approx(1.0, rel=1e-3)
+
+
+def test_picks_count_by_votes_then_places_and_do_not_favour_early_columns():
+    ranks = picked_ranks([np.array([7, 3]), np.array([7, 5]), np.array([5, 3])], 40)
+    assert np.argsort(-ranks)[:3].tolist() == [7, 5, 3]
+    assert not np.array_equal(np.argsort(-ranks)[3:], np.setdiff1d(np.arange(40), [7, 5, 3]))
+    assert picked_ranks([np.int64(4)], 6).argmax() == 4
+
+
+def test_one_record_moves_no_score_of_peeling_by_more_than_its_certificate():
+    rng, slices = stream(5, "peeling"), class_slices(fixed(np.array([0, 1, 2])))
+    code = fixed(contrasts(slices))
+    for _ in range(50):
+        X, y = rng.normal(size=(30, 12)), rng.integers(0, 3, 30)
+        Z, z = X.copy(), y.copy()
+        Z[0], z[0] = -X[0], rng.integers(0, 3)
+        one, other = (peeling_scores(sign_sums(rows, labels, 3), code) for rows, labels in ((X, y), (Z, z)))
+        assert np.max(np.abs(one.value - other.value)) <= one.certificate.value
+    still = np.full((1, 2), 1.0)
+    ends = [
+        peeling_scores(sign_sums(sign * still, [0], 2), fixed(contrasts(class_slices(fixed(np.array([0, 1]))))))
+        for sign in (1, -1)
+    ]
+    assert ends[0].certificate.value == 2 * ends[0].value[0]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("model", ["V", "IV"])
 def test_without_noise_the_support_is_found(many, protocol, model):
     settings = MANY if model == "V" else CHAIN
@@ -163,7 +210,7 @@ def test_real_records_are_screened_as_they_are():
     assert release.value.shape == (3, 7)
     about = wanted - np.bincount(y)[:, None] / 90 * wanted.sum(axis=0)
     spread = np.sum((about - about.mean(axis=0)) ** 2, axis=0)
-    heard = screened.server_heard([release.value], [90], steps[0], None)
+    heard = screened.server_heard([release.value], [90], steps[0], None, X.shape[1])
     columns = screened.server_columns([heard], steps[0], plan.spec)
     assert columns.tolist() == sorted(np.argsort(-spread)[:3])
     assert np.array_equal(local_records(client, plan.view, noise).records(columns)[0], X[:, columns])
@@ -173,15 +220,15 @@ def test_rounds_share_one_budget(many):
     spec = spec_of(many["V"])
     budget = calibrated_epsilons(spec, 1.0)
     mu = float(gdp_mu(1.0, MANY.delta)) / math.sqrt(3)
-    first, second = screening_rounds(spec, budget)
+    first, second = screening_rounds(spec, budget, 1.0)
     assert math.hypot(first.mu, second.mu) == pytest.approx(mu) and first.mu**2 / mu**2 == pytest.approx(FIRST_SHARE)
     assert (first.keep, second.keep) == (15, 10)
     # Nothing is gained from a round that leaves no more than T columns.
-    assert [step.keep for step in screening_rounds(spec_of(many["V"], max_size=15), budget)] == [15]
+    assert [step.keep for step in screening_rounds(spec_of(many["V"], max_size=15), budget, 1.0)] == [15]
     for way, message in (({"rounds": 1}, "contrasts of signs"), ({"screening": "votes"}, "votes")):
-        (only,) = screening_rounds(spec_of(many["V"], **way), budget)
+        (only,) = screening_rounds(spec_of(many["V"], **way), budget, 1.0)
         assert only.mu == pytest.approx(mu) and only.message == message
-    assert screening_rounds(spec_of(many["V"], replace(MANY, active=None)), {}) == ()
+    assert screening_rounds(spec_of(many["V"], replace(MANY, active=None)), {}, 1.0) == ()
 
 
 def test_the_second_round_adds_to_the_first():
@@ -212,10 +259,12 @@ def test_a_release_is_drawn_once_for_all_numbers_of_clients(many):
 @pytest.mark.parametrize(
     ("option", "reason"),
     [
-        ({"screening": "ballots"}, "screening is 'ballots': it must be one of signs, votes"),
+        ({"screening": "ballots"}, "screening is 'ballots': it must be one of signs, peeling, votes"),
         ({"screening": "top_s"}, "screening is 'top_s'"),
         ({"rounds": 3}, "rounds is 3: it must be one of 1, 2"),
         ({"screening": "votes", "rounds": 1}, "rounds is 1: it is read with screening 'signs' only"),
+        ({"screening": "peeling", "rounds": 1}, "rounds is 1: it is read with screening 'signs' only"),
+        ({"law": "laplace"}, "law is 'laplace': it is read with screening 'peeling' only"),
         ({"max_size": 0}, "max_size is 0"),
         ({"screen": "votes"}, "screen is 'votes'"),
     ],

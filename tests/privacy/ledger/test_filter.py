@@ -13,7 +13,7 @@ from fixed import fixed
 from partywise.core.errors import BudgetExceeded, CertificationError
 from partywise.core.randomness import stream
 from partywise.privacy.accounting.calibration import gdp_mu, zcdp_rho
-from partywise.privacy.accounting.tradeoff import pure_mu
+from partywise.privacy.accounting.gaussian_profile import pure_mu
 from partywise.privacy.ledger import compose as accounting
 from partywise.privacy.ledger.budget import PrivacyFilter
 from partywise.privacy.ledger.event import Event

@@ -44,6 +44,30 @@ def test_winners_follow_the_exponential_mechanism():
     assert not accepts_distribution(counts, ReportNoisyMax(6.0).probabilities(bounded))
 
 
+def test_winners_of_secure_words_have_the_same_law():
+    bounded, mechanism = scores(SCORES), ReportNoisyMax(1.0, winners=2)
+    drawn = np.array([mechanism(bounded, SecureRandom()).value for _ in range(2_000)])
+    counts = np.bincount(drawn[:, 0] * 4 + drawn[:, 1], minlength=16)
+    assert accepts_distribution(counts, mechanism.probabilities(bounded).ravel())
+    assert not accepts_distribution(counts, ReportNoisyMax(2.0, winners=2).probabilities(bounded).ravel())
+    release = ReportNoisyMax(math.inf, winners=2)(bounded, SecureRandom())
+    assert release.value.tolist() == [2, 1] and release.event.sampler == "secure"
+
+
+def test_laplace_noise_is_drawn_anew_for_every_winner():
+    """Two scores of equal size: with one set of noise the first of two winners would say nothing about a third."""
+    mechanism, bounded = ReportNoisyMax(2.0, winners=2, law="laplace"), scores(np.array([0.0, 1.0]))
+    drawn = winners(mechanism, bounded, 4_000, "laplace")
+    # The difference of two Laplace numbers of scale b exceeds g with probability exp(-g/b) (2 + g/b) / 4; here b = 1.
+    behind = math.exp(-1.0) * 3 / 4
+    assert accepts_distribution(np.bincount(drawn[:, 0], minlength=2), np.array([behind, 1 - behind]))
+    assert np.all(drawn.sum(axis=1) == 1)
+    with pytest.raises(ValueError, match="law 'gumbel'"):
+        mechanism.probabilities(bounded)
+    with pytest.raises(ValueError, match="law='normal'"):
+        ReportNoisyMax(1.0, law="normal")
+
+
 def test_several_winners_are_those_of_peeling():
     bounded, mechanism = scores(SCORES), ReportNoisyMax(1.0, winners=2)
     distribution = mechanism.probabilities(bounded)
@@ -74,6 +98,9 @@ def test_opposite_moves_nearly_reach_the_charge():
 def test_the_charge_of_winners():
     event = ReportNoisyMax(0.5, winners=3)(scores(SCORES), stream(1, "a"), owner="c1").event
     assert (event.epsilon, event.count, event.k, event.mechanism) == (0.5, 3, None, "report_noisy_max")
+    assert event.range == 0.5 and event.exact is False
+    laplace = ReportNoisyMax(0.5, winners=3, law="laplace")(scores(SCORES), stream(1, "a"), owner="c1").event
+    assert (laplace.epsilon, laplace.count, laplace.range) == (0.5, 3, None)
     still = ReportNoisyMax(0.5)(scores(SCORES, 0.0), stream(1, "a"))
     assert still.event.epsilon == 0 and still.value == 2
     raw = ReportNoisyMax(math.inf, winners=2)(scores(SCORES), stream(1, "a"))
@@ -201,7 +228,7 @@ def test_bad_selections_are_refused(call, message):
 def test_no_selection_has_a_secure_sampler():
     values = entries([0.1, 0.2], unit="features")
     calls = [
-        lambda: ReportNoisyMax(1.0)(scores(SCORES), SecureRandom()),
+        lambda: ReportNoisyMax(1.0, law="laplace")(scores(SCORES), SecureRandom()),
         lambda: PrivateQuantile(1.0, 0.5, fixed((0.0, 1.0)))(values, SecureRandom()),
     ]
     for call in calls:

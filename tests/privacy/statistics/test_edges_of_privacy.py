@@ -13,8 +13,8 @@ from fixed import fixed
 from partywise.core.errors import BudgetExceeded, CertificationError
 from partywise.privacy.accounting import calibration
 from partywise.privacy.accounting.compose import compose
+from partywise.privacy.accounting.gaussian_profile import pure_mu
 from partywise.privacy.accounting.privacy_profile import PrivacyProfile
-from partywise.privacy.accounting.tradeoff import pure_mu
 from partywise.privacy.audit.one_run import audit_one_run
 from partywise.privacy.audit.pairs import audit_pair, clopper_pearson
 from partywise.privacy.ledger import compose as accounting

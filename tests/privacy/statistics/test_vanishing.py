@@ -19,7 +19,7 @@ from partywise.methods.inverse_regression.bounded import (
 from partywise.methods.inverse_regression.moments import client_moments
 from partywise.methods.inverse_regression.screening import whole_contrasts
 from partywise.methods.inverse_regression.slices import public_slices
-from partywise.privacy.accounting.tradeoff import pure_mu
+from partywise.privacy.accounting.gaussian_profile import pure_mu
 from partywise.privacy.audit.pairs import audit_pair
 from partywise.privacy.ledger import compose as accounting
 from partywise.privacy.ledger.budget import PrivacyFilter

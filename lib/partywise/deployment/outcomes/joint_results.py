@@ -180,7 +180,8 @@ def _covers(paid: Mapping[str, object], event: Event) -> bool:
     row = event.to_row()
     if event.owner != UNNAMED:
         return terms_of(paid) == terms_of(row)
-    return all(paid[name] == row[name] for name in ("mechanism", "unit", "relation", "mu", "rho", "epsilon", "count"))
+    terms = ("mechanism", "unit", "relation", "mu", "rho", "epsilon", "range", "count")
+    return all(paid.get(name) == row[name] for name in terms)
 
 
 def _text(authority: Path | None) -> str:

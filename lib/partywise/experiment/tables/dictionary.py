@@ -78,6 +78,7 @@ LEDGER: dict[str, Entry] = {
     "tv": ("distance in total variation of what is drawn from the stated distribution", "1"),
     "exact": ("whether nothing that the certificate does not bound can move what was noised", "1"),
     "cells": ("cells of one partition, such as folds, that hold all records which the release read; empty: any", "1"),
+    "range": ("length of an interval that holds the losses of one application, of a pick; empty: not a pick", "1"),
     "prev_hash": ("hash of the row before", "1"),
     "hash": ("hash of the row and of all before it", "1"),
 }

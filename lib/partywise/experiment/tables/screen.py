@@ -47,6 +47,7 @@ VERDICTS = {
     "one_slice": "found a single slice",
     "more_columns_than_records": "met more columns than records",
     "not_estimable": "could not be estimated",
+    "uninformative": "found nothing beyond noise",
 }
 
 

@@ -24,7 +24,7 @@ from .chain import REMEDY, Row
 # What a row says after the draw, and its name: no part of the profile that was paid for.
 AFTERWARDS = ("release_id", "noise_digest", "certified")
 # Of a release whose profile was chosen within a budget, the row of the budget states the profile.
-PROFILE_TERMS = ("mu", "rho", "epsilon", "k", "rate", "count", "delta_numeric", "data_dependent_parameters")
+PROFILE_TERMS = ("mu", "rho", "epsilon", "k", "range", "rate", "count", "delta_numeric", "data_dependent_parameters")
 
 
 class Agreement:

@@ -77,7 +77,7 @@ class SlicedInverseRegression(Transformer):
     delta : float
         Of all releases of a client together.
     n_directions : int
-        d, dimension of the subspace.
+        d, dimension of the subspace; not read where ``dimension`` is ``"estimated"``.
     edges : sequence of float, optional
         Increasing public slice edges of the response.
     classes : sequence, optional
@@ -223,7 +223,7 @@ class SlicedInverseRegression(Transformer):
         estimate = self._simulate(clients, n, rng, public=public, settings=self._settings())
         released, self.loss_bound_, self.n_features_in_ = estimate.moments, None, p
         if released is not None:
-            self.loss_bound_ = loss_bound(released, self.n_directions)
+            self.loss_bound_ = loss_bound(released, estimate.basis.shape[1])
         self._keep_names(frame)
         self._derive()
         self._judge(response_verdict("y", y), size_verdict(n, p))
@@ -237,7 +237,8 @@ class SlicedInverseRegression(Transformer):
 
     def _check_model(self) -> None:
         estimate = self._fitted_estimate()
-        shape = self.n_features_in_, self.n_directions
+        estimated = getattr(self._options(), "dimension", "true") == "estimated"
+        shape = self.n_features_in_, estimate.basis.shape[1] if estimated else self.n_directions
         if estimate.basis.shape != shape or (
             estimate.noise_errors is not None and estimate.noise_errors.shape != shape
         ):
@@ -276,7 +277,7 @@ class SlicedInverseRegression(Transformer):
             rows.append(f"no bound of the loss: {why}")
         entries = [("direction", self.components_)] + ([] if errors is None else [("noise sd", errors)])
         columns = {
-            f"{title} {place + 1}": values[place] for place in range(self.n_directions) for title, values in entries
+            f"{title} {place + 1}": values[place] for place in range(len(self.components_)) for title, values in entries
         }
         return "\n".join([*rows, *summary_rows(columns, [f"x{column}" for column in range(self.n_features_in_)], 6)])
 

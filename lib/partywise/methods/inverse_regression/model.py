@@ -104,3 +104,5 @@ class SlicingEstimate:
     status: str = "ok"
     reason: str = ""
     noise_errors_reason: str = ""
+    # Of an estimated dimension the p-value of every step, the last one that of one direction more.
+    dimension_p_values: tuple[float, ...] = ()

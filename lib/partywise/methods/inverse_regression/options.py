@@ -22,7 +22,7 @@ REFUSED = {
     "ccmd": "index sets carry no noise; use noisy votes",
     "largest norm": "c_R = max ||X_i|| is one record's own; use the public bound R sqrt(p)",
     "vgm": "its covariance is made of the private singular vectors; use independent noise at the analytic sd",
-    "eigengap": "the dimension is chosen on private singular values; state d",
+    "eigengap": "the dimension is chosen on private singular values; take 'estimated', or state d",
     "sample centring": "certified protocols centre by released slice means and proportions, always; leave it out",
 }
 
@@ -55,7 +55,8 @@ class SlicingPublishedOptions:
     iid_variance : ``fitted`` or ``prop2``; vgm_variance : ``variance`` or ``printed`` (a precision taken as variance)
     gap_sign : ``decreasing``, or ``printed``, which has no square root
     cov_scale : factor of lemma 1's noise, 1 in the source; cov_clipped : False adds it to the unclipped moment
-    dimension : ``true`` d, or ``eigengap`` of the first client; slices : each client's ``quantile`` ones or ``public``
+    dimension : ``true`` d, or ``eigengap`` of the first client (an estimate from releases needs the deviation of their
+        noise, which depends on the data here); slices : each client's ``quantile`` ones or ``public``
     centre : subtract each client's mean; sigma0 : tolerated noise sd, clients below the minimal n stay silent
     screen : ``top_s`` (each slice the ``top`` best columns; None takes the true s) or ``threshold``
     """
@@ -112,20 +113,26 @@ class SlicingExactOptions:
     second_share : of the squared Gaussian-DP parameter of slice means and second moment, what the second moment takes
     screening_share : of that of all releases, what screening takes; only ``total`` reads the shares
     max_size : T, columns that screening keeps; None takes 2 s
-    screening : ``signs`` (contrasts of the signs of all columns) or ``votes`` (each client's noisy index set)
+    screening : ``signs`` (contrasts of the signs of all columns), ``peeling`` (each client picks the T columns with the
+        largest contrasts of signs by noisy maxima, for slices of about equal size) or ``votes`` (its noisy index set)
+    law : of peeling: ``gumbel``, the exponential mechanism, whose picks take what is left of the exact total; or
+        ``laplace``, as published, by advanced composition
     rounds : of screening by signs; 2 releases the better quarter of the columns once more, at no higher total cost
     noise : ``local``, each client noises its own releases; or ``shared``, all clients release sums, and each adds a
         share of the noise: no party is trusted with all of it, and there is much less
     colluders : clients that may join what they know so that epsilon holds against them (at most all but one); only
         ``shared`` reads it
-    mechanism, slices, screen, norm, dimension, centre : stated so that what has no proof is refused by its name
+    dimension : ``true`` d, or ``estimated`` from what is released (0 directions: status ``uninformative``)
+    mechanism, slices, screen, norm, centre : stated so that what has no proof is refused by its name, as is dimension
+        by ``eigengap``
     """
 
     calibrate: Literal["total", "each", "claims"] = "total"
     second_share: Share = 0.5
     screening_share: Share = 1 / 3
     max_size: Count | None = None
-    screening: Literal["signs", "votes"] = "signs"
+    screening: Literal["signs", "peeling", "votes"] = "signs"
+    law: Literal["gumbel", "laplace"] = "gumbel"
     rounds: Literal[1, 2] = 2
     noise: Literal["local", "shared"] = "local"
     colluders: Natural = 1
@@ -133,7 +140,7 @@ class SlicingExactOptions:
     slices: Literal["public", "quantile"] = "public"
     screen: Literal["certified", "top_s", "threshold"] = "certified"
     norm: Literal["public", "largest"] = "public"
-    dimension: Literal["true", "eigengap"] = "true"
+    dimension: Literal["true", "eigengap", "estimated"] = "true"
     centre: bool = False
 
     uses_epsilon = True
@@ -141,7 +148,7 @@ class SlicingExactOptions:
     @property
     def screened_by(self) -> str:
         """The statistic by which columns are screened."""
-        return self.screening
+        return "votes" if self.screening == "votes" else "signs"
 
     @property
     def shares_noise(self) -> bool:
@@ -154,8 +161,10 @@ class SlicingExactOptions:
             check_unread_options(self, ("colluders",), "noise 'shared'")
         if self.calibrate != "total":
             check_unread_options(self, ("second_share", "screening_share"), "calibrate 'total'")
-        if self.screening == "votes":
+        if self.screening != "signs":
             check_unread_options(self, ("rounds",), "screening 'signs'")
+        if self.screening != "peeling":
+            check_unread_options(self, ("law",), "screening 'peeling'")
         unproved = {
             "vgm": self.mechanism == "vgm",
             "quantile edges": self.slices == "quantile",
@@ -221,6 +230,7 @@ class SlicingReferenceOptions(CheckedFields):
     kernel : ``federated`` (M M' of the mean of the clients' matrices) or ``classical`` (slices weighted by 1 / p_h)
     estimator : ``sir`` or ``lda`` (two classes)
     top : columns that each slice selects where columns are screened; None takes the true s
+    dimension : ``true`` d, or ``estimated`` from the moments (0 directions: status ``uninformative``)
     """
 
     clipped: bool = False
@@ -228,6 +238,7 @@ class SlicingReferenceOptions(CheckedFields):
     kernel: Literal["federated", "classical"] = "federated"
     estimator: Literal["sir", "lda"] = "sir"
     top: Count | None = None
+    dimension: Literal["true", "estimated"] = "true"
 
     uses_epsilon = False
     screened_by = "slice means"

@@ -1,4 +1,4 @@
-"""Collaborative screening of columns: the CCMD filter of the source; noisy votes and contrasts that can be certified.
+"""Collaborative screening of columns: the CCMD filter of the source; noisy votes, contrasts and picks, certified.
 
 Source: seed 001, section 3.3, algorithm 3. Omega_jh = |mean of x_j in slice h - mean of x_j|. The remark there that
 sending index sets leaks nothing is wrong: a set is a function of the data like any other.
@@ -10,17 +10,25 @@ the server takes F Z - F p (Z 1)'. Where noise dominates, columns are found bett
 than by H slices, each with 1/H of the records and noise of its own: at H = 8 a trend over the slices exceeds
 its noise 8^(1/2) times as far. Signs are bounded at no cost: per unit of sensitivity they carry E|x| = 0.80 of a normal
 column, entries clipped to [-1, 1] 0.68.
+
+By peeling: a client picks T columns by the largest of these contrasts under noise of the exponential mechanism, so that
+noise does not grow with the number of columns; the server counts.
 """
 
 from __future__ import annotations
 
-from typing import Unpack
+from collections.abc import Sequence
+from typing import Literal, Unpack
 
 import numpy as np
 
+from ...core.randomness import stream
 from ...privacy.accounted_values import AccountedValue, Public, parameter
 from ...privacy.mechanisms.integer import IntegerGaussian
+from ...privacy.mechanisms.random import RandomSource
 from ...privacy.mechanisms.release import Release, Terms
+from ...privacy.mechanisms.selection import ReportNoisyMax
+from ...privacy.statistics.bounded import Bounded, SensitivityCertificate
 from ...privacy.statistics.counts import membership
 from ...privacy.statistics.whole import Whole, whole
 from .bounded import ROW
@@ -191,6 +199,60 @@ def whole_contrasts(sums, counts, code: AccountedValue, n: int, *, stratum: str 
         stratum=stratum,
         parents=code.parents,
     )
+
+
+def peeling_scores(sums, code: AccountedValue, *, stratum: str = "*") -> Bounded:
+    """Scores (p,) of all columns of one client for noisy maxima: the largest absolute contrast F Z of signs, in steps.
+
+    One record adds its sign times its slice's entry of F to each contrast: replacing it moves no contrast, and so no
+    score, by more than twice the largest entry, however many columns there are. Mean signs are not taken out, which
+    would double that: the mean sign of a column enters where slices are of unequal size.
+    """
+    rows = whole_code(np.asarray(parameter("code", code), dtype=float))
+    certificate = SensitivityCertificate(
+        value=2 * float(np.abs(rows).max()),
+        norm="linf",
+        unit="row",
+        relation="replace_one",
+        depends_on=ROW,
+        assumptions=("number of records public", "slices public"),
+        source="contrasts of signs: twice the largest entry of the code",
+        grid=1.0,
+    )
+    scores = np.abs(rows @ np.asarray(sums, dtype=float)).max(axis=0)
+    return Bounded(scores, certificate, stratum, parents=code.parents)
+
+
+def pick_release(
+    sums,
+    code: AccountedValue,
+    size: int,
+    epsilon: float,
+    rng: RandomSource,
+    *,
+    law: Literal["gumbel", "laplace"],
+    owner: str,
+    stratum: str = "*",
+    **terms: Unpack[Terms],
+) -> Release:
+    """Release the ``size`` columns with the largest scores, best first: each a pick at ``epsilon``."""
+    mechanism = ReportNoisyMax(epsilon, winners=size, law=law)
+    return mechanism(peeling_scores(sums, code, stratum=stratum), rng, owner=owner, **terms)
+
+
+def picked_ranks(picks: Sequence[np.ndarray], n_columns: int) -> np.ndarray:
+    """Ranks (p,) of columns, the most picked one last, from released lists, best first.
+
+    Of equally many picks the earlier ones count more, and at last a fixed permutation: no column gains by its number.
+    """
+    votes, points = np.zeros(n_columns), np.zeros(n_columns)
+    for chosen in map(np.atleast_1d, picks):
+        votes[chosen] += 1
+        points[chosen] -= np.arange(len(chosen))
+    ties = stream(0, "inverse regression", "ties").permutation(n_columns)
+    ranks = np.empty(n_columns)
+    ranks[np.lexsort((ties, points, votes))] = np.arange(n_columns)
+    return ranks
 
 
 def whole_code(code: np.ndarray) -> np.ndarray:

@@ -50,7 +50,7 @@ class DpAccounting(Accountant):
         """Return the epsilon of one pessimistic distribution per profile, composed in the order of the profiles."""
         pld = _library("dp_accounting.pld.privacy_loss_distribution")
         parts = [pld.from_gaussian_mechanism(1 / composition.mu)] if composition.mu_squared else []
-        for epsilon, k, count in composition.finite:
+        for epsilon, k, count in composition.picks_as_pure.finite:
             outcomes = k or 2
             noise = outcomes / (math.exp(epsilon) + outcomes - 1)
             parts.append(pld.from_randomized_response(noise, outcomes).self_compose(count))

@@ -32,12 +32,14 @@ class RDP(Accountant):
 def divergences(composition: Composition) -> np.ndarray:
     """Renyi divergence of neighbours at each of ``ORDERS``, summed over all profiles.
 
-    A pure profile counts as the binary randomised response that dominates it; at an order that is not whole a
-    Poisson-sampled Gaussian counts as at the next whole one, which is at least as large.
+    A pure profile counts as the binary randomised response that dominates it, a pick as its zCDP where that is less; at
+    an order that is not whole a Poisson-sampled Gaussian counts as at the next whole one, which is at least as large.
     """
     divergence = ORDERS * (composition.mu_squared / 2 + composition.rho)
     for epsilon, k, count in composition.finite:
         divergence = divergence + count * _response(epsilon, k or 2)
+    for reach, count in composition.picks:
+        divergence = divergence + count * np.minimum(ORDERS * (reach * reach / 8), _response(reach, 2))
     for mu, rate, count in composition.sampled_gaussians:
         divergence = divergence + count * np.array(
             [_sampled_gaussian_order(mu, rate, math.ceil(order)) for order in ORDERS]

@@ -11,7 +11,7 @@ def rho_of(composition: Composition) -> float:
     """zCDP parameter of all profiles; of Gaussians alone that of their mu."""
     return (
         composition.zcdp
-        if composition.rho or composition.finite or composition.sampled_gaussians
+        if composition.rho or composition.finite or composition.picks or composition.sampled_gaussians
         else float(rho_from_mu(composition.mu))
     )
 

@@ -1,6 +1,7 @@
 """Any multiset of profiles as one (epsilon, delta): Gaussians first, then finite profiles, the rest on a grid.
 
-Gaussians join one mu before anything is rounded; finite profiles (pure, randomised response) are summed exactly next to
+Gaussians join one mu before anything is rounded; finite profiles (pure, randomised response) and the distribution that
+dominates all picks of the exponential mechanism together (`picks`) are summed exactly next to
 it (`finite`); Poisson-sampled Gaussians, and more finite profiles than can be enumerated, go to a grid (`convolution`).
 Profiles known by their zCDP parameter alone take the lesser of everything as zCDP and a split of delta. Every number is
 rounded up.
@@ -11,12 +12,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Unpack
 
 from ..rounding import round_up, total
 from .calibration import gaussian_delta, gaussian_epsilon, zcdp_epsilon
 from .convolution import grid_delta, grid_epsilon
 from .finite import SLACK, Atoms, atoms_delta, atoms_epsilon, lattice, sum_atoms
+from .picks import Picks, divide_picks, pick_atoms
 from .pld import LossPart
 from .privacy_profile import PrivacyProfile, ProfileFields, check_profile
 from .roots import bisect
@@ -50,6 +53,7 @@ class Composition:
     delta_numeric : what is added to delta next to the profiles
     tv : distance in total variation of what is drawn from what the profiles state, (1 + e^epsilon) times which is added
         to delta at epsilon
+    picks : draws of the exponential mechanism as (range, count), sorted, adaptive and in any order with the rest
     """
 
     mu_squared: float = 0.0
@@ -58,11 +62,12 @@ class Composition:
     sampled_gaussians: tuple[tuple[float, float, int], ...] = ()
     delta_numeric: float = 0.0
     tv: float = 0.0
+    picks: Picks = ()
 
     @property
     def gaussian(self) -> bool:
         """Whether there is nothing but unsampled Gaussians."""
-        return not (self.rho or self.finite or self.sampled_gaussians or self.delta_numeric or self.tv)
+        return not (self.rho or self.finite or self.picks or self.sampled_gaussians or self.delta_numeric or self.tv)
 
     @property
     def mu(self) -> float:
@@ -78,15 +83,18 @@ class Composition:
 
     @property
     def pure(self) -> float:
-        """Sum of the pure epsilons: basic composition of the finite profiles."""
-        return total(epsilon * count for epsilon, _, count in self.finite)
+        """Sum of the pure epsilons: basic composition of the finite profiles and the picks."""
+        return total(
+            [epsilon * count for epsilon, _, count in self.finite] + [reach * count for reach, count in self.picks]
+        )
 
     @property
     def zcdp(self) -> float:
-        """Summed zCDP parameter of everything."""
+        """Summed zCDP parameter of everything; a pick of range r has r^2 / 8 (Cesar and Rogers 2021)."""
         finite = total(round_up(epsilon * epsilon / 2 * count, epsilon) for epsilon, _, count in self.finite)
         sampled = total(round_up(mu * mu / 2 * count, mu) for mu, _, count in self.sampled_gaussians)
-        return self.mu_squared / 2 + self.rho + finite + sampled
+        picks = total(round_up(reach * reach / 8 * count, reach) for reach, count in self.picks)
+        return self.mu_squared / 2 + self.rho + finite + sampled + picks
 
     def __add__(self, other: object) -> "Composition":
         return self.merge(other) if isinstance(other, Composition) else NotImplemented
@@ -107,6 +115,7 @@ class Composition:
             tuple((mu, rate, count * times) for mu, rate, count in self.sampled_gaussians),
             round_up(self.delta_numeric * times, self.delta_numeric),
             round_up(self.tv * times, self.tv),
+            tuple((reach, count * times) for reach, count in self.picks),
         )
 
     __rmul__ = __mul__
@@ -115,9 +124,11 @@ class Composition:
         """Both, one after the other."""
         finite: Counter[tuple[float, int | None]] = Counter()
         sampled: Counter[tuple[float, float]] = Counter()
+        picks: Counter[float] = Counter()
         for part in (self, other):
             finite.update({(epsilon, k): count for epsilon, k, count in part.finite})
             sampled.update({(mu, rate): count for mu, rate, count in part.sampled_gaussians})
+            picks.update(dict(part.picks))
         return arrange(
             self.mu_squared + other.mu_squared,
             self.rho + other.rho,
@@ -125,12 +136,24 @@ class Composition:
             sampled,
             self.delta_numeric + other.delta_numeric,
             self.tv + other.tv,
+            picks,
         )
 
     @property
     def profiles(self) -> "Composition":
         """The profiles alone, with nothing in addition to them."""
         return replace(self, delta_numeric=0.0, tv=0.0) if self.delta_numeric or self.tv else self
+
+    @property
+    def picks_as_pure(self) -> "Composition":
+        """The same with every pick at its pure epsilon."""
+        return _with_picks(self, (), 0.0, self.picks) if self.picks else self
+
+    @property
+    def picks_followed(self) -> "Composition":
+        """The same with picks that `pick_atoms` takes alone: each other one is a Gaussian or pure profile above it."""
+        exact, square, pure = divide_picks(self.picks)
+        return self if exact == self.picks else _with_picks(self, exact, square, pure)
 
     def epsilon(self, delta: float) -> float:
         """Least epsilon at ``delta`` in [0, 1), rounded up."""
@@ -152,9 +175,10 @@ def cost(**profile: Unpack[ProfileFields]) -> Composition:
     Parameters
     ----------
     **profile
-        Fields of `PrivacyProfile`: one of ``mu``, ``rho`` and ``epsilon``, and what goes with it (``k``, ``rate``,
-        ``count``). A ``rate`` is credited for neighbours of whom one contributes nothing to the sampled sum
-        (``add_remove``, ``label_flip``); for a record that is replaced give none.
+        Fields of `PrivacyProfile`: one of ``mu``, ``rho``, ``epsilon`` and ``range`` (of a pick of the exponential
+        mechanism), and what goes with it (``k``, ``rate``, ``count``). A ``rate`` is credited for neighbours of
+        whom one contributes nothing to the sampled sum (``add_remove``, ``label_flip``); for a record that is replaced
+        give none.
 
     Returns
     -------
@@ -174,12 +198,24 @@ def cost(**profile: Unpack[ProfileFields]) -> Composition:
     2.27
     >>> round((1000 * pw.cost(mu=1.0)).epsilon(1e-5))  # the same steps on all records
     634
+    >>> picks = 10 * pw.cost(range=0.12)  # ten draws of the exponential mechanism, each chosen by those before it
+    >>> pure = 10 * pw.cost(epsilon=0.12)
+    >>> round((pw.cost(mu=0.3) + picks).epsilon(1e-5), 2), round((pw.cost(mu=0.3) + pure).epsilon(1e-5), 2)
+    (1.37, 1.82)
     """
+    if (reach := profile.get("range")) is not None:
+        profile.setdefault("epsilon", reach)
     privacy_profile = PrivacyProfile(**profile)
     if privacy_profile.mu is privacy_profile.rho is privacy_profile.epsilon is None:
         raise ValueError("cost() states no profile: give mu (Gaussian), rho (zCDP) or epsilon (pure).")
     check_profile(privacy_profile, "of a cost")
     return compose([privacy_profile])
+
+
+def _with_picks(composition: Composition, picks: Picks, square: float, pure: Picks) -> Composition:
+    """Return the composition with these picks in place of its own, and more of mu squared and of pure profiles."""
+    more = Composition(square, finite=tuple((reach, None, count) for reach, count in pure), picks=picks)
+    return replace(composition, picks=()).merge(more)
 
 
 def tv_delta(tv: float, epsilon: float) -> float:
@@ -215,6 +251,7 @@ def compose(profiles: Iterable[PrivacyProfile], delta_numeric: float = 0.0, tv: 
     squares, rhos = [], []
     finite: Counter[tuple[float, int | None]] = Counter()
     sampled: Counter[tuple[float, float]] = Counter()
+    picks: Counter[float] = Counter()
     for profile in profiles:
         square = profile.mu_squared
         if square is not None:
@@ -223,12 +260,14 @@ def compose(profiles: Iterable[PrivacyProfile], delta_numeric: float = 0.0, tv: 
             continue
         elif profile.rho is not None:
             rhos.append(profile.count * profile.rho)
+        elif profile.range is not None:
+            picks[profile.range] += profile.count
         elif profile.epsilon is not None:
             # Two outcomes are what a pure profile is dominated by.
             finite[profile.epsilon, None if profile.k == 2 else profile.k] += profile.count
         elif profile.mu is not None:
             sampled[profile.mu, profile.rate] += profile.count
-    return arrange(total(squares), total(rhos), finite, sampled, delta_numeric, tv)
+    return arrange(total(squares), total(rhos), finite, sampled, delta_numeric, tv, picks)
 
 
 def arrange(
@@ -238,6 +277,7 @@ def arrange(
     sampled: Mapping[tuple[float, float], int],
     numeric: float,
     tv: float = 0.0,
+    picks: Mapping[float, int] = MappingProxyType({}),
 ) -> Composition:
     """Sums and counts of profiles as a `Composition`: sorted, so that the order of the rows does not matter."""
     return Composition(
@@ -247,6 +287,7 @@ def arrange(
         tuple(sorted((mu, rate, n) for (mu, rate), n in sampled.items())),
         numeric,
         tv,
+        tuple(sorted(picks.items())),
     )
 
 
@@ -275,19 +316,21 @@ def _epsilon(composition: Composition, delta: float) -> float:
 
 def _loss_epsilon(composition: Composition, delta: float) -> float:
     """Epsilon from the distribution of the loss: without rows known by rho alone."""
-    if delta < DELTAS or not within_limits(composition):
+    exact = composition.picks_followed
+    if delta < DELTAS or not within_limits(exact):
         return float(zcdp_epsilon(composition.zcdp, delta))
-    atoms = finite_atoms(composition)
+    atoms = finite_atoms(exact)
     if atoms is not None:
-        return atoms_epsilon(composition.mu, atoms, delta)
+        return atoms_epsilon(exact.mu, atoms, delta)
     # The grid has its limits (extreme deltas, losses of thousands); what zCDP says holds always.
-    return min(grid_epsilon(loss_parts(composition), delta), float(zcdp_epsilon(composition.zcdp, delta)))
+    return min(grid_epsilon(loss_parts(exact), delta), float(zcdp_epsilon(composition.zcdp, delta)))
 
 
 def within_limits(composition: Composition) -> bool:
     """Whether the losses of all profiles are of a size that floats can add."""
     mus = [mu for mu, _, _ in composition.sampled_gaussians] + ([composition.mu] if composition.mu_squared else [])
-    counts = [part[-1] for part in (*composition.finite, *composition.sampled_gaussians)]
+    counts = [count for _, _, count in composition.finite] + [count for _, count in composition.picks]
+    counts += [count for _, _, count in composition.sampled_gaussians]
     return (
         all(MUS[0] <= mu <= MUS[1] for mu in mus)
         and all(rate >= RATES for _, rate, _ in composition.sampled_gaussians)
@@ -297,20 +340,27 @@ def within_limits(composition: Composition) -> bool:
 
 
 def finite_atoms(composition: Composition) -> Atoms | None:
-    """Summed losses of the finite profiles; None with sampled Gaussians, or where they are too many to enumerate."""
-    return None if composition.sampled_gaussians else sum_atoms([lattice(*part) for part in composition.finite], ATOMS)
+    """Summed losses of finite profiles and picks; None with sampled Gaussians, or where they are too many."""
+    return None if composition.sampled_gaussians else sum_atoms(_atoms(composition), ATOMS)
+
+
+def _atoms(composition: Composition) -> list[Atoms]:
+    """Distributions of the finite profiles, and that of all picks together."""
+    picks = [pick_atoms(composition.picks)] if composition.picks else []
+    return [lattice(*part) for part in composition.finite] + picks
 
 
 def loss_parts(composition: Composition) -> list[LossPart]:
     """Parts of a loss grid: every profile except those known by rho alone."""
-    parts = [LossPart(atoms=lattice(*part)) for part in composition.finite]
+    parts = [LossPart(atoms=atoms) for atoms in _atoms(composition)]
     parts += [LossPart(mu=mu, rate=rate, count=count) for mu, rate, count in composition.sampled_gaussians]
     return parts + ([LossPart(mu=composition.mu)] if composition.mu_squared else [])
 
 
 def _split(composition: Composition, delta: float) -> float:
     """Best division of delta between the rows known by rho and the others (golden section in its log odds)."""
-    rest, rho = replace(composition, rho=0.0), composition.rho
+    # Nothing is proved here of picks that are chosen by rows of which rho alone is known.
+    rest, rho = replace(composition, rho=0.0).picks_as_pure, composition.rho
     if rest == Composition():
         return float(zcdp_epsilon(rho, delta))
 
@@ -340,22 +390,19 @@ def _delta(composition: Composition, epsilon: float) -> float:
         delta = 1.0
     elif composition.gaussian:
         delta = float(gaussian_delta(composition.mu, epsilon)) * (1 + SLACK)
-    elif composition.rho or not within_limits(composition):
+    elif composition.rho or not within_limits(exact := composition.picks_followed):
         delta = _delta_by_bisection(composition, epsilon)
     else:
-        atoms = finite_atoms(composition)
-        delta = (
-            grid_delta(loss_parts(composition), epsilon)
-            if atoms is None
-            else atoms_delta(composition.mu, atoms, epsilon)
-        )
+        atoms = finite_atoms(exact)
+        delta = grid_delta(loss_parts(exact), epsilon) if atoms is None else atoms_delta(exact.mu, atoms, epsilon)
     # A loss that can be larger than epsilon has a delta, even where no float is as small.
     return min(1.0, max(delta, LEAST))
 
 
 def _delta_by_bisection(composition: Composition, epsilon: float) -> float:
     """Least delta (to 1e-6, rounded up) at which epsilon is not exceeded; by zCDP alone where grids would take long."""
-    quick = within_limits(composition) and finite_atoms(composition) is not None
+    exact = composition.picks_followed
+    quick = within_limits(exact) and finite_atoms(exact) is not None
 
     def exceeds(log_delta: float) -> bool:
         delta = math.exp(log_delta)

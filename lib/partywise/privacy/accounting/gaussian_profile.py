@@ -8,8 +8,9 @@ least 0.85 of the relative change of mu: no delta near 1 is lost to rounding.
 import math
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr
+from scipy.special import erfcx, erfinv, log_ndtr, ndtri_exp
 
+from ..rounding import round_up
 from .roots import solve_monotone
 
 # Below this mu the difference R(x) - R(x + mu) is integrated instead of subtracted.
@@ -106,3 +107,18 @@ def zcdp_bound(rho: np.ndarray, log_inverse: np.ndarray) -> tuple[np.ndarray, np
     order = 1 + v
     log_order = np.where(v < 1e-3, np.log1p(v), np.log(order))
     return rho * order + (log_inverse - log_order) / v - np.log1p(1 / v), order
+
+
+def pure_mu(epsilon: float) -> float:
+    """Gaussian-DP parameter of any pure epsilon-DP mechanism, ``2 Phi^-1(e^epsilon / (1 + e^epsilon))``.
+
+    The trade-off function of epsilon-DP consists of two straight lines that meet where both errors are
+    1 / (1 + e^epsilon). This mu is the one whose curve G_mu passes through that point. G_mu is convex and shares the
+    end points (0, 1) and (1, 0), so it lies below both lines, which are its chords: the mechanism is mu-Gaussian-DP.
+    """
+    if not 0 < epsilon < math.inf:
+        return epsilon
+    if epsilon < 1e-3:
+        # The same number where e^epsilon / (1 + e^epsilon) is 1/2 to most of its digits.
+        return round_up(math.sqrt(8) * float(erfinv(math.tanh(epsilon / 2))), epsilon)
+    return -2 * float(ndtri_exp(-epsilon - math.log1p(math.exp(-epsilon))))

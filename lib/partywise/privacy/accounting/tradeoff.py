@@ -14,12 +14,13 @@ import math
 import sys
 from collections.abc import Callable
 
-from scipy.special import erfinv, ndtr, ndtri, ndtri_exp
+from scipy.special import ndtr, ndtri
 
 from ..rounding import round_up
 from .compose import Composition, finite_atoms, loss_parts, within_limits
 from .convolution import grid_power
 from .finite import atoms_delta
+from .gaussian_profile import pure_mu
 from .roots import golden_section
 
 # Relative numerical error that is always charged.
@@ -41,7 +42,7 @@ def power(composition: Composition, fpr: float) -> float:
 
 @functools.lru_cache(maxsize=16384)
 def _power(composition: Composition, fpr: float) -> float:
-    exact, numeric = composition.profiles, composition.delta_numeric
+    exact, numeric = composition.profiles.picks_followed, composition.delta_numeric
     if composition.infinite:
         return 1.0
     if composition.tv:
@@ -51,15 +52,15 @@ def _power(composition: Composition, fpr: float) -> float:
     if exact == Composition():
         return min(fpr + numeric, 1.0)
     if exact.gaussian:
-        tpr = gaussian_power(composition.mu, fpr)
+        tpr = gaussian_power(exact.mu, fpr)
     else:
-        tpr = min(zcdp_power(composition.zcdp, fpr), gaussian_power(mu_upper(exact), fpr))
-        if not composition.rho and within_limits(composition):
-            atoms = finite_atoms(composition)
+        tpr = min(zcdp_power(composition.zcdp, fpr), gaussian_power(mu_upper(composition.profiles), fpr))
+        if not composition.rho and within_limits(exact):
+            atoms = finite_atoms(exact)
             if atoms is None:
-                tpr = min(tpr, grid_power(loss_parts(composition), fpr))
+                tpr = min(tpr, grid_power(loss_parts(exact), fpr))
             else:
-                tpr = min(tpr, profile_power(functools.partial(atoms_delta, composition.mu, atoms), fpr))
+                tpr = min(tpr, profile_power(functools.partial(atoms_delta, exact.mu, atoms), fpr))
     return min(max(tpr * (1 + SLACK), fpr) + numeric, 1.0)
 
 
@@ -102,8 +103,9 @@ def _least(function: Callable[[float], float], high: float) -> float:
 def mu_upper(composition: Composition) -> float:
     """A Gaussian-DP parameter that a composition satisfies.
 
-    Exact for Gaussians. A pure profile counts as `pure_mu`, a sampled Gaussian as if it were not sampled (at small
-    false-positive rates it is not better). inf where none is proved here: zCDP alone, or a delta next to the profiles.
+    Exact for Gaussians. A pure profile counts as `pure_mu`, a pick as that of half its range, a sampled Gaussian as if
+    it were not sampled (at small false-positive rates it is not better). inf where none is proved here: zCDP alone, or
+    a delta next to the profiles.
     """
     if composition.rho or composition.delta_numeric or composition.tv:
         return math.inf
@@ -111,21 +113,9 @@ def mu_upper(composition: Composition) -> float:
     for epsilon, _, count in composition.finite:
         mu = pure_mu(epsilon)
         square += round_up(count * mu * mu, mu) * (1 + SLACK)
+    for reach, count in composition.picks:
+        mu = pure_mu(reach / 2)
+        square += round_up(count * mu * mu, mu) * (1 + SLACK)
     for mu, _, count in composition.sampled_gaussians:
         square += round_up(count * mu * mu, mu)
     return composition.mu if square == composition.mu_squared else math.sqrt(square) * (1 + SLACK)
-
-
-def pure_mu(epsilon: float) -> float:
-    """Gaussian-DP parameter of any pure epsilon-DP mechanism, ``2 Phi^-1(e^epsilon / (1 + e^epsilon))``.
-
-    The trade-off function of epsilon-DP consists of two straight lines that meet where both errors are
-    1 / (1 + e^epsilon). This mu is the one whose curve G_mu passes through that point. G_mu is convex and shares the
-    end points (0, 1) and (1, 0), so it lies below both lines, which are its chords: the mechanism is mu-Gaussian-DP.
-    """
-    if not 0 < epsilon < math.inf:
-        return epsilon
-    if epsilon < 1e-3:
-        # The same number where e^epsilon / (1 + e^epsilon) is 1/2 to most of its digits.
-        return round_up(math.sqrt(8) * float(erfinv(math.tanh(epsilon / 2))), epsilon)
-    return -2 * float(ndtri_exp(-epsilon - math.log1p(math.exp(-epsilon))))

@@ -12,8 +12,8 @@ from typing import Any
 from ...core.checks import check_numbers
 from ...core.errors import BudgetExceeded, CertificationError
 from ..accounting.calibration import MARGIN, gdp_mu, zcdp_rho
+from ..accounting.gaussian_profile import pure_mu
 from ..accounting.privacy_profile import PrivacyProfile
-from ..accounting.tradeoff import pure_mu
 from ..rounding import as_decimal, round_up
 from .event import FIELDS, QUESTIONS, UNNAMED, Event
 from .terms import honest_weight, known_shares
@@ -67,8 +67,9 @@ class PrivacyFilter:
 
     Notes
     -----
-    A pure release costs the ``gdp`` rule ``pure_mu(epsilon)`` squared, the ``zcdp`` rule epsilon squared / 2. Sampling
-    is not credited. A release that is sent again was drawn once and is spent once.
+    A pure release costs the ``gdp`` rule ``pure_mu(epsilon)`` squared, the ``zcdp`` rule epsilon squared / 2, a pick a
+    quarter of these (``pure_mu(epsilon / 2)`` squared). Sampling is not credited. A release that is sent again was
+    drawn once and is spent once.
 
     Examples
     --------
@@ -453,7 +454,8 @@ class PrivacyFilter:
         if self.rule == "zcdp":
             return profile.zcdp
         if self.rule == "gdp" and profile.rho is None:
-            mu = profile.mu if profile.mu is not None else pure_mu(profile.epsilon or 0.0) * (1 + MARGIN)
+            pure = (profile.epsilon or 0.0) * (1.0 if profile.range is None else 0.5)
+            mu = profile.mu if profile.mu is not None else pure_mu(pure) * (1 + MARGIN)
             return round_up(profile.count * mu * mu, mu)
         raise CertificationError(
             f"the rule {self.rule!r} cannot charge {event.mechanism} {event.release_id!r} with {profile}; use a "

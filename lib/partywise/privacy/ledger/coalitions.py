@@ -261,12 +261,13 @@ class Tally:
     ``composition`` rounds once, as `compose` does of the same profiles: it is the same to the last bit.
     """
 
-    __slots__ = ("finite", "numeric", "rho", "sampled", "squares", "tv")
+    __slots__ = ("finite", "numeric", "picks", "rho", "sampled", "squares", "tv")
 
     def __init__(self) -> None:
         self.squares = self.rho = self.numeric = self.tv = 0
         self.finite: dict[tuple[float, int | None], int] = {}
         self.sampled: dict[tuple[float, float], int] = {}
+        self.picks: dict[float, int] = {}
 
     def add(self, profile: PrivacyProfile, numeric: float = 0.0, tv: float = 0.0, times: int = 1) -> None:
         """Count a profile so many times."""
@@ -281,6 +282,8 @@ class Tally:
             return
         elif profile.rho is not None:
             self.rho += times * _steps(profile.count * profile.rho)
+        elif profile.range is not None:
+            self.picks[profile.range] = self.picks.get(profile.range, 0) + times * profile.count
         elif profile.epsilon is not None:
             # Two outcomes are what a pure profile is dominated by.
             key = profile.epsilon, None if profile.k == 2 else profile.k
@@ -300,14 +303,16 @@ class Tally:
             self.finite[pure] = self.finite.get(pure, 0) + count
         for drawn, count in other.sampled.items():
             self.sampled[drawn] = self.sampled.get(drawn, 0) + count
+        for reach, count in other.picks.items():
+            self.picks[reach] = self.picks.get(reach, 0) + count
 
     @property
     def composition(self) -> Composition:
         """All profiles as one `Composition`."""
         squares, rho, numeric, tv = map(_round, (self.squares, self.rho, self.numeric, self.tv))
-        if not (self.finite or self.sampled):
+        if not (self.finite or self.sampled or self.picks):
             return Composition(squares, rho, delta_numeric=numeric, tv=tv)
-        return arrange(squares, rho, self.finite, self.sampled, numeric, tv)
+        return arrange(squares, rho, self.finite, self.sampled, numeric, tv, self.picks)
 
 
 def _steps(value: float) -> int:

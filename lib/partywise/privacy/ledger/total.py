@@ -175,7 +175,7 @@ class ViewSum:
     @property
     def mu(self) -> float:
         """Gaussian-DP parameter of the largest stratum; nan if there are other profiles."""
-        if any(stratum.rho or stratum.finite or stratum.sampled_gaussians for stratum in self.strata):
+        if any(s.rho or s.finite or s.picks or s.sampled_gaussians for s in self.strata):
             return math.nan
         return max(stratum.mu for stratum in self.strata)
 
@@ -329,11 +329,13 @@ def _dominating(cells: Iterable[Composition]) -> Composition:
     """One that has as much of every profile as any of them."""
     finite: Counter[tuple[float, int | None]] = Counter()
     sampled: Counter[tuple[float, float]] = Counter()
+    picks: Counter[float] = Counter()
     cells = list(cells)
     for cell in cells:
         finite |= Counter({(epsilon, k): count for epsilon, k, count in cell.finite})
         sampled |= Counter({(mu, rate): count for mu, rate, count in cell.sampled_gaussians})
+        picks |= Counter(dict(cell.picks))
     squares, rho, numeric, tv = (
         max(getattr(cell, name) for cell in cells) for name in ("mu_squared", "rho", "delta_numeric", "tv")
     )
-    return arrange(squares, rho, finite, sampled, numeric, tv)
+    return arrange(squares, rho, finite, sampled, numeric, tv, picks)

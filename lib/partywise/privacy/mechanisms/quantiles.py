@@ -45,7 +45,8 @@ class PrivateQuantile:
     -----
     Formal guarantee: replacing c of n entries moves the score of every t by at most c, and by no more than scores
     range, ``max(q, 1 - q) n``. It is one draw, so a unit of c entries has pure DP at epsilon times the smaller of
-    both (`privacy_profile`): no product of c draws, which would cost less. p quantiles are p releases. The sampler
+    both (`privacy_profile`): no product of c draws, which would cost less. p quantiles are p releases, which compose as
+    picks of that range (`partywise.privacy.accounting.picks`). The sampler
     draws an interval between neighbouring entries by its logarithmic weight and a uniform number in it. Source:
     Smith (2011), algorithm 2.
     """
@@ -82,7 +83,8 @@ class PrivateQuantile:
     def privacy_profile(self, certificate: SensitivityCertificate, size: int) -> EventProfile:
         """Fields of `Event`: what one quantile of ``size`` entries costs a unit that moves so many of them."""
         moved = min(certificate.value, max(self.q, 1 - self.q) * size)
-        return pure_profile(self.epsilon * moved * (ROUNDED_UP if moved > 1 else 1.0), certificate)
+        profile = pure_profile(self.epsilon * moved * (ROUNDED_UP if moved > 1 else 1.0), certificate)
+        return profile | {"range": profile["epsilon"]}
 
     def distribution(self, values: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """The exact distribution for given values: points (n + 2,) and shares (n + 1,).

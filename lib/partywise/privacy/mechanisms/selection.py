@@ -1,16 +1,20 @@
 """Selecting one of many: noisy maxima here, quantiles and clipping radii in `quantiles`."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Unpack
+
+# Any: a source of either kind, of which `generator` refuses what it cannot draw from.
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
 from ...core.errors import CertificationError
 from ..ledger.event import UNNAMED, EventProfile
-from ..secure.finite_draws import largest
+from ..secure.finite_draws import largest, largest_by_words
 from ..statistics.bounded import Bounded, SensitivityCertificate
+from .random import RandomSource, SecureRandom
 from .release import Release, Terms, certificate_of, charge_and_draw, generator, noise_scale
 
 
@@ -24,35 +28,42 @@ class ReportNoisyMax:
         Pure-DP parameter of one winner, positive; infinity adds no noise.
     winners : int
         Number of different indices to release, best first.
+    law : {"gumbel", "laplace"}
+        Noise of the scores: ``"laplace"`` adds anew to the scores that are left for every winner, as published peeling
+        does.
 
     Notes
     -----
     Formal guarantee: the winner is a draw from the exponential mechanism, pure ``epsilon``-DP for scores that move by
     at most the certified sensitivity each. Taking the largest, then the largest of the rest (peeling, each winner
     charged) has the distribution of the order of one set of noisy scores, so the noise is drawn once. Source: Durfee
-    and Rogers (2019), lemma 4.2.
+    and Rogers (2019), lemma 4.2. Winners compose as picks of range ``epsilon`` (`partywise.privacy.accounting.picks`).
+    Of Laplace noise nothing better is known than that each winner is pure (Dwork, Su and Zhang 2018), and it has no
+    secure sampler.
     """
 
     epsilon: float
     winners: int = 1
+    law: Literal["gumbel", "laplace"] = "gumbel"
 
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
             raise ValueError(f"epsilon={self.epsilon!r} must be positive: no finite noise gives epsilon = 0.")
+        if self.law not in ("gumbel", "laplace"):
+            raise ValueError(f"law={self.law!r} of noisy maxima is unknown; use 'gumbel' or 'laplace'.")
         if self.winners != int(self.winners) or self.winners < 1:
             raise ValueError(f"winners={self.winners!r} must be a whole number from 1.")
 
-    def __call__(
-        self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
-    ) -> Release:
+    def __call__(self, bounded: Bounded, rng: RandomSource, *, owner: str = UNNAMED, **terms: Unpack[Terms]) -> Release:
         """Release the winner.
 
         Parameters
         ----------
         bounded : Bounded
             Scores of shape (m,), norm ``"linf"``, ``"l2"`` or ``"l1"`` (each bounds every single score).
-        rng : numpy.random.Generator
-            Consumed by m Gumbel draws, for any ``epsilon`` and ``winners``, and by more where these do not decide.
+        rng : numpy.random.Generator or SecureRandom
+            A generator is consumed by m Gumbel draws, for any ``epsilon`` and ``winners``, and by more where these do
+            not decide; a secure source by a word a winner, rarely more.
         owner, **terms
             As in `Gaussian.__call__`.
 
@@ -69,22 +80,35 @@ class ReportNoisyMax:
             If the scores are not a vector with at least ``winners`` entries.
         """
         scale, scores = self._scale(bounded), np.asarray(bounded.value)
-        numbers = generator(rng, "ReportNoisyMax")
+        draw_winners = self._winners(rng, scores, scale)
 
         def draw() -> int | np.ndarray:
-            best = largest(numbers, scores, scale, self.winners)
+            best = draw_winners()
             return int(best[0]) if self.winners == 1 else best
 
         profile = self.privacy_profile(bounded.certificate)
         return charge_and_draw(bounded, profile, "report_noisy_max", draw, owner, terms, rng, preset=True)
 
+    def _winners(self, rng: Any, scores: np.ndarray, scale: float) -> Callable[[], np.ndarray]:
+        """Return the draw of the winners from a source."""
+        if isinstance(rng, SecureRandom) and self.law == "gumbel":
+            return lambda: largest_by_words(rng.uint64, scores, scale, self.winners)
+        numbers = generator(rng, "ReportNoisyMax with law 'laplace'")
+        if self.law == "laplace":
+            return lambda: peel(numbers, scores, scale, self.winners)
+        return lambda: largest(numbers, scores, scale, self.winners)
+
     def privacy_profile(self, certificate: SensitivityCertificate) -> EventProfile:
-        """Fields of `Event`: each winner is an exponential mechanism on what is left, chosen after those before it."""
-        return {"epsilon": float(self.epsilon) if certificate.value else 0.0, "count": self.winners}
+        """Fields of `Event`: each winner is a pick of what is left, made after those before it."""
+        epsilon = float(self.epsilon) if certificate.value else 0.0
+        profile: EventProfile = {"epsilon": epsilon, "count": self.winners}
+        return profile if self.law == "laplace" else profile | {"range": epsilon}
 
     def probabilities(self, bounded: Bounded) -> np.ndarray:
-        """Exact probability of every ordered list of winners: shape (m,) for one, (m, m) for two, and so on."""
+        """Exact probability of every ordered list of winners by Gumbel noise: (m,) for one, (m, m) for two, ..."""
         scale, scores = self._scale(bounded), np.asarray(bounded.value)
+        if self.law == "laplace":
+            raise ValueError("probabilities are those of law 'gumbel': Laplace noise has no such form.")
         if scale == 0:
             raise ValueError("no noise is added: the winner is certain.")
         with np.errstate(over="ignore"):
@@ -110,3 +134,12 @@ class ReportNoisyMax:
         if math.isinf(certificate.value):
             raise CertificationError("scores of infinite sensitivity: no noise hides them; clip what they are made of.")
         return noise_scale(2 * certificate.value, self.epsilon, "epsilon")
+
+
+def peel(numbers: np.random.Generator, scores: np.ndarray, scale: float, winners: int) -> np.ndarray:
+    """Indices of the largest of the scores that are left after Laplace noise, which is drawn anew for every winner."""
+    left, best = scores.astype(float), np.empty(winners, dtype=np.int64)
+    for place in range(winners):
+        best[place] = np.argmax(left + scale * numbers.laplace(size=len(left)))
+        left[best[place]] = -math.inf
+    return best

@@ -1,4 +1,4 @@
-"""Simulated draws from finite distributions with all the digits that the distributions have.
+"""Draws from finite distributions with all the digits that the distributions have.
 
 A generator's uniform number has 53 bits, so that nothing rarer than 2^-53 is ever drawn from it, and a probability of
 1e-13 only to a thousandth: a mechanism drawn in this way is not the one that is certified. Here 53 bits decide nearly
@@ -9,9 +9,12 @@ are taken from the generator after all others.
 import math
 from bisect import bisect_right
 from collections.abc import Callable
+from fractions import Fraction
 from itertools import accumulate
 
 import numpy as np
+
+from .table import GUARD_BITS, Words, brackets, draw_outcomes, exp_minus
 
 BITS = 53
 CELLS = 2.0**BITS
@@ -88,6 +91,30 @@ def largest(numbers: np.random.Generator, scores: np.ndarray, scale: float, winn
     if scale > 0 and not _decides(scores, scale, noise, noisy, order, winners):
         order = np.argsort(-((scores - scores.max()) + scale * _refine(numbers, noise)), kind="stable")
     return order[:winners]
+
+
+def largest_by_words(words: Words, scores: np.ndarray, scale: float, winners: int) -> np.ndarray:
+    """Indices as of `largest`, of that law exactly, from uniform words of 64 bits: one exponential mechanism a winner.
+
+    ``scale`` 0 takes the largest scores, the earlier of equal ones first. Scores count as the rational numbers that
+    they are.
+    """
+    order = np.argsort(-scores, kind="stable")
+    if scale == 0:
+        return order[:winners]
+    left = order.tolist()
+    exact, unit = {j: Fraction(float(scores[j])) for j in left}, Fraction(scale)
+    return np.array([left.pop(_pick(words, [exact[j] for j in left], unit)) for _ in range(winners)])
+
+
+def _pick(words: Words, scores: list[Fraction], scale: Fraction) -> int:
+    """Position of one winner of decreasing scores."""
+    gaps = [((scores[0] - score) / scale).as_integer_ratio() for score in scores]
+
+    def bounds(bits: int) -> list[int]:
+        return brackets([exp_minus(*gap, bits + GUARD_BITS) for gap in gaps], bits)
+
+    return int(draw_outcomes(words, words(1), bounds)[0])
 
 
 def _decides(

@@ -66,7 +66,7 @@ def estimate_measures(
         sizes = spec.public.sizes[: estimate.clients]
         measures |= SlicingMeasures(n_protected=sum(sizes) if _shares_noise(spec) else max(sizes))
     if not np.all(np.isfinite(estimate.basis)):
-        return measures | SlicingMeasures(diverged=True)
+        return measures if estimate.status == "uninformative" else measures | SlicingMeasures(diverged=True)
     if estimate.moments is not None:
         measures |= SlicingMeasures(loss_bound=loss_bound(estimate.moments, estimate.basis.shape[1]))
     if estimate.columns is not None:
@@ -95,17 +95,25 @@ def source_numbers(estimate: SlicingEstimate, spec: MethodSpec[object, object, o
     return SlicingMeasures(paper_mean=entry.mean, paper_bracket=entry.bracket)
 
 
-def example_fits(estimate: SlicingEstimate, data: SlicingData, train: np.ndarray, spec: object) -> SlicingExamples:
+def example_fits(
+    estimate: SlicingEstimate,
+    data: SlicingData,
+    train: np.ndarray,
+    spec: MethodSpec[object, SlicingConstants, object],
+) -> SlicingExamples:
     """Records in the estimated subspace; nothing of simulated data.
 
     record_coordinates : (record_shown, direction), shown_response : (record_shown,)
     """
     if not len(data.X):
         return SlicingExamples()
-    projected = np.full((len(data.shown_rows), estimate.basis.shape[1]), np.nan)
-    if np.all(np.isfinite(estimate.basis)):
-        projected = coordinates(data.X, data.public_slices.codes(data.y), estimate.basis)[data.shown_rows]
-    return SlicingExamples(record_coordinates=projected, shown_response=data.y[data.shown_rows].astype(float))
+    assert isinstance(spec.public, SlicingFacts)
+    basis, shown = estimate.basis, data.shown_rows
+    projected = np.full((len(shown), spec.public.n_directions), np.nan)
+    if np.all(np.isfinite(basis)):
+        turned = coordinates(data.X, data.public_slices.codes(data.y), basis)[shown][:, : projected.shape[1]]
+        projected[:, : turned.shape[1]] = turned
+    return SlicingExamples(record_coordinates=projected, shown_response=data.y[shown].astype(float))
 
 
 # The numbers that the source prints in its Tables 1 to 4, transcribed by tests/tools/paper_tables.py from section 5.2.

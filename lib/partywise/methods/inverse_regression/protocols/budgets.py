@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 # Any: a specification of any class, of which a copy has other settings.
 from typing import Any, TypeVar
 
 from ....federation.exchanges.noisy_sums import noise_factor
 from ....privacy.accounting.calibration import gaussian_epsilon, gdp_mu
+from ....privacy.accounting.compose import cost
+from ....privacy.accounting.roots import bisect
 from ..model import SlicingSpec
 from ..options import SlicingExactOptions
 from .common import SlicingPlan
@@ -29,11 +31,13 @@ class RoundPlan:
     number: int
     # Name of what a client sends.
     message: str
-    # Gaussian-DP parameter of its release, and the share of the squared parameter of all rounds.
+    # Gaussian-DP parameter of its release (0 of picks), and the share of the squared parameter of all rounds.
     mu: float
     share: float
     # Columns that stay.
     keep: int
+    # Range of each of the picks of a client, as many as columns stay; None where it releases none.
+    range: float | None = None
 
 
 class CertifiedPlan(SlicingPlan[Options]):
@@ -71,7 +75,7 @@ class CertifiedPlan(SlicingPlan[Options]):
     @cached_property
     def rounds(self) -> tuple[RoundPlan, ...]:
         """Rounds of screening."""
-        return screening_rounds(self.spec, self.budget)
+        return screening_rounds(self.spec, self.budget, self.epsilon_claimed)
 
 
 ExactPlan = CertifiedPlan[SlicingExactOptions]
@@ -130,15 +134,20 @@ def records_of(spec: SlicingSpec[SlicingExactOptions]) -> int:
     return group if group is not None and getattr(spec.study, "unit", None) == "user" else 1
 
 
-def screening_rounds(spec: SlicingSpec[SlicingExactOptions], budget: dict[str, float]) -> tuple[RoundPlan, ...]:
-    """Rounds of screening, none without it; together they cost mu = gdp_mu(epsilon, delta) of one release.
+def screening_rounds(
+    spec: SlicingSpec[SlicingExactOptions], budget: dict[str, float], together: float
+) -> tuple[RoundPlan, ...]:
+    """Rounds of screening, none without it; together they cost mu = gdp_mu(epsilon, delta) of one release, picks what
+    is left of ``together``, the epsilon of all releases of a client.
 
-    Votes take one round.  Signs take two where T is less than every fourth column: the sensitivity grows with the
-    square root of the number of columns, so that the second round sees a quarter of them with half the noise.
+    Votes and picks take one round.  Signs take two where T is less than every fourth column: the sensitivity grows with
+    the square root of the number of columns, so that the second round sees a quarter of them with half the noise.
     """
     if not spec.settings.screened:
         return ()
     epsilon, size, columns = budget["screening"], kept_columns(spec), spec.public.n_columns
+    if spec.options.screening == "peeling":
+        return (RoundPlan(1, "picked columns", 0.0, 1.0, size, pick_range(spec, budget, together, size)),)
     mu = math.inf if math.isinf(epsilon) else float(gdp_mu(epsilon, spec.settings.release_delta))
     if spec.options.screening == "votes":
         return (RoundPlan(1, "votes", mu, 1.0, size),)
@@ -152,19 +161,67 @@ def screening_rounds(spec: SlicingSpec[SlicingExactOptions], budget: dict[str, f
     )
 
 
+def pick_range(spec: SlicingSpec[SlicingExactOptions], budget: dict[str, float], together: float, size: int) -> float:
+    """Range of each of ``size`` picks of a client.
+
+    By Gumbel noise the largest at which all releases of a client, its picks before or after any other, cost
+    ``together`` (with ``calibrate="each"`` the picks alone, their epsilon). By Laplace noise, as published, pure
+    epsilons that advanced composition adds up to that of screening.
+    """
+    epsilon, delta = budget["screening"], spec.settings.release_delta
+    if math.isinf(epsilon):
+        return math.inf
+    if spec.options.law == "laplace":
+        return advanced_range(epsilon, delta, size)
+    group = records_of(spec)
+    if spec.options.calibrate == "each":
+        return largest_range(0.0, size, epsilon, delta)
+    mus = (float(gdp_mu(budget[kind], delta)) for kind in ("means", "second"))
+    return largest_range(group * math.hypot(*mus), size, together, spec.settings.delta) / group
+
+
+@lru_cache(maxsize=256)
+def largest_range(mu: float, count: int, epsilon: float, delta: float) -> float:
+    """The largest range of ``count`` picks that cost ``epsilon`` at ``delta`` together with a mu-Gaussian, to 1e-6."""
+
+    def exceeds(log_range: float) -> bool:
+        return (cost(mu=mu) + count * cost(range=math.exp(log_range))).epsilon(delta) > epsilon
+
+    # Picks alone: as pure ones they need no delta, and one of twice epsilon exceeds it.
+    low, high = math.log(epsilon / count) - 8.0, math.log(2 * epsilon + 1.0)
+    if exceeds(low):
+        raise ValueError(
+            f"epsilon is {epsilon:g}: the share of {count} picks is too small for any; take a larger epsilon or "
+            "screening_share, or a smaller max_size."
+        )
+    return math.exp(bisect(lambda x: not exceeds(x), low, high, gap=1e-6)[0]) * (1 - 1e-9)
+
+
+def advanced_range(epsilon: float, delta: float, count: int) -> float:
+    """Pure e of each of ``count`` releases with sqrt(2 count log(1 / delta)) e + count e (exp(e) - 1) = epsilon."""
+    root = math.sqrt(2 * count * math.log(1 / delta))
+    return bisect(lambda e: root * e + count * e * math.expm1(e) < epsilon, 0.0, epsilon / root)[0]
+
+
 def kept_columns(spec: SlicingSpec[SlicingExactOptions]) -> int:
     """T: how many columns screening keeps, twice the true support unless the options set it."""
     size = spec.options.max_size
     return size if size is not None else 2 * spec.settings.active
 
 
-def user_epsilon(spec: SlicingSpec[SlicingExactOptions], budget: dict[str, float]) -> float | None:
+def user_epsilon(plan: CertifiedPlan[Options]) -> float | None:
     """Certified epsilon of all records of one person together; None where no public number bounds them.
 
-    m records cost m mu (group privacy of Gaussian mechanisms), mu being that of all releases of a client.
+    m records cost m mu (group privacy of Gaussian mechanisms), mu being that of all Gaussian releases of a client, and
+    picks of m times the range.
     """
-    settings = spec.settings
-    if settings.rows_per_user is None:
+    settings, rows = plan.spec.settings, plan.spec.settings.rows_per_user
+    if rows is None:
         return None
-    mu = math.hypot(*(float(gdp_mu(value, settings.release_delta)) for value in budget.values()))
-    return float(gaussian_epsilon(settings.rows_per_user * mu, settings.delta))
+    picks = [(step.keep, step.range) for step in plan.rounds if step.range is not None]
+    kinds = plan.budget.keys() - ({"screening"} if picks else set[str]())
+    mu = math.hypot(*(float(gdp_mu(plan.budget[kind], settings.release_delta)) for kind in kinds))
+    total = cost(mu=rows * mu)
+    for count, reach in picks:
+        total += count * (cost(range=rows * reach) if plan.spec.options.law == "gumbel" else cost(epsilon=rows * reach))
+    return total.epsilon(settings.delta)

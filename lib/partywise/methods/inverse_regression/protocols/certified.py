@@ -50,6 +50,7 @@ from .common import (
     weighted_mean,
     with_facts,
 )
+from .dimension import estimate_dimension
 from .noise import Deviations, basis_errors
 from .noise_shares import SharedNoise, agree_to_share, local_whole_slices, shared_release
 from .screening import screen
@@ -100,13 +101,17 @@ def server_fit(
     sd = merged_sd(releases[0], weights)
     length = case_clip(spec.settings.radius).length(len(M))
     sds = Deviations(sd, sd / length, merged_sd(releases[1], weights))
+    rank, d = None, spec.public.n_directions
+    if spec.options.dimension == "estimated":
+        rank = estimate_dimension(slices, covariance, sds, sum(weights))
+        d = d if rank is None else max(rank.dimension, 1)
     standard = aggregation == "mean" and spec.options.second == "goe"
     # Entries above the diagonal have less noise in the isometric vector, and as much in the mirrored triangle.
     least = noise_edge(sds.second * (math.sqrt(2) if spec.options.second == "mirrored" else 1.0), len(M))
-    subspace = server_basis(stack, shares, covariance, spec.public.n_directions, aggregation=aggregation, least=least)
+    subspace = server_basis(stack, shares, covariance, d, aggregation=aggregation, least=least)
     errors = released = None
     if standard and np.all(np.isfinite(subspace.basis)):
-        errors = basis_errors(slices, covariance, mean, spec.public.n_directions, sds)
+        errors = basis_errors(slices, covariance, mean, d, sds)
     # A direction along which noise decides has no bound of its loss.
     if standard and not subspace.n_floored and np.all(np.isfinite(subspace.basis)):
         proportions = slices[-1] + (1 - slices[-1].sum()) / M.shape[1]
@@ -116,6 +121,7 @@ def server_fit(
         spec,
         errors=errors,
         moments=released,
+        rank=rank,
         records=sum(weights),
         epsilon_claimed=plan.epsilon_claimed,
         epsilon=plan.epsilon,
@@ -124,7 +130,7 @@ def server_fit(
         skipped_clients=clients[0] - clients[1],
         sd_means=noise_sd(releases[0]),
         sd_second=noise_sd(releases[1]),
-        epsilon_user=user_epsilon(spec, plan.budget),
+        epsilon_user=user_epsilon(plan),
     )
 
 

@@ -23,12 +23,17 @@ from ..moments import SliceMoments, large_enough
 from ..records import ClientRecords
 from ..screening import ccmd_multiplicity
 from ..subspace import ReleasedMoments
+from .dimension import DimensionEstimate
 
 Options = TypeVar("Options", bound=SlicingOptions, covariant=True)
 # Why a noisy basis has no deviations.
 NO_FORMULA = (
     "a formula to first order is known of a finite basis of 'whitened', and of 'certified' with aggregation 'mean' and "
     "second 'goe'"
+)
+NO_DIRECTION = (
+    "no singular value of the slice means exceeds noise and sampling alone: use more records, a larger epsilon or "
+    "other slices"
 )
 
 
@@ -233,6 +238,7 @@ def server_estimate(
     columns: np.ndarray | None = None,
     errors: np.ndarray | None = None,
     moments: ReleasedMoments | None = None,
+    rank: DimensionEstimate | None = None,
     records: int | None = None,
     **numbers: float | int | bool | None,
 ) -> SlicingEstimate:
@@ -253,10 +259,16 @@ def server_estimate(
     errors = None if errors is None else spread(errors)
     scalars: dict[str, float | int | bool | str | None] = {**flags, **numbers}
     status, reason = ("ok", "") if records is None else verdict(subspace, records, math.isfinite(epsilon))
+    p_values: tuple[float, ...] = ()
+    if rank is not None:
+        p_values, scalars["dimension"] = rank.p_values, rank.dimension
+        if not rank.dimension:
+            subspace = replace(subspace, basis=np.full((len(subspace.basis), 1), np.nan))
+            errors, moments, status, reason = None, None, "uninformative", NO_DIRECTION
     basis = orient(spread(subspace.basis))
     why = NO_FORMULA if errors is None and math.isfinite(epsilon) else ""
     return SlicingEstimate(
-        basis, epsilon_claimed, epsilon, clients, columns, scalars, errors, moments, status, reason, why
+        basis, epsilon_claimed, epsilon, clients, columns, scalars, errors, moments, status, reason, why, p_values
     )
 
 

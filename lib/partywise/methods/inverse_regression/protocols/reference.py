@@ -33,6 +33,8 @@ from .common import (
     weighted_mean,
     with_facts,
 )
+from .dimension import estimate_dimension
+from .noise import Deviations
 
 
 def local_clear(client: Party, plan: SlicingPlan, columns: np.ndarray | None, rng_for: Rng) -> Clear:
@@ -58,13 +60,18 @@ def server_fit(
     n_h, d, n = np.sum(counts, axis=0), spec.public.n_directions, sum(weights)
     gram = to_triangle(n * weighted_mean(seconds, weights))
     pooled = SliceMoments(n, n * weighted_mean(means, weights), gram, n_h, "quantile")
+    about = centre(pooled)
+    rank = None
+    if spec.options.dimension == "estimated":
+        slices = np.vstack([about.means, n_h / n])
+        rank = estimate_dimension(slices, about.second, Deviations(0.0, 0.0, 0.0), n)
+        d = d if rank is None else max(rank.dimension, 1)
     if spec.options.kernel == "classical":
         subspace = classical(pooled, d)
     else:
-        about = centre(pooled)
         subspace = server_basis([about.means], [1], about.second, d, estimator=spec.options.estimator)
     return server_estimate(
-        subspace, spec, epsilon_claimed=inf, epsilon=inf, clients=len(weights), columns=columns, records=n
+        subspace, spec, rank=rank, epsilon_claimed=inf, epsilon=inf, clients=len(weights), columns=columns, records=n
     )
 
 

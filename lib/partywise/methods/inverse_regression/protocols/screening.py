@@ -1,11 +1,12 @@
 """Sub-protocol: certified screening of columns, which both certified protocols begin with.
 
 In each round of `budgets.screening_rounds` every client releases noisy contrasts between the slices of the signs
-of the columns that are left, or noisy votes, and the server answers with the columns that stay.
+of the columns that are left, noisy votes, or picks of columns, and the server answers with the columns that stay.
 
-Where clients share noise, a round is one release of all of them (`noise_shares`).
+Where clients share noise, a round is one release of all of them (`noise_shares`); picks are each client's own.
 
-Formal guarantee: each round is mu-Gaussian-DP for replacing one record of the client; what stays is post-processing.
+Formal guarantee: each round is mu-Gaussian-DP for replacing one record of the client, or picks of bounded range; what
+stays is post-processing.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from ..screening import (
     about_the_mean_sign,
     contrasts,
     contrasts_release,
+    pick_release,
+    picked_ranks,
     read_contrasts,
     score,
     top_votes,
@@ -67,7 +70,7 @@ def screen(
     rounds: tuple[ScreeningRound, ...] = ()
     releases: tuple[Release, ...] = ()
     for step in plan.rounds:
-        if shared is None:
+        if shared is None or step.range is not None:
             values = run.gather(clients, "server", step.message, local_screening, plan, step, columns, run.rng_for)
             counted = weights
             releases = run.received("server", step.message)
@@ -75,7 +78,8 @@ def screen(
             release = shared_screening(run, clients, plan, step, columns, shared)
             values, counted = (release,), [shared.records]
             releases = (*releases, release)
-        rounds = (*rounds, run.at("server", server_heard, values, counted, step, columns))
+        heard = run.at("server", server_heard, values, counted, step, columns, plan.spec.public.n_columns)
+        rounds = (*rounds, heard)
         columns = run.broadcast("server", clients, "columns", server_answer, rounds, releases, step, plan.spec)
     return columns
 
@@ -137,6 +141,18 @@ def local_screening(
             release_id=f"votes of {client.name}",
             epsilon_claimed=plan.budget["screening"],
         )
+    if step.range is not None:
+        return pick_release(
+            local_sign_sums(client, view, rng_for),
+            code_of(plan),
+            step.keep,
+            step.range,
+            rng_for("client", number, "picks"),
+            law=spec.options.law,
+            owner=client.name,
+            stratum=cell_of("clients", client.name),
+            release_id=f"picked columns of {client.name}",
+        )
     sums = local_sign_sums(client, view, rng_for)
     return contrasts_release(
         sums if columns is None else sums[:, columns],
@@ -163,12 +179,18 @@ def local_whole_screening(
 
 
 def server_heard(
-    values: Sequence[np.ndarray | Release], weights: Sequence[int], step: RoundPlan, columns: np.ndarray | None
+    values: Sequence[np.ndarray | Release],
+    weights: Sequence[int],
+    step: RoundPlan,
+    columns: np.ndarray | None,
+    n_columns: int,
 ) -> ScreeningRound:
-    """One round over all clients: contrasts weighted by n_k / N, votes summed."""
+    """One round over all clients: contrasts weighted by n_k / N, votes summed, picks counted."""
     stack = values_of(values)
     if step.message == "votes":
         merged = stack.sum(axis=0)[None]
+    elif step.message == "picked columns":
+        merged = picked_ranks(list(stack.astype(np.int64)), n_columns)[None]
     else:
         merged = about_the_mean_sign(np.tensordot(np.asarray(weights) / np.sum(weights), stack, 1))
     q = merged.shape[1]
