@@ -113,7 +113,7 @@ def test_picks_take_what_is_left_of_the_total(many, protocol):
         ]
         assert together * (1 - 1e-4) <= done.total().epsilon_certified <= together * (1 + 1e-9)
         assert done.estimate.epsilon_claimed == together and done.scalars["selected_columns"] == 10
-    laplace = fit(protocol, many["V"], MANY, 2, 1.0, screening="peeling", law="laplace")
+    laplace = fit(protocol, many["V"], MANY, 2, 1.0, screening="peeling", distribution="laplace")
     assert all(row.range is None for row in laplace.channel.ledger.rows) and laplace.total().epsilon_certified < 1.0
     shared = fit(protocol, many["V"], MANY, 3, 1.0, screening="peeling", noise="shared")
     assert shared.total().epsilon_certified == pytest.approx(1.0, rel=1e-3)
@@ -264,7 +264,7 @@ def test_a_release_is_drawn_once_for_all_numbers_of_clients(many):
         ({"rounds": 3}, "rounds is 3: it must be one of 1, 2"),
         ({"screening": "votes", "rounds": 1}, "rounds is 1: it is read with screening 'signs' only"),
         ({"screening": "peeling", "rounds": 1}, "rounds is 1: it is read with screening 'signs' only"),
-        ({"law": "laplace"}, "law is 'laplace': it is read with screening 'peeling' only"),
+        ({"distribution": "laplace"}, "distribution is 'laplace': it is read with screening 'peeling' only"),
         ({"max_size": 0}, "max_size is 0"),
         ({"screen": "votes"}, "screen is 'votes'"),
     ],

@@ -56,16 +56,16 @@ def test_winners_of_secure_words_have_the_same_law():
 
 def test_laplace_noise_is_drawn_anew_for_every_winner():
     """Two scores of equal size: with one set of noise the first of two winners would say nothing about a third."""
-    mechanism, bounded = ReportNoisyMax(2.0, winners=2, law="laplace"), scores(np.array([0.0, 1.0]))
+    mechanism, bounded = ReportNoisyMax(2.0, winners=2, distribution="laplace"), scores(np.array([0.0, 1.0]))
     drawn = winners(mechanism, bounded, 4_000, "laplace")
     # The difference of two Laplace numbers of scale b exceeds g with probability exp(-g/b) (2 + g/b) / 4; here b = 1.
     behind = math.exp(-1.0) * 3 / 4
     assert accepts_distribution(np.bincount(drawn[:, 0], minlength=2), np.array([behind, 1 - behind]))
     assert np.all(drawn.sum(axis=1) == 1)
-    with pytest.raises(ValueError, match="law 'gumbel'"):
+    with pytest.raises(ValueError, match="distribution 'gumbel'"):
         mechanism.probabilities(bounded)
-    with pytest.raises(ValueError, match="law='normal'"):
-        ReportNoisyMax(1.0, law="normal")
+    with pytest.raises(ValueError, match="distribution='normal'"):
+        ReportNoisyMax(1.0, distribution="normal")
 
 
 def test_several_winners_are_those_of_peeling():
@@ -99,7 +99,7 @@ def test_the_charge_of_winners():
     event = ReportNoisyMax(0.5, winners=3)(scores(SCORES), stream(1, "a"), owner="c1").event
     assert (event.epsilon, event.count, event.k, event.mechanism) == (0.5, 3, None, "report_noisy_max")
     assert event.range == 0.5 and event.exact is False
-    laplace = ReportNoisyMax(0.5, winners=3, law="laplace")(scores(SCORES), stream(1, "a"), owner="c1").event
+    laplace = ReportNoisyMax(0.5, winners=3, distribution="laplace")(scores(SCORES), stream(1, "a"), owner="c1").event
     assert (laplace.epsilon, laplace.count, laplace.range) == (0.5, 3, None)
     still = ReportNoisyMax(0.5)(scores(SCORES, 0.0), stream(1, "a"))
     assert still.event.epsilon == 0 and still.value == 2
@@ -228,7 +228,7 @@ def test_bad_selections_are_refused(call, message):
 def test_no_selection_has_a_secure_sampler():
     values = entries([0.1, 0.2], unit="features")
     calls = [
-        lambda: ReportNoisyMax(1.0, law="laplace")(scores(SCORES), SecureRandom()),
+        lambda: ReportNoisyMax(1.0, distribution="laplace")(scores(SCORES), SecureRandom()),
         lambda: PrivateQuantile(1.0, 0.5, fixed((0.0, 1.0)))(values, SecureRandom()),
     ]
     for call in calls:

@@ -115,7 +115,7 @@ class SlicingExactOptions:
     max_size : T, columns that screening keeps; None takes 2 s
     screening : ``signs`` (contrasts of the signs of all columns), ``peeling`` (each client picks the T columns with the
         largest contrasts of signs by noisy maxima, for slices of about equal size) or ``votes`` (its noisy index set)
-    law : of peeling: ``gumbel``, the exponential mechanism, whose picks take what is left of the exact total; or
+    distribution : of the noise of peeling: ``gumbel`` (exponential mechanism, at what is left of the exact total) or
         ``laplace``, as published, by advanced composition
     rounds : of screening by signs; 2 releases the better quarter of the columns once more, at no higher total cost
     noise : ``local``, each client noises its own releases; or ``shared``, all clients release sums, and each adds a
@@ -132,7 +132,7 @@ class SlicingExactOptions:
     screening_share: Share = 1 / 3
     max_size: Count | None = None
     screening: Literal["signs", "peeling", "votes"] = "signs"
-    law: Literal["gumbel", "laplace"] = "gumbel"
+    distribution: Literal["gumbel", "laplace"] = "gumbel"
     rounds: Literal[1, 2] = 2
     noise: Literal["local", "shared"] = "local"
     colluders: Natural = 1
@@ -164,7 +164,7 @@ class SlicingExactOptions:
         if self.screening != "signs":
             check_unread_options(self, ("rounds",), "screening 'signs'")
         if self.screening != "peeling":
-            check_unread_options(self, ("law",), "screening 'peeling'")
+            check_unread_options(self, ("distribution",), "screening 'peeling'")
         unproved = {
             "vgm": self.mechanism == "vgm",
             "quantile edges": self.slices == "quantile",

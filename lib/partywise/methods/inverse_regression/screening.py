@@ -230,13 +230,13 @@ def pick_release(
     epsilon: float,
     rng: RandomSource,
     *,
-    law: Literal["gumbel", "laplace"],
+    distribution: Literal["gumbel", "laplace"],
     owner: str,
     stratum: str = "*",
     **terms: Unpack[Terms],
 ) -> Release:
     """Release the ``size`` columns with the largest scores, best first: each a pick at ``epsilon``."""
-    mechanism = ReportNoisyMax(epsilon, winners=size, law=law)
+    mechanism = ReportNoisyMax(epsilon, winners=size, distribution=distribution)
     return mechanism(peeling_scores(sums, code, stratum=stratum), rng, owner=owner, **terms)
 
 

@@ -146,12 +146,12 @@ class Composition:
 
     @property
     def picks_as_pure(self) -> "Composition":
-        """The same with every pick at its pure epsilon."""
+        """Composition with every pick at its pure epsilon."""
         return _with_picks(self, (), 0.0, self.picks) if self.picks else self
 
     @property
     def picks_followed(self) -> "Composition":
-        """The same with picks that `pick_atoms` takes alone: each other one is a Gaussian or pure profile above it."""
+        """Composition with the picks of `pick_atoms` alone: each other one is a Gaussian or pure profile above it."""
         exact, square, pure = divide_picks(self.picks)
         return self if exact == self.picks else _with_picks(self, exact, square, pure)
 

@@ -7,7 +7,7 @@ before (Dong, Durfee and Rogers 2020). With x the loss that is still missing for
     V_T(x) = max(1 - e^x, 0),   V_k(x) = max over t of p(t) V_(k+1)(x - t) + (1 - p(t)) V_(k+1)(x - t + r),
 
 the picks alone have delta(e) = V_0(e). With releases that are not picks, of loss L, delta(e) = E V_0(e - L): it holds
-in whatever order they are made, because it lets an adversary choose every t by L. Picks of several ranges count in the
+in any order of all releases, because it lets an adversary choose every t by L. Picks of several ranges count in the
 worst of their orders. The family of pairs is closed under exchanging the two worlds, so that one direction is enough.
 
 Every V is convex in e^x: chords between the points of a grid lie above it, and what is linear in e^x between points is
@@ -42,7 +42,7 @@ def divide_picks(picks: Picks) -> tuple[Picks, float, Picks]:
     """Divide picks (range, count) into those that `pick_atoms` takes, mu squared of others, and the rest, as pure.
 
     A pair of losses t and t - r is dominated by Gaussians of parameter ``pure_mu(r / 2)``: the logits of its two
-    probabilities of the larger loss differ by r, whatever t is, and so their probits differ most at t = r / 2.
+    probabilities of the larger loss differ by r for every t, and so their probits differ most at t = r / 2.
     """
     exact, squares, pure = list[tuple[float, int]](), list[float](), list[tuple[float, int]]()
     for reach, count in sorted(picks, key=lambda pick: -pick[0] * pick[0] * pick[1]):

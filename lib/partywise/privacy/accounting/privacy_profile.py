@@ -79,7 +79,7 @@ class PrivacyProfile:
         """zCDP parameter of all applications: mu^2 / 2, rho, or epsilon^2 / 2 (Bun and Steinke 2016, proposition 1.4).
 
         That of a pick is epsilon^2 / 8: under the second world the loss has no variance above a quarter of its range
-        squared, whatever it is tilted by (Cesar and Rogers 2021). Sampling is not credited: given its coins each
+        squared, under any tilting (Cesar and Rogers 2021). Sampling is not credited: given its coins each
         application is a Gaussian of ``mu`` or nothing.
         """
         if self.rho is not None:

@@ -28,7 +28,7 @@ class ReportNoisyMax:
         Pure-DP parameter of one winner, positive; infinity adds no noise.
     winners : int
         Number of different indices to release, best first.
-    law : {"gumbel", "laplace"}
+    distribution : {"gumbel", "laplace"}
         Noise of the scores: ``"laplace"`` adds anew to the scores that are left for every winner, as published peeling
         does.
 
@@ -44,13 +44,13 @@ class ReportNoisyMax:
 
     epsilon: float
     winners: int = 1
-    law: Literal["gumbel", "laplace"] = "gumbel"
+    distribution: Literal["gumbel", "laplace"] = "gumbel"
 
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
             raise ValueError(f"epsilon={self.epsilon!r} must be positive: no finite noise gives epsilon = 0.")
-        if self.law not in ("gumbel", "laplace"):
-            raise ValueError(f"law={self.law!r} of noisy maxima is unknown; use 'gumbel' or 'laplace'.")
+        if self.distribution not in ("gumbel", "laplace"):
+            raise ValueError(f"distribution={self.distribution!r} is unknown; use 'gumbel' or 'laplace'.")
         if self.winners != int(self.winners) or self.winners < 1:
             raise ValueError(f"winners={self.winners!r} must be a whole number from 1.")
 
@@ -91,10 +91,10 @@ class ReportNoisyMax:
 
     def _winners(self, rng: Any, scores: np.ndarray, scale: float) -> Callable[[], np.ndarray]:
         """Return the draw of the winners from a source."""
-        if isinstance(rng, SecureRandom) and self.law == "gumbel":
+        if isinstance(rng, SecureRandom) and self.distribution == "gumbel":
             return lambda: largest_by_words(rng.uint64, scores, scale, self.winners)
-        numbers = generator(rng, "ReportNoisyMax with law 'laplace'")
-        if self.law == "laplace":
+        numbers = generator(rng, "ReportNoisyMax with distribution 'laplace'")
+        if self.distribution == "laplace":
             return lambda: peel(numbers, scores, scale, self.winners)
         return lambda: largest(numbers, scores, scale, self.winners)
 
@@ -102,13 +102,13 @@ class ReportNoisyMax:
         """Fields of `Event`: each winner is a pick of what is left, made after those before it."""
         epsilon = float(self.epsilon) if certificate.value else 0.0
         profile: EventProfile = {"epsilon": epsilon, "count": self.winners}
-        return profile if self.law == "laplace" else profile | {"range": epsilon}
+        return profile if self.distribution == "laplace" else profile | {"range": epsilon}
 
     def probabilities(self, bounded: Bounded) -> np.ndarray:
         """Exact probability of every ordered list of winners by Gumbel noise: (m,) for one, (m, m) for two, ..."""
         scale, scores = self._scale(bounded), np.asarray(bounded.value)
-        if self.law == "laplace":
-            raise ValueError("probabilities are those of law 'gumbel': Laplace noise has no such form.")
+        if self.distribution == "laplace":
+            raise ValueError("probabilities are those of distribution 'gumbel': Laplace noise has no such form.")
         if scale == 0:
             raise ValueError("no noise is added: the winner is certain.")
         with np.errstate(over="ignore"):

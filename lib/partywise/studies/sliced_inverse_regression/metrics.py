@@ -108,12 +108,12 @@ def example_fits(
     if not len(data.X):
         return SlicingExamples()
     assert isinstance(spec.public, SlicingFacts)
-    basis, shown = estimate.basis, data.shown_rows
-    projected = np.full((len(shown), spec.public.n_directions), np.nan)
+    basis, rows = estimate.basis, data.shown_rows
+    projected = np.full((len(rows), spec.public.n_directions), np.nan)
     if np.all(np.isfinite(basis)):
-        turned = coordinates(data.X, data.public_slices.codes(data.y), basis)[shown][:, : projected.shape[1]]
+        turned = coordinates(data.X, data.public_slices.codes(data.y), basis)[rows][:, : projected.shape[1]]
         projected[:, : turned.shape[1]] = turned
-    return SlicingExamples(record_coordinates=projected, shown_response=data.y[shown].astype(float))
+    return SlicingExamples(record_coordinates=projected, shown_response=data.y[rows].astype(float))
 
 
 # The numbers that the source prints in its Tables 1 to 4, transcribed by tests/tools/paper_tables.py from section 5.2.

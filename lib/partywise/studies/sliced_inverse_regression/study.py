@@ -81,7 +81,12 @@ def _check_method(options: object, lists: str, settings: SlicingSettings) -> Non
     size = getattr(options, "max_size", None)
     if size is not None and not settings.screened:
         raise ConfigError(f"{lists} with max_size {size}: the case has no columns to screen.")
-    for name, default in (("screening", "signs"), ("law", "gumbel"), ("rounds", 2), ("screening_share", 1 / 3)):
+    for name, default in (
+        ("screening", "signs"),
+        ("distribution", "gumbel"),
+        ("rounds", 2),
+        ("screening_share", 1 / 3),
+    ):
         value = getattr(options, name, default)
         if value != default and not settings.screened:
             raise ConfigError(f"{lists} with {name} {value}: the case has no columns to screen.")

@@ -171,7 +171,7 @@ def pick_range(spec: SlicingSpec[SlicingExactOptions], budget: dict[str, float],
     epsilon, delta = budget["screening"], spec.settings.release_delta
     if math.isinf(epsilon):
         return math.inf
-    if spec.options.law == "laplace":
+    if spec.options.distribution == "laplace":
         return advanced_range(epsilon, delta, size)
     group = records_of(spec)
     if spec.options.calibrate == "each":
@@ -223,5 +223,6 @@ def user_epsilon(plan: CertifiedPlan[Options]) -> float | None:
     mu = math.hypot(*(float(gdp_mu(plan.budget[kind], settings.release_delta)) for kind in kinds))
     total = cost(mu=rows * mu)
     for count, reach in picks:
-        total += count * (cost(range=rows * reach) if plan.spec.options.law == "gumbel" else cost(epsilon=rows * reach))
+        gumbel, size = plan.spec.options.distribution == "gumbel", rows * reach
+        total += count * (cost(range=size) if gumbel else cost(epsilon=size))
     return total.epsilon(settings.delta)

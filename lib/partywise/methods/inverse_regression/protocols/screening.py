@@ -148,7 +148,7 @@ def local_screening(
             step.keep,
             step.range,
             rng_for("client", number, "picks"),
-            law=spec.options.law,
+            distribution=spec.options.distribution,
             owner=client.name,
             stratum=cell_of("clients", client.name),
             release_id=f"picked columns of {client.name}",
