@@ -16,7 +16,7 @@ import pytest
 
 from partywise.experiment.register.numbers import Cubes
 from partywise.experiment.register.printed_source import files, read
-from partywise.experiment.register.register import number_text
+from partywise.experiment.register.register import number_of, number_text
 from partywise.experiment.register.table import RegisterRow, counts
 from partywise.experiment.register.table import read as read_table
 from partywise.experiment.register.text import chance, closeness, page, sentence
@@ -111,11 +111,8 @@ def test_comparisons_that_chance_decides_are_counted():
 def restated(row: RegisterRow) -> str:
     """The status by the rule from the numbers in the file, for kinds whose numbers are all in it."""
     entry = ENTRIES[row.id]
-    ours = (
-        Cubes(ROOT).number(entry.reproduction)
-        if entry.reproduction is not None and entry.reproduction.function
-        else None
-    )
+    computed = entry.reproduction is not None and entry.reproduction.function
+    ours = number_of(entry, Cubes(ROOT), ROWS) if computed else None
     return verdict(entry, ours).status
 
 
@@ -137,7 +134,7 @@ def computed() -> Iterator[Any]:
 @pytest.mark.parametrize("row", list(computed()), ids=lambda row: row.id)
 def test_what_functions_compute_is_computed_anew(row, monkeypatch):
     monkeypatch.chdir(ROOT)
-    ours = Cubes(ROOT).number(ENTRIES[row.id].reproduction)
+    ours = number_of(ENTRIES[row.id], Cubes(ROOT), ROWS)
     assert float(row.reproduction) == pytest.approx(ours.value, rel=1e-3, abs=1e-9) and restated(row) == row.status
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from partywise.core.errors import ConfigError
 from partywise.experiment.register import register
-from partywise.experiment.register.numbers import Cubes, Number, difference, ratio, reduce_replicates
+from partywise.experiment.register.numbers import Cubes, Number, difference, ratio, reduce_replicates, values_of
 from partywise.experiment.register.printed_source import Entry, Reproduction, read
 from partywise.experiment.register.register import rows
 from partywise.experiment.register.verdict import half_unit, verdict
@@ -202,5 +202,33 @@ def test_a_claim_of_privacy_names_the_variable_that_its_number_is():
         ({"epsilon_mu_lower": 1.0, "exact_epsilon": 7.0}, ("exact_epsilon", 7.0)),
         ({"epsilon_mu_lower": float("nan"), "exact_epsilon": 1.0}, ("audited_lower", 2.0)),
     ):
-        found = register._ours(claim, Answer(**further))
+        found = register.number_of(claim, Answer(**further), [])
         assert (register._variable(claim, found), found.value) == wanted
+
+
+def test_a_number_that_is_subtracted_may_have_one_itself():
+    """A gap at n = 1000 less that at n = 100: a - (b - (c - d))."""
+
+    class Cells:
+        def values(self, ours, variable):
+            return np.array([{"vgm": 1.0, "iid": 4.0}[ours.method["mechanism"]] * ours.case["n"]]), {
+                "n": ours.case["n"]
+            }
+
+    before = {"case": {"n": 100}, "minus": {"method": {"mechanism": "vgm"}}}
+    minus = {"method": {"mechanism": "iid"}, "minus": before}
+    source = Reproduction(case={"n": 1000}, method={"mechanism": "vgm"}, minus=minus)
+    assert values_of(Cells(), source)[0] == (1000 - 4000) - (100 - 400)
+    assert values_of(Cells(), source)[1] == {"n": 1000}
+    over = {"case": {"n": 100}, "minus": {"method": {"mechanism": "iid"}}}
+    share = replace(source, minus={"method": {"mechanism": "iid"}}, over=over)
+    assert values_of(Cells(), share)[0] == pytest.approx(10)
+
+
+def test_a_function_reads_the_rows_of_earlier_entries(tmp_path):
+    counted = written(
+        tmp_path,
+        '[[entries]]\nid = "999-count"\nplace = "p"\nquantity = "q"\nprinted = "3"\n'
+        'reproduction = { function = "builtins:len", rows = "999-[123]" }\n',
+    )
+    assert [row.reproduction for row in rows([read(counted)], Cubes(tmp_path))][-1] == "3"

@@ -147,18 +147,23 @@ class Cubes:
 
 def of_cube(cube: PlannedCube, ours: Reproduction, further: tuple[str, ...] = ()) -> Number:
     """A number of a cube with its standard error."""
-    values, place = cube.values(ours, ours.variable)
+    values, place = values_of(cube, ours)
     others = {}
     for name in further:
         further_values, _ = cube.values(ours, name)
         others[name] = float(further_values.max()) if len(further_values) else nan
-    for keys, joined in ((ours.minus, difference), (ours.over, ratio)):
-        if keys is not None:
-            other = ours.with_keys(keys)
-            values = joined(values, cube.values(other, other.variable)[0])
     value, error = reduce_replicates(values, ours.reduce)
     cost = cube.costs.get((place["case"], place["method_label"]))
     return Number(value, error, len(values), place, cost, others)
+
+
+def values_of(cube: PlannedCube, ours: Reproduction) -> tuple[np.ndarray, dict[str, str]]:
+    """One value per replicate, less and over those of ``minus`` and ``over``, which may have such keys themselves."""
+    values, place = cube.values(ours, ours.variable)
+    for keys, join in ((ours.minus, difference), (ours.over, ratio)):
+        if keys is not None:
+            values = join(values, values_of(cube, ours.with_keys(keys))[0])
+    return values, place
 
 
 def difference(first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -44,6 +44,7 @@ class Reproduction:
     minus, over : keys of another number that is subtracted from, or divides, this one replicate by replicate
     function, arguments : an address ``package.module:name`` and what it is called with, in place of all of these; it
         returns a number, or an array of one for each replicate, which are reduced
+    rows : pattern of ids of earlier entries, whose rows of the register are the first argument of the function
     """
 
     study: str = ""
@@ -58,6 +59,7 @@ class Reproduction:
     over: Mapping[str, object] | None = None
     function: str = ""
     arguments: Mapping[str, object] | None = None
+    rows: str = ""
 
     def with_keys(self, keys: Mapping[str, Any]) -> Reproduction:
         """Return a copy with other keys: those of ``case`` and ``method`` one by one, without a second number."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from math import isfinite, isnan, nan
 
 from ...core.errors import ConfigError
 from ...core.project import command
+from ..study import Lazy
 from .numbers import Cubes, Number
 from .printed_source import Entry, PrintedSource, Reason
 from .table import RegisterRow
@@ -33,7 +35,7 @@ def _of_file(file: PrintedSource, cubes: Cubes) -> list[RegisterRow]:
     lines, bare = [], []
     used = [0] * len(file.reasons)
     for entry in file.entries:
-        ours = _ours(entry, cubes)
+        ours = number_of(entry, cubes, lines)
         if entry.reproduction is not None and ours is None:
             continue
         outcome = verdict(entry, ours)
@@ -63,10 +65,14 @@ def _of_file(file: PrintedSource, cubes: Cubes) -> list[RegisterRow]:
     return lines
 
 
-def _ours(entry: Entry, cubes: Cubes) -> Number | None:
-    """Our number; of a claim of privacy the largest lower bound."""
+def number_of(entry: Entry, cubes: Cubes, earlier: Sequence[RegisterRow]) -> Number | None:
+    """Our number; of a claim of privacy the largest lower bound; None where a cube is absent."""
     if entry.reproduction is None:
         return None
+    if pattern := entry.reproduction.rows:
+        read = [row for row in earlier if fnmatchcase(row.id, pattern)]
+        compute = Lazy(entry.reproduction.function)
+        return None if cubes.absent else Number(float(compute(read, **(entry.reproduction.arguments or {}))), None, 0)
     number = cubes.number(entry.reproduction, FURTHER if entry.kind == "epsilon" else ())
     if number is None or entry.kind != "epsilon":
         return number
