@@ -98,6 +98,12 @@ def draw(model: str, n: int, p: int, rng: np.random.Generator, *, beta=None):
     return columns.T, response(model, basis.T @ columns, rng), basis
 
 
+def covariance(model: str, p: int) -> np.ndarray:
+    """Covariance (p, p) of the columns: 0.5^|i-j| or the identity, which in model V is that of X given Y."""
+    lags = np.abs(np.subtract.outer(np.arange(p), np.arange(p)))
+    return AR_STEP**lags if settings(model).autoregressive else np.eye(p)
+
+
 def correlate(columns: np.ndarray) -> None:
     """Turn independent rows of a (p, n) array into AR(1/2) ones in place: x_j = x_{j-1} / 2 + sqrt(3/4) e_j."""
     for j in range(1, len(columns)):
@@ -136,8 +142,7 @@ def public_edges(model: str, n_slices: int, p: int, rng: np.random.Generator, *,
     else:
         basis = directions(model, p, rng) if beta is None else np.asarray(beta, dtype=float)
         # Only the d indices are drawn: their covariance is beta' Sigma beta.
-        lags = np.abs(np.subtract.outer(np.arange(p), np.arange(p)))
-        covariance = basis.T @ (AR_STEP**lags if model_of.autoregressive else np.eye(p)) @ basis
-        u = np.linalg.cholesky(covariance) @ rng.standard_normal((model_of.n_directions, EDGE_DRAWS))
+        root = np.linalg.cholesky(basis.T @ covariance(model, p) @ basis)
+        u = root @ rng.standard_normal((model_of.n_directions, EDGE_DRAWS))
         y = response(model, u, rng)
     return np.quantile(y, np.arange(1, n_slices) / n_slices)
