@@ -32,7 +32,8 @@ def rows(printed: Iterable[PrintedSource], cubes: Cubes) -> list[RegisterRow]:
 
 
 def _of_file(file: PrintedSource, cubes: Cubes) -> list[RegisterRow]:
-    lines, bare = [], []
+    lines: list[RegisterRow] = []
+    bare: list[str] = []
     used = [0] * len(file.reasons)
     for entry in file.entries:
         ours = number_of(entry, cubes, lines)

@@ -166,9 +166,10 @@ def flights_pattern(draws: int = 30) -> float:
     means, seconds = ([getattr(part, name) for part in moments] for name in ("means", "second"))
     exact = data.X @ aggregate(np.stack(means), data.sizes, np.stack(seconds), 1).basis[:, 0]
     options: dict[str, Any] = {"delta": settings.delta, "edges": settings.cuts, "centre": True, "clipped": "allow"}
+    options |= {"parties": [rows.tolist() for rows in clients]}
     correlations = []
     for draw in range(draws):
-        model = SlicedInverseRegression("published", epsilon=1.0, random_state=draw, parties=clients, **options)
+        model = SlicedInverseRegression("published", epsilon=1.0, random_state=draw, **options)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "the fit is clipped")
             projected = model.fit(data.X, data.y).transform(data.X)[:, 0]

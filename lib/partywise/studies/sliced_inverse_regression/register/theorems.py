@@ -57,7 +57,7 @@ def central_spectrum(X: np.ndarray, y: np.ndarray) -> np.ndarray:
 def central_variance(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Variance of m(y), of the means of 100 slices of many records."""
     means, shares = slice_means(X - X.mean(axis=0), equal_frequency(y, FINE).codes(y))
-    return (means.T * shares) @ means
+    return np.asarray((means.T * shares) @ means)
 
 
 def central_rank(model: str) -> float:
@@ -94,7 +94,7 @@ def slopes(model: str, p: int, size: int) -> tuple[np.ndarray, np.ndarray]:
     """
     beta = models.directions(model, p, rng_of("directions"), active=size)[:size]
     sigma = models.covariance(model, p)[:, :size]
-    return sigma @ beta @ np.linalg.inv(beta.T @ sigma[:size] @ beta), beta
+    return np.asarray(sigma @ beta @ np.linalg.inv(beta.T @ sigma[:size] @ beta)), beta
 
 
 def active_ratio(model: str, p: int, size: int) -> float:
@@ -106,7 +106,7 @@ def signals(model: str, p: int, size: int, n: int = 200_000) -> np.ndarray:
     """Variance of E(x_j | y) of each column (p,), the first ``size`` of which have loadings."""
     factors, beta = slopes(model, p, size)
     X, y, _ = models.draw(model, n, size, rng_of("signals", model), beta=beta)
-    return np.einsum("jk,kl,jl->j", factors, central_variance(X @ beta, y), factors)
+    return np.asarray(np.einsum("jk,kl,jl->j", factors, central_variance(X @ beta, y), factors))
 
 
 def signal_decades(model: str, size: int = 5) -> float:
@@ -132,7 +132,7 @@ def kernel_error(radius: float) -> float:
 
     def slice_mean(bound: float) -> np.ndarray:
         """E{x_j 1(y = 1)} of truncated columns; that of the other class is its negative."""
-        return clipped_mean(np.outer(beta, u), np.sqrt(1 - beta**2)[:, None], bound) @ label_weights
+        return np.asarray(clipped_mean(np.outer(beta, u), np.sqrt(1 - beta**2)[:, None], bound) @ label_weights)
 
     exact, clipped = (2 * np.outer(mean, mean) for mean in (slice_mean(40.0), slice_mean(radius)))
     return float(np.linalg.norm(clipped - exact, 2) / np.linalg.norm(exact, 2))
@@ -142,7 +142,8 @@ def clipped_mean(mean: np.ndarray, sd: np.ndarray, bound: float) -> np.ndarray:
     """Mean of a normal number that is clipped to [-bound, bound]."""
     low, high = (-bound - mean) / sd, (bound - mean) / sd
     density = (np.exp(-(low**2) / 2) - np.exp(-(high**2) / 2)) / sqrt(2 * np.pi)
-    return bound * (ndtr(-high) - ndtr(low)) + mean * (ndtr(high) - ndtr(low)) + sd * density
+    inside = mean * (ndtr(high) - ndtr(low)) + sd * density
+    return np.asarray(bound * (ndtr(-high) - ndtr(low)) + inside)
 
 
 def merged_noise(clients: int, n: int = 500) -> float:
