@@ -170,7 +170,7 @@ def test_almost_all_cells_as_committed(side):
 
 
 def test_the_page_has_the_numbers_of_the_register():
-    """Sentences of the section "What the theorems say, and what holds"."""
+    """Sentences of the section on conditions and theorems."""
     values = {row.id: float(row.reproduction) for row in read_table(ROOT / "docs" / "claims.csv") if row.reproduction}
 
     def numbers(pattern: str, *keys: object) -> list[float]:
