@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import hypot, isnan, log, sqrt
 from pathlib import Path
+
+# Any: arguments of an estimator, which differ in type.
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
