@@ -116,7 +116,9 @@ def test_picks_take_what_is_left_of_the_total(many, protocol):
     laplace = fit(protocol, many["V"], MANY, 2, 1.0, screening="peeling", distribution="laplace")
     assert all(row.range is None for row in laplace.channel.ledger.rows) and laplace.total().epsilon_certified < 1.0
     shared = fit(protocol, many["V"], MANY, 3, 1.0, screening="peeling", noise="shared")
-    assert shared.total().epsilon_certified == pytest.approx(1.0, rel=1e-3)
+    # Picks stay each client's own; the delta is that of all records together.
+    total = shared.channel.ledger.worst_total(shared.channel.names, "row", MANY.of_all(3).delta)
+    assert 1 - 1e-3 <= total.epsilon_certified <= 1 + 1e-9
 
 
 def test_picks_count_by_votes_then_places_and_do_not_favour_early_columns():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy.special import expit
 
+from ....core.randomness import stream
 from ....data.carriers import zip_member
 from ....data.fetch import fetch_folder, read_files
 from ....data.loaders import flights as flights_loader
@@ -24,9 +25,12 @@ from ....methods.inverse_regression import models
 from ....methods.inverse_regression.estimate import aggregate, sir
 from ....methods.inverse_regression.estimator import SlicedInverseRegression
 from ....methods.inverse_regression.moments import SliceMoments, centre, client_moments
+from ....methods.inverse_regression.protocols.budgets import advanced_range
 from ....methods.inverse_regression.published import prop2_sigma, vgm_covariance, vgm_floor, vgm_precision
-from ....methods.inverse_regression.slices import case_clip, equal_frequency
+from ....methods.inverse_regression.screening import contrasts, pick_release, sign_sums
+from ....methods.inverse_regression.slices import case_clip, class_slices, equal_frequency
 from ....methods.inverse_regression.subspace import angle
+from ....privacy.accounted_values import Public
 from ..cases import draw_dataset
 from ..settings import SlicingDatasetSettings
 from .theorems import RADIUS, H, P, rng_of
@@ -177,3 +181,22 @@ def flights_pattern(draws: int = 30) -> float:
             projected = model.fit(data.X, data.y).transform(data.X)[:, 0]
         correlations.append(abs(np.corrcoef(projected, exact)[0, 1]))
     return float(np.mean(correlations))
+
+
+def peeling_share(model: str, draws: int = 24) -> float:
+    """Share of the support among the 2 s columns that published peeling picks at one client: p = 500, n = 1000, s = 5.
+
+    Laplace noise at the pure epsilon that advanced composition allows each of ten picks, at epsilon 1 and n^(-1.1).
+    """
+    n, p, s = 1000, 500, 5
+    shares, reach = list[float](), advanced_range(1.0, n**-1.1, 2 * s)
+    for number in range(draws):
+        rng = stream(1, "printed", "peeling", model, number)
+        basis = models.directions(model, p, rng, active=s)
+        X, y, _ = models.draw(model, n, p, rng, beta=basis)
+        classes = class_slices(Public(np.array([0.0, 1.0]), because="classes of the model"))
+        code = Public(contrasts(classes), because="a function of the number of the public slices")
+        sums = sign_sums(X, classes.codes(y), classes.n_slices)
+        picks = pick_release(sums, code, 2 * s, reach, rng, distribution="laplace", owner="client").value
+        shares.append(float(np.count_nonzero(picks < s)) / s)
+    return float(np.mean(shares))
