@@ -42,7 +42,7 @@ MADE = {
 }
 # Packages of frameworks whose files are cited, each with its version beside it.
 FRAMEWORKS = ("fedbiomed/", "flwr/", "nvflare/", "pfl/")
-ELSEWHERE = {"partywise.pth", "partywise.lock", "partywise.yaml", "partywise.log"}
+ELSEWHERE = {"partywise.ciphers", "partywise.pth", "partywise.lock", "partywise.yaml", "partywise.log"}
 
 
 def documents() -> list[Path]:
