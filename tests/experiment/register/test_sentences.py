@@ -16,7 +16,7 @@ with (ROOT / "docs" / "sentences.csv").open(encoding="utf-8", newline="") as fil
 DOCUMENTS = {"000", "001", "002", "003", "004"}
 IDS = [entry.id for path in files() for entry in read(path).entries if entry.document in DOCUMENTS]
 # Sentences that nothing answers yet.  The number may only fall.
-OPEN = 15
+OPEN = 1
 
 
 def rows(kind: str) -> list[dict[str, str]]:
