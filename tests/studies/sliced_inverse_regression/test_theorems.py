@@ -177,8 +177,8 @@ def test_the_page_has_the_numbers_of_the_register():
         return [values[f"001-{pattern.format(key)}"] for key in keys]
 
     limits = [100 * error for error in numbers("theorem4-limit-{}", 1.0, 1.5, 2.0, 3.0)]
-    assert "it is {:.0f}, {:.0f}, {:.0f} and {:.1f} % away".format(*limits) in PAGE
-    assert f"grows by {100 * (values['001-theorem4-condition'] - 1):.0f} %" in PAGE
+    assert "In I {:.0f}, {:.0f}, {:.0f} and {:.1f} % away".format(*limits) in PAGE
+    assert f"the quantity grows by {100 * (values['001-theorem4-condition'] - 1):.0f} %" in PAGE
     norms = theorems.second_moment_error(100), theorems.second_moment_error(25_600)
     assert "from {:.0f} (n = 100) to {:.0f} (n = 25 600)".format(*norms) in PAGE
     assert "adds a loss of {:.2f} in II and {:.2f} in IV".format(*numbers("theorem6-{}", "II", "IV")) in PAGE
