@@ -249,6 +249,9 @@ def test_where_nothing_is_certified_the_result_says_so_and_is_last(made):
             put(made[1], block_of(made[1], "plain", method), name, np.inf)
     last = findings(*made).results[-1]
     assert (last.title, last.private, last.noise_free) == ("a plain case", "none", "0.1")
+    for loss, words in ((0.9, "0.9"), (np.nan, "not run")):
+        put(made[1], block_of(made[1], "plain", "open"), "log_loss", loss)
+        assert findings(*made).results[-1].noise_free == words, "a fit with noise is no noise-free one"
 
 
 def test_errors_of_training_records_are_marked(made):

@@ -175,7 +175,7 @@ def _flag_counts(plan: Plan, columns: CubeColumns, variable: str) -> str:
 
 
 def _rows(plan: Plan, group: Sequence[Slot], measured: Sequence[str]) -> list[PrivateResult]:
-    """Return the best certified fit of the first case for each unit that is protected, or the best fit if none is.
+    """Return the best certified fit of the first case for each unit that is protected; if none is, the best noise-free.
 
     Guarantees for different units are not comparable, so none of them is the best of all.
     """
@@ -190,10 +190,16 @@ def _rows(plan: Plan, group: Sequence[Slot], measured: Sequence[str]) -> list[Pr
                 units.setdefault(unit_of(plan, plan.methods[slot.labels["method"]]), []).append(slot)
         if units:
             return [_private_row(plan, candidates, unit, slots, variable) for unit, slots in units.items()]
-        best = _best(candidates, variable, heading(plan, variable))
-        number = _number(best.averages[variable][0])
+        quiet = [slot for slot in candidates if _without_noise(plan, slot)]
+        best = _best(quiet or candidates, variable, heading(plan, variable))
+        number = _number(best.averages[variable][0]) if quiet else NOT_RUN
         return [PrivateResult(plan.cases[case].title, "-", _measure(plan, best, variable), NONE, number)]
     return []
+
+
+def _without_noise(plan: Plan, slot: Slot) -> bool:
+    """Whether no fit of a slot adds noise."""
+    return bool(np.isinf(slot.labels["epsilon"])) or not plan.methods[slot.labels["method"]].draws_noise
 
 
 def _private_row(
@@ -238,8 +244,7 @@ def _noise_free(plan: Plan, candidates: Sequence[Slot], private: Slot, variable:
     labels = plan.methods[private.labels["method"]].without_noise
     for slot in candidates:
         same = slot.labels["method"] in labels if labels else _same_but_noise(plan, slot, private)
-        without_noise = np.isinf(slot.labels["epsilon"]) or not plan.methods[slot.labels["method"]].draws_noise
-        if same and without_noise and slot.labels["parties"] == private.labels["parties"]:
+        if same and _without_noise(plan, slot) and slot.labels["parties"] == private.labels["parties"]:
             return _number(slot.averages[variable][0])
     return NOT_RUN
 
