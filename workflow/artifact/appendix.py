@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from .bibliography import documents
 from .measured import DATA, TABLE, StudyCost, read
 
 PAGE = expected.PAGE
+# A text that has counts of the register and of the default run in its sentences.
+PAPER = "docs/paper/paper.md"
 TEXT = Path(__file__).with_name("appendix.md")
 PRIVACY = ("epsilon", "claimed_at_most", "claimed_at_least", "hidden")
 CONFIGURATION = "config/claims.yaml"
@@ -98,6 +101,25 @@ def _claims(entries: Sequence[Experiment]) -> str:
     rows = [row for entry in entries for row in entry.rows]
     lines.append(("all", "", len(rows), *counts(rows).values(), f"{cpu_minutes(rows):.1f}", ""))
     return pipe_table(("experiment, claim", "of", "lines", *STATUSES, "CPU minutes", "cubes"), lines)
+
+
+def paper(root: Path) -> str:
+    """Return the text of the paper with the counts of the register and of the measured default run."""
+    rows = table.read(root / "docs" / table.NAME)
+    found, whole = counts(rows), total([row for row in read(root) if row.configuration == "default"])
+    counted = {
+        r"Of \d+ (?=printed numbers)": f"Of {len(rows)} ",
+        r"\d+ are reproduced": f"{found['reproduced']} are reproduced",
+        r"\d+ claims of privacy are refuted": f"{found['refuted']} claims of privacy are refuted",
+        r"\d+ differ and": f"{found['differs']} differ and",
+        r"\d+ cannot be reproduced": f"{found['not reproducible']} cannot be reproduced",
+        r"[\d,]+ cells in \d+ jobs and \d+ CPU": f"{whole['fits']:,} cells in {whole['jobs']} jobs and "
+        f"{whole['cpu_seconds']:.0f} CPU",
+    }
+    text = (root / PAPER).read_text(encoding="utf-8")
+    for pattern, words in counted.items():
+        text = re.sub(pattern, words, text)
+    return text
 
 
 def _machine(measured: Iterable[StudyCost]) -> str:

@@ -22,6 +22,7 @@ DATA = "fetch"
 # Files with the time of the default run, and its form there.
 TIMED = ("README.md", "config.yaml")
 DURATION = re.compile(r"\w+ to \w+ minutes on two free cores")
+SHOWN = re.compile(r"(?<=```\n)Run default: (?:.*\n)+?(?=```)")
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 # Snakemake works beside the jobs, and at the end one of two cores is idle.
 OVERHEAD = 1.1
@@ -152,9 +153,15 @@ def duration(root: Path) -> str:
 
 
 def timed(path: str, root: Path) -> str:
-    """Return the text of a file with the measured time of the default run."""
+    """Return the text of a file with the time of the measured default run, and the lines that it shows of its screen."""
     text = (root / path).read_text(encoding="utf-8")
-    return DURATION.sub(duration(root), text) if duration(root) else text
+    if words := duration(root):
+        text = DURATION.sub(words, text)
+    screen = root / screen_file("default")
+    if (block := SHOWN.search(text)) and screen.exists():
+        lines = screen.read_text(encoding="utf-8").splitlines(keepends=True)[: block[0].count("\n")]
+        text = text.replace(block[0], "".join(lines))
+    return text
 
 
 def images_of(root: Path, name: str) -> list[Path]:

@@ -26,6 +26,7 @@ PAGES = {
     **pins.PAGES,
     sources.PAPER: sources.bibtex,
     appendix.PAGE: appendix.page,
+    appendix.PAPER: appendix.paper,
     default_run.PAGE: default_run.page,
     **{path: partial(timed, path) for path in TIMED},
 }
