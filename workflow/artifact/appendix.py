@@ -106,13 +106,13 @@ def _claims(entries: Sequence[Experiment]) -> str:
 def paper(root: Path) -> str:
     """Return the text of the paper with the counts of the register and of the measured default run."""
     rows = table.read(root / "docs" / table.NAME)
-    found, whole = counts(rows), total([row for row in read(root) if row.configuration == "default"])
+    statuses, whole = counts(rows), total([row for row in read(root) if row.configuration == "default"])
     counted = {
         r"Of \d+ (?=printed numbers)": f"Of {len(rows)} ",
-        r"\d+ are reproduced": f"{found['reproduced']} are reproduced",
-        r"\d+ claims of privacy are refuted": f"{found['refuted']} claims of privacy are refuted",
-        r"\d+ differ and": f"{found['differs']} differ and",
-        r"\d+ cannot be reproduced": f"{found['not reproducible']} cannot be reproduced",
+        r"\d+ are reproduced": f"{statuses['reproduced']} are reproduced",
+        r"\d+ claims of privacy are refuted": f"{statuses['refuted']} claims of privacy are refuted",
+        r"\d+ differ and": f"{statuses['differs']} differ and",
+        r"\d+ cannot be reproduced": f"{statuses['not reproducible']} cannot be reproduced",
         r"[\d,]+ cells in \d+ jobs and \d+ CPU": f"{whole['fits']:,} cells in {whole['jobs']} jobs and "
         f"{whole['cpu_seconds']:.0f} CPU",
     }

@@ -153,7 +153,7 @@ def duration(root: Path) -> str:
 
 
 def timed(path: str, root: Path) -> str:
-    """Return the text of a file with the time of the measured default run, and the lines that it shows of its screen."""
+    """Return the text of a file with the time of the measured default run, and the lines it shows of the screen."""
     text = (root / path).read_text(encoding="utf-8")
     if words := duration(root):
         text = DURATION.sub(words, text)
