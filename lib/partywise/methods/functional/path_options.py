@@ -113,9 +113,8 @@ class PathOptions(WalkOptions):
 class BoostingOptions(PathOptions):
     """A path on noisy records.
 
-    ``score`` subtracts from the raw validation loss the noise of all blocks (``debiased``), of none (``raw``) or of
-    the candidate's own block (``published``).
-
+    score : subtract from the raw validation loss the noise of all blocks (``debiased``), of none (``raw``) or of the
+        candidate's own block (``published``)
     probes : random vectors of the trace that ``df: hutchinson`` estimates
     """
 
