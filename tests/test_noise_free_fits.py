@@ -31,6 +31,7 @@ EXACT = {
 }
 # Protocols that have no pooled fit to be near to.
 APART = {
+    ("LabelPrivateLogisticRegression", "buckets"): "a regression on indicators of cells, coarser than the columns",
     ("VerticalLinear", "published"): "a Taylor polynomial of the logistic loss, whose optimum is another one",
     ("FunctionalBoosting", "published"): "its stopping rule is made for noise, and its increments are the source's",
     ("FunctionalBoosting", "central"): "it boosts curves whose noise has a fixed deviation",

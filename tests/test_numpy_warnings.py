@@ -119,6 +119,7 @@ PROTOCOLS: dict[type[Estimator], tuple[Fit, dict[str, dict[str, object]]]] = {
         by_labels(pw.LabelPrivateLogisticRegression),
         {
             "walr": {"epsilon": 1.0, "trainer": "hybrid", "steps": 60},
+            "buckets": {"epsilon": 1.0, "bins": 3},
             "noisy_gradient": {"epsilon": 1.0},
             "label_sgd": {"epsilon": float("inf"), "rounds": 20},
             "objective_perturbation": {"epsilon": 1.0},

@@ -47,8 +47,8 @@ def small(study: str, whole: bool) -> dict[str, Any]:
     first = {entry["protocol"]: name for name, entry in reversed(block["methods"].items())}
     kept = [name for name in block["methods"] if whole or name in first.values()]
     block["methods"] = {name: block["methods"][name] for name in kept}
-    for case in block["cases"].values():
-        case["grid"]["methods"] = kept
+    for name, case in block["cases"].items():
+        case["grid"]["methods"] = every_protocol.methods_on(name, block["methods"])
     return block
 
 

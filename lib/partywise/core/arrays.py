@@ -1,6 +1,8 @@
-"""Arrays whose values do not depend on what a processor or a version of LAPACK leaves open."""
+"""Arrays whose values do not depend on what a processor or a version of LAPACK leaves open, and arrays as text."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -24,3 +26,11 @@ def symmetric_root(matrix: np.ndarray) -> np.ndarray:
     """Return the symmetric root (p, p) of a symmetric matrix, negative eigenvalues as 0: it has no signs to choose."""
     values, vectors = np.linalg.eigh(matrix)
     return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+
+
+def summary_rows(columns: Mapping[str, np.ndarray], names: Sequence[str], width: int) -> list[str]:
+    """An empty line, the titles of columns (k,) of numbers, and a row for each of k names, cut off at a width."""
+    heads = " ".join(f"{title:>11}" for title in columns)
+    rows = zip(names, zip(*columns.values(), strict=True), strict=True)
+    lines = (f"{name[:width]:{width}} " + " ".join(f"{value:11.4g}" for value in row) for name, row in rows)
+    return ["", f"{'':{width}} {heads}", *lines]

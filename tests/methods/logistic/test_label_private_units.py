@@ -26,7 +26,8 @@ def test_public_bounds_are_the_fit_of_units(protocol):
     raw = model(protocol, public_bounds=BOUNDS).fit(RAW, LABELS)
     assert raw.status_ == "ok" and raw.score(RAW, LABELS) > 0.75
     np.testing.assert_allclose(raw.decision_function(RAW), units.decision_function(UNITS), atol=1e-9)
-    np.testing.assert_allclose(RAW @ raw.coef_ + raw.intercept_, units.decision_function(UNITS), atol=1e-9)
+    if protocol != "buckets":  # its coefficients are those of cells
+        np.testing.assert_allclose(RAW @ raw.coef_ + raw.intercept_, units.decision_function(UNITS), atol=1e-9)
     if units.conf_int_ is not None:
         np.testing.assert_allclose(raw.conf_int_[1:] * [[72], [100_000]], units.conf_int_[1:], rtol=1e-6)
 

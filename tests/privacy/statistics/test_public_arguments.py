@@ -238,7 +238,11 @@ def study_plan(study: str) -> Plan:
     block["cases"].pop("unaligned", None)
     for name, case in block["cases"].items():
         # Votes are for many columns.
-        case["grid"]["methods"] = [m for m in block["methods"] if name == "many_columns" or not m.endswith("votes")]
+        case["grid"]["methods"] = [
+            m
+            for m in every_protocol.methods_on(name, block["methods"])
+            if name == "many_columns" or not m.endswith("votes")
+        ]
     return plan(study, block, every_protocol.ROOT_SEED)
 
 

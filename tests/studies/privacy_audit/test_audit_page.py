@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
 
+from partywise.experiment.differences.verb import unpack
 from partywise.experiment.results.cube import open_cube
 from pipeline import ROOT
 
@@ -35,8 +35,7 @@ ROWS = {
 def published(tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
     """The published mechanisms of the stored default run."""
     folder = tmp_path_factory.mktemp("reference")
-    with tarfile.open(REFERENCE) as archive:
-        archive.extract("privacy_audit/cube.nc", folder, filter="data")
+    unpack(REFERENCE, folder)
     return open_cube(Path(folder) / "privacy_audit" / "cube.nc").sel(method_label="published").load()
 
 

@@ -411,11 +411,3 @@ class Transformer(TransformerMixin, Estimator):
         """
         self._fitted_estimate()
         return np.array([f"{self._column}{place + 1}" for place in range(len(self.components_))], dtype=object)
-
-
-def summary_rows(columns: Mapping[str, np.ndarray], names: Sequence[str], width: int) -> list[str]:
-    """An empty line, the titles of columns (k,) of numbers, and a row for each of k names, cut off at a width."""
-    heads = " ".join(f"{title:>11}" for title in columns)
-    rows = zip(names, zip(*columns.values(), strict=True), strict=True)
-    lines = (f"{name[:width]:{width}} " + " ".join(f"{value:11.4g}" for value in row) for name, row in rows)
-    return ["", f"{'':{width}} {heads}", *lines]

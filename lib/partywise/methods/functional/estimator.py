@@ -8,8 +8,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...core.arrays import summary_rows
 from ...core.verdicts import OK, Verdict, growth_verdict, response_verdict
-from ...federation.estimators.estimator import Estimator, summary_rows
+from ...federation.estimators.estimator import Estimator
 from ...federation.estimators.fit_budget import Budget
 from ...federation.estimators.inputs import groups_of, numbers, party
 from ...federation.estimators.parameters import Method

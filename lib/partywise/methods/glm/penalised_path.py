@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...core.arrays import summary_rows
 from ...models.coordinate_descent import descend
 from ...models.family_facts import FamilyName
 from ...models.intervals import Intervals
@@ -65,9 +66,6 @@ class LassoPath:
 
     def summary(self) -> str:
         """Chosen columns, with the coefficients, standard errors and 95 % intervals of the unpenalised fit."""
-        # Jobs compute paths without the room of estimators, which takes seconds to load.
-        from ...federation.estimators.estimator import summary_rows
-
         places = [0, *(1 + self.names.index(name) for name in self.columns)]
         lines = [
             f"{self.penalty}, lambda {self.lambdas[self.place]:.4g}: {len(self.columns)} of {len(self.names)} columns"

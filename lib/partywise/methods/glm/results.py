@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 import numpy as np
 from scipy.special import chdtrc, fdtrc
 
+from ...core.arrays import summary_rows
 from ...core.errors import ModelError
-from ...federation.estimators.estimator import summary_rows
 from ...models.family_facts import FACTS
 from ...models.intervals import CONDITION, noise_line
 from ...privacy.rounding import upward

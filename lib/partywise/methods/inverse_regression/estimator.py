@@ -9,9 +9,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...core.arrays import summary_rows
 from ...core.checks import positive
 from ...core.verdicts import response_verdict, size_verdict
-from ...federation.estimators.estimator import Transformer, summary_rows
+from ...federation.estimators.estimator import Transformer
 from ...federation.estimators.fit_budget import Budget
 from ...federation.estimators.inputs import numbers, vector
 from ...federation.estimators.parameters import Method

@@ -8,9 +8,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from ...core.arrays import summary_rows
 from ...core.checks import positive
 from ...federation.estimators.column_estimator import Predictor, check_classes, check_coefficients, checked_range
-from ...federation.estimators.estimator import summary_rows
 from ...federation.estimators.fit_budget import Budget
 from ...federation.estimators.inputs import column_labels, labels_of, numbers, party
 from ...federation.estimators.parameters import Method

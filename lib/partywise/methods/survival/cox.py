@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import chdtrc
 
+from ...core.arrays import summary_rows
 from ...core.checks import positive
-from ...federation.estimators.estimator import summary_rows
 from ...federation.estimators.fit_budget import Budget
 from ...federation.estimators.inputs import column_labels, numbers, vector
 from ...federation.estimators.parameters import Method

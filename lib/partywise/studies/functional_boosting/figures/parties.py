@@ -71,7 +71,11 @@ def _by_learner(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
         m for m in having(cube, "method", protocol="published") if m in case_methods
     ]
     floors = [m for m in having(cube, "method", protocol="baseline") if m in case_methods and m not in truths]
-    return {words: [*floors, *methods][:SERIES] for words, methods in groups.items() if methods}
+    return {
+        words: [*floors[: max(SERIES - len(methods), 0)], *methods][:SERIES]
+        for words, methods in groups.items()
+        if methods
+    }
 
 
 error_by_parties = Lines(

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.special import expit
 
 from ....core.randomness import stream
 from ....data.carriers import zip_member
@@ -30,6 +29,7 @@ from ....methods.inverse_regression.published import prop2_sigma, vgm_covariance
 from ....methods.inverse_regression.screening import contrasts, pick_release, sign_sums
 from ....methods.inverse_regression.slices import case_clip, class_slices, equal_frequency
 from ....methods.inverse_regression.subspace import angle
+from ....models.links import LOGIT
 from ....privacy.accounted_values import Public
 from ..cases import draw_dataset
 from ..settings import SlicingDatasetSettings
@@ -137,7 +137,7 @@ def rounds(p: int, active: int = 0, n: int = 100) -> float:
 def printed_label_values() -> float:
     """Values of the response of model I as printed, the indicator of a number in (0, 1): of its being other than 0."""
     X, _, beta = models.draw("I", 1000, P, rng_of("label"))
-    return float(len(np.unique((expit(-X @ beta[:, 0]) != 0).astype(int))))
+    return float(len(np.unique((LOGIT.mean(-X @ beta[:, 0]) != 0).astype(int))))
 
 
 def better_share(rows: Sequence[RegisterRow], side: Literal["printed", "ours"], replicates: int = 400) -> float:

@@ -6,7 +6,7 @@ from math import exp, log, log10, sqrt
 from typing import Literal
 
 import numpy as np
-from scipy.special import bdtrc, expit, logsumexp, ndtr
+from scipy.special import bdtrc, logsumexp, ndtr
 
 from ....core.randomness import SimulationRandom, stream
 from ....methods.inverse_regression import models
@@ -16,6 +16,7 @@ from ....methods.inverse_regression.published import lemma1_sigma, minimal_n
 from ....methods.inverse_regression.screening import ccmd_select
 from ....methods.inverse_regression.slices import case_clip, equal_frequency
 from ....methods.inverse_regression.subspace import projection_loss, slice_means
+from ....models.links import LOGIT
 
 # Columns and slices of the source's Tables 1 and 2, its truncation as fitted to them, and records of a population.
 P, H, RADIUS, POPULATION = 10, 8, 1.0, 1_000_000
@@ -128,7 +129,7 @@ def kernel_error(radius: float) -> float:
     """||Lambda_R - Lambda|| / ||Lambda|| of model I, whose columns are truncated to [-R, R]: by quadrature over b'X."""
     beta = models.directions("I", P, rng_of("directions"))[:, 0]
     u, weights = np.polynomial.hermite_e.hermegauss(100)
-    label_weights = weights / weights.sum() * expit(-u)
+    label_weights = weights / weights.sum() * LOGIT.mean(-u)
 
     def slice_mean(bound: float) -> np.ndarray:
         """E{x_j 1(y = 1)} of truncated columns; that of the other class is its negative."""
