@@ -208,7 +208,8 @@ CERTIFIED = {
     "label_private": {
         "label": {
             *("published_hybrid", "published_newton", "analytic", "planned", "rr", "rr_planned", "auto", "noisy_gd"),
-            *("label_sgd", "objective_perturbation", "classic", "no_ridge", "one_step"),
+            *("label_sgd", "objective_perturbation", "classic", "no_ridge", "one_step", "buckets"),
+            *("shared_planned", "shared_buckets"),
         },
     },
     "sliced_inverse_regression": {
