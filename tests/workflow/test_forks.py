@@ -155,7 +155,7 @@ def test_a_run_imports_once_and_a_failing_figure_fails_alone(finished, tmp_path)
     count_servers(folder / "workflow" / "forks.py")
     module = folder / "lib/partywise/studies/functional_boosting/figures/parties.py"
     edit(module, "from __future__ import annotations\n", "from __future__ import annotations\n\nimport os, signal\n")
-    busiest = '    """The simulated case with the most party counts."""\n'
+    busiest = "def busiest_case(cube: xr.Dataset) -> str | None:\n"
     edit(module, busiest, f"{busiest}    os.kill(os.getpid(), signal.SIGKILL)\n")
     done = launch(folder, *TINY, "--forcerun", "generate")
     assert done.returncode == 1
