@@ -84,7 +84,7 @@ def closing(
     verdict: str,
 ) -> GlmEstimate:
     """The estimate at the analyst; X'WX at expected weights is opened where the fit may have reached its optimum."""
-    active, options, parts = masked.order[0], run.spec.options, masked.parts
+    options, parts = run.spec.options, masked.parts
     matrix, sandwich = None, list[np.ndarray]()
     unfinished = verdict == "not_converged" and options.solver == "lbfgs" and not options.ridge
     if options.penalty is None and (verdict == LAST or unfinished):
@@ -98,11 +98,22 @@ def closing(
             ]
         if ended == "diverged" and (options.solver, options.start) == ("lbfgs", "block"):
             now = run.at(ANALYST, analyst_named, now, gram(run, masked, X, between=True))
-    sums = run.send(active, ANALYST, "sums", local_sums, response, predictor, parts)
-    scales = run.gather(masked.order, ANALYST, "means and scales", local_scales, scaling)
-    columns = [party.columns for party in masked.order]
+    sums, scales, columns = collect_units(run, masked, scaling, response, predictor)
     inputs = sums, matrix, sandwich, scales, columns
     return run.at(ANALYST, analyst_estimate, now, *inputs, run.spec.public.family, options)
+
+
+def collect_units(
+    run: Run,
+    masked: MaskedColumns,
+    scaling: PerPlace[Scaling],
+    response: WeightedResponse,
+    predictor: LinearPredictor,
+) -> tuple[tuple[float, ...], tuple[tuple[np.ndarray, np.ndarray], ...], list[tuple[int, ...]]]:
+    """Sums of the response, means and scales of all columns, and their places, at the analyst."""
+    sums = run.send(masked.order[0], ANALYST, "sums", local_sums, response, predictor, masked.parts)
+    scales = run.gather(masked.order, ANALYST, "means and scales", local_scales, scaling)
+    return sums, scales, [party.columns for party in masked.order]
 
 
 def path_from_sums(
@@ -116,9 +127,8 @@ def path_from_sums(
 ) -> GlmEstimate:
     """The penalised estimate of a Gaussian response, from X'u and X'WX at the start: no predictor is opened."""
     now, _ = evaluate(run, masked, X, response, predictor, now, 0)
-    sums = run.send(masked.order[0], ANALYST, "sums", local_sums, response, predictor, masked.parts)
-    scales = run.gather(masked.order, ANALYST, "means and scales", local_scales, scaling)
-    inputs = now, sums, scales, [party.columns for party in masked.order]
+    sums, scales, columns = collect_units(run, masked, scaling, response, predictor)
+    inputs = now, sums, scales, columns
     return run.at(ANALYST, analyst_path, *inputs, run.spec.options, run.spec.public.names)
 
 
