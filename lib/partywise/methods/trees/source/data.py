@@ -41,8 +41,8 @@ class SourceData:
 
 def table_names() -> tuple[str, ...]:
     """Names of the shipped tables whose columns have no parties of their own, the source's names among them."""
-    ours = (name for name, table in TABLES.items() if table.columns and not table.holders)
-    return tuple(sorted((*ours, CREDIT)))
+    names = (name for name, table in TABLES.items() if table.columns and not table.holders)
+    return tuple(sorted((*names, CREDIT)))
 
 
 def tree_data(keys: Keys, dims: Sequence[int], notes: list[str]) -> SourceData:
