@@ -2,12 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
 
 from ..core.verdicts import TOLERATED
+
+# Every reason why a number has no interval: short names, with the sentences of fits that give none of their own.
+REASONS: Mapping[str, str] = {
+    "no noise": "no noise was drawn: the numbers may not be published, and ordinary standard errors apply",
+    "single records": "linear predictors of single records were released, not sums",
+    "selection": "predictors were selected by the same noisy curves; the law of that selection is not known",
+    "not at an optimum": "noise in every step: the last need not be near an optimum",
+    "effect or events": "not reported at this size of effect or share of events",
+    "trees": "the same noisy numbers chose the structure of the trees and give their leaves",
+    "one draw": "one draw of the exponential mechanism carries no information on its own spread; use a histogram",
+    "updates": "updates of clients are not sums over records",
+    "law from data": "the law of the noise depends on the data",
+    "test of a guarantee": "the numbers are about the mechanism itself and estimate nothing of a population",
+    "later": "this version has no interval for this estimate; the deviation of its noise is given where it is known",
+    "bias": "the estimate has a bias that no epsilon removes",
+    "coarser model": "cells are a coarser model than any that made the labels",
+    "private features": "the curvature of private features is not released",
+    "penalised path": "a penalised path has no standard errors",
+    "clipped": "public bounds clip too many records",
+    "not identified": "noise hides how columns vary apart from each other",
+    "shapes": "the declared shapes of columns do not fit the share of clipped records",
+    "undeclared kinds": "declare how columns are distributed (kinds), or use a larger radius",
+    "dependent records": "several records of one person",
+    "few records": "fewer than 300 records: the normal law of sums is not used",
+    "few numbers": "fewer released numbers than parameters",
+    "not converged": "the fit of the released numbers has not converged",
+    "too coarse": "the simulation is too coarse at the largest number of draws",
+    "not estimable": "the released numbers do not determine the estimate",
+    "not asked for": "intervals were not asked for",
+    "not computed": "not computed for this protocol",
+}
+
+
+def reason_of(name: str, sentence: str = "") -> str:
+    """Return ``name: sentence`` for a name of `REASONS`; its own sentence where none is given."""
+    return f"{name}: {sentence or REASONS[name]}"
+
+
+def reason_name(reason: str) -> str:
+    """Return the short name of a reason; ValueError for one that is not in `REASONS`."""
+    name = reason.partition(":")[0]
+    if name not in REASONS:
+        raise ValueError(f"reason={reason!r} of missing intervals must begin with one of {', '.join(REASONS)}.")
+    return name
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,12 +61,16 @@ class Intervals:
 
     centre : (k,) coefficients without the bias of a ridge and, to first order, of the noise
     standard_errors : (k,) of the centres, over records and noise
-    reason : why there are none; empty where there are some
+    reason : why there are none, as of `reason_of`; empty where there are some
     """
 
     centre: np.ndarray | None = None
     standard_errors: np.ndarray | None = None
     reason: str = ""
+
+    def __post_init__(self) -> None:
+        if self.centre is None or self.standard_errors is None:
+            reason_name(self.reason)
 
     def bounds(self, level: float = 0.95) -> np.ndarray | None:
         """Intervals (k, 2); None where there are none, `ValueError` for a level outside (0, 1)."""
@@ -47,4 +96,4 @@ def noise_line(reason: str, thing: str = "a coefficient") -> str:
 
 # What nobody can check who has the release alone.
 CONDITION = f"valid if clipping took at most {100 * TOLERATED:g} % of any party's records and of their squares"
-NOT_COMPUTED = Intervals(reason="not computed for this protocol")
+NOT_COMPUTED = Intervals(reason=reason_of("not computed"))

@@ -13,7 +13,7 @@ from partywise.methods.logistic.newton import fit_many
 from partywise.methods.logistic.noise import released_intervals
 from partywise.methods.logistic.planner import fixed_plan, plan_label_dp
 from partywise.methods.logistic.trainers import fit_walr
-from partywise.models.intervals import Intervals
+from partywise.models.intervals import Intervals, reason_of
 
 DRAWS, EPSILON, TRUTH = 400, 0.7, np.array([-0.2, 1.0, -2.0, 0.5, 1.0])
 
@@ -70,4 +70,7 @@ def test_the_estimator_has_them_and_says_why_others_have_none():
 def test_a_level_out_of_range_is_refused():
     with pytest.raises(ValueError, match="level=1"):
         Intervals(np.zeros(1), np.ones(1)).bounds(1)
-    assert Intervals(reason="none").bounds() is None and Intervals(reason="none").coverage(np.zeros(1)) is None
+    absent = Intervals(reason=reason_of("later"))
+    assert absent.bounds() is None and absent.coverage(np.zeros(1)) is None
+    with pytest.raises(ValueError, match=r"reason=.none. of missing intervals must begin with one of no noise"):
+        Intervals(reason="none")

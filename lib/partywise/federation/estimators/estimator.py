@@ -35,7 +35,7 @@ from ...core.verdicts import (
     first_fault,
     intervals_verdict,
 )
-from ...models.intervals import Intervals
+from ...models.intervals import Intervals, reason_of
 from ...privacy.rounding import upward
 from ..folds import Fold, Spec
 from ..parties import Party, clip_shares, largest_clip_shares, split_rows
@@ -236,7 +236,7 @@ class Estimator(Parameters):
         verdict, intervals = self._intervals_verdict, getattr(self, "intervals_", None)
         if verdict.status == "ok" or intervals is None or intervals.centre is None:
             return OK
-        self._withhold_intervals(Intervals(reason=verdict.reason))
+        self._withhold_intervals(Intervals(reason=reason_of(verdict.status, verdict.reason)))
         return verdict
 
     def _withhold_intervals(self, withheld: Intervals) -> None:

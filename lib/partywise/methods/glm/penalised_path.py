@@ -20,7 +20,7 @@ import numpy as np
 from ...core.arrays import summary_rows
 from ...models.coordinate_descent import descend
 from ...models.family_facts import FamilyName
-from ...models.intervals import Intervals
+from ...models.intervals import Intervals, reason_of
 from .diagnostics import deviance_r2
 from .model import GlmEstimate
 from .noisy_statistics.moments import NoisyMoments
@@ -241,6 +241,6 @@ def without_errors(estimate: GlmEstimate) -> GlmEstimate:
         log_likelihood=None,
         noise_errors=None,
         noise_errors_reason=NO_ERRORS if estimate.moments is not None else "",
-        intervals=Intervals(reason=NO_ERRORS),
+        intervals=Intervals(reason=reason_of("penalised path", NO_ERRORS)),
         numbers=estimate.numbers | {"aic": None},
     )

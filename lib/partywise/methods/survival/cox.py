@@ -15,7 +15,7 @@ from ...federation.estimators.fit_budget import Budget
 from ...federation.estimators.inputs import column_labels, numbers, vector
 from ...federation.estimators.parameters import Method
 from ...federation.secure_streams import Randomness
-from ...models.intervals import CONDITION, NOT_COMPUTED, Intervals
+from ...models.intervals import CONDITION, Intervals
 from .certified.scores import survival
 from .estimator import SurvivalEstimator, checked_horizon
 from .model import SurvivalEstimate, SurvivalFacts
@@ -30,7 +30,6 @@ from .options import (
     refuse_not_offered,
 )
 from .protocols import noisy_gradient, piecewise, reference, risk_sets, scores
-from .protocols.common import NOT_ESTIMABLE
 from .protocols.competitors import cells, gradient, moments
 from .records import clipped_counts, scale
 
@@ -181,12 +180,8 @@ class FederatedCox(SurvivalEstimator):
         self.variance_matrix_ = covariance / np.outer(half_width, half_width)
         self.params_, self.hazard_ratios_ = coefficients, np.exp(coefficients)
         self.standard_errors_ = np.sqrt(np.diag(self.variance_matrix_))
-        if estimate.coefficients is None:
-            self.intervals_ = Intervals(reason=estimate.reason or NOT_ESTIMABLE)
-        elif estimate.covariance is None:
-            self.intervals_ = Intervals(reason=estimate.reason) if estimate.reason else NOT_COMPUTED
-        else:
-            self.intervals_ = Intervals(coefficients, self.standard_errors_)
+        reason = estimate.interval_reason
+        self.intervals_ = Intervals(reason=reason) if reason else Intervals(coefficients, self.standard_errors_)
         bounds = self.intervals_.bounds()
         self.confidence_intervals_ = np.full((p, 2), np.nan) if bounds is None else bounds
         self.timeline = self.baseline_cumulative_hazard_ = self.baseline_survival_ = None

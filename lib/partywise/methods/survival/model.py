@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import ndtri
 
+from ...models.intervals import reason_of
 from .bands import Band, delta_error, log_survival_covariance, median_interval, released_bands
 from .certified.scores import HazardModel, ScoreTerms
 from .curves import SurvivalCurve
@@ -123,6 +124,16 @@ class SurvivalEstimate:
     def standard_errors(self) -> np.ndarray | None:
         """Standard errors of the coefficients, shape (p,); None without a covariance."""
         return None if self.covariance is None else np.sqrt(np.diag(self.covariance))
+
+    @property
+    def interval_reason(self) -> str:
+        """Why the coefficients have no intervals, as of `partywise.models.intervals.reason_of`; empty if they do."""
+        if self.covariance is not None:
+            return ""
+        if self.coefficients is None:
+            return reason_of("not estimable", self.reason)
+        names = {"ok": "not computed", "not_estimable": "effect or events"}
+        return reason_of(names.get(self.status, "not converged"), self.reason)
 
     def restricted_mean_errors(self, end: float) -> np.ndarray:
         """Standard errors (A,) of the restricted means, over records and noise; nan where there is none."""

@@ -160,8 +160,8 @@ def _ratios(estimate: SurvivalEstimate, settings: OwnSurvivalSettings) -> dict[s
     numbers: dict[str, Iterable[object] | None] = {}
     if (errors := estimate.standard_errors) is not None:
         numbers = {"standard_error": errors * slope, "interval": Intervals(coefficients, errors * slope).bounds()}
-    elif estimate.reason:
-        numbers = {NO_INTERVALS: [estimate.reason] * len(slope)}
+    else:
+        numbers = {NO_INTERVALS: [estimate.interval_reason] * len(slope)}
     rows = feature_rows(settings.columns, coefficient=coefficients, **numbers)
     fields: dict[str, object] = {"scale": SCALE, "log_hazard_ratios": rows}
     if estimate.model is not None and estimate.terms is not None:

@@ -21,7 +21,7 @@ from scipy.special import chdtrc
 
 from ....core.verdicts import TOLERATED
 from ....models.family_facts import FamilyName
-from ....models.intervals import Intervals
+from ....models.intervals import Intervals, reason_of
 from ....models.links import LOGIT
 from .moments import NoisyMoments
 from .submodels import (
@@ -160,18 +160,23 @@ LEAST_RESIDUAL = 1e-4
 def intervals_of(moments: NoisyMoments, family: FamilyName) -> Intervals:
     """Intervals of all coefficients as columns were given, the intercept first."""
     if family != "gaussian":
-        return Intervals(reason=f"second moments of family {family!r} have a bias that no epsilon removes")
+        return Intervals(
+            reason=reason_of("bias", f"second moments of family {family!r} have a bias that no epsilon removes")
+        )
     public = moments.public
     full, variances = moments.with_constant, moments.variances
     gram, cross, total = full[:-1, :-1], full[:-1, -1], full[-1, -1]
     noise, noise_cross = variances[:-1, :-1], variances[:-1, -1]
     if np.linalg.eigvalsh(gram)[0] < LEAST_SIGNAL * np.sqrt(noise.max() * len(gram) / 2):
-        return Intervals(reason="too little signal: noise hides how columns vary together")
+        return Intervals(reason=reason_of("not identified", "too little signal: noise hides how columns vary together"))
     clipped = clipped_share(moments)
     if clipped > TOLERATED:
         return Intervals(
-            reason=f"the radii clip {clipped:.2g} of normal records with the released mean and covariance, so that "
-            f"slopes are biased: give larger radii, or scales that suit the columns; at most {TOLERATED:g} is allowed"
+            reason=reason_of(
+                "clipped",
+                f"the radii clip {clipped:.2g} of normal records with the released mean and covariance, so that slopes "
+                f"are biased: give larger radii, or scales that suit the columns; at most {TOLERATED:g} is allowed",
+            )
         )
     inverse = np.linalg.inv(gram)
     slopes = inverse @ cross

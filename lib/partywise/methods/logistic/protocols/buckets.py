@@ -21,14 +21,12 @@ from dataclasses import replace
 import numpy as np
 
 from ....federation.run import Run
-from ....models.intervals import Intervals
+from ....models.intervals import Intervals, reason_of
 from ..cells import Cells
 from ..model import LabelEstimate, LabelFacts, LabelSpec, ReleasePlan, delta_of, labels_of, local_features
 from ..options import BucketsOptions, WalrOptions
 from ..planner import fixed_plan, plan_label_dp, planned_ridge
 from .releases import SumNoise, agreed_plan, fixed_sum_noise, released_dot_product, server_fit, shaped_sum_noise
-
-NO_TRUTH = "cells are a coarser model than any that made the labels"
 
 
 def cells_of(spec: LabelSpec[BucketsOptions]) -> Cells:
@@ -79,7 +77,7 @@ def server_cells_fit(
 ) -> LabelEstimate:
     """The trainer's fit on the released counts."""
     estimate = server_fit(Z, noisy_dot, plan, WalrOptions(), rng_for)
-    return replace(estimate, cells=cells, intervals=Intervals(reason=NO_TRUTH))
+    return replace(estimate, cells=cells, intervals=Intervals(reason=reason_of("coarser model")))
 
 
 def fit(run: Run) -> LabelEstimate:

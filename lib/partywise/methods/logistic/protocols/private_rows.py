@@ -12,7 +12,7 @@ import numpy as np
 
 from ....federation.parties import Party
 from ....federation.run import Run
-from ....models.intervals import Intervals
+from ....models.intervals import REASONS, Intervals, reason_of
 from ....privacy.mechanisms.release import Release
 from ..model import LabelEstimate, LabelSpec, delta_of, local_features
 from ..perturbation import objective_perturbation, tilt_deviations
@@ -46,11 +46,9 @@ def server_estimate(X: np.ndarray, theta: np.ndarray, epsilon: float, spec: Labe
     errors = None
     if unit_of(spec) == "label":
         errors = tilt_deviations(X, theta, epsilon, delta_of(spec))
-    reason = "the curvature of private features is not released"
-    why = reason if errors is None else ""
-    return LabelEstimate(
-        theta, epsilon, noise_errors=errors, intervals=Intervals(reason=reason), noise_errors_reason=why
-    )
+    why = REASONS["private features"] if errors is None else ""
+    intervals = Intervals(reason=reason_of("private features"))
+    return LabelEstimate(theta, epsilon, noise_errors=errors, intervals=intervals, noise_errors_reason=why)
 
 
 def fit(run: Run) -> LabelEstimate:

@@ -14,7 +14,7 @@ import numpy as np
 from ....core.verdicts import first_fault, rank_verdict
 from ....federation.parties import Party
 from ....federation.run import Run
-from ....models.intervals import Intervals
+from ....models.intervals import Intervals, reason_of
 from ....models.newton_step import dependent_columns
 from ....privacy.accounted_values import Clear
 from ..model import LabelEstimate, dot_product
@@ -57,7 +57,9 @@ def local_fit(
         return LabelEstimate(theta, float("inf"), numbers=numbers, link=plan.link)
     walr_fit = fit_walr(X, dot_product(X, y), plan, options.trainer, **descent)
     numbers["steps"] = walr_fit.steps
-    intervals = Intervals(reason=f"trainer={options.trainer!r} need not have reached an optimum")
+    intervals = Intervals(
+        reason=reason_of("not at an optimum", f"trainer={options.trainer!r} need not have reached an optimum")
+    )
     if options.trainer == "newton" and walr_fit.converged:
         intervals = released_intervals(X, walr_fit.theta, plan)
     verdict = walr_fit.verdict(options.trainer)

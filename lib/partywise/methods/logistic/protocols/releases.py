@@ -19,7 +19,7 @@ from ....federation.exchanges.masks.pair_keys import agree_on_keys
 from ....federation.exchanges.noisy_sums import largest_entry, noise_factor
 from ....federation.parties import Party, lost_squares
 from ....federation.run import Run
-from ....models.intervals import Intervals
+from ....models.intervals import Intervals, reason_of
 from ....privacy.accounted_values import Clear
 from ....privacy.accounting.calibration import gaussian_epsilon
 from ....privacy.mechanisms.release import Release, open_to_readers
@@ -190,7 +190,9 @@ def server_fit(
         "ridge": float(plan.ridge[-1]),
     }
     verdict = fitted.verdict(options.trainer)
-    errors, why, intervals = None, "", Intervals(reason=f"trainer={options.trainer!r} need not have reached an optimum")
+    errors, why = None, ""
+    sentence = f"trainer={options.trainer!r} need not have reached an optimum"
+    intervals = Intervals(reason=reason_of("not at an optimum", sentence))
     if options.trainer != "newton":
         errors = descent_deviations(X, fitted.theta, plan, options.learning_rate, options.steps)
         why = OVERSHOT if errors is None else ""

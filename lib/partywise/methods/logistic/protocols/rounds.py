@@ -15,7 +15,7 @@ import numpy as np
 
 from ....federation.parties import Party
 from ....federation.run import Run
-from ....models.intervals import Intervals
+from ....models.intervals import Intervals, reason_of
 from ....models.objective import Objective
 from ....privacy.mechanisms.release import Release
 from ..model import LabelEstimate, LabelSpec, ReleasePlan, delta_of, labels_of, local_features
@@ -75,7 +75,7 @@ def server_descent(
         noise_errors=errors,
         noise_errors_reason=OVERSHOT if errors is None else "",
         link=plan.link,
-        intervals=Intervals(reason="noise in every step: the last need not be near an optimum"),
+        intervals=Intervals(reason=reason_of("not at an optimum")),
     )
 
 
