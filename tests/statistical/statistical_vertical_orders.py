@@ -86,11 +86,11 @@ def test_the_printed_example_runs_and_predicts_as_measured():
     found = from_source(yaml.safe_load((ROOT / "tests" / "support" / "files" / "source" / "example.yaml").read_text()))
     config = found.configuration()
     config["studies"]["vertical_trees"]["methods"]["source"]["select_by"] = "none"
-    config["studies"]["vertical_trees"]["cases"][found.dataset]["grid"]["replicates"] = REPLICATES
+    config["studies"]["vertical_trees"]["cases"][found.data.dataset]["grid"]["replicates"] = REPLICATES
     made = plans(config)["vertical_trees"]
-    resources.fetch(found.dataset, ROOT / "resources" / found.dataset)
-    data = generate(made, found.dataset, range(REPLICATES), ROOT / "resources")
-    cells = run(made, found.dataset, "source", [2], range(REPLICATES), [0], data)
+    resources.fetch(found.data.dataset, ROOT / "resources" / found.data.dataset)
+    data = generate(made, found.data.dataset, range(REPLICATES), ROOT / "resources")
+    cells = run(made, found.data.dataset, "source", [2], range(REPLICATES), [0], data)
     for name, others, spread, before in (("auc", 0.8552, 0.0044, 0.8844), ("log_loss", 0.3967, 0.0054, 0.3632)):
         values = [cell.scalars[name] for cell in cells]
         error = np.std(values, ddof=1) / np.sqrt(REPLICATES)

@@ -89,8 +89,8 @@ def planned(found: Any) -> Any:
 def test_the_printed_configuration_of_trees():
     found = from_source(TREES)
     made = planned(found)
-    assert (found.study, found.dataset, found.protocol) == ("vertical_trees", "abalone", "feature_gathering")
-    assert found.settings == {"test_share": 0.2, "dims": [4, 8], "loss": "RegressionMSELoss"}
+    assert (found.study, found.data.dataset, found.protocol) == ("vertical_trees", "abalone", "feature_gathering")
+    assert found.data.settings == {"test_share": 0.2, "dims": [4, 8], "loss": "RegressionMSELoss"}
     assert (found.parties, found.epsilon) == (2, None)
     assert made.methods["source"].options == GatheringOptions(
         algo="xgb",
@@ -107,7 +107,7 @@ def test_the_printed_configuration_of_trees():
 def test_the_printed_example():
     found = from_source(EXAMPLE)
     made = planned(found)
-    assert (found.dataset, found.epsilon, made.cases["adult_split"].epsilon) == ("adult_split", 10.0, (10.0,))
+    assert (found.data.dataset, found.epsilon, made.cases["adult_split"].epsilon) == ("adult_split", 10.0, (10.0,))
     assert made.cases["adult_split"].settings.rows == 2000
     assert made.methods["source"].options == GatheringOptions(
         protect="dp",
@@ -209,7 +209,7 @@ def test_keys_of_inference_and_batches_are_read_where_they_count():
 def test_the_shares_of_adult_say_which_table_is_meant():
     adult = merged(EXAMPLE, {"data": {"splits": [0.8, 0.2]}, "vertical": {"data_size_for_debug": 2000}})
     found = from_source(adult)
-    assert (found.dataset, found.settings["test_share"]) == ("adult", 0.2)
+    assert (found.data.dataset, found.data.settings["test_share"]) == ("adult", 0.2)
     # Of the 2000 rows 1600 train, so that a batch of as many is all of them.
     planned(found)
     assert "batch_size" not in from_source(merged(adult, {"dataloader": {"batch_size": 1600}})).options
@@ -231,7 +231,7 @@ LINEAR = {
 def test_a_linear_model():
     found = from_source(LINEAR)
     made = planned(found)
-    assert (found.study, found.protocol, found.dataset) == ("vertical_linear", "published", None)
+    assert (found.study, found.protocol, found.data.dataset) == ("vertical_linear", "published", None)
     options = made.methods["source"].options
     assert (options.batch_size, options.total_round_num, options.learning_rate) == (50, 30, 0.05)
     assert made.cases["generated"].settings.dims == (5, 10)
@@ -243,7 +243,7 @@ def test_a_linear_model_of_a_real_table():
         merged(LINEAR, {"data": {"type": "adult", "splits": [0.7, 0.3]}, "vertical": {"dims": [7, 14]}})
     )
     made = planned(found)
-    assert found.dataset == "adult" and made.cases["adult"].settings.test_share == 0.3
+    assert found.data.dataset == "adult" and made.cases["adult"].settings.test_share == 0.3
 
 
 # What runs ----------------------------------------------------------------------------------------------------------

@@ -148,15 +148,15 @@ def test_data_types_by_name(tmp_path):
     credit = merged(EXAMPLE, {"data": {"type": "credit", "splits": [0.8, 0.2]}, "vertical": {"dims": [11, 23]}})
     del credit["vertical"]["data_size_for_debug"], credit["dataloader"]["batch_size"]
     found = from_source(credit)
-    assert (found.dataset, found.settings["test_share"]) == ("credit_default", 0.2)
+    assert (found.data.dataset, found.data.settings["test_share"]) == ("credit_default", 0.2)
     assert any("30,000 rows" in note for note in found.notes)
-    assert from_source(merged(credit, {"data": {"type": "credit_default"}})).dataset == "credit_default"
+    assert from_source(merged(credit, {"data": {"type": "credit_default"}})).data.dataset == "credit_default"
     assert {"abalone", "adult", "adult_split", "credit", "credit_default", "breast_cancer"} <= set(table_names())
     for name in ("breast_cancer", "adult_split"):
         other = merged(credit, {"data": {"type": name}, "vertical": {"dims": [2, len(TABLES[name].columns)]}})
         made = from_source(other)
         assert plans(made.configuration())["vertical_trees"].n_cells == 1
-    assert any("data.splits has no effect" in note for note in made.notes) and "test_share" not in made.settings
+    assert any("data.splits has no effect" in note for note in made.notes) and "test_share" not in made.data.settings
     # Tables with parties of their own are not divided by dims.
     with pytest.raises(ValueError, match=r"data.type is 'adult_three_parties': it must be"):
         from_source(changed("data.type", "adult_three_parties"))

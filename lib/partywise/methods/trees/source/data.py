@@ -45,7 +45,7 @@ def table_names() -> tuple[str, ...]:
     return tuple(sorted((*names, CREDIT)))
 
 
-def tree_data(keys: Keys, dims: Sequence[int], notes: list[str]) -> SourceData:
+def tree_data(keys: Keys, dims: Sequence[int]) -> SourceData:
     """Table and rows of trees."""
     name = keys.take(TYPE, str, allowed=(*table_names(), OWN))
     share = tested_share(keys)
@@ -54,26 +54,24 @@ def tree_data(keys: Keys, dims: Sequence[int], notes: list[str]) -> SourceData:
         data = SourceData(OWN, None, settings | {"test_share": share}, records, records)
     else:
         # Where all of Adult trains, the authors' own division has test rows apart.
-        data = shipped_table(keys, ADULT_SPLIT if name == "adult" and share == 0 else name, share, dims, notes)
-    fewer = keys.take("vertical.data_size_for_debug", int, 0)
-    if fewer < 0:
-        raise ValueError(f"vertical.data_size_for_debug is {fewer}: it must be at least 0, which means all rows.")
+        data = shipped_table(keys, ADULT_SPLIT if name == "adult" and share == 0 else name, share, dims)
+    fewer = keys.whole("vertical.data_size_for_debug", 0, 0)
     if fewer:
         data.settings["rows"] = fewer
     rows = fewer or data.rows
     return replace(data, rows=rows - int(data.settings.get("test_share", 0.0) * rows))
 
 
-def shipped_table(keys: Keys, name: str, share: float | None, dims: Sequence[int], notes: list[str]) -> SourceData:
+def shipped_table(keys: Keys, name: str, share: float | None, dims: Sequence[int]) -> SourceData:
     """A shipped table by a name of the source or by ours; ``share`` of its rows test where it has no own test rows."""
-    note_root(keys, notes)
+    note_root(keys)
     dataset = CREDIT_TABLE if name == CREDIT else name
     table = TABLES[dataset]
     rows = ADULT_TRAINING if dataset == ADULT_SPLIT else table.response(None).rows
     if name == CREDIT:
-        notes.append(f"{TYPE} is {name!r}: the table {dataset} is meant, whose copy here has {rows:,} rows.")
+        keys.notes.append(f"{TYPE} is {name!r}: the table {dataset} is meant, whose copy here has {rows:,} rows.")
     if table.divided and share and "data.splits" in keys:
-        notes.append(f"data.splits has no effect: {dataset} has test rows of its own.")
+        keys.notes.append(f"data.splits has no effect: {dataset} has test rows of its own.")
     tests = {} if table.divided or share is None else {"test_share": share}
     return SourceData("dataset", dataset, tests | {"dims": list(dims)}, rows)
 
@@ -115,7 +113,7 @@ def tested_share(keys: Keys) -> float:
     return float(splits[1])
 
 
-def note_root(keys: Keys, notes: list[str]) -> None:
+def note_root(keys: Keys) -> None:
     """Note a folder that has no effect."""
     if ROOT in keys:
-        notes.append(f"{ROOT} is {keys.take(ROOT, str)!r}: data are fetched into resources instead.")
+        keys.notes.append(f"{ROOT} is {keys.take(ROOT, str)!r}: data are fetched into resources instead.")

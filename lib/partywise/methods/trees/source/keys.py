@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 
 # Any: keys of a configuration from another program.
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, cast, overload
 
 V = TypeVar("V")
 D = TypeVar("D")
@@ -15,12 +15,16 @@ KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "
 
 
 class Keys:
-    """A parsed configuration as nested mappings; ``where`` is the path of the block, for messages."""
+    """A parsed configuration as nested mappings; ``where`` is the path of the block, for messages.
+
+    ``notes`` are sentences on what reads otherwise than in the other program.
+    """
 
     def __init__(self, block: object, where: str = "") -> None:
         if not isinstance(block, Mapping):
             raise ValueError(f"{where or 'mapping'} is {block!r}: a block of keys is needed here.")
         self._block, self._where, self._read = block, where, set[str]()
+        self.notes = list[str]()
 
     def path(self, name: str) -> str:
         """A key as messages name it."""
@@ -48,6 +52,17 @@ class Keys:
             words = " or ".join(map(repr, allowed))
             raise ValueError(f"{self.path(name)} is {value!r}: it must be {words} here.")
         return value
+
+    def whole(self, name: str, least: int, default: object = REQUIRED) -> int:
+        """A whole number that is at least ``least``."""
+        value = cast("int", self.take(name, int, default))
+        if value < least:
+            raise ValueError(f"{self.path(name)} is {value}: it must be at least {least}.")
+        return value
+
+    def options(self, rows: Mapping[str, tuple[str, type]]) -> dict[str, Any]:
+        """Values of options whose keys are present, by their names; rows have the key of each and its type."""
+        return {option: self.take(key, kind) for option, (key, kind) in rows.items() if key in self}
 
     def numbers(self, name: str, kind: type[V], default: object = REQUIRED) -> Sequence[V]:
         """A list of numbers of one kind."""

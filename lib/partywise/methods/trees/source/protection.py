@@ -33,9 +33,7 @@ LABEL_BASED = ("label_based", SCATTERING)
 RESIDUAL_BOUND = 64.0
 
 
-def protection_of(
-    keys: Keys, algo: str, criterion: str, notes: list[str]
-) -> tuple[str, dict[str, object], float | None]:
+def protection_of(keys: Keys, algo: str, criterion: str) -> tuple[str, dict[str, object], float | None]:
     """Protocol, its options, and the claim for a feature."""
     mode = keys.take("vertical.mode", str, None, allowed=(GATHERING, *LABEL_BASED))
     scatters = mode in LABEL_BASED
@@ -50,22 +48,22 @@ def protection_of(
     method = keys.take(METHOD, str, allowed=("he",) if scatters else ("dp", "op_boost"))
     args = keys.inner(ARGS)
     if method == "he":
-        return SCATTERING, _paillier_options(keys, args, criterion, notes), None
+        return SCATTERING, _paillier_options(keys, args, criterion), None
     options, epsilon = _bin_indices(args) if method == "dp" else _order_preserving(args)
     if algo == "rf" and options.get("randomise", True):
         options["redraw"] = "tree"
-        notes.append("vertical.algo is 'rf': noise is drawn anew for each tree, and costs as many times as much.")
+        keys.notes.append("vertical.algo is 'rf': noise is drawn anew for each tree, and costs as many times as much.")
     return GATHERING, options, epsilon
 
 
-def inference_of(keys: Keys, protocol: str, notes: list[str]) -> dict[str, object]:
+def inference_of(keys: Keys, protocol: str) -> dict[str, object]:
     """Options of scoring held-out rows, and the key size of an encryption."""
     options: dict[str, object] = {}
     if "vertical.eval" in keys:
         way = keys.take("vertical.eval", str, allowed=("", "ss", "he"))
         options["inference"] = way or "plain"
     else:
-        notes.append("vertical.eval is absent: an evaluator scores the test rows, and nothing crosses for it.")
+        keys.notes.append("vertical.eval is absent: an evaluator scores the test rows, and nothing crosses for it.")
     if KEY_SIZE in keys and (protocol == SCATTERING or options.get("inference") == "he"):
         options["key_size"] = keys.take(KEY_SIZE, int)
     return options
@@ -73,11 +71,7 @@ def inference_of(keys: Keys, protocol: str, notes: list[str]) -> dict[str, objec
 
 def _bin_indices(args: Keys) -> tuple[dict[str, object], float | None]:
     """Randomised response on bins of equal counts; without epsilon rows are only shuffled."""
-    options = {
-        "protect": "dp",
-        "edges": "quantile",
-        "n_bins": _bins(args),
-    }
+    options = {"protect": "dp", "edges": "quantile", "n_bins": args.whole("bucket_num", 2)}
     if args.nothing("epsilon"):
         args.refuse_rest({})
         return options | {"randomise": False}, None
@@ -92,7 +86,7 @@ def _order_preserving(args: Keys) -> tuple[dict[str, object], float | None]:
     options: dict[str, object] = {"protect": "op_boost", "variant": algo, "extremes": "sample", "budget": "feature"}
     options |= {name: args.take(name, int) for name in ("lower_bound", "upper_bound")}
     if "bucket_num" in args:
-        options["n_bins"] = _bins(args)
+        options["n_bins"] = args.whole("bucket_num", 2)
     epsilon = None
     if algo == "global":
         epsilon = _positive(args, "epsilon")
@@ -104,27 +98,19 @@ def _order_preserving(args: Keys) -> tuple[dict[str, object], float | None]:
     return options, epsilon
 
 
-def _paillier_options(keys: Keys, args: Keys, criterion: str, notes: list[str]) -> dict[str, object]:
+def _paillier_options(keys: Keys, args: Keys, criterion: str) -> dict[str, object]:
     """Gradients under Paillier encryption."""
-    options: dict[str, object] = {"cipher": "paillier", "n_bins": _bins(args)}
+    options: dict[str, object] = {"cipher": "paillier", "n_bins": args.whole("bucket_num", 2)}
     args.refuse_rest({})
     if KEY_SIZE not in keys:
         raise ValueError(f"{KEY_SIZE} is missing: {METHOD} 'he' needs the bits of its modulus.")
     if criterion == "RegressionMSELoss":
         options["residual_bound"] = RESIDUAL_BOUND
-        notes.append(
+        keys.notes.append(
             f"residual_bound is {RESIDUAL_BOUND:g}, which the source does not name: slots of ciphers hold residuals up "
             "to a public bound."
         )
     return options
-
-
-def _bins(args: Keys) -> int:
-    """Number of bins, which the source calls buckets."""
-    value: int = args.take("bucket_num", int)
-    if value < 2:
-        raise ValueError(f"{args.path('bucket_num')} is {value}: it must be at least 2.")
-    return value
 
 
 def _positive(args: Keys, name: str) -> float:
