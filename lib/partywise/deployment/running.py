@@ -375,14 +375,14 @@ def _report(start: PartyStart, account: Account, reports: Sequence[FitReport]) -
     paid = [(run, event) for run, event in paid_events(account.rows()) if run in runs]
     against = "declared" if account.budget is None else account.budget.against
     events = [event for _, event in paid]
-    joined = {
+    epsilons = {
         words: spent_of(paid, delta, group, party=start.me, against=view)[plan.spec.unit].epsilon
         for words, view in coalitions_in_words(events, start.me).items()
     }
     costs = dict(spent_of(paid, delta, group, party=start.me, against=against))
     spent, shares = dict(account.costs_by_unit()), shares_in_words(events)
     folders = _folders(start, runs)
-    return RunReport(tuple(reports), costs, spent, account.budget, account.room, shares, joined, folders)
+    return RunReport(tuple(reports), costs, spent, account.budget, account.room, shares, epsilons, folders)
 
 
 @contextmanager

@@ -198,9 +198,9 @@ def _clip_lines(clips: Iterable[Mapping[str, float]]) -> list[str]:
 def _cost_lines(start: PartyStart, report: RunReport) -> list[str]:
     """Return what the run cost each unit, and what is left of the budget."""
     delta = start.delta
-    joined = [f"{upward(epsilon)} against {words}" for words, epsilon in report.against.items()]
+    bounds = [f"{upward(epsilon)} against {words}" for words, epsilon in report.against.items()]
     unit = start.deployment.plan.spec.unit
-    lines = [f"your records (unit {unit}, delta {delta:g}): epsilon {', '.join(joined)}"] if joined else []
+    lines = [f"your records (unit {unit}, delta {delta:g}): epsilon {', '.join(bounds)}"] if bounds else []
     if report.shares:
         lines.append(f"noise: {report.shares}")
     lines.append(f"paid: {costs_in_words(report.costs, delta)}")

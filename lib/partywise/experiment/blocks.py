@@ -117,7 +117,7 @@ def _part_arrays(cells: Sequence[Cell]) -> tuple[Axes, dict[str, np.ndarray]]:
         "notes": sorted({sentence for cell in order for sentence in cell.notes}),
         "releases": [[r, e, [x.to_row() for x in rows]] for (r, e), rows in _releases(order).items()],
     }
-    packed = zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 6)
+    header_bytes = zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 6)
     stored = {f"text/{name}": array for name, array in texts.items()}
     stored |= {f"example_fit/{name}": array for name, (_, array) in example_fits.items()}
     stored |= {
@@ -125,7 +125,7 @@ def _part_arrays(cells: Sequence[Cell]) -> tuple[Axes, dict[str, np.ndarray]]:
         for k, cell in enumerate(reporting)
         if cell.owner_report is not None
     }
-    return axes, {"header": _bytes(packed), "numbers": numbers, **stored}
+    return axes, {"header": _bytes(header_bytes), "numbers": numbers, **stored}
 
 
 def _bytes(content: bytes) -> np.ndarray:
@@ -238,15 +238,15 @@ def _numbers(order: Sequence[Cell], shape: tuple[int, ...]) -> tuple[dict[str, s
 def _example_fits(order: Sequence[Cell]) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
     """Arrays of example fits stacked over epsilon; only replicate 0 and fold 0 have any."""
     fits = [cell.example_fits for cell in order if cell.example_fits]
-    stacked = {}
+    arrays = {}
     for name in fits[0] if fits else ():
         dims, first = fits[0][name]
         if np.ndim(first) != len(dims):
             raise CubeError(
                 f"example array {name} has shape {np.shape(first)}: its dims {dims} name another number of axes."
             )
-        stacked[name] = (tuple(dims), np.stack([np.asarray(entry[name][1], dtype=float) for entry in fits]))
-    return stacked
+        arrays[name] = (tuple(dims), np.stack([np.asarray(entry[name][1], dtype=float) for entry in fits]))
+    return arrays
 
 
 def _releases(order: Sequence[Cell]) -> dict[tuple[int, float], tuple[Event, ...]]:

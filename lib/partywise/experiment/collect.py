@@ -58,7 +58,7 @@ def collect(
         render("tables/wire.md.jinja", title=plan.study.title, columns=WIRE, wire=wire.template_fields()),
     )
     write_csv(outputs["tidy"], tidy_rows(plan, columns))
-    write_csv(outputs["predictions"], homes.rows(), homes.names(), joined=["id"])
+    write_csv(outputs["predictions"], homes.rows(), homes.names(), join_columns=["id"])
     write_text(outputs["models"], homes.text())
     write_csv(outputs["dictionary"], dictionary_rows(columns, homes.names()))
     write_csv(outputs["summary"], summary_rows(plan, columns))

@@ -143,7 +143,7 @@ def test_an_id_that_a_spreadsheet_takes_for_a_formula_keeps_its_join(tmp_path):
         "a\u00a0b",
         "a\tb",
     ]
-    write_csv(tmp_path / "t.csv", [{"id": name, "predicted": 1.0} for name in ids], joined=["id"])
+    write_csv(tmp_path / "t.csv", [{"id": name, "predicted": 1.0} for name in ids], join_columns=["id"])
     with (tmp_path / "t.csv").open(newline="") as handle:
         written = [row["id"] for row in csv.DictReader(handle)]
     assert [name.removeprefix("'") for name in written] == ids

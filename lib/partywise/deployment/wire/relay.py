@@ -254,13 +254,13 @@ class Seal:
         return parts
 
 
-def split_parts(joined: bytes) -> list[bytes]:
+def split_parts(data: bytes) -> list[bytes]:
     """Return the parts of `partywise.federation.identity.join_parts`; ValueError for bytes of another form."""
     parts, begin = list[bytes](), 0
-    while begin < len(joined):
-        end = begin + LENGTH + int.from_bytes(joined[begin : begin + LENGTH], "big")
-        if end > len(joined):
-            raise ValueError(f"{len(joined)} bytes are not parts after their lengths.")
-        parts.append(joined[begin + LENGTH : end])
+    while begin < len(data):
+        end = begin + LENGTH + int.from_bytes(data[begin : begin + LENGTH], "big")
+        if end > len(data):
+            raise ValueError(f"{len(data)} bytes are not parts after their lengths.")
+        parts.append(data[begin + LENGTH : end])
         begin = end
     return parts

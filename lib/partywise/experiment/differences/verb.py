@@ -96,12 +96,12 @@ def pack(run: Path, archive: Path) -> None:
         raise DataMissing(f"{run} has no cube: run it first.")
     archive.parent.mkdir(parents=True, exist_ok=True)
     # Nothing is compressed before the archive is: that would hide what repeats.
-    with replacing(archive) as temporary, tarfile.open(temporary, "w:xz", preset=9) as packed:
+    with replacing(archive) as temporary, tarfile.open(temporary, "w:xz", preset=9) as tar:
         for path in paths:
             content = netcdf_bytes(bare(open_cube(path)))
             info = tarfile.TarInfo(f"{path.parent.name}/{NAME}")
             info.size = len(content)
-            packed.addfile(info, io.BytesIO(content))
+            tar.addfile(info, io.BytesIO(content))
 
 
 def netcdf_bytes(cube: xr.Dataset) -> bytes:
@@ -117,9 +117,9 @@ def unpack(archive: Path, folder: Path) -> None:
     """The cubes of an archive, each in the folder of its study."""
     if not archive.is_file():
         raise DataMissing(f"{archive} is absent: restore it from the repository.")
-    with tarfile.open(archive, "r:xz") as packed:
-        for member in packed.getmembers():
-            content = packed.extractfile(member)
+    with tarfile.open(archive, "r:xz") as tar:
+        for member in tar.getmembers():
+            content = tar.extractfile(member)
             study = Path(member.name).parts[0]
             if content is None or member.name != f"{study}/{NAME}":
                 raise DataMissing(f"{archive} holds {member.name!r}: it is not an archive of cubes.")

@@ -244,18 +244,18 @@ class PanelLayout:
         those of many cases go on below.  The lines of a single panel have their labels at their ends, if these fit.
         """
         count = rows * groups
-        stacked = count > 1 and len(cases) > 1
-        places = _places_below(cases, count) if stacked else [(case, row) for row in range(count) for case in cases]
-        abreast = _abreast(cases) if stacked else min(self.columns, len(places))
+        many = count > 1 and len(cases) > 1
+        places = _places_below(cases, count) if many else [(case, row) for row in range(count) for case in cases]
+        abreast = _abreast(cases) if many else min(self.columns, len(places))
         width = max(self.size[0], LEAST / abreast)
-        down, shared = -(-len(places) // abreast), self.share and (stacked or rows == 1)
+        down, shared = -(-len(places) // abreast), self.share and (many or rows == 1)
         height = height or self.size[1] * max(LOWEST, min(1.0, PAGE / (abreast * width)))
         figure, axes = panels(down, abreast, width, height, sharey="row" if shared else False)
         notes, labels = dict[str, None](), list[str]()
         for ax in axes[len(places) :]:
             ax.set_axis_off()
         for ax, below, cell in zip(axes, axes[abreast:], places[abreast:], strict=False):
-            if stacked and cell and cell[1]:
+            if many and cell and cell[1]:
                 below.sharex(ax)
         for place, (ax, cell) in enumerate(zip(axes, places, strict=False)):
             if cell is None:
@@ -263,13 +263,13 @@ class PanelLayout:
                 continue
             case, row = cell
             notes |= dict.fromkeys(draw(ax, case, row))
-            if not ax.get_title() and (not stacked or row == 0):
+            if not ax.get_title() and (not many or row == 0):
                 ax.set_title(self.panel(cube, case))
             left = labels[-1:] if place % abreast else []
             labels.append(ax.get_ylabel())
             if labels[-1:] == left:
                 ax.set_ylabel("")
-            if stacked and row < count - 1:
+            if many and row < count - 1:
                 ax.set_xlabel("")
                 ax.tick_params(axis="x", labelbottom=False)
         for ax in axes:

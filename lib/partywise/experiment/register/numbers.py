@@ -61,19 +61,19 @@ class PlannedCube:
         with path.open(encoding="utf-8", newline="") as handle:
             return {(r["case"], r["method"]): float(r["cpu_seconds"]) / 60 for r in csv.DictReader(handle)}
 
-    def cell(self, ours: Reproduction) -> tuple[str, str]:
+    def cell(self, reproduction: Reproduction) -> tuple[str, str]:
         """The one case and method whose settings and options in force are these; CubeError unless there is one."""
         matches = [
             (name, label)
             for name, case in self.plan.cases.items()
-            if _has(case.settings, ours.case or {}, "source", case.source_name)
+            if _has(case.settings, reproduction.case or {}, "source", case.source_name)
             for label in case.methods
-            if self._is(label, ours.method or {})
+            if self._is(label, reproduction.method or {})
         ]
         if len(matches) != 1:
             raise CubeError(
-                f"{self.path} has {len(matches)} cells with case {dict(ours.case or {})} and method "
-                f"{dict(ours.method or {})} ({matches[:4]}): name settings and options that one of them has."
+                f"{self.path} has {len(matches)} cells with case {dict(reproduction.case or {})} and method "
+                f"{dict(reproduction.method or {})} ({matches[:4]}): name settings and options that one of them has."
             )
         return matches[0]
 
@@ -81,14 +81,14 @@ class PlannedCube:
         method = self.plan.methods[label]
         return _has(method.options, wanted, "protocol", method.protocol_name)
 
-    def values(self, ours: Reproduction, variable: str) -> tuple[np.ndarray, dict[str, str]]:
+    def values(self, reproduction: Reproduction, variable: str) -> tuple[np.ndarray, dict[str, str]]:
         """One value a replicate, the mean over folds where they are defined; labels of the cell."""
         if variable not in self.data:
             raise CubeError(f"{self.path} has no variable {variable!r}: it has {', '.join(map(str, self.data))}.")
-        case, method = self.cell(ours)
+        case, method = self.cell(reproduction)
         place: dict[str, str | float | None] = {"case": case, "method_label": method}
         run = self.data["status"].sel(place) > 0
-        for dim, wanted in (("parties", ours.parties), ("epsilon", ours.epsilon)):
+        for dim, wanted in (("parties", reproduction.parties), ("epsilon", reproduction.epsilon)):
             filled = run[dim].values[run.any([other for other in run.dims if other != dim]).values].tolist()
             label = wanted if wanted is not None else filled[0] if len(filled) == 1 else None
             if label not in filled:
@@ -134,35 +134,35 @@ class Cubes:
             self._open[path] = PlannedCube(path)
         return self._open[path]
 
-    def number(self, ours: Reproduction, further: tuple[str, ...] = ()) -> Number | None:
+    def number(self, reproduction: Reproduction, further: tuple[str, ...] = ()) -> Number | None:
         """Our number, or None where its cube is absent."""
-        if ours.function:
-            computed = Lazy(ours.function)(**(ours.arguments or {}))
+        if reproduction.function:
+            computed = Lazy(reproduction.function)(**(reproduction.arguments or {}))
             if isinstance(computed, np.ndarray):
-                return Number(*reduce_replicates(computed, ours.reduce), len(computed))
+                return Number(*reduce_replicates(computed, reproduction.reduce), len(computed))
             return Number(float(computed), None, 0)
-        cube = self.cube(ours.study, ours.configuration)
-        return None if cube is None else of_cube(cube, ours, further)
+        cube = self.cube(reproduction.study, reproduction.configuration)
+        return None if cube is None else of_cube(cube, reproduction, further)
 
 
-def of_cube(cube: PlannedCube, ours: Reproduction, further: tuple[str, ...] = ()) -> Number:
+def of_cube(cube: PlannedCube, reproduction: Reproduction, further: tuple[str, ...] = ()) -> Number:
     """A number of a cube with its standard error."""
-    values, place = values_of(cube, ours)
+    values, place = values_of(cube, reproduction)
     others = {}
     for name in further:
-        further_values, _ = cube.values(ours, name)
+        further_values, _ = cube.values(reproduction, name)
         others[name] = float(further_values.max()) if len(further_values) else nan
-    value, error = reduce_replicates(values, ours.reduce)
+    value, error = reduce_replicates(values, reproduction.reduce)
     cost = cube.costs.get((place["case"], place["method_label"]))
     return Number(value, error, len(values), place, cost, others)
 
 
-def values_of(cube: PlannedCube, ours: Reproduction) -> tuple[np.ndarray, dict[str, str]]:
+def values_of(cube: PlannedCube, reproduction: Reproduction) -> tuple[np.ndarray, dict[str, str]]:
     """One value per replicate, less and over those of ``minus`` and ``over``, which may have such keys themselves."""
-    values, place = cube.values(ours, ours.variable)
-    for keys, join in ((ours.minus, difference), (ours.over, ratio)):
+    values, place = cube.values(reproduction, reproduction.variable)
+    for keys, join in ((reproduction.minus, difference), (reproduction.over, ratio)):
         if keys is not None:
-            values = join(values, values_of(cube, ours.with_keys(keys))[0])
+            values = join(values, values_of(cube, reproduction.with_keys(keys))[0])
     return values, place
 
 

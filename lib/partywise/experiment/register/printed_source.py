@@ -205,8 +205,8 @@ def _as_written(block: Mapping[str, object], words: Mapping[str, str]) -> dict[s
     texts = {}
     for name in ("id", "place", "quantity", "printed", "spread"):
         parts = block.get(name, "")
-        joined = " to ".join(map(str, parts)) if isinstance(parts, list) else str(parts)
-        texts[name] = PLACEHOLDER.sub(lambda placeholder: words[placeholder[1]], joined)
+        text = " to ".join(map(str, parts)) if isinstance(parts, list) else str(parts)
+        texts[name] = PLACEHOLDER.sub(lambda placeholder: words[placeholder[1]], text)
     return texts
 
 
@@ -224,8 +224,8 @@ def _entry(
     kind = block.get("kind", "value")
     if kind not in get_args(Kind):
         raise ConfigError(f"{path.name}, entry {block['id']!r}: kind is {kind!r}, it must be one of {get_args(Kind)}.")
-    ours = block.get("reproduction")
-    if (ours is None) != (kind == "none"):
+    reproduction = block.get("reproduction")
+    if (reproduction is None) != (kind == "none"):
         raise ConfigError(
             f"{path.name}, entry {block['id']!r}: only entries of kind 'none' have nothing under reproduction."
         )
@@ -238,7 +238,9 @@ def _entry(
         printed=block["printed"],
         spread=block["spread"],
         spread_of=int(block.get("spread_of", 0)),
-        reproduction=None if ours is None else Reproduction(**({} if "function" in ours else dict(defaults)) | ours),
+        reproduction=None
+        if reproduction is None
+        else Reproduction(**({} if "function" in reproduction else dict(defaults)) | reproduction),
         words=words,
         saturation=block.get("saturated"),
     )

@@ -36,22 +36,22 @@ def _of_file(file: PrintedSource, cubes: Cubes) -> list[RegisterRow]:
     bare: list[str] = []
     used = [0] * len(file.reasons)
     for entry in file.entries:
-        ours = number_of(entry, cubes, lines)
-        if entry.reproduction is not None and ours is None:
+        number = number_of(entry, cubes, lines)
+        if entry.reproduction is not None and number is None:
             continue
-        outcome = verdict(entry, ours)
+        outcome = verdict(entry, number)
         because = ""
         if outcome.status in ("differs", "not reproducible"):
             covering = (
                 place for place, candidate in enumerate(file.reasons) if candidate.covers(entry, outcome.status)
             )
-            number = next(covering, None)
-            if number is None:
-                bare.append(_description(entry, ours, outcome))
+            position = next(covering, None)
+            if position is None:
+                bare.append(_description(entry, number, outcome))
                 continue
-            used[number] += 1
-            because = file.reasons[number].text + _instead(entry, file.reasons[number], cubes)
-        lines.append(_row(entry, ours, outcome, because))
+            used[position] += 1
+            because = file.reasons[position].text + _instead(entry, file.reasons[position], cubes)
+        lines.append(_row(entry, number, outcome, because))
     if bare:
         raise ConfigError(
             f"{file.path.name} has no reason for {bare[0]}: write one under reasons ({len(bare)} such entries, "
@@ -84,8 +84,8 @@ def number_of(entry: Entry, cubes: Cubes, earlier: Sequence[RegisterRow]) -> Num
     return replace(largest, variable=name, reduction="max") if name else largest
 
 
-def _description(entry: Entry, ours: Number | None, outcome: PrintedVerdict) -> str:
-    value = "nothing" if ours is None else f"{ours.value:.4g}"
+def _description(entry: Entry, number: Number | None, outcome: PrintedVerdict) -> str:
+    value = "nothing" if number is None else f"{number.value:.4g}"
     return f"{entry.id} (printed {entry.printed or 'nothing'}, ours {value}, z {outcome.z:.3g}, {outcome.status})"
 
 
@@ -93,16 +93,16 @@ def _instead(entry: Entry, reason: Reason, cubes: Cubes) -> str:
     """Look up the number that would agree according to a reason, and return a clause on it; else empty."""
     if reason.alternative is None or entry.reproduction is None:
         return ""
-    ours = cubes.number(entry.reproduction.with_keys(reason.alternative))
-    if ours is None:
+    number = cubes.number(entry.reproduction.with_keys(reason.alternative))
+    if number is None:
         return ""
-    agrees = verdict(entry, ours).status == "reproduced"
-    return f" (there {number_text(ours.value)}, which {'agrees' if agrees else 'differs too'})"
+    agrees = verdict(entry, number).status == "reproduced"
+    return f" (there {number_text(number.value)}, which {'agrees' if agrees else 'differs too'})"
 
 
-def _row(entry: Entry, ours: Number | None, outcome: PrintedVerdict, because: str) -> RegisterRow:
+def _row(entry: Entry, number: Number | None, outcome: PrintedVerdict, because: str) -> RegisterRow:
     source = entry.reproduction
-    place = {} if ours is None else ours.place
+    place = {} if number is None else number.place
     from_cube = source is not None and not source.function
     within = "" if isnan(outcome.relative) else "yes" if outcome.relative <= SHARE else "no"
     return RegisterRow(
@@ -113,14 +113,14 @@ def _row(entry: Entry, ours: Number | None, outcome: PrintedVerdict, because: st
         kind=entry.kind,
         printed=entry.printed,
         spread=entry.spread,
-        reproduction="" if ours is None else number_text(ours.value),
-        se="" if ours is None or ours.error is None else number_text(ours.error, 3),
-        replicates="" if ours is None or not ours.replicates else str(ours.replicates),
+        reproduction="" if number is None else number_text(number.value),
+        se="" if number is None or number.error is None else number_text(number.error, 3),
+        replicates="" if number is None or not number.replicates else str(number.replicates),
         z=number_text(outcome.z, 3),
         within_5_percent=within,
         resolution=number_text(outcome.resolution, 2),
         saturated=entry.saturation is not None and float(entry.printed) >= entry.saturation,
-        certified=number_text(ours.further["certified_for_claim"]) if ours and ours.further else "",
+        certified=number_text(number.further["certified_for_claim"]) if number and number.further else "",
         status=outcome.status,
         because=because,
         study=source.study if source and from_cube else "",
@@ -128,21 +128,21 @@ def _row(entry: Entry, ours: Number | None, outcome: PrintedVerdict, because: st
         method=place.get("method_label", ""),
         parties=place.get("parties", ""),
         epsilon=place.get("epsilon", ""),
-        variable=_variable(entry, ours),
-        reduction=(ours.reduction if ours and ours.reduction else _reduction(entry)) if from_cube else "",
+        variable=_variable(entry, number),
+        reduction=(number.reduction if number and number.reduction else _reduction(entry)) if from_cube else "",
         configuration=source.configuration if source and from_cube else "",
         command=_command(entry),
-        cpu_minutes="" if ours is None or ours.cpu_minutes is None else number_text(ours.cpu_minutes, 2),
+        cpu_minutes="" if number is None or number.cpu_minutes is None else number_text(number.cpu_minutes, 2),
     )
 
 
-def _variable(entry: Entry, ours: Number | None) -> str:
+def _variable(entry: Entry, number: Number | None) -> str:
     """The variable of the cube that our number is, or the function that computes it."""
     if entry.reproduction is None:
         return ""
     if entry.reproduction.function:
         return entry.reproduction.function
-    return ours.variable if ours and ours.variable else entry.reproduction.variable
+    return number.variable if number and number.variable else entry.reproduction.variable
 
 
 def _reduction(entry: Entry) -> str:

@@ -68,7 +68,7 @@ def closeness(rows: Sequence[RegisterRow]) -> tuple[int, int, int]:
     pairs = [(Fraction(row.printed), Fraction(row.reproduction)) for row in near]
     zero = sum(printed == 0 for printed, _ in pairs)
     share = Fraction(str(SHARE))
-    close = sum(printed != 0 and abs(ours - printed) <= share * abs(printed) for printed, ours in pairs)
+    close = sum(printed != 0 and abs(computed - printed) <= share * abs(printed) for printed, computed in pairs)
     return close, len(pairs) - close - zero, zero
 
 

@@ -47,23 +47,23 @@ def half_unit(printed: str) -> float:
     return 0.5 * 10.0 ** -len(decimals) if point else 0.0
 
 
-def verdict(entry: Entry, ours: Number | None) -> PrintedVerdict:
+def verdict(entry: Entry, number: Number | None) -> PrintedVerdict:
     """Judge an entry by the rule for its kind."""
-    if entry.kind == "none" or ours is None:
+    if entry.kind == "none" or number is None:
         return PrintedVerdict("not reproducible")
     rules = {"value": _value, "epsilon": _epsilon, "hidden": _hidden_share}
     rules |= dict.fromkeys(("claimed_at_most", "claimed_at_least"), _claimed_bound)
-    return rules.get(entry.kind, _bound)(entry, ours)
+    return rules.get(entry.kind, _bound)(entry, number)
 
 
-def _value(entry: Entry, ours: Number) -> PrintedVerdict:
-    if isnan(ours.value):
+def _value(entry: Entry, number: Number) -> PrintedVerdict:
+    if isnan(number.value):
         return PrintedVerdict("not reproducible")
     printed = float(entry.printed)
-    distance = ours.value - printed
+    distance = number.value - printed
     gap = max(0.0, abs(distance) - half_unit(entry.printed))
     source = float(entry.spread) / sqrt(entry.spread_of) if entry.spread else 0.0
-    error = sqrt(_error(ours) ** 2 + source**2)
+    error = sqrt(_error(number) ** 2 + source**2)
     z = 0.0 if gap <= ROUNDING * abs(printed) else gap / error if error else inf
     relative = gap / abs(printed) if printed else (0.0 if gap <= ROUNDING else inf)
     resolution = Z * error / abs(printed) if printed else nan
@@ -73,41 +73,41 @@ def _value(entry: Entry, ours: Number) -> PrintedVerdict:
     return PrintedVerdict(status, z if distance >= 0 else -z, relative, resolution)
 
 
-def _bound(entry: Entry, ours: Number) -> PrintedVerdict:
+def _bound(entry: Entry, number: Number) -> PrintedVerdict:
     bounds = [float(part) for part in entry.printed.split(" to ")]
     low, high = {
         "at_most": (-inf, bounds[-1]),
         "at_least": (bounds[0], inf),
         "between": (bounds[0], bounds[-1]),
     }[entry.kind.removeprefix("claimed_")]
-    outside = ours.value - high if ours.value > high else ours.value - low if ours.value < low else 0.0
-    nearest = min((ours.value - bound for bound in (low, high) if isfinite(bound)), key=abs)
-    z = nearest / _error(ours) if _error(ours) else nan
-    return PrintedVerdict("reproduced" if outside == 0 and not isnan(ours.value) else "differs", z)
+    outside = number.value - high if number.value > high else number.value - low if number.value < low else 0.0
+    nearest = min((number.value - bound for bound in (low, high) if isfinite(bound)), key=abs)
+    z = nearest / _error(number) if _error(number) else nan
+    return PrintedVerdict("reproduced" if outside == 0 and not isnan(number.value) else "differs", z)
 
 
-def _claimed_bound(entry: Entry, ours: Number) -> PrintedVerdict:
-    if isnan(ours.value):
+def _claimed_bound(entry: Entry, number: Number) -> PrintedVerdict:
+    if isnan(number.value):
         return PrintedVerdict("not reproducible")
-    outcome = _bound(entry, ours)
+    outcome = _bound(entry, number)
     return replace(outcome, status="refuted") if outcome.status == "differs" else outcome
 
 
-def _error(ours: Number) -> float:
+def _error(number: Number) -> float:
     """Our standard error; what rounding leaves of a constant is none."""
-    error = ours.error or 0.0
-    return error if error > ROUNDING * abs(ours.value) else 0.0
+    error = number.error or 0.0
+    return error if error > ROUNDING * abs(number.value) else 0.0
 
 
-def _hidden_share(entry: Entry, ours: Number) -> PrintedVerdict:
-    if isnan(ours.value):
+def _hidden_share(entry: Entry, number: Number) -> PrintedVerdict:
+    if isnan(number.value):
         # No attack was made: that it did not succeed is no evidence.
         return PrintedVerdict("not reproducible")
-    return PrintedVerdict("refuted" if ours.value > float(entry.printed) else "reproduced")
+    return PrintedVerdict("refuted" if number.value > float(entry.printed) else "reproduced")
 
 
-def _epsilon(entry: Entry, ours: Number) -> PrintedVerdict:
-    further = ours.further or {}
+def _epsilon(entry: Entry, number: Number) -> PrintedVerdict:
+    further = number.further or {}
     claimed = float(entry.printed)
     if further["claim_refuted"] > 0:
         return PrintedVerdict("refuted")

@@ -26,11 +26,11 @@ def write_text(path: Path | str, text: str) -> None:
 
 
 def write_csv(
-    path: Path | str, rows: Iterable[Mapping[str, object]], names: Sequence[str] = (), joined: Sequence[str] = ()
+    path: Path | str, rows: Iterable[Mapping[str, object]], names: Sequence[str] = (), join_columns: Sequence[str] = ()
 ) -> None:
     """Write rows that share their keys, one by one; an empty table keeps the names, without any an empty file.
 
-    joined : columns by which others join the table, from whose entries the quote of `quote` can be taken off
+    join_columns : columns by which others join the table, from whose entries the quote of `quote` can be taken off
     """
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
         writer: csv.DictWriter[str] | None = None
@@ -41,7 +41,9 @@ def write_csv(
             if writer is None:
                 writer = csv.DictWriter(handle, list(row), lineterminator="\n")
                 writer.writeheader()
-            writer.writerow({key: quote(str(value)) if key in joined else inert(value) for key, value in row.items()})
+            writer.writerow(
+                {key: quote(str(value)) if key in join_columns else inert(value) for key, value in row.items()}
+            )
 
 
 class SortedRows:

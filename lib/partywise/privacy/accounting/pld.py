@@ -91,13 +91,13 @@ def sampled_gaussian(mu: float, rate: float, step: float, tail: float, *, remove
     points = _threshold(mu, rate, edges if removed else -edges)
     absent = _between(points)
     present = (1 - rate) * absent + rate * _between(points - mu)
-    ours, theirs = (present, absent) if removed else (absent, present)
+    larger, smaller = (present, absent) if removed else (absent, present)
     with np.errstate(under="ignore"):
-        rise = (ours - theirs * np.exp(np.minimum(edges[:-1], 700.0))) / -math.expm1(-step)
+        rise = (larger - smaller * np.exp(np.minimum(edges[:-1], 700.0))) / -math.expm1(-step)
     # Round-off of the difference is far below 1e-6 of the cell.
-    rise = np.clip(rise + 1e-6 * ours, 0.0, ours)
+    rise = np.clip(rise + 1e-6 * larger, 0.0, larger)
     mass = np.zeros(len(edges))
-    mass[:-1] = ours - rise
+    mass[:-1] = larger - rise
     mass[1:] += rise
     mass[0] += _below(mu, rate, points[0], removed)
     return _trim(first, mass, _above(mu, rate, points[-1], removed), step)

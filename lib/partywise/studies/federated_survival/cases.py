@@ -84,8 +84,8 @@ def read_table(dataset: str, resources: Path) -> tuple[np.ndarray, np.ndarray, n
     """Times (n,), events (n,) and raw covariates (n, p) of all parts of a table, and the records of each part."""
     contents, _, _ = read_files(RESOURCE, resources / RESOURCE)
     parts = [_part(part, read_frame(contents[part.file], part.file)) for part in TABLES[dataset].parts]
-    joined = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
-    return joined[0], joined[1], joined[2], tuple(len(times) for times, _, _ in parts)
+    fields = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+    return fields[0], fields[1], fields[2], tuple(len(times) for times, _, _ in parts)
 
 
 def _part(part: ClientFile, frame: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -133,12 +133,12 @@ def replicate(
     from_the_data: int = 0,
 ) -> LabelData:
     """A replicate of these records."""
-    packed = pack(X)
+    blocks = pack(X)
     return LabelData(
         y=y.astype(np.uint8),
-        numeric=packed["numeric"],
-        indicators=packed["indicators"],
-        order=packed["order"],
+        numeric=blocks["numeric"],
+        indicators=blocks["indicators"],
+        order=blocks["order"],
         train=train,
         theta=np.zeros(0) if theta is None else theta,
         feature_names=names,

@@ -77,8 +77,8 @@ class _Reader(pickle.Unpickler):
 def read_frame(content: bytes, file: str) -> dict[str, np.ndarray]:
     """The columns of a table: xz-compressed pickle of a pandas DataFrame."""
     try:
-        packed = lzma.LZMADecompressor()
-        raw = packed.decompress(content, LARGEST)
+        decompressor = lzma.LZMADecompressor()
+        raw = decompressor.decompress(content, LARGEST)
         manager = _Reader(io.BytesIO(raw)).load().state["_mgr"]
         blocks, (names, _) = manager.arguments
         columns: dict[int, np.ndarray] = {}

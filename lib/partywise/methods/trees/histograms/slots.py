@@ -69,7 +69,7 @@ def drawn_masks(rng: RandomSource, share: PartyShare, plan: HistogramPlan) -> li
 
 def add_noise(
     public: PublicKey,
-    packed: Cipher,
+    sums: Cipher,
     noise: np.ndarray,
     masks: Sequence[int],
     share: PartyShare,
@@ -83,7 +83,7 @@ def add_noise(
         cells = [(g << plan.bits) + h for g, h in zip(high, low, strict=True)]
         plain += _merge_cells(cells[:margins], plan.per_margin, 2 * plan.bits)
         plain += _merge_cells(cells[margins:], plan.per_pair, plan.pair_bits)
-    return paillier.rerandomise(public, paillier.add_plain(public, packed, np.array(plain, dtype=object)), rng)
+    return paillier.rerandomise(public, paillier.add_plain(public, sums, np.array(plain, dtype=object)), rng)
 
 
 def _parts(values: Sequence[int], plan: HistogramPlan) -> list[Sequence[int]]:

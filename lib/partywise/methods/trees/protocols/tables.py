@@ -106,13 +106,13 @@ def local_sums(
     """The sums of all public cells, packed, and how many additions they took."""
     share = plan.share(passive.name)
     codes = public_bins(passive.block["X"][train], [cuts.value for cuts in share.edges], share.missing).codes
-    packed, additions, n = list[Cipher](), 0, len(codes)
+    ciphers, additions, n = list[Cipher](), 0, len(codes)
     for output in range(plan.outputs):
         output_records = take(records, np.arange(output * n, (output + 1) * n))
         margins, joint, count = table_sums(public, output_records, codes, share)
-        packed.append(packed_sums(public, margins, joint, plan))
+        ciphers.append(packed_sums(public, margins, joint, plan))
         additions += count
-    return concatenate(public, packed), additions
+    return concatenate(public, ciphers), additions
 
 
 def local_histograms(
@@ -128,19 +128,19 @@ def local_histograms(
 
     Without noise, or with gradients left open next to the hessians of pairs, it is unprotected.
     """
-    (packed, _), share = sums, plan.share(passive.name)
+    (ciphers, _), share = sums, plan.share(passive.name)
     masks = drawn_masks(rng_for("table masks", passive.name), share, plan)
     masks = masks if masked else [0] * len(masks)
 
     def add(noise: np.ndarray) -> Cipher:
-        return add_noise(public, packed, noise, masks, share, plan, rng_for("table randomness", passive.name))
+        return add_noise(public, ciphers, noise, masks, share, plan, rng_for("table randomness", passive.name))
 
     units, rng = plan.units(share), rng_for("table noise", passive.name)
     if not plan.sigma:
         open_sums = add(np.zeros(len(units), dtype=np.int64))
         return unprotected_value(open_sums, parts_with_labels(passive, receiver))
     parents = tuple(dict.fromkeys(name for edges in share.edges for name in edges.parents))
-    closed = EncryptedIntegers(share.certificate, units, packed, partial(reveal, public, share, plan), parents=parents)
+    closed = EncryptedIntegers(share.certificate, units, ciphers, partial(reveal, public, share, plan), parents=parents)
     release = DiscreteGaussian(sigma=plan.sigma).under_encryption(
         closed,
         add,

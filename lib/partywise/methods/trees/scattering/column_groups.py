@@ -59,14 +59,14 @@ def group_columns(codes: CodedColumns) -> tuple[ColumnGroup, ...]:
     """Divide columns, in their order, into groups with at most `LARGEST` combinations of codes that occur."""
     groups, places = list[ColumnGroup](), list[int]()
     alone = np.zeros(len(codes.codes), dtype=np.int64)
-    joined = alone
+    combinations = alone
     for place in range(codes.codes.shape[1]):
-        rows = _join(joined, codes, place)
+        rows = _join(combinations, codes, place)
         if places and rows.max(initial=-1) >= LARGEST:
-            groups.append(_group(codes, places, joined))
+            groups.append(_group(codes, places, combinations))
             places, rows = [], _join(alone, codes, place)
-        places, joined = [*places, place], rows
-    return (*groups, _group(codes, places, joined)) if places else ()
+        places, combinations = [*places, place], rows
+    return (*groups, _group(codes, places, combinations)) if places else ()
 
 
 def _join(rows: np.ndarray, codes: CodedColumns, place: int) -> np.ndarray:

@@ -86,10 +86,10 @@ def local_sums(
         cells, counts = group_rows(codes, drawn_places, node, nodes)
         return LevelSums(unprotected_value(open_sums(gradients, cells, counts), parts), 0)
     steps = list(cells_of(groups, node, nodes, drawn_places))
-    packed = paillier.pack(key, grouped_sums(key, gradients, steps), plan.per, 2 * plan.bits)
+    ciphers = paillier.pack(key, grouped_sums(key, gradients, steps), plan.per, 2 * plan.bits)
     rng = rng_for("encryption", passive.name, "sums", *place)
     additions = sum(step.additions for step in steps)
-    return LevelSums(unprotected_value(paillier.rerandomise(key, packed, rng), parts), additions)
+    return LevelSums(unprotected_value(paillier.rerandomise(key, ciphers, rng), parts), additions)
 
 
 def local_answer(passive: Party, sums: LevelSums) -> Clear:

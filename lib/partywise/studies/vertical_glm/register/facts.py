@@ -60,13 +60,13 @@ def _grid(family: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def family_error(family: str, cell: str) -> float:
     """Largest relative difference of a printed mean, weight or working response to the family with that link."""
     y, eta, mu = _grid(family)
-    ours = FAMILIES[family]
+    model = FAMILIES[family]
     printed, exact = {
         "mean": lambda: (MEANS.get(family, np.exp)(eta), mu),
-        "weight": lambda: (WEIGHTS[family](mu), ours.weight(eta)),
+        "weight": lambda: (WEIGHTS[family](mu), model.weight(eta)),
         "working response": lambda: (
             WORKING.get(family, lambda y, eta, mu: eta + (y - mu) / mu)(y, eta, mu),
-            eta + ours.working(y, eta),
+            eta + model.working(y, eta),
         ),
     }[cell]()
     return _largest(printed, exact)
@@ -111,8 +111,8 @@ def score_error() -> float:
     """Largest difference of a score from the stacked U_k D_k to the exact one, relative to the largest score."""
     X = _records("gaussian", 8, 0.6)[0]
     X = X - X.mean(axis=0)
-    stacked = np.column_stack([_scores(block) for block in np.array_split(X, 2, axis=1)])
-    scores, exact = _scores(stacked), _scores(X)
+    score_blocks = np.column_stack([_scores(block) for block in np.array_split(X, 2, axis=1)])
+    scores, exact = _scores(score_blocks), _scores(X)
     signs = np.sign(np.sum(scores * exact, axis=0))
     return float(np.abs(signs * scores - exact).max() / np.abs(exact).max())
 
@@ -167,12 +167,12 @@ def r2_end_error() -> float:
 def mcfadden_difference(family: str) -> float:
     """1 - D / D_0 less 1 - log L / log L_0, each likelihood at the dispersion D / n where that is estimated."""
     X, y = _records(family, 4)
-    response, ours = WeightedResponse.of(y, family), FAMILIES[family]
+    response, model = WeightedResponse.of(y, family), FAMILIES[family]
     intercept, null = response.null()
     predictors = fit_glm(X, y, family).eta, np.full(len(y), intercept)
     deviances = response.deviance(predictors[0]), null
     likelihoods = [
-        response.log_likelihood(ours.mean(eta), deviance / len(y) if ours.facts.estimates_dispersion else 1.0)
+        response.log_likelihood(model.mean(eta), deviance / len(y) if model.facts.estimates_dispersion else 1.0)
         for eta, deviance in zip(predictors, deviances, strict=True)
     ]
     return deviance_r2(*deviances) - (1 - likelihoods[0] / likelihoods[1])
