@@ -42,8 +42,9 @@ def compare_recomputed(parser: argparse.ArgumentParser, words: Sequence[str]) ->
     parser.add_argument("--cells", type=int, default=10, help="number of cells to compute anew (default 10)")
     parser.add_argument("--seed", type=int, default=0, help="chooses the cells")
     options = parser.parse_args(words)
+    from .experiment.cells import recompute
     from .experiment.results.cube import open_cube
-    from .experiment.results.verify import compare, plan_of, recompute, sample
+    from .experiment.results.verify import compare, plan_of, sample
 
     if options.cells < 1:
         print(f"--cells is {options.cells}: it must be at least 1.", file=sys.stderr)

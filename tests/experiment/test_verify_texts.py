@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from partywise.experiment.results.verify import compare, plan_of, recompute
+from partywise.experiment.cells import recompute
+from partywise.experiment.results.verify import compare, plan_of
 from small_cube import computed
 
 BLOCK = {

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
@@ -27,7 +28,7 @@ from ..privacy.ledger.total import MEANINGS
 from ..privacy.mechanisms.release import MECHANISMS
 from ..privacy.strata import cell_of as stratum_of
 from . import measures
-from .data import NamedErrors
+from .data import NamedErrors, generate
 from .jobs import Timings
 from .measures import Arrays
 from .owner_outputs import OwnerReport
@@ -166,6 +167,14 @@ def run(
             for fold in folds:
                 cells += [fits.cell(fold, epsilon) for epsilon in plan.epsilons(case, method)]
     return cells
+
+
+def recompute(study_plan: Plan, where: Coords, resources: Path | str) -> Cell:
+    """One cell computed anew, its data included."""
+    case, replicate = where["case"], [where["replicate"]]
+    data = generate(study_plan, case, replicate, resources)
+    cells = run(study_plan, case, where["method"], where["parties"], replicate, [where["fold"]], data)
+    return next(cell for cell in cells if cell.coords["epsilon"] == where["epsilon"])
 
 
 def execution(plan: Plan, case: str, method: str, n_parties: int, fold: int, epsilon: float, data: Replicate) -> Run:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from partywise.experiment.cells import recompute
 from partywise.experiment.register.numbers import Cubes
 from partywise.experiment.register.printed_source import files, read
 from partywise.experiment.register.register import number_of, number_text
@@ -22,7 +23,6 @@ from partywise.experiment.register.table import read as read_table
 from partywise.experiment.register.text import chance, closeness, page, sentence
 from partywise.experiment.register.verb import MARKED, fit_notes, notable, notes
 from partywise.experiment.register.verdict import RULE, STATUSES, verdict
-from partywise.experiment.results.verify import recompute
 from partywise.studies.sliced_inverse_regression.metrics import printed_table
 from pipeline import ROOT
 from shipped import shipped_plans

@@ -11,9 +11,10 @@ import pytest
 
 from partywise.core.errors import ConfigError
 from partywise.experiment.register import register
-from partywise.experiment.register.numbers import Cubes, Number, difference, ratio, reduce_replicates, values_of
+from partywise.experiment.register.numbers import Cubes, Number, values_of
 from partywise.experiment.register.printed_source import Entry, Reproduction, read
 from partywise.experiment.register.register import rows
+from partywise.experiment.register.replicates import ratio, reduce_replicates
 from partywise.experiment.register.verdict import half_unit, verdict
 
 SENSITIVITY = "partywise.studies.label_private.register.facts:squared_sensitivity"
@@ -105,7 +106,7 @@ def test_means_spreads_differences_and_ratios_have_their_standard_errors():
         # The standard error is that of the numbers as they scatter; of a spread, the fourth moment is noisy at n = 50.
         assert np.sqrt((errors**2).mean()) == pytest.approx(values.std(), rel=0.1)
     first, second = samples[0], samples[1] + 0.5 * samples[0]
-    assert reduce_replicates(difference(first, second), "mean")[0] == pytest.approx((first - second).mean())
+    assert reduce_replicates(first - second, "mean")[0] == pytest.approx((first - second).mean())
     joined = ratio(first, second)
     assert joined.mean() == pytest.approx(first.mean() / second.mean())
     left_out = [np.delete(first, i).mean() / np.delete(second, i).mean() for i in range(50)]

@@ -12,8 +12,8 @@ import partywise as pw
 from forked import in_all_ways
 from glm_driver import fitted, records, start
 from partywise.core.randomness import stream
+from partywise.experiment.cells import recompute
 from partywise.experiment.plan import plan
-from partywise.experiment.results.verify import recompute
 from partywise.methods.glm.model import GlmEstimate
 from partywise.methods.glm.noisy_statistics.moments import MomentScale, NoisyMoments
 from partywise.methods.glm.options import GlmMomentsOptions, GlmReferenceOptions, JointOptions

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import nan, sqrt
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +18,9 @@ from ..plan import Plan, plan
 from ..results.cube import open_cube
 from ..study import Lazy
 from .printed_source import Reproduction
+from .replicates import ratio, reduce_replicates
 
 ABSENT = "absent"
-REDUCTIONS = ("mean", "sd", "min", "max", "median")
 
 
 @dataclass(frozen=True)
@@ -160,44 +160,7 @@ def of_cube(cube: PlannedCube, reproduction: Reproduction, further: tuple[str, .
 def values_of(cube: PlannedCube, reproduction: Reproduction) -> tuple[np.ndarray, dict[str, str]]:
     """One value per replicate, less and over those of ``minus`` and ``over``, which may have such keys themselves."""
     values, place = cube.values(reproduction, reproduction.variable)
-    for keys, join in ((reproduction.minus, difference), (reproduction.over, ratio)):
+    for keys, join in ((reproduction.minus, np.subtract), (reproduction.over, ratio)):
         if keys is not None:
             values = join(values, values_of(cube, reproduction.with_keys(keys))[0])
     return values, place
-
-
-def difference(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Pair by pair of replicates."""
-    return np.asarray(first - second)
-
-
-def ratio(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Values whose mean is the ratio of means, and whose spread is that of its linearisation."""
-    whole = first.mean() / second.mean()
-    return np.asarray(whole + (first - whole * second) / second.mean())
-
-
-def reduce_replicates(values: np.ndarray, how: str) -> tuple[float, float | None]:
-    """A mean, standard deviation, least, largest or median value, and the standard error of the first two."""
-    n = len(values)
-    if n == 0:
-        return nan, None
-    if how == "mean":
-        finite = bool(np.isfinite(values).all())
-        error = float(values.std(ddof=1)) / sqrt(n) if n > 1 and finite else None
-        return float(values.mean()), error
-    if how == "sd":
-        return _spread(values)
-    if how not in REDUCTIONS:
-        raise ValueError(f"reduce is {how!r}: it must be one of {', '.join(REDUCTIONS)}.")
-    return float(np.quantile(values, {"min": 0.0, "max": 1.0, "median": 0.5}[how])), None
-
-
-def _spread(values: np.ndarray) -> tuple[float, float | None]:
-    """Standard deviation and its standard error from the fourth moment."""
-    n, centred = len(values), values - values.mean()
-    variance = float((centred**2).sum()) / (n - 1)
-    if variance == 0:
-        return 0.0, 0.0
-    fourth = float((centred**4).mean())
-    return sqrt(variance), sqrt(max(fourth - variance**2 * (n - 3) / (n - 1), 0.0) / n / variance) / 2

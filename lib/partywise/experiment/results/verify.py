@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import xarray as xr
@@ -12,8 +11,7 @@ import xarray as xr
 from ...core.checks import Scalar
 from ...core.errors import CubeError
 from ...core.randomness import stream
-from ..cells import RUN_APART, STATUS, Cell, Coords, run
-from ..data import generate
+from ..cells import RUN_APART, STATUS, Cell, Coords
 from ..plan import Plan, plan
 from .attributes import meanings
 from .cube import DIMS
@@ -75,14 +73,6 @@ def sample(cube: xr.Dataset, count: int, seed: int) -> list[Coords]:
         }
         for c, m, r, p, f, e in (filled[row].tolist() for row in sorted(chosen.tolist()))
     ]
-
-
-def recompute(study_plan: Plan, where: Coords, resources: Path | str) -> Cell:
-    """One cell computed anew, its data included."""
-    case, replicate = where["case"], [where["replicate"]]
-    data = generate(study_plan, case, replicate, resources)
-    cells = run(study_plan, case, where["method"], where["parties"], replicate, [where["fold"]], data)
-    return next(cell for cell in cells if cell.coords["epsilon"] == where["epsilon"])
 
 
 def compare(cube: xr.Dataset, cell: Cell) -> list[CellDifference]:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import inf
 from pathlib import Path
-from typing import Literal
+
+# Any: options of a method by their names.
+from typing import Any, Literal
 
 import numpy as np
 
 from ....core.checks import Scalar
 from ....core.randomness import Rng, stream
-from ....experiment.cells import Coords, execution
+from ....experiment.cells import Coords, execution, recompute
 from ....experiment.plan import Plan, plan
-from ....experiment.register.numbers import difference, ratio
-from ....experiment.results.verify import recompute
+from ....experiment.register.replicates import ratio
 from ....methods.functional.boosting import Walk
 from ....methods.functional.coordinates import make_coordinates
 from ....methods.functional.moments import CurveSums, block_noise, corrected_moments
@@ -63,7 +64,7 @@ def _plan(options: Mapping[str, object], n: int = 1000, folds: int = 1) -> Plan:
 
 
 @lru_cache
-def _fits(variable: str, n: int = 1000, parties: int = 2, **options: object) -> np.ndarray:
+def _fits(variable: str, n: int = 1000, parties: int = 2, **options: Any) -> np.ndarray:
     """A measure of fits (DRAWS,), one for each draw of the data and of the noise."""
     study_plan, values = _plan(options, n), list[Scalar]()
     for replicate in range(DRAWS):
@@ -72,32 +73,36 @@ def _fits(variable: str, n: int = 1000, parties: int = 2, **options: object) -> 
     return np.array(values, dtype=float)
 
 
-_errors = partial(_fits, "relative_error")
+def _differences(first: Mapping[str, Any], second: Mapping[str, Any], variable: str = "relative_error") -> np.ndarray:
+    """A measure of fits with some options less that with others, draw by draw."""
+    return np.asarray(_fits(variable, **first) - _fits(variable, **second))
 
 
 def noise_costs(s: float, larger: float) -> np.ndarray:
     """Error at noise s less that at a larger one, draw by draw."""
-    return difference(_errors(s=s), _errors(s=larger))
+    return _differences({"s": s}, {"s": larger})
 
 
 def slow_steps_cost(nu: float, larger: float, steps: int) -> np.ndarray:
     """Error after so many steps at shrinkage nu less that at a larger one."""
-    return difference(*(_errors(nu=value, max_steps=steps, min_steps=steps) for value in (nu, larger)))
+    options = {"max_steps": steps, "min_steps": steps}
+    return _differences(options | {"nu": nu}, options | {"nu": larger})
 
 
 def growing_records(parties: int, n: int, fewer_parties: int, fewer: int) -> np.ndarray:
     """Error with more parties and more records less that with fewer of both."""
-    return difference(_errors(n, parties), _errors(fewer, fewer_parties))
+    return _differences({"n": n, "parties": parties}, {"n": fewer, "parties": fewer_parties})
 
 
 def crossfit_gain(s: float) -> np.ndarray:
     """Error of cross-fitted selection less that of selection on the training records, both stopped by AIC."""
-    return difference(_errors(s=s, stop="aic_train"), _errors(s=s, stop="aic_train", crossfit="none"))
+    options = {"s": s, "stop": "aic_train"}
+    return _differences(options, options | {"crossfit": "none"})
 
 
 def solver_fallbacks(lambda_s: float, smaller: float) -> np.ndarray:
     """Systems without a Cholesky factor, of 20 in a fit, less those at a smaller lambda_s."""
-    return difference(*(_fits("solver_fallbacks", lambda_s=weight, **SYSTEMS) for weight in (lambda_s, smaller)))
+    return _differences(SYSTEMS | {"lambda_s": lambda_s}, SYSTEMS | {"lambda_s": smaller}, "solver_fallbacks")
 
 
 def moved_folds(parties: int, fewer: int) -> float:
