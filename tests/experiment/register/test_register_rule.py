@@ -120,7 +120,7 @@ def written(folder: Path, reasons: str = "", printed: str = "{epsilon}", more: s
     path.write_text(
         'document = "999"\n[[entries]]\nid = "999-{epsilon}"\neach = {epsilon = [1, 2, 3]}\n'
         f'words.n = {{ of = "epsilon", 1 = 10, 2 = 10, 3 = 10 }}\n{more}'
-        f'place = "here, {{epsilon}}"\nquantity = "epsilon"\nprinted = "{printed}"\n'
+        f'place = "here, {{epsilon}}"\nquantity = "epsilon"\nvalue = "{printed}"\n'
         f'reproduction = {{ function = "{SENSITIVITY}", arguments = {{ n = "{{n}}", k = "{{epsilon}}" }} }}\n'
         f"{reasons}"
     )
@@ -148,6 +148,13 @@ def test_an_entry_that_differs_needs_a_reason_and_names_itself(tmp_path):
     ]
 
 
+def test_a_reason_of_a_block_is_that_of_its_entries(tmp_path):
+    found = rows([read(written(tmp_path, printed="1", more='reason = "it is so"\n'))], Cubes(tmp_path))
+    assert [row.because for row in found] == ["", "it is so", "it is so"]
+    with pytest.raises(ConfigError, match=r"gives a reason for 999-1, 999-2, 999-3 that no entry needs"):
+        rows([read(written(tmp_path, more='reason = "it is not so"\n'))], Cubes(tmp_path))
+
+
 def test_a_reason_that_nothing_needs_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"gives a reason for 999-1 that no entry needs"):
         rows([read(written(tmp_path, '[[reasons]]\nids = ["999-1"]\ntext = "it is not so"\n'))], Cubes(tmp_path))
@@ -163,13 +170,11 @@ def test_a_reason_looks_up_what_it_says_would_agree(tmp_path):
     ("reasons", "more", "message"),
     [
         ("", 'colour = "red"\n', "colour is not a key of an entry"),
-        ("", 'kind = "nearly"\n', "kind is 'nearly'"),
-        ("", 'kind = "none"\n', "only entries of kind 'none' have nothing under reproduction"),
-        (
-            '[[entries]]\nid = "999-1"\nplace = "p"\nquantity = "q"\nkind = "none"\n',
-            "",
-            "two entries with the id '999-1'",
-        ),
+        ("", 'nearly = "1"\n', "nearly is not a key of an entry"),
+        ("", 'at_most = "1"\n', r"it has \['value', 'at_most'\]: give what is printed under one of"),
+        ('[[entries]]\nid = "999-4"\nvalue = "1"\n', "", r"'999-4': it has \['value'\]"),
+        ('[[entries]]\nid = "999-4"\nreproduction = {function = "f"}\n', "", "'999-4': it has no kind"),
+        ('[[entries]]\nid = "999-1"\nplace = "p"\nquantity = "q"\n', "", "two entries with the id '999-1'"),
     ],
 )
 def test_what_cannot_be_read_is_named(tmp_path, reasons, more, message):
@@ -229,7 +234,7 @@ def test_a_number_that_is_subtracted_may_have_one_itself():
 def test_a_function_reads_the_rows_of_earlier_entries(tmp_path):
     counted = written(
         tmp_path,
-        '[[entries]]\nid = "999-count"\nplace = "p"\nquantity = "q"\nprinted = "3"\n'
+        '[[entries]]\nid = "999-count"\nplace = "p"\nquantity = "q"\nvalue = "3"\n'
         'reproduction = { function = "builtins:len", rows = "999-[123]" }\n',
     )
     assert [row.reproduction for row in rows([read(counted)], Cubes(tmp_path))][-1] == "3"

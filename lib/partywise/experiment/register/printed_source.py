@@ -1,9 +1,11 @@
 """Printed numbers of source documents and the choice of our numbers: read from ``register/*.toml`` of the studies.
 
 A file is one document's: ``document``, ``defaults`` of ``reproduction``, ``entries``, ``reasons`` and ``notable`` ids.
-One block of ``entries`` makes as many entries as its ``each`` (a product of lists) and its ``rows`` (lines of a CSV
-file, those that ``where`` names) have; ``{name}`` in its texts stands for their values, and for those of ``words``,
-which translate them.
+A block of ``entries`` has what is printed under the name of its kind (``at_most = "1"``; of a claim of epsilon the
+quantity is ``epsilon``), and the ``reason`` of all its entries that differ or cannot be reproduced. ``reasons`` are
+those of some entries of a block, or of several blocks. One block makes as many entries as its ``each`` (a product of
+lists) and its ``rows`` (lines of a CSV file, those that ``where`` names) have; ``{name}`` in its texts stands for their
+values, and for those of ``words``, which translate them.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ PLACEHOLDER = re.compile(r"\{(\w+)\}")
 Kind = Literal[
     "value", "at_most", "at_least", "between", "epsilon", "claimed_at_most", "claimed_at_least", "hidden", "none"
 ]
-KEYS = {"id", "rows", "where", "each", "words", "place", "quantity", "printed", "kind"} | {
+KINDS: tuple[Kind, ...] = get_args(Kind)
+KEYS = {"id", "rows", "where", "each", "words", "place", "quantity", "reason", *KINDS} - {"none"} | {
     *("spread", "spread_of", "saturated", "reproduction"),
 }
 
@@ -141,20 +144,27 @@ def read(path: Path) -> PrintedSource:
         content = tomllib.load(handle)
     document = content["document"]
     defaults = content.get("defaults", {})
-    entries = tuple(entry for block in content["entries"] for entry in _entries(path, document, defaults, block))
+    blocks = [(block, tuple(_entries(path, document, defaults, block))) for block in content["entries"]]
+    entries = tuple(entry for _, block_entries in blocks for entry in block_entries)
     seen: set[str] = set()
     for entry in entries:
         if entry.id in seen:
             raise ConfigError(f"{path.name} has two entries with the id {entry.id!r}: ids must differ.")
         seen.add(entry.id)
-    reasons = tuple(
+    reasons = [
+        Reason(tuple(entry.id for entry in block_entries), block["reason"], {})
+        for block, block_entries in blocks
+        if "reason" in block
+    ]
+    reasons += [
         Reason(tuple(r["ids"]), r["text"], r.get("when", {}), r.get("alternative"), r.get("status"))
         for r in content.get("reasons", ())
-    )
+    ]
     notable = tuple(content.get("notable", ()))
     if unknown := sorted(set(notable) - seen):
         raise ConfigError(f"{path.name} calls {unknown[0]!r} notable: no entry has that id.")
-    return PrintedSource(path, entries, reasons, notable, document, content.get("note", ""), content.get("fitted", ""))
+    note, fit_note = content.get("note", ""), content.get("fitted", "")
+    return PrintedSource(path, entries, tuple(reasons), notable, document, note, fit_note)
 
 
 def _entries(path: Path, document: str, defaults: Mapping[str, Any], block: Mapping[str, Any]) -> Iterator[Entry]:
@@ -162,8 +172,16 @@ def _entries(path: Path, document: str, defaults: Mapping[str, Any], block: Mapp
         raise ConfigError(
             f"{path.name}, entry {block.get('id')!r}: {unknown[0]} is not a key of an entry ({sorted(KEYS)})."
         )
+    kinds = [kind for kind in KINDS if kind in block]
+    if len(kinds) > 1 or bool(kinds) != ("reproduction" in block):
+        raise ConfigError(
+            f"{path.name}, entry {block.get('id')!r}: it has {kinds or 'no kind'}: give what is printed under one of "
+            f"{list(KINDS[:-1])} next to reproduction, and neither where nothing can be compared."
+        )
+    kind = kinds[0] if kinds else "none"
     for words in _words(path, block):
-        yield _entry(path, document, defaults, {**substitute(block, words), **_as_written(block, words)}, words)
+        texts = _as_written(block, words, kind)
+        yield _entry(document, defaults, kind, {**substitute(block, words), **texts}, words)
 
 
 def _words(path: Path, block: Mapping[str, Any]) -> Iterator[dict[str, str]]:
@@ -200,9 +218,10 @@ def substitute(value: Any, words: Mapping[str, str]) -> Any:
     return [substitute(inner, words) for inner in value] if isinstance(value, list) else value
 
 
-def _as_written(block: Mapping[str, object], words: Mapping[str, str]) -> dict[str, str]:
+def _as_written(block: Mapping[str, object], words: Mapping[str, str], kind: Kind) -> dict[str, str]:
     """Texts of an entry with their placeholders filled: 0.650 keeps its last digit."""
-    texts = {}
+    quantity, texts = "epsilon" if kind == "epsilon" else "", dict[str, str]()
+    block = {"quantity": quantity, **block, "printed": block.get(kind, "")}
     for name in ("id", "place", "quantity", "printed", "spread"):
         parts = block.get(name, "")
         text = " to ".join(map(str, parts)) if isinstance(parts, list) else str(parts)
@@ -219,16 +238,9 @@ def number(text: str) -> int | float | str:
 
 
 def _entry(
-    path: Path, document: str, defaults: Mapping[str, Any], block: Mapping[str, Any], words: Mapping[str, str]
+    document: str, defaults: Mapping[str, Any], kind: Kind, block: Mapping[str, Any], words: Mapping[str, str]
 ) -> Entry:
-    kind = block.get("kind", "value")
-    if kind not in get_args(Kind):
-        raise ConfigError(f"{path.name}, entry {block['id']!r}: kind is {kind!r}, it must be one of {get_args(Kind)}.")
-    reproduction = block.get("reproduction")
-    if (reproduction is None) != (kind == "none"):
-        raise ConfigError(
-            f"{path.name}, entry {block['id']!r}: only entries of kind 'none' have nothing under reproduction."
-        )
+    keys = block.get("reproduction")
     return Entry(
         id=block["id"],
         document=document,
@@ -238,9 +250,7 @@ def _entry(
         printed=block["printed"],
         spread=block["spread"],
         spread_of=int(block.get("spread_of", 0)),
-        reproduction=None
-        if reproduction is None
-        else Reproduction(**({} if "function" in reproduction else dict(defaults)) | reproduction),
+        reproduction=None if keys is None else Reproduction(**({} if "function" in keys else dict(defaults)) | keys),
         words=words,
         saturation=block.get("saturated"),
     )

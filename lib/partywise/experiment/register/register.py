@@ -54,7 +54,7 @@ def _of_file(file: PrintedSource, cubes: Cubes) -> list[RegisterRow]:
         lines.append(_row(entry, number, outcome, because))
     if bare:
         raise ConfigError(
-            f"{file.path.name} has no reason for {bare[0]}: write one under reasons ({len(bare)} such entries, "
+            f"{file.path.name} has no reason for {bare[0]}: write one as reason ({len(bare)} such entries, "
             f"among them {'; '.join(bare[1:6])})."
         )
     for reason, count in zip(file.reasons, used, strict=True):
