@@ -201,12 +201,13 @@ def test_intervals_are_taken_home_beside_their_coefficients_or_the_reason_why_th
     np.testing.assert_allclose([row.upper - row.lower for row in rows], 2 * 1.959964, rtol=1e-6)
 
 
-def test_the_bound_of_a_loss_is_taken_home_as_the_cube_has_it(homes):
+@pytest.mark.parametrize("name", ["loss_bound", "size"])
+def test_numbers_of_a_slicing_fit_are_taken_home_as_the_cube_has_them(homes, name):
     home = homes["sliced_inverse_regression"]
     with xr.open_dataset(home.folder / "cube.nc") as cube:
-        bounds = cube["loss_bound"].values[:, list(cube["method_label"].values).index("own_moments"), 0].ravel()
-    assert model_of(home, "own_moments")["loss_bound"] == pytest.approx(bounds[np.isfinite(bounds)][0], rel=1e-12)
-    assert "loss_bound" not in model_of(home, "pooled_sir")
+        values = cube[name].values[:, list(cube["method_label"].values).index("own_moments"), 0].ravel()
+    assert model_of(home, "own_moments")[name] == pytest.approx(values[np.isfinite(values)][0], rel=1e-12)
+    assert name not in model_of(home, "pooled_sir")
 
 
 def test_operators_reproduce_predicted_curves(homes):

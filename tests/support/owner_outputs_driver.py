@@ -23,7 +23,10 @@ EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     "federated_survival": ("my_survival", {"pooled": None, "noisy_scores": None}),
     "functional_boosting": ("my_data", {"least_squares": None, "local": None}),
     "label_private": ("my_labels", {"planned_release": None, "unprotected": None}),
-    "sliced_inverse_regression": ("my_clients", {"pooled_sir": None, "own_moments": None}),
+    "sliced_inverse_regression": (
+        "my_clients",
+        {"pooled_sir": None, "own_moments": {"protocol": "certified", "size": "estimated"}},
+    ),
     "vertical_trees": (
         "my_tables",
         {

@@ -15,8 +15,6 @@ with (ROOT / "docs" / "sentences.csv").open(encoding="utf-8", newline="") as fil
     ROWS = list(csv.DictReader(file))
 DOCUMENTS = {"000", "001", "002", "003", "004"}
 IDS = [entry.id for path in files() for entry in read(path).entries if entry.document in DOCUMENTS]
-# Sentences that nothing answers yet.  The number may only fall.
-OPEN = 1
 
 
 def rows(kind: str) -> list[dict[str, str]]:
@@ -28,12 +26,8 @@ def test_the_list_is_complete_and_in_order():
     places = [(row["document"], int(row["line"])) for row in ROWS]
     assert places == sorted(places)
     assert Counter((row["document"], row["line"], row["sentence"]) for row in ROWS).most_common(1)[0][1] == 1
-    assert {row["kind"] for row in ROWS} <= {"entry", "test", "none", "open"}
+    assert {row["kind"] for row in ROWS} == {"entry", "test", "none"}
     assert all(row["answer"] for row in ROWS)
-
-
-def test_sentences_without_an_answer_become_fewer():
-    assert len(rows("open")) <= OPEN
 
 
 @pytest.mark.parametrize("row", rows("entry"), ids=lambda row: f"{row['document']}-{row['line']}-{row['answer']}")
@@ -44,11 +38,6 @@ def test_an_entry_is_in_the_register(row):
 def test_every_entry_answers_a_sentence():
     answers = [row["answer"] for row in rows("entry")]
     assert [name for name in IDS if not any(fnmatch(name, answer) for answer in answers)] == []
-
-
-@pytest.mark.parametrize("row", rows("open"), ids=lambda row: f"{row['document']}-{row['line']}")
-def test_what_is_open_is_not_in_the_register_yet(row):
-    assert not any(fnmatch(name, row["answer"]) for name in IDS), "it stands: make the row an entry"
 
 
 @pytest.mark.parametrize("row", rows("test"), ids=lambda row: f"{row['document']}-{row['line']}")

@@ -113,6 +113,8 @@ class SlicedInverseRegression(Transformer):
         ``certified`` with its standard options, and of no other; None as well where noise hides an eigenvalue.
     columns_ : ndarray of int or None
         Columns that screening kept.
+    size_ : int, or None
+        Number s of columns in the model where ``size`` is ``"estimated"``.
     estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
         As in `Estimator`; the unit of ``privacy_`` is ``row``.
 
@@ -140,7 +142,7 @@ class SlicedInverseRegression(Transformer):
     }
     _estimate = SlicingEstimate
     _model_fields = ("basis", "epsilon_claimed", "epsilon", "clients", "columns", "noise_errors")
-    _model_attributes: ClassVar[Mapping[str, object]] = {"loss_bound_": float | None}
+    _model_attributes: ClassVar[Mapping[str, object]] = {"loss_bound_": float | None, "size_": int | None}
     _finite = ("components_",)
 
     def __init__(
@@ -223,6 +225,8 @@ class SlicedInverseRegression(Transformer):
         public = SlicingFacts(names, sizes, p, slices.n_slices, self.n_directions, slices)
         estimate = self._simulate(clients, n, rng, public=public, settings=self._settings())
         released, self.loss_bound_, self.n_features_in_ = estimate.moments, None, p
+        size = estimate.numbers.get("size")
+        self.size_ = None if size is None else int(size)
         if released is not None:
             self.loss_bound_ = loss_bound(released, estimate.basis.shape[1])
         self._keep_names(frame)
@@ -276,6 +280,8 @@ class SlicedInverseRegression(Transformer):
         elif self._options().uses_epsilon:
             why = estimate.reason or "its bootstrap is of 'certified' with its standard options alone"
             rows.append(f"no bound of the loss: {why}")
+        if self.size_ is not None:
+            rows.append(f"columns with a contrast beyond noise and sampling: {self.size_}")
         entries = [("direction", self.components_)] + ([] if errors is None else [("noise sd", errors)])
         columns = {
             f"{title} {place + 1}": values[place] for place in range(len(self.components_)) for title, values in entries

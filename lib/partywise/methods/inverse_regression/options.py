@@ -123,6 +123,8 @@ class SlicingExactOptions:
     colluders : clients that may join what they know so that epsilon holds against them (at most all but one); only
         ``shared`` reads it
     dimension : ``true`` d, or ``estimated`` from what is released (0 directions: status ``uninformative``)
+    size : ``true`` s, or ``estimated``: the number of columns of which a contrast of the released slice means exceeds
+        sqrt(2 log p) standard deviations of noise and sampling
     mechanism, slices, screen, norm, centre : stated so that what has no proof is refused by its name, as is dimension
         by ``eigengap``
     """
@@ -141,6 +143,7 @@ class SlicingExactOptions:
     screen: Literal["certified", "top_s", "threshold"] = "certified"
     norm: Literal["public", "largest"] = "public"
     dimension: Literal["true", "eigengap", "estimated"] = "true"
+    size: Literal["true", "estimated"] = "true"
     centre: bool = False
 
     uses_epsilon = True
@@ -231,6 +234,7 @@ class SlicingReferenceOptions(CheckedFields):
     estimator : ``sir`` or ``lda`` (two classes)
     top : columns that each slice selects where columns are screened; None takes the true s
     dimension : ``true`` d, or ``estimated`` from the moments (0 directions: status ``uninformative``)
+    size : ``true`` s, or ``estimated`` from the moments: the number of columns with a contrast beyond sampling
     """
 
     clipped: bool = False
@@ -239,6 +243,7 @@ class SlicingReferenceOptions(CheckedFields):
     estimator: Literal["sir", "lda"] = "sir"
     top: Count | None = None
     dimension: Literal["true", "estimated"] = "true"
+    size: Literal["true", "estimated"] = "true"
 
     uses_epsilon = False
     screened_by = "slice means"

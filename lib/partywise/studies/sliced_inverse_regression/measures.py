@@ -60,6 +60,7 @@ class SlicingMeasures(Measures):
     n_records: int | None = measure("records of each client")
     n_columns: int | None = measure("columns p")
     dimension: int | None = measure("directions found by their singular values, where the method estimates them")
+    size: int | None = measure("columns with a contrast beyond noise and sampling, where the method counts them")
     floored_eigenvalues: int | None = measure("eigenvalues of the merged second moment that were raised")
     indefinite: bool | None = measure("1 if the merged second moment has an eigenvalue that is not positive")
     unidentified: bool | None = measure("1 if the last direction is tied with the next or empty")

@@ -114,6 +114,8 @@ def model(estimate: SlicingEstimate, spec: MethodSpec[object, object, OwnSlicing
     fields: dict[str, object] = {"kind": "sliced inverse regression", "scale": SCALE, "directions": directions}
     if estimate.moments is not None:
         fields["loss_bound"] = loss_bound(estimate.moments, basis.shape[1])
+    if "size" in estimate.numbers:
+        fields["size"] = estimate.numbers["size"]
     if spec.settings.levels:
         fields["levels"] = list(spec.settings.levels)
     return fields

@@ -50,7 +50,7 @@ from .common import (
     weighted_mean,
     with_facts,
 )
-from .dimension import estimate_dimension
+from .dimension import estimate_order
 from .noise import Deviations, basis_errors
 from .noise_shares import SharedNoise, agree_to_share, local_whole_slices, shared_release
 from .screening import screen
@@ -101,10 +101,8 @@ def server_fit(
     sd = merged_sd(releases[0], weights)
     length = case_clip(spec.settings.radius).length(len(M))
     sds = Deviations(sd, sd / length, merged_sd(releases[1], weights))
-    rank, d = None, spec.public.n_directions
-    if spec.options.dimension == "estimated":
-        rank = estimate_dimension(slices, covariance, sds, sum(weights))
-        d = d if rank is None else max(rank.dimension, 1)
+    order = estimate_order(spec, slices, covariance, sds, sum(weights))
+    d = order.directions(spec.public.n_directions)
     standard = aggregation == "mean" and spec.options.second == "goe"
     # Entries above the diagonal have less noise in the isometric vector, and as much in the mirrored triangle.
     least = noise_edge(sds.second * (math.sqrt(2) if spec.options.second == "mirrored" else 1.0), len(M))
@@ -121,7 +119,7 @@ def server_fit(
         spec,
         errors=errors,
         moments=released,
-        rank=rank,
+        order=order,
         records=sum(weights),
         epsilon_claimed=plan.epsilon_claimed,
         epsilon=plan.epsilon,

@@ -23,7 +23,7 @@ from ..moments import SliceMoments, large_enough
 from ..records import ClientRecords
 from ..screening import ccmd_multiplicity
 from ..subspace import ReleasedMoments
-from .dimension import DimensionEstimate
+from .dimension import NOT_ESTIMATED, ModelOrder
 
 Options = TypeVar("Options", bound=SlicingOptions, covariant=True)
 # Why a noisy basis has no deviations.
@@ -238,7 +238,7 @@ def server_estimate(
     columns: np.ndarray | None = None,
     errors: np.ndarray | None = None,
     moments: ReleasedMoments | None = None,
-    rank: DimensionEstimate | None = None,
+    order: ModelOrder = NOT_ESTIMATED,
     records: int | None = None,
     **numbers: float | int | bool | None,
 ) -> SlicingEstimate:
@@ -260,9 +260,11 @@ def server_estimate(
     scalars: dict[str, float | int | bool | str | None] = {**flags, **numbers}
     status, reason = ("ok", "") if records is None else verdict(subspace, records, math.isfinite(epsilon))
     p_values: tuple[float, ...] = ()
-    if rank is not None:
-        p_values, scalars["dimension"] = rank.p_values, rank.dimension
-        if not rank.dimension:
+    if order.size is not None:
+        scalars["size"] = order.size
+    if order.rank is not None:
+        p_values, scalars["dimension"] = order.rank.p_values, order.rank.dimension
+        if not order.rank.dimension:
             subspace = replace(subspace, basis=np.full((len(subspace.basis), 1), np.nan))
             errors, moments, status, reason = None, None, "uninformative", NO_DIRECTION
     basis = orient(spread(subspace.basis))

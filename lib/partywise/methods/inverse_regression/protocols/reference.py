@@ -33,7 +33,7 @@ from .common import (
     weighted_mean,
     with_facts,
 )
-from .dimension import estimate_dimension
+from .dimension import estimate_order
 from .noise import Deviations
 
 
@@ -57,21 +57,19 @@ def server_fit(
 ) -> SlicingEstimate:
     """The pooled estimate from merged moments about their mean: with the kernel of the source, or with Li's."""
     means, seconds, counts = zip(*moments, strict=True)
-    n_h, d, n = np.sum(counts, axis=0), spec.public.n_directions, sum(weights)
+    n_h, n = np.sum(counts, axis=0), sum(weights)
     gram = to_triangle(n * weighted_mean(seconds, weights))
     pooled = SliceMoments(n, n * weighted_mean(means, weights), gram, n_h, "quantile")
     about = centre(pooled)
-    rank = None
-    if spec.options.dimension == "estimated":
-        slices = np.vstack([about.means, n_h / n])
-        rank = estimate_dimension(slices, about.second, Deviations(0.0, 0.0, 0.0), n)
-        d = d if rank is None else max(rank.dimension, 1)
+    slices = np.vstack([about.means, n_h / n])
+    order = estimate_order(spec, slices, about.second, Deviations(0.0, 0.0, 0.0), n)
+    d = order.directions(spec.public.n_directions)
     if spec.options.kernel == "classical":
         subspace = classical(pooled, d)
     else:
         subspace = server_basis([about.means], [1], about.second, d, estimator=spec.options.estimator)
     return server_estimate(
-        subspace, spec, rank=rank, epsilon_claimed=inf, epsilon=inf, clients=len(weights), columns=columns, records=n
+        subspace, spec, order=order, epsilon_claimed=inf, epsilon=inf, clients=len(weights), columns=columns, records=n
     )
 
 

@@ -45,7 +45,7 @@ from .common import (
     weighted_mean,
     with_facts,
 )
-from .dimension import estimate_dimension
+from .dimension import NOT_ESTIMATED, estimate_order
 from .noise import Deviations, basis_errors
 from .noise_shares import agree_to_share
 from .screening import screen
@@ -126,14 +126,14 @@ def server_fit(
     """Back to x-space; the noise sds are those of the last client."""
     counted = sum(weights), plan.variance(clients[1])
     spec, d, covariance = plan.spec, plan.spec.public.n_directions, server_covariance(answer.value)
-    subspace, errors, sd_means, rank = failed_subspace(len(covariance), d), None, None, None
+    subspace, errors, sd_means, order = failed_subspace(len(covariance), d), None, None, NOT_ESTIMATED
     if whitens(covariance):
         tables = values_of(means)
         sds, merged = deviations(plan, releases, weights, counted), weighted_mean(tables, weights)
-        if spec.options.dimension == "estimated":
-            rank = estimate_dimension(merged, covariance, sds, counted[0])
-            d = d if rank is None else max(rank.dimension, 1)
-        subspace = unwhiten(tables, weights, covariance, d, least_eigenvalue(plan, counted))
+        least = least_eigenvalue(plan, counted)
+        order = estimate_order(spec, merged, covariance, sds, counted[0], least)
+        d = order.directions(d)
+        subspace = unwhiten(tables, weights, covariance, d, least)
         sd_means = noise_sd(releases[1])
         errors = basis_errors(merged, covariance, answer.value[-1], d, sds)
     return server_estimate(
@@ -144,7 +144,7 @@ def server_fit(
         clients=clients[0],
         columns=columns,
         errors=errors,
-        rank=rank,
+        order=order,
         records=sum(weights),
         skipped_clients=clients[0] - clients[1],
         epsilon_user=user_epsilon(plan),
