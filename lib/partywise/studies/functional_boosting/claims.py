@@ -50,58 +50,50 @@ class BudgetSettings(CurveClaim):
 
 _EXPOSURES = "partywise.studies.functional_boosting.leaks:"
 _form = partial(Mechanism.of, _EXPOSURES)
+_claim = partial(Claim, document=DOCUMENT, unit="features")
 CLAIMS = (
-    Claim(
+    _claim(
         name="covariance",
-        document=DOCUMENT,
         title="curves with noise covariance s2M - {n_basis} splines on {start:g} to {end:g}",
         plain="noisy curves: {n_basis} splines per curve",
         remedy="covariance s2 times the inverse of M",
-        unit="features",
         settings=SplineSettings,
         generate=Lazy(_EXPOSURES + "spline_curves"),
         published=_form("curves", "covariance_published"),
         correction=_form("curves", "covariance_corrected"),
     ),
-    Claim(
+    _claim(
         name="orthonormal",
-        document=DOCUMENT,
         title="curves with white noise on orthonormal coordinates",
         remedy="analytic noise level",
-        unit="features",
         control=True,
         settings=CurveClaim,
         generate=Lazy(_EXPOSURES + "antipodal_curves"),
         published=_form("curves", "orthonormal_published"),
         correction=_form("curves", "orthonormal_corrected"),
     ),
-    Claim(
+    _claim(
         name="radius",
-        document=DOCUMENT,
         title="clip radius at the 95th percentile of the data",
         remedy="private quantile",
-        unit="features",
         states="free",
         settings=CurveClaim,
         generate=Lazy(_EXPOSURES + "long_curve"),
         published=_form("radius", "radius_published"),
         correction=_form("radius", "radius_corrected"),
     ),
-    Claim(
+    _claim(
         name="budget",
-        document=DOCUMENT,
         title="noise times root J - {n_predictors} predictors",
         plain="noise for {n_predictors} predictors, split among parties",
         remedy="noise times the root of the number of predictors",
-        unit="features",
         settings=BudgetSettings,
         generate=Lazy(_EXPOSURES + "curves_of_predictors"),
         published=_form("curves", "budget_published"),
         correction=_form("curves", "budget_corrected"),
     ),
-    Claim(
+    _claim(
         name="messages",
-        document=DOCUMENT,
         title="residuals sent to the parties",
         remedy="released response",
         unit="label",

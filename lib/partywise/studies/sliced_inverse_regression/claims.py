@@ -96,10 +96,10 @@ _EXPOSURES = "partywise.studies.sliced_inverse_regression.leaks:"
 _NEIGHBOURS = "partywise.studies.sliced_inverse_regression.neighbours:"
 _TRACING = "partywise.studies.sliced_inverse_regression.tracing:"
 _form = partial(Mechanism.of, _EXPOSURES)
+_claim = partial(Claim, document=DOCUMENT)
 _INDEPENDENT = _form("slice means", "independent_noise")
-_VECTORISED = Claim(
+_VECTORISED = _claim(
     name="near_tie",
-    document=DOCUMENT,
     title="vectorised noise - charitable reading",
     plain="noise that follows the data, read charitably",
     remedy="independent noise at the analytic level",
@@ -108,9 +108,8 @@ _VECTORISED = Claim(
     published=_form("slice means", "near_tie"),
     correction=_INDEPENDENT,
 )
-_DIRECTION = Claim(
+_DIRECTION = _claim(
     name="tracing",
-    document=DOCUMENT,
     title="tracing attack on the discriminant direction",
     remedy="independent noise",
     states="none",
@@ -121,9 +120,8 @@ _DIRECTION = Claim(
 )
 
 CLAIMS = (
-    Claim(
+    _claim(
         name="public_slices",
-        document=DOCUMENT,
         title="slice means - public slices",
         remedy="analytic noise level",
         control=True,
@@ -132,9 +130,8 @@ CLAIMS = (
         published=_form("slice means", "public_slices_published"),
         correction=_form("slice means", "public_slices_corrected"),
     ),
-    Claim(
+    _claim(
         name="quantile_slices",
-        document=DOCUMENT,
         title="slice means - {n_slices} quantile slices",
         plain="slice means: {n_slices} slices cut at quantiles",
         remedy="public slices",
@@ -158,9 +155,8 @@ CLAIMS = (
         published=_form("slice means", "printed_covariance"),
     ),
     _VECTORISED,
-    Claim(
+    _claim(
         name="symmetric",
-        document=DOCUMENT,
         title="covariance of Lemma 1",
         remedy="symmetric noise at the analytic level",
         settings=RecordSettings,
@@ -168,9 +164,8 @@ CLAIMS = (
         published=_form("covariance", "symmetric_published"),
         correction=_form("covariance", "symmetric_corrected"),
     ),
-    Claim(
+    _claim(
         name="scale",
-        document=DOCUMENT,
         title="scale from the longest record - ratio {ratio:g}",
         plain="data scaled by the longest record",
         remedy="public scale",
@@ -179,9 +174,8 @@ CLAIMS = (
         published=_form("covariance", "scale_published"),
         correction=_form("covariance", "scale_corrected"),
     ),
-    Claim(
+    _claim(
         name="screening",
-        document=DOCUMENT,
         title="screened index sets",
         remedy="noisy votes",
         states="free",

@@ -12,6 +12,7 @@ Each institution solves with the response y, which thus lies at all of them     
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from ...core.checks import Range
@@ -37,53 +38,42 @@ class ExchangeSettings(ClaimSettings):
 _EXPOSURES = "partywise.studies.vertical_glm.leaks.records:"
 _IDENTIFIERS = "partywise.studies.vertical_glm.leaks.identifiers:"
 _GRAM = Mechanism("Gram matrix", Lazy(_EXPOSURES + "gram_matrix"))
+_claim = partial(Claim, document=DOCUMENT, states="free", settings=ExchangeSettings)
 
 CLAIMS = (
-    Claim(
+    _claim(
         name="scores",
-        document=DOCUMENT,
         title="scores U D of a party",
         remedy="Gram matrix with noise",
         unit="features",
-        states="free",
-        settings=ExchangeSettings,
         generate=Lazy(_EXPOSURES + "replaced_row"),
         published=Mechanism("scores", Lazy(_EXPOSURES + "scores")),
         correction=_GRAM,
     ),
-    Claim(
+    _claim(
         name="predictor",
-        document=DOCUMENT,
         title="linear predictors eta of a party",
         remedy="Gram matrix with noise",
         unit="features",
-        states="free",
-        settings=ExchangeSettings,
         generate=Lazy(_EXPOSURES + "replaced_row"),
         published=Mechanism("linear predictors", Lazy(_EXPOSURES + "predictor")),
         correction=_GRAM,
     ),
-    Claim(
+    _claim(
         name="response",
-        document=DOCUMENT,
         title="response y at every institution",
         remedy="cross products with y with noise",
         unit="label",
-        states="free",
-        settings=ExchangeSettings,
         generate=Lazy(_EXPOSURES + "turned_response"),
         published=Mechanism("response", Lazy(_EXPOSURES + "response")),
         correction=Mechanism("cross products", Lazy(_EXPOSURES + "cross_products")),
     ),
-    Claim(
+    _claim(
         name="hashes",
-        document=DOCUMENT,
         title="SHA-256 of identifiers",
         # No epsilon is finite: which records are common is what an alignment is for. Identifiers stay hidden.
         remedy="private set intersection - only membership is disclosed",
-        states="free",
         correction_states="none",
-        settings=ExchangeSettings,
         generate=Lazy(_IDENTIFIERS + "replaced_identifier"),
         published=Mechanism("hashes", Lazy(_IDENTIFIERS + "hashes")),
         correction=Mechanism("fully blinded list", Lazy(_IDENTIFIERS + "intersection")),

@@ -70,84 +70,67 @@ _MESSAGES = "partywise.studies.vertical_trees.leaks.messages:"
 _LEAVES = "partywise.studies.vertical_trees.leaks.leaves:"
 _SLOTS = "partywise.studies.vertical_trees.leaks.slots:"
 _form = partial(Mechanism.of, _EXPOSURES)
+_claim = partial(Claim, document=DOCUMENT, unit="features", generate=Lazy(_EXPOSURES + "moved_value"))
 CLAIMS = (
-    Claim(
+    _claim(
         name="public_bins",
-        document=DOCUMENT,
         title="randomised bins - public edges",
         remedy="none needed for one feature",
-        unit="features",
         control=True,
         settings=BinSettings,
-        generate=Lazy(_EXPOSURES + "moved_value"),
         published=_form("bin indices", "public_bins"),
         correction=_form("bin indices", "public_bins"),
     ),
-    Claim(
+    _claim(
         name="quantile_bins",
-        document=DOCUMENT,
         title="bin response - {n_bins} quantile bins",
         plain="randomised bins: {n_bins} cut at quantiles",
         remedy="public edges",
-        unit="features",
         settings=BinSettings,
-        generate=Lazy(_EXPOSURES + "moved_value"),
         published=_form("bin indices", "quantile_bins"),
         correction=_form("bin indices", "public_bins"),
     ),
-    Claim(
+    _claim(
         name="many_features",
-        document=DOCUMENT,
         title="bin response - {n_features} features with {n_bins} bins",
         plain="randomised bins: {n_features} features per record",
         remedy="epsilon shared by the features",
-        unit="features",
         settings=FeatureSettings,
         generate=Lazy(_EXPOSURES + "moved_values"),
         published=_form("bin indices", "public_bins"),
         correction=_form("bin indices", "shared_bins"),
     ),
-    Claim(
+    _claim(
         name="distance",
-        document=DOCUMENT,
         title="OpBoost global - {low} to {high}",
         plain="noisy values from {low} to {high}",
         remedy="epsilon spread over the domain",
-        unit="features",
         settings=DomainSettings,
-        generate=Lazy(_EXPOSURES + "moved_value"),
         published=_form("desensitised values", "distance_published"),
         correction=_form("desensitised values", "distance_corrected"),
     ),
-    Claim(
+    _claim(
         name="adjusting",
-        document=DOCUMENT,
         title="OpBoost adjusting - as printed",
         remedy="sums over the bins",
-        unit="features",
         # The right sums make a distribution, and a claim about distances; about the whole domain nothing is claimed any
         # more.
         correction_states="none",
         settings=DomainSettings,
-        generate=Lazy(_EXPOSURES + "moved_value"),
         published=_form("desensitised values", "adjusting_published"),
         correction=_form("desensitised values", "adjusting_corrected"),
     ),
-    Claim(
+    _claim(
         name="affine",
-        document=DOCUMENT,
         title="affine map by sample minimum and maximum",
         remedy="public bounds",
-        unit="features",
         states="free",
         settings=DomainSettings,
-        generate=Lazy(_EXPOSURES + "moved_value"),
         published=_form("range", "affine"),
         correction=_form("desensitised values", "distance_corrected"),
     ),
-    Claim(
+    _claim(
         name="encryption",
-        document=DOCUMENT,
         title="encryption by abstract paillier",
         remedy="Paillier",
         unit="label",
@@ -157,49 +140,38 @@ CLAIMS = (
         published=Mechanism("gradients", Lazy(_MESSAGES + "encryption_published")),
         correction=Mechanism("gradients", Lazy(_MESSAGES + "encryption_corrected")),
     ),
-    Claim(
+    _claim(
         name="constant_zero",
-        document=DOCUMENT,
         title="leaf vectors - 0 times a ciphertext",
         remedy="re-randomised ciphertexts",
-        unit="features",
         states="free",
         settings=KeySettings,
-        generate=Lazy(_EXPOSURES + "moved_value"),
         published=Mechanism("leaf vectors", Lazy(_LEAVES + "zeros_published")),
         correction=Mechanism("leaf vectors", Lazy(_LEAVES + "zeros_corrected")),
     ),
-    Claim(
+    _claim(
         name="split_indicators",
-        document=DOCUMENT,
         title="left indicators of label scattering",
         remedy="randomised response on public cuts",
-        unit="features",
         states="free",
         settings=ClaimSettings,
-        generate=Lazy(_EXPOSURES + "moved_value"),
         published=Mechanism("left indicators", Lazy(_MESSAGES + "split_indicators_published")),
         correction=Mechanism("left indicators", Lazy(_MESSAGES + "split_indicators_corrected")),
     ),
-    Claim(
+    _claim(
         name="row_gradients",
-        document=DOCUMENT,
         title="gradients of rows - opened by the key holder",
         remedy="masked sums over the batch",
-        unit="features",
         states="free",
         correction_states="free",
         settings=ClaimSettings,
-        generate=Lazy(_EXPOSURES + "moved_value"),
         published=Mechanism("row gradients", Lazy(_MESSAGES + "row_gradients_published")),
         correction=Mechanism("masked sums", Lazy(_MESSAGES + "row_gradients_corrected")),
     ),
-    Claim(
+    _claim(
         name="pair_slot",
-        document=DOCUMENT,
         title="noisy histograms - gradients beside pairs",
         remedy="masks",
-        unit="features",
         settings=SlotSettings,
         generate=Lazy(_SLOTS + "moved_record"),
         published=Mechanism("noisy histograms", Lazy(_SLOTS + "slots_published")),
