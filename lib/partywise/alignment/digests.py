@@ -69,7 +69,7 @@ def local_whole(party: Party, positions: np.ndarray) -> np.ndarray:
 
 
 def published_digests(run: Run, texts: PerPlace[Sequence[str]], analyst: str) -> tuple[PerPlace[np.ndarray], int]:
-    """Positions of the identifiers that all parties have, in the order of the first party (seed 004, "The hashing
+    """Positions of the identifiers that all parties have, in the order of the first party (document 004, "The hashing
     approach")."""
     lists = run.gather(run.parties, analyst, "digests", local_published, texts)
     positions, n = common_tokens(run, analyst, run.parties, lists, "first")

@@ -18,7 +18,7 @@ from .options import IdentifierRules
 
 
 def hash_identifiers(identifiers: Iterable[str]) -> list[str]:
-    """SHA-256 of identifiers in hexadecimal, as the source aligns records (seed 004, "The hashing approach")."""
+    """SHA-256 of identifiers in hexadecimal, as the source aligns records (document 004, "The hashing approach")."""
     return [sha256(name.encode()).hexdigest() for name in identifiers]
 
 

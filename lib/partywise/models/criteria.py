@@ -1,4 +1,4 @@
-"""Kinds of labels, by the names of seed 003; standard library only, so that settings can name it."""
+"""Kinds of labels, by the names of document 003; standard library only, so that settings can name it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Five response families with the link that seed 004 gives each: mean, weights, score, deviance, likelihood.
+"""Five response families with the link that document 004 gives each: mean, weights, score, deviance, likelihood.
 
 | family | link | domain of y | variance |
 |---|---|---|---|
@@ -30,7 +30,7 @@ LEAST = 1e-100
 
 
 class Family(ABC):
-    """A response distribution with its link (seed 004, "Iteratively Reweighted Least Squares").
+    """A response distribution with its link (document 004, "Iteratively Reweighted Least Squares").
 
     All functions are vectorised, and none overflows. eta (n,) are linear predictors, offset included; y (n,) responses.
     ``name`` is its key in `FAMILIES` and in `partywise.models.family_facts.FACTS`.

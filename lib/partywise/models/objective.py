@@ -2,8 +2,8 @@
 
     F(theta) = (1/N) sum_i b(theta' x_i) - v' theta + theta' Lambda theta / 2,  b(z) = log(1 + exp(z)) for the logit
 
-Labels enter through v = (1/N) sum_i y_i x_i alone, which may be noisy ("dot-product" in seed 002). Lambda is diagonal.
-Without Lambda, F has no minimiser where a plane separates the labels, and often has none at a noisy v.
+Labels enter through v = (1/N) sum_i y_i x_i alone, which may be noisy ("dot-product" in document 002). Lambda is
+diagonal. Without Lambda, F has no minimiser where a plane separates the labels, and often has none at a noisy v.
 """
 
 from __future__ import annotations

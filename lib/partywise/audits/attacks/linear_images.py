@@ -1,7 +1,7 @@
 """Disclosure by linear images of a party's block X_k: the space of its columns, and with few known rows all of them.
 
-The source sends U_k D_k of X_k = U_k D_k V_k' (seed 004, "Block SVD"), the block up to a rotation, or eta_k =
-X_k beta_k of every iteration (seed 004, "The BCD Algorithm"), one more vector of its column space each time.  The
+The source sends U_k D_k of X_k = U_k D_k V_k' (document 004, "Block SVD"), the block up to a rotation, or eta_k =
+X_k beta_k of every iteration (document 004, "The BCD Algorithm"), one more vector of its column space each time.  The
 functions below are attacks by the receiver; they bound no epsilon, and show why the ledger books such messages as
 ``Clear``.
 """
@@ -52,7 +52,7 @@ def _nearest_rotation(mapping: np.ndarray) -> np.ndarray:
 def column_space(messages: np.ndarray, *, tolerance: float = 1e-10) -> np.ndarray:
     """Orthonormal basis (n, r) of what linear predictors eta_k = X_k beta_k of one party span, one message a column.
 
-    Every iteration of block coordinate descent sends one more vector of the column space of X_k (seed 004, "The BCD
+    Every iteration of block coordinate descent sends one more vector of the column space of X_k (document 004, "The BCD
     algorithm", step 3). Once they span all of it, the receiver can regress on X_k as its owner could, and k known rows
     give all others (`recover_rows` with ``transformation="linear"``). Directions below ``tolerance`` of the largest are
     rounding errors.

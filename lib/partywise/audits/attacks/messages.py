@@ -1,8 +1,8 @@
 """Disclosure by single messages at sight: labels by the signs of gradients, rows by a multiple of them, identifiers.
 
-The source of vertical trees sends gradients of all rows to the owners of columns (seed 003, "Label-scattering
+The source of vertical trees sends gradients of all rows to the owners of columns (document 003, "Label-scattering
 tree-based models"); of linear models the messages of a step are multiples of a record, which disclose it up to one
-factor.  The source of vertical GLM sends SHA-256 digests of identifiers and calls them irreversible (seed 004, "The
+factor.  The source of vertical GLM sends SHA-256 digests of identifiers and calls them irreversible (document 004, "The
 Hashing Approach"): any reader who can list the identifiers has them.  The functions below are attacks by the receiver.
 """
 

@@ -2,7 +2,7 @@
 
 Objective, per (n - 1): L(B) = tr K - 2 <B, H> + <B, G B>, with G = S_zz - Sigma corrected for the noise.
 Each step solves every block on its gradient, scores the candidates on the other half and moves one block by nu.
-Source: seed 000, "VFL Functional Boosting"; corrections in docs/functional_boosting.md.
+Source: document 000, "VFL Functional Boosting"; corrections in docs/functional_boosting.md.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def fit_boosting(
 
 
 def fit_joint(train: CurveMoments, penalties: Penalties, options: PenaltyOptions) -> BoostingFit:
-    """The central fit: one penalised equation for all predictors jointly (seed 000, ``dp_fof_fit``).
+    """The central fit: one penalised equation for all predictors jointly (document 000, ``dp_fof_fit``).
 
     The corrected covariance (P, P) is projected to the eigenvalue floor of the boosting path first.
     """

@@ -34,7 +34,7 @@ UNUSED = "nothing is clipped to it: no noise is added, or the radius is taken fr
 
 
 class FunctionalBoosting(Estimator):
-    """Federated function-on-function regression under differential privacy (seed 000).
+    """Federated function-on-function regression under differential privacy (document 000).
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 Everything the method needs from N records is a handful of sums, additive over disjoint chunks of records:
 (n, Sx, Sy, SSxx, SSxy, SSyy).  Training = sum of its chunks; test risk of any operator = a function of the sums of
 the clean test chunk.  Moments are centred with divisor n - 1 and corrected: G = S_zz - Sigma, H = S_zy, K = S_yy.
-Source: seed 000, "Finite-sample, centered moment correction".
+Source: document 000, "Finite-sample, centered moment correction".
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def project(matrix: np.ndarray, floor: float) -> tuple[np.ndarray, float, bool]:
 def stabilize_published(block: np.ndarray, alpha: float, ridge: float) -> np.ndarray:
     """Shrink a block by ``alpha`` towards (tr / Q) I and lift its eigenvalues to at least ``ridge``.
 
-    Source: seed 000, Troubleshooting, ``stabilize = list(alpha=0.05, ridge=1e-6, ...)``; the target of the
+    Source: document 000, Troubleshooting, ``stabilize = list(alpha=0.05, ridge=1e-6, ...)``; the target of the
     shrinkage is our reading.
     """
     size = len(block)

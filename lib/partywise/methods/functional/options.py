@@ -131,7 +131,7 @@ class LocalOptions(CurveOptions):
 @final
 @dataclass(frozen=True)
 class CurvePublishedOptions(CurveOptions):
-    """The defaults of the source, step by step (seed 000 and the settings of its runner).
+    """The defaults of the source, step by step (document 000 and the settings of its runner).
 
     ``update`` stays ``boost``: the partial-residual increment of the text diverges with the number of visits and
     is offered as the counter-example ``update: published``.

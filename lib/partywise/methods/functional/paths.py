@@ -261,7 +261,7 @@ class ExactDf:
 class HutchinsonDf:
     """Stochastic trace along the same path, in statistics: probes are chol(S_zz) E / sqrt(n - 1), never N-sized.
 
-    Source: seed 000, "Hutchinson trace estimation along the frozen boosting path".
+    Source: document 000, "Hutchinson trace estimation along the frozen boosting path".
     """
 
     def __init__(

@@ -6,7 +6,7 @@ With A = G + lambda_s Ox = L L' and L^{-1} (lambda_t I + lambda_st Ox) L^{-T} = 
 diagonalises the left factors (W'AW = I, W'(lambda_t I + lambda_st Ox)W = diag(kappa)) and Oy = V diag(theta) V'
 the right one, so B = W [(W'RV)_ab / (1 + kappa_a theta_b)] V'.  ``lambda_t I + lambda_st Ox`` is never factored:
 it may be singular.  `KroneckerSolver` solves the same equation as one linear system of all coefficients, as the source
-does.  Source: seed 000, "Penalized FoF with Sylvester/Kronecker Structure".
+does.  Source: document 000, "Penalized FoF with Sylvester/Kronecker Structure".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""One block's update in coordinate descent: the step of seed 004 letter by letter, and the same step kept from rising.
+"""One block's update in coordinate descent: the step of document 004 to the letter, and the same step kept from rising.
 
-Source: seed 004, "Family-Specific Formulas" and "IRLS for Non-Gaussian Families".
+Source: document 004, "Family-Specific Formulas" and "IRLS for Non-Gaussian Families".
 """
 
 from __future__ import annotations

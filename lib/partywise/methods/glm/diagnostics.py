@@ -1,8 +1,8 @@
 """Reported statistics of a fit: deviances, both AICs, dispersion, standard errors, Wald tests, deviance table.
 
 The holder of the response forms `DiagnosticSums`; the place that has the matrix X'WX of expected weights does the
-rest. Source: seed 004, "Diagnostics", for ``aic_published`` and the pseudo-R2, which it calls McFadden's; their errors
-are described at `aic_published` and `deviance_r2`.
+rest. Source: document 004, "Diagnostics", for ``aic_published`` and the pseudo-R2, which it calls McFadden's; their
+errors are described at `aic_published` and `deviance_r2`.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def deviance_r2(deviance: float, null_deviance: float) -> float:
 
 
 def aic_published(deviance: float, q: int) -> float:
-    """D + 2 q as seed 004 has it: with a family that estimates its dispersion it depends on the unit of y."""
+    """D + 2 q as document 004 has it: with a family that estimates its dispersion it depends on the unit of y."""
     return float(deviance + 2 * q)
 
 

@@ -50,7 +50,7 @@ POISSON = (
 
 
 class VerticalGLM(Results):
-    """A generalised linear model of columns that several parties hold (seed 004).
+    """A generalised linear model of columns that several parties hold (document 004).
 
     Parameters
     ----------

@@ -122,7 +122,7 @@ class GlmReferenceOptions(PenalisedOptions):
 @final
 @dataclass(frozen=True)
 class BcdOptions(AlignmentOptions):
-    """Block coordinate descent (seed 004, "The BCD Algorithm").
+    """Block coordinate descent (document 004, "The BCD Algorithm").
 
     variant : ``published`` (start 0, no step control, y at every party) or ``corrected`` (columns standardised,
         intercept at the link of the mean, steps halved until the objective falls)
@@ -250,7 +250,7 @@ class GlmNoisyGradientOptions(AlignmentOptions):
 @final
 @dataclass(frozen=True)
 class NoisyPredictorOptions(AlignmentOptions):
-    """Private: the architecture of seed 004 with every message released; Gaussian and binomial only.
+    """Private: the architecture of document 004 with every message released; Gaussian and binomial only.
 
     Trust is local except for X'r, to which either of two parties adds all of the noise (distributed).
 

@@ -33,7 +33,7 @@ DECLARED = "declared by the caller of the estimator"
 
 
 class VerticalLinear(Predictor):
-    """Linear or logistic regression of columns that several parties hold, by gradient steps (seed 003, "Linear Model").
+    """Linear or logistic regression of columns that several parties hold, by gradient steps (document 003).
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ LIKE = "(N, p): examples, features without the intercept"
 
 
 class LabelPrivateLogisticRegression(Predictor):
-    """Logistic regression whose labels stay private: one noisy dot-product is released (seed 002), or a comparator.
+    """Logistic regression whose labels stay private: one noisy dot-product is released (document 002), or a comparator.
 
     Parameters
     ----------

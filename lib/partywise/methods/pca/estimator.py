@@ -41,7 +41,7 @@ def held_by(blocks: Sequence[np.ndarray], groups: Sequence[tuple], ids: Sequence
 
 
 class VerticalPCA(Transformer):
-    """Correlations and principal components of vertically split columns (seed 004, "Block SVD").
+    """Correlations and principal components of vertically split columns (document 004, "Block SVD").
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from ...core.checks import Count, check_unread_options
 @final
 @dataclass(frozen=True)
 class BlockSvdOptions(AlignmentOptions):
-    """Options of the published method: every party sends U_k D_k of its standardised block (seed 004, "Block SVD").
+    """Options of the published method: every party sends U_k D_k of its standardised block (document 004, "Block SVD").
 
     matrix : ``rotated``, what the source's formula gives; ``correlation`` is refused, as U_k D_k and the true matrix in
         one run give the analyst every block up to the signs of its columns

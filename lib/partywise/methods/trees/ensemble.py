@@ -257,7 +257,7 @@ def _fill(tree: Tree, thresholds: Mapping[int, np.ndarray]) -> Tree:
 def rows_rerouted(ensemble: Ensemble, data: CodedColumns | Callable[[int], CodedColumns], X: np.ndarray) -> float:
     """Share of the training rows that end in another leaf of some tree when routed by the stored raw thresholds.
 
-    0 where equal values have equal codes and no noise was drawn. Source: seed 003 cuts ties by position.
+    0 where equal values have equal codes and no noise was drawn. Source: document 003 cuts ties by position.
     """
     moved = np.zeros(len(X), dtype=bool)
     for number, tree in enumerate(ensemble.trees):

@@ -51,7 +51,7 @@ EVALUATOR = ("eval_freq", "select_by", "inference")
 
 
 class VerticalBoosting(Predictor):
-    """Boosted trees and forests of columns that several parties hold, one of which has the labels (seed 003).
+    """Boosted trees and forests of columns that several parties hold, one of which has the labels (document 003).
 
     Parameters
     ----------

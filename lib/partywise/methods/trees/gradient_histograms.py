@@ -1,6 +1,7 @@
 """Histograms: sums of gradients and hessians over public bins, and all that is made of them after their release.
 
-Source: seed 003; the method is the project's own, "Noisy gradient and Hessian histograms" in docs/vertical_trees.md.
+Source: document 003; the method is the project's own, "Noisy gradient and Hessian histograms" in
+docs/vertical_trees.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Configurations of the source in settings and options of ours: its users' files run, or fail by the name of a key.
 
-Source: seed 003, the configurations that it prints. What it keeps silent about (ties cut by position that go
+Source: document 003, the configurations that it prints. What it keeps silent about (ties cut by position that go
 right when rows are scored, bins of the active party, ends of the sample, noise of a forest drawn for each tree) is
 set as its published program does it.
 """

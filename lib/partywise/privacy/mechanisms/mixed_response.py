@@ -120,7 +120,7 @@ def index_epsilon(indices: Iterable[tuple[int | None, int]], epsilon: float, del
 
     Formal guarantee: the composition that a ledger makes of these profiles is at most ``epsilon`` at ``delta``. It
     grows with the epsilon of an index, since randomised response at a smaller one is a function of that at a larger
-    one. Source: the indices of seed 003, section "Privacy protection algorithms"; the calibration is ours.
+    one. Source: the indices of document 003, section "Privacy protection algorithms"; the calibration is ours.
     """
     groups = tuple(
         sorted(((k, int(count)) for k, count in indices if count), key=lambda group: (group[0] or 0, group[1]))

@@ -1,7 +1,7 @@
 """The cases of the functional studies: one replicate each.
 
 Simulated: white or decaying predictors, low-rank operators, a set signal-to-noise ratio, one data set a replicate, the
-same for every number of parties (seed 000, ``generator.R``).
+same for every number of parties (document 000, ``generator.R``).
 """
 
 from __future__ import annotations

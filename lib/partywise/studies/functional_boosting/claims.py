@@ -1,4 +1,4 @@
-"""Privacy claims of seed 000: noise on curves, their clipping radius, the budget, and what else is sent."""
+"""Privacy claims of document 000: noise on curves, their clipping radius, the budget, and what else is sent."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Study 000: differentially private function-on-function regression with vertical federated functional boosting.
 
-Document: seed 000 (an R project: formulas and settings, no result table).  Data, splits, metrics and figures are
+Document: 000 (an R project: formulas and settings, no result table).  Data, splits, metrics and figures are
 named here and live with their numerics; the pipeline imports what a job needs.
 """
 

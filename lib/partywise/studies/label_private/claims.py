@@ -1,4 +1,4 @@
-"""Privacy claim of seed 002: one noisy sum of features weighted by labels."""
+"""Privacy claim of document 002: one noisy sum of features weighted by labels."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Study 002: label-private logistic regression from one released aggregate.
 
-Document: seed 002 ("Weighted Aggregate Logistic Regression": formulas and one algorithm, no result).  Data, split,
+Document: 002 ("Weighted Aggregate Logistic Regression": formulas and one algorithm, no result).  Data, split,
 metrics and figures are named here and live with their numerics; the pipeline imports what a job needs.
 """
 

@@ -1,4 +1,4 @@
-"""Privacy claims of seed 004: every institution sees its own data only and shares aggregate statistics.
+"""Privacy claims of document 004: every institution sees its own data only and shares aggregate statistics.
 
 Its sentences, and the claims below that they are. Without noise its corrections (cross products opened once, a link in
 shares) let no record cross, and sums that are opened still cost infinity: what is audited as the correction has noise.

@@ -1,6 +1,6 @@
 """Study 004: generalised linear models, correlation and principal components of columns that lie at several parties.
 
-Document: seed 004 (block singular values, block coordinate descent, iteratively reweighted least squares, alignment of
+Document: 004 (block singular values, block coordinate descent, iteratively reweighted least squares, alignment of
 records by hashes).  Data, split, metrics and figures are named here and live with their numerics; the pipeline imports
 what a job needs.
 """

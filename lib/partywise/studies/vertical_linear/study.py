@@ -1,6 +1,6 @@
 """Study 003, first section: linear models whose columns lie at several parties, by gradient steps.
 
-Document: seed 003, "Linear Model".  Data, split, metrics and figures are named here and live with their numerics; the
+Document: 003, "Linear Model".  Data, split, metrics and figures are named here and live with their numerics; the
 pipeline imports what a job needs.
 """
 

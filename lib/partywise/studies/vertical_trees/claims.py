@@ -1,4 +1,4 @@
-"""Privacy claims of seed 003: randomised bins, order-preserving noise, affine maps, encryption in name."""
+"""Privacy claims of document 003: randomised bins, order-preserving noise, affine maps, encryption in name."""
 
 from __future__ import annotations
 

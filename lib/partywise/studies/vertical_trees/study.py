@@ -1,6 +1,6 @@
 """Study 003: trees whose columns are split over parties.
 
-Document: seed 003 (vertical federated learning of trees with protected ranks or encrypted gradients; formulas,
+Document: 003 (vertical federated learning of trees with protected ranks or encrypted gradients; formulas,
 configurations and one example, no result).  Data, split, metrics and figures are named here and live with their
 numerics; the pipeline imports what a job needs.
 """

@@ -1,6 +1,6 @@
 """Protocol: every party releases its clipped, noised curves once; the active party boosts on the releases.
 
-Source: seed 000, "Differential Privacy" and "VFL Functional Boosting"; published or certified by its options.
+Source: document 000, "Differential Privacy" and "VFL Functional Boosting"; published or certified by its options.
 
 What is protected: each record's curves at one party, against everyone but that party (unit ``features``,
 ``replace_one``, sequential over parties).  Not protected: the response, unless ``sy`` > 0 (the operators that go

@@ -23,7 +23,7 @@ MIB = 2.0**20
 
 
 def published_mib(n_train: int, party_sizes: list[int], n_basis: int) -> float:
-    """MiB by the source's formula, sum over parties of 8 (N m_g Q + (m_g Q)^2) (seed 000, Communication Cost)."""
+    """MiB by the source's formula, sum over parties of 8 (N m_g Q + (m_g Q)^2) (document 000, Communication Cost)."""
     return sum(8 * (n_train * m * n_basis + (m * n_basis) ** 2) for m in party_sizes) / MIB
 
 

@@ -70,7 +70,7 @@ def claimed_epsilon(
 
     rho_j = (2 S_j)^2 / (2 s_j^2), added over the predictors.
 
-    ``claim: source`` uses rho + 2 sqrt(rho log 1/delta) (seed 000, "Calibrating DP"); ``exact`` one Gaussian, with
+    ``claim: source`` uses rho + 2 sqrt(rho log 1/delta) (document 000, "Calibrating DP"); ``exact`` one Gaussian, with
     what private radii cost.
     With ``sqrt_j`` the source states that the total is held constant, so its claim is that at the unscaled s.
     """

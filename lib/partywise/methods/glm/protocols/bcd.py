@@ -1,6 +1,6 @@
 """Block coordinate descent: every party fits its own columns in turn, and the analyst carries predictors between them.
 
-Source: seed 004, section "Block Coordinate Descent (BCD) for GLMs"; the analyst is its client. One program for both
+Source: document 004, section "Block Coordinate Descent (BCD) for GLMs"; the analyst is its client. One program for both
 variants: what differs is the scale of the columns, the start and the update of a block
 (`partywise.methods.glm.blocks`).
 

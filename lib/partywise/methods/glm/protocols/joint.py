@@ -1,6 +1,6 @@
 """Joint fit: Newton or L-BFGS on all columns at once, from sums that secure products open.
 
-The certified form of seed 004, "Block Coordinate Descent": no predictor of one party goes to the analyst.  With
+The certified form of document 004, "Block Coordinate Descent": no predictor of one party goes to the analyst.  With
 ``link: opened`` the active party adds up the linear predictor; `secret_shared_link` keeps it in shares.
 
 Once                                                from, to                          payload

@@ -116,7 +116,7 @@ def server_total(predictors: Sequence[np.ndarray], made_of: Sequence[AccountedVa
 def server_block(
     beta: np.ndarray, moments: np.ndarray, score: np.ndarray, block: SweepBlock, plan: SweepPlan
 ) -> np.ndarray:
-    """(M + rho I)^-1 (M b + X'r / (n w)): the block's step of seed 004 with the family's public mean weight."""
+    """(M + rho I)^-1 (M b + X'r / (n w)): the block's step of document 004 with the family's public mean weight."""
     sigma = noise_scale(second_moment_bound(float(block.length.value), plan.n), block.moments)
     second, matrix = regularise(moments, block.size, sigma)
     target = second @ beta + score / (plan.n * mean_weight(plan.public))

@@ -1,4 +1,4 @@
-"""Protocol: the architecture of seed 004 with every message released (``local``; X'r ``distributed``).
+"""Protocol: the architecture of document 004 with every message released (``local``; X'r ``distributed``).
 
 Each party's linear predictor crosses, as in block coordinate descent, with noise on every entry; so do X_k'X_k and
 X_k'r. Gaussian and binomial responses only: the residual y - mu of the others has no bound that its mean does not set.

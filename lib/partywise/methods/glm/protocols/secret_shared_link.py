@@ -1,6 +1,6 @@
 """Joint fit whose predictors stay in shares: L-BFGS on opened sums, a polynomial link, no party sees an n-vector.
 
-Source: seed 004 with the leak of its predictors closed. Two parties, the active and the first passive one, hold the
+Source: document 004 with the leak of its predictors closed. Two parties, the active and the first passive one, hold the
 predictors of all in additive shares modulo a product of primes; scores are polynomials of them
 (`..secret_shared_link.polynomials`) times numbers of the active party, and what is opened to the analyst are sums over
 all records: the scores of every party's columns and one objective, the integral of the polynomial. Where that search

@@ -1,7 +1,7 @@
 """Protocol with real encryption: only sums over a batch are opened, and under masks that the key holder does not know.
 
-The corrected form of the example of seed 003, section "Linear Model": the key holder ``server`` has no data, draws the
-Paillier key, and is the only one who can open; any number of parties, an intercept at the active one.
+The corrected form of the example of document 003, section "Linear Model": the key holder ``server`` has no data, draws
+the Paillier key, and is the only one who can open; any number of parties, an intercept at the active one.
 
 Once                                                from, to                          payload
 public key                                          server, every party               Public

@@ -1,7 +1,7 @@
 """Protocol as published: gradients of single rows, behind an encryption that is none.
 
-Source: seed 003, section "Linear Model": an example of logistic regression whose ``abstract_paillier`` is the identity,
-so that every value crosses as it is.  y is -1 or 1, without an intercept, coefficients start at 0.
+Source: document 003, section "Linear Model": an example of logistic regression whose ``abstract_paillier`` is the
+identity, so that every value crosses as it is.  y is -1 or 1, without an intercept, coefficients start at 0.
 
 A round                                             from, to                          payload
 coefficients of the receiver's columns              server, every party               Clear

@@ -1,7 +1,7 @@
-"""Protocol: noisy breakdown buckets, the rival that seed 002 names: counts of positive labels in cells of the features.
+"""Protocol: noisy breakdown buckets, the rival that document 002 names: counts of positive labels in cells of features.
 
-Source: "Background" of seed 002.  The trainer cuts its features into public cells, one table per feature or also one
-per pair of features.  The counts of positive labels of all cells are released once, with the total; the counts of
+Source: "Background" of document 002.  The trainer cuts its features into public cells, one table per feature or also
+one per pair of features.  The counts of positive labels of all cells are released once, with the total; the counts of
 records are public with the features.  What follows is logistic regression on indicators of the cells, for which these
 counts are the dot-product: it is ``walr`` on other columns, coarser and more of them.
 

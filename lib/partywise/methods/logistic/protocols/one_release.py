@@ -1,6 +1,6 @@
 """Protocol: one noisy dot-product is released; everything after it is post-processing.
 
-Source: seed 002, "Weighted Aggregate Logistic Regression"; published or certified by its options.
+Source: document 002, "Weighted Aggregate Logistic Regression"; published or certified by its options.
 
 What is protected: the label of each example, against the trainer and everyone the model reaches (unit ``label``,
 ``label_flip``).  Trust: with Gaussian noise the measurer sees all labels (``central``); with randomised response the

@@ -1,6 +1,6 @@
 """Protocol as published: every party sends a rotation of its data, from which the wrong matrix is made.
 
-Source: seed 004, "Block Singular Value Decomposition".
+Source: document 004, "Block Singular Value Decomposition".
 
 Once                                                from, to                          payload
 U_k D_k of its standardised block (n, p_k)          every party, analyst              Clear(features), 8 n p_k bytes

@@ -1,6 +1,6 @@
 """Protocol with secure cross products: the correlation matrix itself is opened once, and no party sees a record.
 
-The corrected form of seed 004, "Block SVD": R = X'X / (n - 1) of columns that every party standardises by its own
+The corrected form of document 004, "Block SVD": R = X'X / (n - 1) of columns that every party standardises by its own
 means and deviations.  A standardised value is at most (n - 1) / sqrt(n) in size and a product of two columns at most
 n - 1, so that the ring follows from n alone.
 

@@ -1,7 +1,7 @@
 """Protection of the order of passive columns: the mechanism of each column and what everyone knows of its cost.
 
-Everything here is computed from options, declared facts and the grid's epsilon, by anyone. Source: seed 003, section
-"Privacy protection algorithms", with the distributions that its formulas mean.
+Everything here is computed from options, declared facts and the grid's epsilon, by anyone. Source: document 003,
+section "Privacy protection algorithms", with the distributions that its formulas mean.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Protocol: passive parties send the order of their columns, the active party grows trees on codes.
 
-Source: seed 003, "Feature-gathering tree-based models" and its two protections of the order.
+Source: document 003, "Feature-gathering tree-based models" and its two protections of the order.
 
 What is protected: the columns of one record at all passive parties together (unit ``features``, replace one), against
 everyone, by noise that each owner draws (``local``); without noise the order crosses in the clear. Labels never leave

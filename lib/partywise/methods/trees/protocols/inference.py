@@ -1,6 +1,6 @@
 """Sub-protocol: held-out rows are scored by all parties together, at the end of every federated protocol.
 
-Source: seed 003, "Inference" (``vertical.eval``).  Every owner gets its splits (number, column, cut: 12 bytes), of
+Source: document 003, "Inference" (``vertical.eval``).  Every owner gets its splits (number, column, cut: 12 bytes), of
 which it knows the thresholds.  Then, by the option ``inference``: ``plain``, owners send which rows go left of each of
 their splits; ``he``, leaf vectors pass under encryption; ``ss``, additive shares are multiplied.  With ``none`` nothing
 crosses and an evaluator outside the federation scores.

@@ -1,8 +1,8 @@
 """Protocol: gradients go to the owners of columns encrypted, sums over bins come back, the active party chooses.
 
-Source: seed 003, "Label-scattering tree-based models" and "Protection of label-scattering". As published with ``cipher:
-identity``. With Paillier the owners learn no gradient, but which rows are in which node (unless instances are hidden)
-and where their columns were cut; the active party learns sums, and of every split the left indicator.
+Source: document 003, "Label-scattering tree-based models" and "Protection of label-scattering". As published with
+``cipher: identity``. With Paillier the owners learn no gradient, but which rows are in which node (unless instances
+are hidden) and where their columns were cut; the active party learns sums, and of every split the left indicator.
 
 What is protected: nothing is certified. The indicator is the exact order bit of every training row, so all that comes
 back is `Clear`. The loop over trees and levels is public; a level without open nodes sends messages of no bytes.

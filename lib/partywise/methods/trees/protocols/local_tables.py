@@ -3,7 +3,7 @@
 A public random set of features of each record is released by randomised response over declared bins.  The active party
 grows trees on its own columns, sums gradients and hessians at them over the randomised-response codes, inverts the
 distribution of the noise and boosts stumps on what it gets (`gradient_histograms`).  Source: the project's
-own, docs/vertical_trees.md; seed 003 has no certified method.
+own, docs/vertical_trees.md; document 003 has no certified method.
 
 What is protected: the features of each record at all passive parties together (unit ``features``, replace one), against
 everyone, by noise that each owner draws (``local``).  A record moves as many codes as its set has features; records

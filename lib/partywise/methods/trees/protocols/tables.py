@@ -5,7 +5,7 @@ for any number of trees.  A passive party adds them up over its public bins and 
 Gaussian noise without seeing what it adds it to, masks what is not asked for, and returns every cell, empty ones too,
 re-randomised.  The rest is post-processing at the active party (`gradient_histograms`).  Pairs of columns of
 two passive parties are products of their margins: no message.  Source: the project's own,
-docs/vertical_trees.md; seed 003 has no certified method.
+docs/vertical_trees.md; document 003 has no certified method.
 
 What is protected: the features of each record at all passive parties together (unit ``features``, replace one, trust
 model ``local``), against the active party and who gets the model.  Labels leave the active party encrypted only, so

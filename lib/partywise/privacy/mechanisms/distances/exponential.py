@@ -3,7 +3,7 @@ inputs.
 
 Such distributions are pure mechanisms on a finite domain, so their exact loss is known: that loss, not the loss per
 unit of distance that the source advertises, is what a record is charged. Source: the OpBoost scheme as
-described in seed 003: its global variant here, its adjusting variant in `adjusted`.
+described in document 003: its global variant here, its adjusting variant in `adjusted`.
 """
 
 import functools
