@@ -12,7 +12,7 @@ from ..core.verdicts import TOLERATED
 
 # Every reason why a number has no interval: short names, with the sentences of fits that give none of their own.
 REASONS: Mapping[str, str] = {
-    "no noise": "no noise was drawn: the numbers may not be published, and ordinary standard errors apply",
+    "no noise": "no noise was drawn, so that the numbers may not be published; ordinary standard errors apply",
     "single records": "linear predictors of single records were released, not sums",
     "selection": "predictors were selected by the same noisy curves; the law of that selection is not known",
     "not at an optimum": "noise in every step: the last need not be near an optimum",
@@ -36,6 +36,7 @@ REASONS: Mapping[str, str] = {
     "few numbers": "fewer released numbers than parameters",
     "not converged": "the fit of the released numbers has not converged",
     "too coarse": "the simulation is too coarse at the largest number of draws",
+    "test": "a statistic of a test, not an estimate",
     "not estimable": "the released numbers do not determine the estimate",
     "not asked for": "intervals were not asked for",
     "not computed": "not computed for this protocol",
@@ -92,6 +93,22 @@ def noise_line(reason: str, thing: str = "a coefficient") -> str:
     if reason:
         return f"noisy: the standard deviation of its noise is not computed: {reason}"
     return f"noisy: 'noise sd' is what the noise of privacy alone gives {thing}, to first order"
+
+
+def interval_reason(estimate: object, options: object) -> str:
+    """Return why an estimate has no intervals, as of `reason_of`; empty where it has some.
+
+    Its own ``intervals`` or ``interval_reason`` come first, then ``no_interval`` of the options of its protocol, a name
+    of `REASONS`.
+    """
+    intervals = getattr(estimate, "intervals", None)
+    reason = intervals.reason if intervals is not None else getattr(estimate, "interval_reason", NOT_COMPUTED.reason)
+    if reason != NOT_COMPUTED.reason:
+        return str(reason)
+    declared = getattr(options, "no_interval", "")
+    if getattr(options, "noise_free", False) or not (declared or getattr(options, "uses_epsilon", True)):
+        declared = "no noise"
+    return reason_of(declared or "not computed")
 
 
 # What nobody can check who has the release alone.

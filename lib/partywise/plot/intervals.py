@@ -171,7 +171,7 @@ def _no_intervals(name: str, source: object, intervals: Intervals | None) -> Exc
     """Why there are none, and what there is instead."""
     if intervals is not None:
         return ValueError(
-            f"{name!r} has no intervals: {intervals.reason or 'not computed for this protocol'}. Draw its numbers with "
+            f"{name!r} has no intervals: {intervals.reason}. Draw its numbers with "
             "CoefficientRows(names, values, reach), reach from noise_errors_, what the noise alone gives, where known."
         )
     if _is_estimator(source):

@@ -35,7 +35,7 @@ from ...core.verdicts import (
     first_fault,
     intervals_verdict,
 )
-from ...models.intervals import Intervals, reason_of
+from ...models.intervals import Intervals, interval_reason, reason_of
 from ...privacy.rounding import upward
 from ..folds import Fold, Spec
 from ..parties import Party, clip_shares, largest_clip_shares, split_rows
@@ -257,6 +257,9 @@ class Estimator(Parameters):
 
     def _state(self, verdict: Verdict) -> None:
         self.status_, self.status_reason_ = verdict.status, verdict.reason
+        # What the estimate has none of gets its reason here; what was withheld has one.
+        if reason := interval_reason(self.estimate_, self._options()):
+            self.intervals_ = Intervals(reason=reason)
 
     def save(self, path: Path | str) -> None:
         """Write the fitted model as a JSON file, from which `partywise.scoring.load` makes it again, to the last bit.

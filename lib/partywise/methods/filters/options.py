@@ -39,6 +39,8 @@ class TrainingOptions(CheckedFields):
     rounds: Count = 20
     step: Positive = 0.5
 
+    no_interval = "updates"
+
 
 @final
 @dataclass(frozen=True)

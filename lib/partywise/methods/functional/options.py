@@ -49,6 +49,8 @@ class NoiseOptions:
     # Options that set the noise alone: without any, methods that differ in nothing else are one.
     noise_fields = ("noise", "s", "s_mode", "rho_total", "calibration", "claim")
 
+    no_interval = "selection"
+
     def __post_init__(self) -> None:
         check_fields(self)
         if self.rho_total is not None and (self.s_mode != "calibrated" or self.calibration != "exact"):
@@ -212,6 +214,7 @@ class CurveMomentsOptions(PathOptions):
     directions: Count | None = None
 
     uses_epsilon = True
+    no_interval = "later"
 
     def __post_init__(self) -> None:
         super().__post_init__()

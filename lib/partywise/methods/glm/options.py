@@ -227,6 +227,7 @@ class NoisyNewtonOptions(AlignmentOptions):
     iterate: Iterate | None = None
 
     uses_epsilon = True
+    no_interval = "later"
 
 
 @final
@@ -245,6 +246,7 @@ class GlmNoisyGradientOptions(AlignmentOptions):
     iterate: Iterate = "last"
 
     uses_epsilon = True
+    no_interval = "later"
 
 
 @final
@@ -266,6 +268,7 @@ class NoisyPredictorOptions(AlignmentOptions):
     key_size: KeySize = 2048
 
     uses_epsilon = True
+    no_interval = "single records"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -78,6 +78,7 @@ class SlicingPublishedOptions:
     threshold: NotNegative | None = None
 
     uses_epsilon = True
+    no_interval = "law from data"
     screened_by = "slice means"
 
     def __post_init__(self) -> None:
@@ -147,6 +148,7 @@ class SlicingExactOptions:
     centre: bool = False
 
     uses_epsilon = True
+    no_interval = "later"
 
     @property
     def screened_by(self) -> str:

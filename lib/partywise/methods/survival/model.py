@@ -127,10 +127,14 @@ class SurvivalEstimate:
 
     @property
     def interval_reason(self) -> str:
-        """Why the coefficients have no intervals, as of `partywise.models.intervals.reason_of`; empty if they do."""
-        if self.covariance is not None:
+        """Why there are no intervals, as of `partywise.models.intervals.reason_of`.
+
+        Empty where coefficients have some, or curves where there are no coefficients.
+        """
+        curves_alone = self.table is not None and self.status != "not_estimable"
+        if self.covariance is not None or (self.coefficients is None and curves_alone):
             return ""
-        if self.coefficients is None:
+        if self.coefficients is None and self.reason:
             return reason_of("not estimable", self.reason)
         names = {"ok": "not computed", "not_estimable": "effect or events"}
         return reason_of(names.get(self.status, "not converged"), self.reason)

@@ -143,6 +143,8 @@ class GradientOptions(NoisyOptions):
     bins: Annotated[int, Range(2)] = 6
     stop: Positive | None = None
 
+    no_interval = "not at an optimum"
+
     def __post_init__(self) -> None:
         super().__post_init__()
         require_public_size(self, "gradients")
@@ -157,6 +159,8 @@ class OneReleaseOptions(NoisyOptions):
     """
 
     bins: Annotated[int, Range(2)] = 4
+
+    no_interval = "later"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -225,6 +229,7 @@ class CoxNoisyGradientOptions(CheckedFields):
     cutoff: Positive | None = None
 
     uses_epsilon = True
+    no_interval = "not at an optimum"
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -281,6 +286,7 @@ class TreeBreslowOptions(CheckedFields):
     cutoff: Positive | None = None
 
     uses_epsilon = True
+    no_interval = "later"
 
 
 @final
@@ -298,3 +304,4 @@ class DpPropensityOptions(CheckedFields):
     seed: Literal["fixed", "own"] = "fixed"
 
     uses_epsilon = True
+    no_interval = "not at an optimum"

@@ -209,6 +209,8 @@ class GatheringOptions(DeployedOptions):
     budget: Literal["feature", "record"] = "record"
     redraw: Literal["once", "tree"] = "once"
 
+    no_interval = "trees"
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_read()
@@ -313,6 +315,7 @@ class TreeTableOptions(DeployedOptions):
     residual_bound: Positive | None = None
 
     uses_epsilon = True
+    no_interval = "trees"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -39,6 +39,7 @@ class AuditOptions(CheckedFields):
     trials: Count = 200
 
     uses_epsilon = True
+    no_interval = "test of a guarantee"
 
 
 @dataclass(frozen=True)
