@@ -44,6 +44,7 @@ from .privacy.mechanisms.discrete import DiscreteGaussian as DiscreteGaussian
 from .privacy.mechanisms.gaussian import Gaussian as Gaussian
 from .privacy.mechanisms.laplace import Geometric as Geometric
 from .privacy.mechanisms.laplace import Laplace as Laplace
+from .privacy.mechanisms.quantiles import histogram_quantile as histogram_quantile
 from .privacy.mechanisms.random import SecureRandom as SecureRandom
 from .privacy.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
 from .privacy.statistics.bounded import Bounded as Bounded

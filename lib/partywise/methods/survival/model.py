@@ -127,9 +127,9 @@ class SurvivalEstimate:
 
     @property
     def interval_reason(self) -> str:
-        """Why there are no intervals, as of `partywise.models.intervals.reason_of`.
+        """Why intervals are missing, as of `partywise.models.intervals.reason_of`.
 
-        Empty where coefficients have some, or curves where there are no coefficients.
+        Empty where coefficients have some, or where curves do and coefficients are not part of the estimate.
         """
         curves_alone = self.table is not None and self.status != "not_estimable"
         if self.covariance is not None or (self.coefficients is None and curves_alone):

@@ -6,6 +6,7 @@ from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
 from ..accounted_values import AccountedValue, parameter
 from ..accounting.calibration import randomized_response_probability
@@ -258,6 +259,50 @@ class RandomizedResponse:
         counts = np.bincount(np.asarray(indices, dtype=np.int64).ravel(), minlength=self.k)
         return self.debias_sums(counts / counts.sum())
 
+    def frequency_intervals(self, indices: ArrayLike, *, level: float = 0.95, together: bool = False) -> np.ndarray:
+        """Intervals of the shares of the k indices among the population of the entries, from released indices.
+
+        Wilson's interval of the share of each released index, mapped as `frequencies` maps the share, and cut to
+        [0, 1]. It counts sampling and response; entries must be independent.
+
+        Parameters
+        ----------
+        indices : array_like of int
+            Of any shape, at least one.
+        level : float
+            In (0, 1).
+        together : bool
+            Whether ``level`` is of all k intervals at once: each then has the level ``1 - (1 - level) / k``.
+
+        Returns
+        -------
+        ndarray of shape (k, 2)
+
+        Raises
+        ------
+        ValueError
+            If ``epsilon`` is 0, nothing was released, or the level lies outside (0, 1).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> answers = pw.RandomizedResponse(epsilon=1.0, k=3).secure(np.repeat([0, 1], 5000), pw.SecureRandom())
+        >>> pw.RandomizedResponse(epsilon=1.0, k=3).frequency_intervals(answers)[2, 0]  # nobody gave the third answer
+        np.float64(0.0)
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level={level!r} of an interval must lie in (0, 1).")
+        counts = np.bincount(np.asarray(indices, dtype=np.int64).ravel(), minlength=self.k)
+        n = counts.sum()
+        if n == 0:
+            raise ValueError("indices=[]: an interval needs at least one released index.")
+        z = float(ndtri(1 - (1 - level) / (2 * self.k if together else 2)))
+        share = counts / n
+        middle, reach = share + z**2 / (2 * n), z * np.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2)
+        ends = np.column_stack([middle - reach, middle + reach]) / (1 + z**2 / n)
+        return np.clip(self._true_sums(ends, 1.0), 0.0, 1.0)
+
     def debias_sums(self, sums: np.ndarray, axis: int = -1) -> np.ndarray:
         """Sums over true indices, without bias, from sums over released ones: the inverse of the distribution.
 
@@ -286,15 +331,19 @@ class RandomizedResponse:
         >>> respond.debias_sums([350.0, 650.0]).round(1)  # sums of incomes by released answer, whose total stays
         array([175.4, 824.6])
         """
-        if self.epsilon == 0:
-            raise ValueError("epsilon=0 releases uniform draws: nothing can be estimated from them.")
         sums = np.asarray(sums, dtype=float)
         if sums.shape[axis] != self.k:
             raise ValueError(f"sums has length {sums.shape[axis]} along axis {axis}: it must be k={self.k}.")
+        return self._true_sums(sums, sums.sum(axis, keepdims=True))
+
+    def _true_sums(self, released: np.ndarray, total: np.ndarray | float) -> np.ndarray:
+        """Sums over one true index each from those over released ones, given the sum over all indices."""
+        if self.epsilon == 0:
+            raise ValueError("epsilon=0 releases uniform draws: nothing can be estimated from them.")
         away = math.exp(-self.epsilon)
         whole = 1 + (self.k - 1) * away
         # p - q by expm1, which keeps its digits where epsilon is small.
-        return (sums * whole - away * sums.sum(axis, keepdims=True)) / -math.expm1(-self.epsilon)
+        return (released * whole - away * total) / -math.expm1(-self.epsilon)
 
     def _require_bits(self) -> None:
         if self.k != 2 or self.epsilon == 0:
