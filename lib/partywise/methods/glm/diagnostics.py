@@ -20,6 +20,7 @@ from ...models.families import total
 from ...models.family_facts import FACTS
 from ...models.newton_step import penalties
 from ...models.standardise import Scaling
+from .follow_up import FollowUp
 from .options import Covariance, Dispersion
 from .records import WeightedResponse
 
@@ -128,6 +129,48 @@ def diagnose(
         df_residual=df,
         penalised=bool(ridge > 0),
     )
+
+
+class HazardSums(NamedTuple):
+    """Sums over follow-up times at linear predictors, which their holder computes.
+
+    deviance, null_deviance : minus twice the log partial likelihood, of the fit and of the offset alone
+    events : their number; concordance : of predictors and times
+    """
+
+    deviance: float
+    null_deviance: float
+    events: float
+    concordance: float
+
+
+def hazard_sums_of(response: FollowUp, eta: np.ndarray) -> HazardSums:
+    """Sums at linear predictors (n,), offset included."""
+    deviances = response.deviance(eta), response.deviance(response.shift)
+    return HazardSums(*deviances, float(np.sum(response.events)), response.concordance(eta))
+
+
+def hazard_covariance(information: np.ndarray, scaling: Scaling, ridge: float) -> np.ndarray:
+    """(1 + p, 1 + p) covariance on the scale of the given columns, from the information of standardised ones."""
+    covariance = unscaled_covariance(information, ridge)
+    covariance[0] = covariance[:, 0] = 0.0
+    return scaling.covariance(covariance)
+
+
+def diagnose_hazards(
+    sums: HazardSums, information: np.ndarray | None, scaling: Scaling, ridge: float
+) -> dict[str, Any]:
+    """Fields of the estimate of a proportional-hazards model; ``information`` is None off the optimum."""
+    covariance = None if information is None else hazard_covariance(information, scaling, ridge)
+    return {
+        "standard_errors": None if covariance is None else np.sqrt(np.maximum(np.diag(covariance), 0)),
+        "covariance": covariance,
+        "deviance": sums.deviance,
+        "null_deviance": sums.null_deviance,
+        "dispersion": 1.0,
+        "log_likelihood": -sums.deviance / 2 if covariance is not None and not ridge else None,
+        "numbers": {"events": int(sums.events), "concordance": sums.concordance, "penalised": bool(ridge > 0)},
+    }
 
 
 def unscaled_covariance(information: np.ndarray, ridge: float) -> np.ndarray:

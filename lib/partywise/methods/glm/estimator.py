@@ -56,7 +56,7 @@ class VerticalGLM(Results):
     ----------
     family : {"gaussian", "binomial", "poisson", "gamma", "inverse_gaussian", "cox"}
         Of the response, with identity, logit or log link; or proportional hazards of follow-up times, of ``joint`` with
-        ``solver="lbfgs"``.
+        ``solver="lbfgs"`` and of ``reference``.
     protocol : {"joint", "bcd", "reference", "moments", "noisy_newton", "noisy_gradient", "noisy_predictor"}
         All blocks together from secure sums; block coordinate descent, as published or corrected; all columns in one
         place; and four whose releases keep ``epsilon``.
@@ -287,8 +287,10 @@ class VerticalGLM(Results):
             for name, value in (("status", status), ("strata", strata)):
                 if value is not None:
                     raise ValueError(f"{name} is given with family={self.family!r}: it is read with 'cox' only.")
-        elif self.protocol != "joint":
-            raise ValueError(f"family='cox' with protocol={self.protocol!r}: use 'joint' with solver='lbfgs'.")
+        elif self.protocol not in ("joint", "reference"):
+            raise ValueError(
+                f"family='cox' with protocol={self.protocol!r}: use 'joint' with solver='lbfgs', or 'reference'."
+            )
         elif status is None:
             raise ValueError("status is missing: family='cox' needs 1 for records whose time is an event, else 0.")
 

@@ -23,6 +23,7 @@ from ...models.newton_step import (
     straying_column,
 )
 from ...models.standardise import Scaling, scaling_of, with_ones
+from .follow_up import FollowUp
 from .model import Status
 from .solvers import Memory, has_converged, unit_of
 
@@ -55,17 +56,14 @@ class PooledFit:
         return len(self.objective)
 
 
-@dataclass(frozen=True)
-class _Data:
-    """Standardised columns with ones (n, q), responses, weights, offset, and what all steps need of them.
+@dataclass(frozen=True, kw_only=True)
+class _Columns:
+    """Standardised columns with ones (n, q), an offset, and what all steps need of them.
 
     names : of the columns, without the intercept; empty where they have none
     """
 
     X: np.ndarray
-    y: np.ndarray
-    family: Family
-    weights: np.ndarray | None
     offset: np.ndarray
     ridge: float
     names: Sequence[str] = ()
@@ -75,9 +73,75 @@ class _Data:
         return self.X @ beta + self.offset
 
     def point(self, beta: np.ndarray, eta: np.ndarray) -> StepPoint:
-        deviance = self.family.deviance(self.y, eta, self.weights)
-        scores = self.X.T @ self._times(self.family.score(self.y, eta))
-        return StepPoint.at(beta, deviance, scores, self.ridge, self.lasso)
+        return StepPoint.at(beta, self.deviance(eta), self.scores(eta), self.ridge, self.lasso)
+
+    def deviance(self, eta: np.ndarray) -> float:
+        raise NotImplementedError
+
+    def scores(self, eta: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def information(self, eta: np.ndarray) -> np.ndarray:
+        """(q, q) without the penalties."""
+        raise NotImplementedError
+
+    def newton(
+        self, point: StepPoint, eta: np.ndarray, first: np.ndarray | None
+    ) -> tuple[np.ndarray | None, np.ndarray, str]:
+        raise NotImplementedError
+
+    def unit(self, deviance: float, first: np.ndarray) -> float:
+        """Unit of the coefficients, from the deviance and the matrix at the start."""
+        return 1.0
+
+    def search(self, point: StepPoint, direction: np.ndarray, eta: np.ndarray) -> float | None:
+        line, slope = Line.along(point, direction, self.ridge, self.lasso), self.X @ direction
+        trial = line_search(line, lambda step: self.deviance(eta + step * slope))
+        return None if trial is None else trial[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _HazardColumns(_Columns):
+    """Columns of follow-up times, with zeros in place of ones: the intercept, which there is none of, stays at 0."""
+
+    response: FollowUp
+
+    def deviance(self, eta: np.ndarray) -> float:
+        return self.response.deviance(eta)
+
+    def scores(self, eta: np.ndarray) -> np.ndarray:
+        return np.asarray(self.X.T @ self.response.residuals(eta))
+
+    def information(self, eta: np.ndarray) -> np.ndarray:
+        return with_unit_intercept(self.response.information(eta, self.X[:, 1:]))
+
+    def newton(
+        self, point: StepPoint, eta: np.ndarray, first: np.ndarray | None
+    ) -> tuple[np.ndarray | None, np.ndarray, str]:
+        matrix = self.information(eta) + np.diag(penalties(len(point.beta), self.ridge))
+        return newton_step(point.gradient, matrix, first, ridge=self.ridge)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Data(_Columns):
+    """Columns with the responses of a family and their weights."""
+
+    y: np.ndarray
+    family: Family
+    weights: np.ndarray | None
+
+    def deviance(self, eta: np.ndarray) -> float:
+        return self.family.deviance(self.y, eta, self.weights)
+
+    def scores(self, eta: np.ndarray) -> np.ndarray:
+        return np.asarray(self.X.T @ self._times(self.family.score(self.y, eta)))
+
+    def information(self, eta: np.ndarray) -> np.ndarray:
+        """X'WX at expected weights."""
+        return self.matrix(self.family.weight(eta)) - np.diag(penalties(self.X.shape[1], self.ridge))
+
+    def unit(self, deviance: float, first: np.ndarray) -> float:
+        return unit_of(self.family, deviance, first[0, 0])
 
     def matrix(self, w: np.ndarray) -> np.ndarray:
         """X'WX with the penalties."""
@@ -99,11 +163,6 @@ class _Data:
             ridge=self.ridge,
             majorant=lambda: self.matrix(self.family.majorant(self.y, eta)),
         )
-
-    def search(self, point: StepPoint, direction: np.ndarray, eta: np.ndarray) -> float | None:
-        line, slope = Line.along(point, direction, self.ridge, self.lasso), self.X @ direction
-        trial = line_search(line, lambda step: self.family.deviance(self.y, eta + step * slope, self.weights))
-        return None if trial is None else trial[0]
 
     def _times(self, w: np.ndarray) -> np.ndarray:
         return w if self.weights is None else w * self.weights
@@ -136,10 +195,39 @@ def fit_glm(
     check_size(len(y) if weights is None else int(np.sum(weights > 0)), X.shape[1] + 1, ridge)
     scaling = scaling_of(X, None if weights is None else np.flatnonzero(weights == 0))
     shift = np.zeros(len(y)) if offset is None else offset
-    data = _Data(with_ones(scaling.apply(X)), y, family, weights, shift, ridge, names, lasso)
+    columns = with_ones(scaling.apply(X))
+    data = _Data(X=columns, y=y, family=family, weights=weights, offset=shift, ridge=ridge, names=names, lasso=lasso)
     beta = np.concatenate([[intercept_only(y, family, weights, offset)[0]], np.zeros(X.shape[1])])
-    steps = _newton if solver == "newton" else _lbfgs
-    return steps(data, beta, scaling, tolerance, max_iter, start)
+    if solver == "newton":
+        return _newton(data, beta, scaling, tolerance, max_iter)
+    return _lbfgs(data, beta, scaling, tolerance, max_iter, start)
+
+
+def fit_cox(
+    X: np.ndarray,
+    response: FollowUp,
+    *,
+    ridge: float = 0.0,
+    tolerance: float = 1e-8,
+    max_iter: int = 100,
+    names: Sequence[str] = (),
+) -> PooledFit:
+    """Coefficients of the greatest partial likelihood (Cox 1972), by the steps and with the verdicts of `fit_glm`.
+
+    The first coefficient centres the predictors at the means of the columns.
+    """
+    check_size(len(X), X.shape[1] + 1, ridge)
+    scaling = scaling_of(X)
+    columns = np.column_stack([np.zeros(len(X)), scaling.apply(X)])
+    data = _HazardColumns(X=columns, offset=response.shift, ridge=ridge, names=names, response=response)
+    return _newton(data, np.zeros(X.shape[1] + 1), scaling, tolerance, max_iter)
+
+
+def with_unit_intercept(information: np.ndarray) -> np.ndarray:
+    """(1 + p, 1 + p) information with that of an intercept that the model does not have: 1."""
+    matrix = np.eye(1 + len(information))
+    matrix[1:, 1:] = information
+    return matrix
 
 
 def intercept_only(
@@ -189,9 +277,7 @@ def check_size(n: int, q: int, ridge: float) -> None:
         )
 
 
-def _newton(
-    data: _Data, beta: np.ndarray, scaling: Scaling, tolerance: float, max_iter: int, _: np.ndarray | None
-) -> PooledFit:
+def _newton(data: _Columns, beta: np.ndarray, scaling: Scaling, tolerance: float, max_iter: int) -> PooledFit:
     """Newton steps with observed weights, else with majorant ones."""
     eta = data.eta(beta)
     path, first, reason = [], None, f"max_iter={max_iter} evaluations"
@@ -206,7 +292,7 @@ def _newton(
         if direction is None or verdict == "separated":
             status, reason = "diverged", separated_reason(separating_column(matrix, first, data.ridge), data.names)
             break
-        if has_converged(direction, beta, tolerance, unit_of(data.family, path[0], first[0, 0])):
+        if has_converged(direction, beta, tolerance, data.unit(path[0], first)):
             beta, status, reason = beta + direction, "ok", ""
             break
         step = data.search(point, direction, eta)
@@ -230,7 +316,7 @@ def _lbfgs(
     status: Status = "not_converged"
     while True:
         direction = memory.direction(point.gradient)
-        if has_converged(direction, beta, tolerance, unit_of(data.family, path[0], first[0, 0])):
+        if has_converged(direction, beta, tolerance, data.unit(path[0], first)):
             beta, status, reason = beta + direction, "ok", ""
             break
         if len(path) == max_iter:
@@ -251,8 +337,9 @@ def _lbfgs(
 
 
 def _to_fit(
-    data: _Data, beta: np.ndarray, scaling: Scaling, path: list[float], status: Status, reason: str
+    data: _Columns, beta: np.ndarray, scaling: Scaling, path: list[float], status: Status, reason: str
 ) -> PooledFit:
     eta = data.eta(beta)
-    information = data.matrix(data.family.weight(eta)) - np.diag(penalties(len(beta), data.ridge))
-    return PooledFit(scaling.coefficients(beta), beta, eta, scaling, information, np.array(path), status, reason)
+    return PooledFit(
+        scaling.coefficients(beta), beta, eta, scaling, data.information(eta), np.array(path), status, reason
+    )

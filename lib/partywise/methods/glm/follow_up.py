@@ -10,6 +10,7 @@ import numpy as np
 from ...alignment.rows import vector_of
 from ...federation.parties import Party
 from ...models.partial_likelihood import (
+    Likelihood,
     Ties,
     concordant_pairs,
     event_times,
@@ -18,12 +19,11 @@ from ...models.partial_likelihood import (
     risk_sums,
     tied_sums,
 )
-from .model import GlmFacts
 
 
 @dataclass(frozen=True, eq=False)
 class StratumRecords:
-    """Records of a stratum: their places, times (m,), events (m,), and linear predictors as one covariate (m, 1)."""
+    """Records of a stratum: their places, times (m,), events (m,), and covariates (m, p)."""
 
     places: np.ndarray
     times: np.ndarray
@@ -44,28 +44,39 @@ class FollowUp:
     ties: Ties
     shift: np.ndarray
 
-    def parts(self, eta: np.ndarray) -> Iterator[StratumRecords]:
-        """The records of every stratum at linear predictors (n,)."""
+    def parts(self, covariates: np.ndarray) -> Iterator[StratumRecords]:
+        """The records of every stratum with covariates (n, p), the linear predictor last."""
         for stratum in np.unique(self.strata):
             places = np.flatnonzero(self.strata == stratum)
-            yield StratumRecords(places, self.times[places], self.events[places], eta[places, None])
+            yield StratumRecords(places, self.times[places], self.events[places], covariates[places])
 
     @np.errstate(over="ignore", invalid="ignore")
-    def deviance(self, eta: np.ndarray) -> float:
-        """Minus twice the log partial likelihood at linear predictors (n,)."""
-        value, unit = 0.0, np.ones(1)
-        for part in self.parts(eta):
-            times = event_times(part)
+    def likelihoods(self, eta: np.ndarray, *columns: np.ndarray) -> list[Likelihood]:
+        """The log partial likelihood of each stratum at linear predictors (n,), with derivatives by columns, eta last.
+
+        columns : (n, p) of which eta is a sum; none where derivatives are not read
+        """
+        terms = list[Likelihood]()
+        for part in self.parts(np.column_stack([*columns, eta])):
+            times, at_eta = event_times(part), np.eye(part.covariates.shape[1])[-1]
             events = np.bincount(np.searchsorted(times, part.times[part.events]), minlength=len(times))
             total = part.covariates[part.events].sum(axis=0)
-            tied = tied_sums(part, times, unit) if self.ties == "efron" else None
-            value += partial_likelihood(unit, events, total, risk_sums(part, times, unit), tied).value
-        return -2 * value
+            tied = tied_sums(part, times, at_eta) if self.ties == "efron" else None
+            terms.append(partial_likelihood(at_eta, events, total, risk_sums(part, times, at_eta), tied))
+        return terms
+
+    def deviance(self, eta: np.ndarray) -> float:
+        """Minus twice the log partial likelihood at linear predictors (n,)."""
+        return -2 * sum((term.value for term in self.likelihoods(eta)), 0.0)
+
+    def information(self, eta: np.ndarray, X: np.ndarray) -> np.ndarray:
+        """(p, p) information about coefficients of columns X (n, p) at linear predictors (n,)."""
+        return np.sum([term.information[:-1, :-1] for term in self.likelihoods(eta, X)], axis=0)
 
     def residuals(self, eta: np.ndarray) -> np.ndarray:
         """(n,) martingale residuals, the score of every record."""
         u = np.empty(len(eta))
-        for part in self.parts(eta):
+        for part in self.parts(eta[:, None]):
             u[part.places] = martingale_residuals(part, self.ties)[0]
         return u
 
@@ -73,18 +84,18 @@ class FollowUp:
         """Times of events and cumulated hazard of a predictor of 0, (2, U), by stratum."""
         return {
             f"{self.strata[part.places[0]]:g}": np.stack(martingale_residuals(part, self.ties)[1:])
-            for part in self.parts(eta)
+            for part in self.parts(eta[:, None])
         }
 
     def concordance(self, eta: np.ndarray) -> float:
         """Share of comparable pairs within strata that predictors order as the times; nan without any."""
-        concordant, comparable = np.sum([concordant_pairs(part) for part in self.parts(eta)], axis=0)
+        concordant, comparable = np.sum([concordant_pairs(part) for part in self.parts(eta[:, None])], axis=0)
         return float(concordant / comparable) if comparable else float("nan")
 
 
-def local_follow_up(active: Party, rows: np.ndarray, public: GlmFacts, ties: Ties) -> FollowUp:
-    """The follow-up of the used records, after a look at it."""
-    return follow_up_of(active.block, rows, ties, active.name)
+def local_follow_up(active: Party, rows: np.ndarray, ties: Ties | None) -> FollowUp:
+    """The follow-up of the used records, after a look at it; ties by Efron where nothing else is asked for."""
+    return follow_up_of(active.block, rows, ties or "efron", active.name)
 
 
 def follow_up_of(block: Mapping[str, np.ndarray], rows: np.ndarray, ties: Ties, party: str) -> FollowUp:

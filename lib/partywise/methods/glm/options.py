@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Literal, final, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, final, get_args
 
 from ...alignment.options import AlignmentOptions, Mode
 from ...core.checks import (
@@ -19,10 +19,15 @@ from ...core.checks import (
     check_unread_options,
     places_of,
 )
+from ...models.family_facts import FACTS
 
 Dispersion = Literal["family", "pearson"]
 # A family of follow-up times: no row of the table of families, as it has no density of single records.
 COX = "cox"
+if TYPE_CHECKING:
+    GlmFamily = str
+else:
+    GlmFamily = Literal[(*FACTS, COX)]
 Penalty = Literal["ridge", "lasso", "elastic_net"]
 Choice = float | Literal["universal", "bic"]
 Covariance = Literal["nonrobust", "HC0", "HC1"]
@@ -96,16 +101,17 @@ class PenalisedOptions(AlignmentOptions):
         return n * float(self.choose)
 
 
-@final
 @dataclass(frozen=True)
-class GlmReferenceOptions(PenalisedOptions):
-    """The pooled fit, all in the clear: Newton steps on all columns in one place.
+class ExactOptions(PenalisedOptions):
+    """Options of fits on all columns at once, without noise.
 
+    ties : of family ``cox`` alone: by Efron (None) or ``breslow``
     ridge : times the squared length of the standardised coefficients, without the intercept, is added to the deviance
     dispersion : ``family`` (1 of binomial and Poisson, else Pearson's) or ``pearson`` (quasi-likelihood)
     cov_type : of the standard errors: that of the model, or from squared scores (sandwich), ``HC1`` times n / (n - q)
     """
 
+    ties: Literal["efron", "breslow"] | None = None
     ridge: NotNegative = 0.0
     dispersion: Dispersion = "family"
     cov_type: Covariance = "nonrobust"
@@ -117,6 +123,12 @@ class GlmReferenceOptions(PenalisedOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_covariance(self.cov_type, self.ridge)
+
+
+@final
+@dataclass(frozen=True)
+class GlmReferenceOptions(ExactOptions):
+    """The pooled fit, all in the clear: Newton steps on all columns in one place."""
 
 
 @final
@@ -145,34 +157,23 @@ class BcdOptions(AlignmentOptions):
 
 @final
 @dataclass(frozen=True)
-class JointOptions(PenalisedOptions):
-    """All blocks together, from sums that secure products open.
+class JointOptions(ExactOptions):
+    """All blocks together, from sums that secure products open; a sandwich opens two matrices more.
 
     solver : ``newton`` (observed weights) or ``lbfgs`` (memory 10)
     link : ``opened`` (the active party sees the linear predictor of every iteration) or ``shared`` (it stays in shares,
         and the link is a polynomial on them; ``lbfgs`` only)
     start : matrix at which ``lbfgs`` starts: of the whole ``gram`` matrix, or of each party's ``block`` alone
-    ties : of family ``cox``, which takes ``lbfgs`` and the opened link: by Efron (None) or ``breslow``
-    ridge, dispersion, cov_type, tolerance, max_iter : as of the reference; a sandwich opens two matrices more
     """
 
     solver: Literal["newton", "lbfgs"] = "newton"
     link: Literal["opened", "shared"] = "opened"
     start: Literal["gram", "block"] = "gram"
-    ties: Literal["efron", "breslow"] | None = None
-    ridge: NotNegative = 0.0
-    dispersion: Dispersion = "family"
-    cov_type: Covariance = "nonrobust"
-    tolerance: Positive = 1e-8
-    max_iter: Count = 100
-
-    uses_epsilon = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.link == "shared" and self.solver != "lbfgs":
             raise ValueError("link is 'shared': solver must be 'lbfgs', Newton's weights are not formed in shares.")
-        check_covariance(self.cov_type, self.ridge)
         if self.link == "shared" and self.cov_type != "nonrobust":
             raise ValueError(f"cov_type is {self.cov_type!r}: scores are not squared in shares; use link 'opened'.")
         if self.solver != "lbfgs":
@@ -275,3 +276,19 @@ class NoisyPredictorOptions(AlignmentOptions):
         check_key_size(self.key_size)
         if abs(sum(self.shares) - 1) > 1e-12:
             raise ValueError(f"shares is {list(self.shares)}: they must sum to 1, the whole budget.")
+
+
+def check_family(options: object, family: str) -> None:
+    """ValueError for options that a family does not have; ``cox`` is of the pooled and the joint fit alone."""
+    if family != COX:
+        if isinstance(options, ExactOptions) and options.ties is not None:
+            raise ValueError(f"ties is {options.ties!r} with family {family!r}: it is read with family 'cox' only.")
+        return
+    if not isinstance(options, ExactOptions):
+        raise ValueError(
+            "family is 'cox', which this protocol does not fit: use 'joint' with solver 'lbfgs', or 'reference'."
+        )
+    wanted = {"solver": "lbfgs", "link": "opened", "dispersion": "family", "cov_type": "nonrobust", "penalty": None}
+    for name, value in wanted.items():
+        if getattr(options, name, value) != value:
+            raise ValueError(f"{name} is {getattr(options, name)!r} with family 'cox': it must be {value!r}.")

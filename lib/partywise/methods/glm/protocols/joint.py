@@ -58,7 +58,7 @@ from ..opened_link.steps import (
     local_start,
     local_sums,
 )
-from ..options import COX
+from ..options import COX, check_family
 from ..records import (
     WeightedResponse,
     absent_records,
@@ -171,8 +171,7 @@ def fit(run: Run) -> GlmEstimate:
     """Start without columns, step until the coefficients stop changing, open the information there once."""
     active, passive = roles(run.parties, bare=True)
     options, family = run.spec.options, run.spec.public.family
-    if options.ties is not None and family != COX:
-        raise ValueError(f"ties is {options.ties!r} with family {family!r}: it is read with family 'cox' only.")
+    check_family(options, family)
     unlinked = cox.fit if family == COX else with_opened_link
     protocol = secret_shared_link.fit if options.link == "shared" and family != COX else unlinked
     with column_names(run.spec.public.names_of(party.columns for party in (active, *passive))):

@@ -14,6 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+# Any: fields of an estimate by their names.
+from typing import Any
+
 import numpy as np
 
 from ....alignment.rows import common_rows
@@ -23,10 +26,11 @@ from ....federation.run import Run
 from ....models.newton_step import column_names
 from ....models.standardise import with_ones
 from ....privacy.accounted_values import Clear
-from ..diagnostics import diagnose, sums_of
-from ..exact import PooledFit, fit_glm
-from ..model import GlmEstimate
-from ..options import GlmReferenceOptions
+from ..diagnostics import diagnose, diagnose_hazards, hazard_sums_of, sums_of
+from ..exact import PooledFit, fit_cox, fit_glm
+from ..follow_up import FollowUp, local_follow_up
+from ..model import GlmEstimate, GlmFacts
+from ..options import COX, GlmReferenceOptions, check_family
 from ..penalised_path import penalise, without_errors
 from ..records import WeightedResponse, local_columns, local_null, local_response
 
@@ -36,26 +40,39 @@ def local_features(passive: Party, columns: np.ndarray) -> Clear:
     return Clear(columns, units=("features",), owner=passive.name)
 
 
+def local_answers(
+    active: Party, rows: np.ndarray, public: GlmFacts, options: GlmReferenceOptions
+) -> WeightedResponse | FollowUp:
+    """The response or the follow-up of the used records, after a look at it."""
+    if public.family == COX:
+        return local_follow_up(active, rows, options.ties)
+    response = local_response(active, rows, public, options.ridge)
+    local_null(active, response)
+    return response
+
+
 def local_fit(
     active: Party,
     X: np.ndarray,
     others: Sequence[np.ndarray],
-    response: WeightedResponse,
+    response: WeightedResponse | FollowUp,
     columns: Sequence[Sequence[int]],
     options: GlmReferenceOptions,
     names: Sequence[str],
 ) -> PooledFit:
     """The fit on all columns; ``columns`` are those of the party, then those of the others; ``names`` are of all."""
+    X = merge_blocks([X, *others], columns)
+    steps: dict[str, Any] = {"ridge": options.ridge, "tolerance": options.tolerance, "max_iter": options.max_iter}
+    if isinstance(response, FollowUp):
+        return fit_cox(X, response, names=names, **steps)
     return fit_glm(
-        merge_blocks([X, *others], columns),
+        X,
         response.y,
         response.family,
         weights=response.weights,
         offset=response.offset,
-        ridge=options.ridge,
-        tolerance=options.tolerance,
-        max_iter=options.max_iter,
         names=names,
+        **steps,
         lasso=options.lasso_of(response.family.name, len(response.y)),
     )
 
@@ -78,12 +95,18 @@ def local_estimate(
     fit: PooledFit,
     X: np.ndarray,
     others: Sequence[np.ndarray],
-    response: WeightedResponse,
+    response: WeightedResponse | FollowUp,
     columns: Sequence[Sequence[int]],
     options: GlmReferenceOptions,
     names: Sequence[str],
 ) -> GlmEstimate:
     """Return everything that is reported; without standard errors where the fit has not reached its optimum."""
+    fields: dict[str, Any] = {"status": fit.status, "reason": fit.reason}
+    fields |= {"iterations": fit.iterations, "objective": fit.objective}
+    if isinstance(response, FollowUp):
+        optimum = fit.information if fit.status == "ok" else None
+        reported = diagnose_hazards(hazard_sums_of(response, fit.eta), optimum, fit.scaling, options.ridge)
+        return GlmEstimate(fit.coefficients, baseline=response.baseline(fit.eta), **fields, **reported)
     sums = sums_of(response, fit.eta)
     fitted = sums, fit.information, fit.scaling, response.family.name
     sandwich = [] if options.cov_type == "nonrobust" else squares(merge_blocks([X, *others], columns), fit, response)
@@ -92,8 +115,7 @@ def local_estimate(
     if fit.status != "ok":
         reported |= dict.fromkeys(("standard_errors", "covariance", "dispersion", "log_likelihood"))
         reported["numbers"]["aic"] = None
-    reported |= {"reason": fit.reason, "objective": fit.objective}
-    estimate = GlmEstimate(fit.coefficients, status=fit.status, iterations=fit.iterations, **reported)
+    estimate = GlmEstimate(fit.coefficients, **fields, **reported)
     if options.penalty is not None and response.family.name != "gaussian":
         return without_errors(estimate)
     return penalise(estimate, response.family.name, response.n_observations, options, names)
@@ -114,9 +136,9 @@ def fit(run: Run) -> GlmEstimate:
     """Send all columns to the active party, which fits and reports."""
     active, passive = roles(run.parties, bare=True)
     public, options, order = run.spec.public, run.spec.options, (active, *passive)
+    check_family(options, public.family)
     rows, _ = common_rows(run)
-    response = run.at(active, local_response, rows, public, options.ridge)
-    run.at(active, local_null, response)
+    response = run.at(active, local_answers, rows, public, options)
     columns = run.each(run.parties, local_columns, rows, public)
     others = run.gather(passive, active, "columns", local_features, columns)
     groups = [party.columns for party in order]

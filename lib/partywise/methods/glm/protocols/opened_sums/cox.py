@@ -40,8 +40,8 @@ from .....federation.run import Run
 from .....models.standardise import Scaling
 from .....privacy.accounted_values import Clear
 from .....privacy.mechanisms.random import RandomSource, words_of
-from ...diagnostics import unscaled_covariance
-from ...exact import check_size
+from ...diagnostics import HazardSums, diagnose_hazards, hazard_sums_of
+from ...exact import check_size, with_unit_intercept
 from ...follow_up import FollowUp, local_follow_up
 from ...model import GlmEstimate, Status
 from ...opened_link.iterations import LAST, Steering, analyst_started
@@ -55,21 +55,12 @@ from ...opened_link.steps import (
     local_scales,
     local_sent_start,
 )
-from ...options import JointOptions
 from ...records import local_columns, local_scaling, local_standardised
 from ..weighted_sums import MaskedColumns, closed_columns, gram, scores
 from .steps import iterate, opened_along, to_estimate
 
 # Step of the differences, in standard deviations of columns; largest correlation of an opened vector with a column.
 DIFFERENCE, ALIKE, DRAWS = 1e-4, 0.999, 1000
-
-
-def check_options(options: JointOptions) -> None:
-    """ValueError for what a proportional-hazards model does not have."""
-    wanted = {"solver": "lbfgs", "link": "opened", "dispersion": "family", "cov_type": "nonrobust", "penalty": None}
-    for name, value in wanted.items():
-        if getattr(options, name) != value:
-            raise ValueError(f"{name} is {getattr(options, name)!r} with family 'cox': it must be {value!r}.")
 
 
 def local_begun(active: Party, response: FollowUp) -> tuple[float, float]:
@@ -84,10 +75,8 @@ def local_moved_by(active: Party, response: FollowUp, predictor: LinearPredictor
 
 
 def local_cox_sums(active: Party, response: FollowUp, predictor: LinearPredictor, parts: Sequence[Clear]) -> Clear:
-    """(4,) deviance, that without columns, number of events, concordance."""
-    eta = predictor.eta
-    deviances = [response.deviance(eta), response.deviance(response.shift)]
-    return unprotected_value(np.array([*deviances, np.sum(response.events), response.concordance(eta)]), parts)
+    """(4,) `HazardSums`."""
+    return unprotected_value(np.array(hazard_sums_of(response, predictor.eta)), parts)
 
 
 def local_baseline(active: Party, response: FollowUp, predictor: LinearPredictor) -> dict[str, np.ndarray]:
@@ -126,10 +115,7 @@ def analyst_information(
     """(1 + p, 1 + p) information from the scores after and before every direction; there is none of an intercept."""
     D = np.column_stack(after)[1:] - np.column_stack(before)[1:]
     information = D @ directions.T / (-2 * DIFFERENCE)
-    matrix = np.zeros((1 + len(D), 1 + len(D)))
-    matrix[0, 0] = 1.0 if now.first is None else now.first[0, 0]
-    matrix[1:, 1:] = (information + information.T) / 2
-    return matrix
+    return with_unit_intercept((information + information.T) / 2)
 
 
 def analyst_cox_estimate(
@@ -144,25 +130,15 @@ def analyst_cox_estimate(
     places = column_order(columns)
     scaling = Scaling.merge([Scaling(*part) for part in scales], places)
     order = np.append(0, 1 + places)
-    deviance, null, events, concordance = sums.tolist()
-    covariance = None
-    if now.verdict == "ok" and matrix is not None:
-        covariance = unscaled_covariance(matrix[np.ix_(order, order)], ridge)
-        covariance[0] = covariance[:, 0] = 0.0
-        covariance = scaling.covariance(covariance)
+    reached = now.verdict == "ok" and matrix is not None
+    information = matrix[np.ix_(order, order)] if reached and matrix is not None else None
     return GlmEstimate(
         scaling.coefficients(now.beta[order]),
         status=cast(Status, now.verdict),
         reason=now.reason,
-        standard_errors=None if covariance is None else np.sqrt(np.maximum(np.diag(covariance), 0)),
-        covariance=covariance,
-        deviance=deviance,
-        null_deviance=null,
-        dispersion=1.0,
-        log_likelihood=-deviance / 2 if now.verdict == "ok" and not ridge else None,
         iterations=len(now.path),
         objective=np.array(now.path),
-        numbers={"events": int(events), "concordance": concordance, "penalised": bool(ridge > 0)},
+        **diagnose_hazards(HazardSums(*sums.tolist()), information, scaling, ridge),
     )
 
 
@@ -206,11 +182,10 @@ def fit(run: Run) -> GlmEstimate:
     """Step as a joint fit with L-BFGS does, then open the information by differences of the score."""
     active, passive = roles(run.parties, bare=True)
     public, options, order = run.spec.public, run.spec.options, (active, *passive)
-    check_options(options)
     rows, n = common_rows(run)
     names = public.names_of(party.columns for party in order)
     check_size(n, 1 + len(names), options.ridge)
-    response = run.at(active, local_follow_up, rows, public, options.ties or "efron")
+    response = run.at(active, local_follow_up, rows, options.ties)
     begun = run.at(active, local_begun, response)
     columns = run.each(order, local_columns, rows, public)
     scaling = run.each(order, local_scaling, columns, None)
