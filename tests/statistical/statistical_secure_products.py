@@ -35,6 +35,7 @@ FITS = [
     for table in TABLES.values()
     if table.holders
     for response in table.responses
+    if response.status is None
     for family in response.families
 ]
 

@@ -31,6 +31,7 @@ CASES: dict[str, dict[str, tuple[str, dict[str, Any], list[int], float]]] = {
     "vertical_glm": {
         "aligned": ("generated", {"n": 80, "p": 5}, [3], 1.0),
         "unaligned": ("generated", {"n": 60, "p": 4, "records": "unaligned"}, [2], 1.0),
+        "follow_up": ("generated", {"n": 60, "p": 4, "family": "cox"}, [3], 1.0),
     },
     "vertical_linear": {"generated": ("generated", {"n": 40, "d": 4}, [3], 1.0)},
     "vertical_trees": {"generated": ("generated", {"n": 120, "d": 4}, [2], 1.0)},
@@ -51,6 +52,7 @@ CASES: dict[str, dict[str, tuple[str, dict[str, Any], list[int], float]]] = {
 # Protocols that the default configuration has no method of.
 MORE: dict[str, dict[str, Any]] = {
     "functional_boosting": {"roundwise": {"protocol": "roundwise"}, "central": {"protocol": "central"}},
+    "vertical_glm": {"hazards": {"protocol": "joint", "solver": "lbfgs"}},
     "federated_survival": {"dp_propensity": {"protocol": "dp_propensity", "seed": "own"}},
 }
 # Options that cost time, at most so large where a method gives them; those of the audit also where it does not.
@@ -101,8 +103,14 @@ def block(study: str) -> dict[str, Any]:
 
 
 def methods_on(case: str, methods: dict[str, Any]) -> list[str]:
-    """Methods of a small case: on ``several`` those of several holders of labels, and no others there."""
-    return [name for name, entry in methods.items() if (entry.get("holders") == "rows") == (case == "several")]
+    """Methods of a small case: on ``several`` those of several holders of labels, and no others there.
+
+    On ``follow_up`` those that fit family ``cox``, of which ``hazards`` is nowhere else.
+    """
+    if case == "follow_up":
+        return ["pooled_fit", "hazards"]
+    own = [name for name in methods if name != "hazards"]
+    return [name for name in own if (methods[name].get("holders") == "rows") == (case == "several")]
 
 
 def _cheap(entry: dict[str, Any]) -> dict[str, Any]:

@@ -86,6 +86,7 @@ class Response:
     source, positive : as of a column; above : the label is 1 above this entry
     log : whether the logarithm of the entry is the response
     above_zero : whether only records above 0 have it
+    status : of follow-up times, the column that is 1 where an event ended them
     """
 
     name: str
@@ -101,6 +102,7 @@ class Response:
     above: float | None = None
     log: bool = False
     above_zero: bool = False
+    status: str | None = None
 
     @property
     def read_from(self) -> str:

@@ -30,6 +30,14 @@ class ShippedTable:
         """Public description of the response."""
         return self.table.response(self.response)
 
+    def check_complete(self) -> None:
+        """Raise a named error for a response that may be censored, where it is fitted as a number."""
+        if self.response_facts.status is not None:
+            raise ValueError(
+                f"dataset is {self.dataset!r}: its response {self.response_facts.name!r} is a follow-up time that may "
+                "be censored; take another table, or family 'cox' of vertical_glm."
+            )
+
     @property
     def resources(self) -> tuple[str, ...]:
         """The data set that has the table."""
@@ -50,6 +58,7 @@ class ClientRows(CheckedFields, ShippedTable):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.check_complete()
         bare = [column.name for column in self.table.columns if column.facts.bounds is None]
         if bare:
             raise ValueError(

@@ -16,6 +16,7 @@ class Table:
 
     X : (N, d) float64; the levels of a category are numbered from 0 in alphabetical order
     y : (N,) float64, a number, a label 0 or 1, or the number of a class
+    status : (N,) of follow-up times, 1 for an event
     names : (d,) str; column_facts : of each column
     sha256 : of the files that were read, by their names; notes : what a reader of a figure has to know
     train : (N,) bool, where the table comes with its own division
@@ -35,13 +36,14 @@ class Table:
     clients: tuple[str, ...] = ()
     ids: np.ndarray | None = None
     person: np.ndarray | None = None
+    status: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         n, d = self.X.shape
         require(self.y.shape == (n,), f"y has shape {self.y.shape} beside {n} rows of X")
         require(len(self.names) == d == len(self.column_facts), f"{d} columns have {len(self.names)} names")
         require(bool(np.isfinite(self.X).all() and np.isfinite(self.y).all()), "a value is not finite")
-        for name in ("train", "client", "ids", "person"):
+        for name in ("train", "client", "ids", "person", "status"):
             values = getattr(self, name)
             require(values is None or values.shape == (n,), f"{name} has not {n} entries")
         if self.client is not None:

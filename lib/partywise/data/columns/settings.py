@@ -208,6 +208,7 @@ class ColumnDatasetSettings(ShippedColumns, RowSettings):
     """A shipped table of which something is learned."""
 
     def __post_init__(self) -> None:
+        self.check_complete()
         if self.own_test_rows and self.test_share != RowSettings.test_share:
             raise ValueError(
                 f"test_share is {self.test_share}: dataset {self.dataset!r} has its own test rows; leave it out."

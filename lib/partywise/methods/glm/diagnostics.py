@@ -21,7 +21,7 @@ from ...models.family_facts import FACTS
 from ...models.newton_step import penalties
 from ...models.standardise import Scaling
 from .follow_up import FollowUp
-from .options import Covariance, Dispersion
+from .options import COX, Covariance, Dispersion
 from .records import WeightedResponse
 
 
@@ -196,12 +196,13 @@ def aic_published(deviance: float, q: int) -> float:
 
 
 def aic(log_likelihood: float, q: int, family: str) -> float:
-    """-2 log L + 2 q, and 2 more where the dispersion is estimated, as R does.
+    """-2 log L + 2 q, and 2 more where the dispersion is estimated, as R does; ``cox`` has one coefficient less.
 
     With weights the likelihood is that of dispersions phi / w_i, as statsmodels has it: R's AIC of Gamma and inverse
     Gaussian models takes weights for numbers of records instead.
     """
-    return float(-2 * log_likelihood + 2 * q + 2 * FACTS[family].estimates_dispersion)
+    estimated = -1 if family == COX else FACTS[family].estimates_dispersion
+    return float(-2 * log_likelihood + 2 * (q + estimated))
 
 
 class Wald(NamedTuple):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ...models.family_facts import FamilyName
 from ...models.intervals import NOT_COMPUTED, Intervals
 from ...privacy.accounted_values import AccountedValue
+from .options import GlmFamily
 
 if TYPE_CHECKING:
     from .noisy_statistics.moments import NoisyMoments
@@ -32,7 +32,7 @@ class GlmFacts:
     eta_start : linear predictor at which noisy iterations start
     """
 
-    family: FamilyName
+    family: GlmFamily
     names: tuple[str, ...]
     aligned: bool = True
     location: AccountedValue | None = None

@@ -133,8 +133,6 @@ class Results(Predictions):
     @property
     def aic(self) -> float | None:
         """R's, which counts an estimated dispersion; None of private fits, of quasi-likelihoods and of bad fits."""
-        if self.family == COX:
-            return None if self.llf is None else -2 * self.llf + 2 * len(self.names_)
         return None if self.llf is None else aic(self.llf, 1 + len(self.names_), self.family)
 
     @property

@@ -11,14 +11,17 @@ import numpy as np
 from ...core.randomness import Rng
 from ...data.division import fewer
 from ...data.loaders.read import read_table
+from ...methods.glm.options import COX, GlmFamily
 from ...models.families import FAMILIES
-from ...models.family_facts import FACTS, ByFamily, FamilyName
+from ...models.family_facts import FACTS, ByFamily
 from .data import Constants, GlmData
 from .settings import GlmDatasetSettings, GlmGeneratedSettings, PartialOverlap
 
 GENERATOR = "distribution of the generator, a setting"
 # Shape of Gamma responses; of inverse Gaussian ones twice their mean.
 SHAPE = 2.0
+# Of follow-up times, whose hazard is exp(eta).
+END = 1.0
 # As a hospital numbers its patients: whoever knows the scheme can list it.
 SCHEME, POPULATION = "PATIENT_{:05d}", 100_000
 
@@ -28,15 +31,18 @@ def draw_generated(settings: GlmGeneratedSettings, spec: object, rng_for: Rng, r
     n, p = settings.n, settings.p
     X = correlated_columns(rng_for("columns"), n, p, settings.rho)
     slopes, intercept = coefficients(settings)
-    y = responses(settings.family, X @ slopes + intercept, settings.mean, rng_for("responses"))
+    y, status = responses(settings.family, X @ slopes + intercept, settings.mean, rng_for("responses")), None
+    if settings.family == COX:
+        y, status = np.minimum(y, END), (y < END).astype(float)
     sizes = np.logspace(-6, 6, p) if settings.scales == "uneven" else np.ones(p)
     return GlmData(
         y=y,
+        status=status,
         X=X * sizes,
         order=rng_for("folds").permutation(n),
         names=np.array([f"x{j}" for j in range(p)]),
         family=settings.family,
-        constants=None if settings.lacking_constants else constants(settings),
+        constants=None if settings.lacking_constants or status is not None else constants(settings),
         **arrival(settings, n, p, rng_for),
     )
 
@@ -51,7 +57,7 @@ def coefficients(settings: GlmGeneratedSettings) -> tuple[np.ndarray, float]:
     """Slopes (p,) that give the linear predictor its standard deviation, and the intercept."""
     j, rho = np.arange(settings.p), settings.rho
     slopes = (-1.0) ** j * (1 + j % 3)
-    logarithmic = FACTS[settings.family].link == "log"
+    logarithmic = settings.family != COX and FACTS[settings.family].link == "log"
     spread = 0.5 if logarithmic else 1.0
     slopes *= spread / np.sqrt((1 - rho) * slopes @ slopes + rho * slopes.sum() ** 2)
     # E exp(eta) is the mean where eta is normal with this intercept and spread.
@@ -59,9 +65,9 @@ def coefficients(settings: GlmGeneratedSettings) -> tuple[np.ndarray, float]:
     return slopes, float(intercept)
 
 
-def responses(family: FamilyName, eta: np.ndarray, mean: float, rng: np.random.Generator) -> np.ndarray:
+def responses(family: GlmFamily, eta: np.ndarray, mean: float, rng: np.random.Generator) -> np.ndarray:
     """(n,) responses at linear predictors."""
-    mu = FAMILIES[family].mean(eta)
+    mu = np.exp(-eta) if family == COX else FAMILIES[family].mean(eta)
     draws: ByFamily[Callable[[], np.ndarray]] = ByFamily(
         "draw of responses in the generator of the study vertical_glm",
         {
@@ -70,6 +76,7 @@ def responses(family: FamilyName, eta: np.ndarray, mean: float, rng: np.random.G
             "poisson": lambda: rng.poisson(mu).astype(float),
             "gamma": lambda: rng.gamma(SHAPE, mu / SHAPE),
             "inverse_gaussian": lambda: rng.wald(mu, 2 * mean),
+            COX: lambda: rng.exponential(mu),
         },
     )
     return draws[family]()
@@ -94,15 +101,16 @@ def draw_dataset(settings: GlmDatasetSettings, spec: object, rng_for: Rng, resou
     rows = np.ones(len(read.y), dtype=bool)
     if settings.rows:
         rows = fewer(rows, settings.rows, rng_for("rows", shared=True))
-    X, y = read.X[rows], read.y[rows]
+    X, y, status = read.X[rows], read.y[rows], None if read.status is None else read.status[rows]
     known = None
-    if not settings.lacking_constants:
+    if status is None and not settings.lacking_constants:
         location, scale = map(np.array, zip(*(column.moments for column in table.columns), strict=True))
         radii = {holder.name: holder.radius for holder in table.holders if holder.radius is not None}
         because = table.because or "declared ranges of the columns, on which each counts as uniform"
         known = Constants(location, scale, response.statistic, response.eta_start, because, radii)
     return GlmData(
         y=y,
+        status=status,
         X=X,
         order=rng_for("folds").permutation(len(y)),
         names=np.array(table.names),

@@ -12,14 +12,16 @@ import numpy as np
 from ...data.columns.replicate import split_columns
 from ...data.division import cut
 from ...federation.parties import Party
+from ...methods.glm.follow_up import follow_up_of
 from ...methods.glm.model import GlmFacts
+from ...methods.glm.options import COX, GlmFamily
 from ...models.families import FAMILIES
-from ...models.family_facts import FamilyName
 from ...privacy.accounted_values import Public
 from .settings import GlmCaseSettings
 
 if TYPE_CHECKING:
     from ...alignment.options import Mode
+    from ...models.partial_likelihood import Ties
     from .evaluation.exact_fits import ExactFit
 
 
@@ -42,12 +44,13 @@ class Constants:
 class Memo:
     """Results that an evaluator computes once for all cells of a replicate.
 
-    exact_fits : by the persons and the ridge; nested_fits : deviances and likelihoods by the persons
+    exact_fits : by the persons, the ridge and how ties are counted
+    nested_fits : deviances and likelihoods, likewise without a ridge
     dictionary_shares : of identifiers that are found, by the number of parties and how they align records
     """
 
-    exact_fits: dict[tuple[bytes, float], ExactFit] = field(default_factory=dict)
-    nested_fits: dict[bytes, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    exact_fits: dict[tuple[bytes, float, Ties], ExactFit] = field(default_factory=dict)
+    nested_fits: dict[tuple[bytes, Ties], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     dictionary_shares: dict[tuple[int, Mode], float] = field(default_factory=dict)
 
 
@@ -56,6 +59,7 @@ class GlmData:
     """One replicate: N persons of whom every party holds all, or some in an order of its own.
 
     y : (N,) responses; X : (N, p) columns of all parties; entries of persons whom a party does not hold are not read
+    status, strata : (N,) of the active party where y are follow-up times: 1 for an event, numbers of groups
     order : (N,) int, a random permutation that is cut into folds; records of a person share a place
     names : (p,) str; family : of the response
     weights, offset : (N,) of the active party, where there are any
@@ -72,7 +76,9 @@ class GlmData:
     X: np.ndarray
     order: np.ndarray
     names: np.ndarray
-    family: FamilyName
+    family: GlmFamily
+    status: np.ndarray | None = None
+    strata: np.ndarray | None = None
     weights: np.ndarray | None = None
     offset: np.ndarray | None = None
     constants: Constants | None = None
@@ -89,10 +95,19 @@ class GlmData:
         if len(self.names) != p:
             raise ValueError(f"names has {len(self.names)} entries: X has {p} columns.")
         if self.files is None:
-            FAMILIES[self.family].check(self.y)
+            if self.family == COX:
+                follow_up_of(self.labels, np.arange(len(self.y)), "efron", "the active party")
+            else:
+                FAMILIES[self.family].check(self.y)
             for name, values in (("X", self.X), ("weights", self.weights), ("offset", self.offset)):
                 if values is not None and not np.isfinite(values).all():
                     raise ValueError(f"{name} has a value that is not finite: complete the record or leave it out.")
+
+    @property
+    def labels(self) -> dict[str, np.ndarray]:
+        """Responses, and what else the active party has of each record."""
+        names = ("y", "status", "strata", "weights", "offset")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     @cached_property
     def memo(self) -> Memo:
@@ -117,7 +132,7 @@ class GlmData:
         )
 
     def public(self) -> GlmFacts:
-        """FamilyName, names and declared constants."""
+        """Family, names and declared constants."""
         known, names = self.constants, tuple(map(str, self.names))
         if known is None:
             return GlmFacts(self.family, names, self.aligned)
@@ -146,10 +161,8 @@ def absent(draws: np.ndarray, overlap: float, n_parties: int) -> np.ndarray:
 
 
 def split(data: GlmData, n_parties: int, spec: object, settings: GlmCaseSettings) -> list[Party]:
-    """The parties in the order of their columns; the active one has y, and weights and offset if there are any."""
-    columns = {"y": data.y, "weights": data.weights, "offset": data.offset}
-    labels = {key: values for key, values in columns.items() if values is not None}
-    parties = split_columns(data.X, labels, n_parties, settings)
+    """The parties in the order of their columns; the active one has y and what comes with it."""
+    parties = split_columns(data.X, data.labels, n_parties, settings)
     if data.identifiers is None:
         return parties
     pairs = zip(parties, data.persons_of_parties(n_parties), strict=True)

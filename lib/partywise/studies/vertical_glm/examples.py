@@ -13,7 +13,7 @@ from .evaluation.exact_fits import exact_fit, nested_fits
 from .evaluation.persons import used_persons
 from .evaluation.reconstruction import MESSAGES, space_by_message
 from .measures import GlmExamples
-from .metrics import matrix_of, ridge_of, truth_of
+from .metrics import matrix_of, truth_of
 
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
@@ -41,7 +41,7 @@ def example_fits(
     if isinstance(estimate, GlmEstimate):
         examples |= _coefficients(estimate, data, persons, spec) | _path(estimate, data, persons, spec)
         if estimate.standard_errors is not None:
-            deviance, likelihood = nested_fits(data, persons)
+            deviance, likelihood = nested_fits(data, persons, spec.options)
             examples |= GlmExamples(nested_deviance=deviance, nested_likelihood=likelihood)
     matrix, kind = matrix_of(estimate, spec.options)
     if matrix is not None:
@@ -62,10 +62,10 @@ def estimate_examples(
 
 def _coefficients(estimate: GlmEstimate, data: GlmData, persons: np.ndarray, spec: GlmMethodSpec) -> GlmExamples:
     """Coefficients and standard errors next to those of the pooled fit; NaN where there are none."""
-    exact = exact_fit(data, persons, ridge_of(spec.options))
+    exact = exact_fit(data, persons, spec.options)
     undefined = np.full(len(estimate.coefficients), np.nan)
     examples = _own_coefficients(estimate) | GlmExamples(pooled_coefficients=undefined, pooled_errors=undefined)
-    pooled_errors = exact.errors(getattr(spec.options, "dispersion", "family"))
+    pooled_errors = exact.errors(spec.options)
     if exact.fit is None or pooled_errors is None:
         return examples
     return examples | GlmExamples(
@@ -93,7 +93,7 @@ def _finite(values: np.ndarray) -> np.ndarray:
 
 def _path(estimate: GlmEstimate, data: GlmData, persons: np.ndarray, spec: GlmMethodSpec) -> GlmExamples:
     """The objective along iterations, of long paths ever fewer of them."""
-    exact = exact_fit(data, persons, ridge_of(spec.options))
+    exact = exact_fit(data, persons, spec.options)
     points, excess = np.full((2, KEPT), np.nan)
     if len(estimate.objective):
         chosen = np.unique(np.round(np.geomspace(1, len(estimate.objective), KEPT)).astype(int) - 1)

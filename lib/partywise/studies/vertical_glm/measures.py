@@ -94,6 +94,10 @@ class GlmMeasures(Measures):
         "1 if the protocol stands a formula in for the link: a bias is left that no epsilon removes"
     )
     df_residual: int | None = measure("records less coefficients")
+    events: int | None = measure("events that ended a follow-up")
+    concordance: float | None = measure(
+        "share of comparable pairs whose hazards are ordered as their times", better="higher"
+    )
     penalised: bool | None = measure("1 if a ridge shrank the coefficients, whose bias standard errors leave out")
     reason: str | None = measure("what stopped a fit that did not converge")
     n_train: int | None = measure(N_TRAIN)

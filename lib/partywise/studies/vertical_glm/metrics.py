@@ -11,12 +11,14 @@ import numpy as np
 
 from ...experiment.measures import finite
 from ...methods.glm.diagnostics import DiagnosticSums, aic, aic_published, deviance_r2, sums_of
+from ...methods.glm.follow_up import FollowUp
 from ...methods.glm.model import GlmEstimate, GlmFacts
+from ...methods.glm.options import COX
 from ...methods.pca.components import components as decomposed
 from ...methods.pca.components import loading_angle
-from ...models.families import FAMILIES, Family
+from ...models.family_facts import FACTS
 from .data import GlmData
-from .evaluation.exact_fits import ExactFit, exact_fit, response_at
+from .evaluation.exact_fits import ExactFit, exact_fit, response_at, ties_of
 from .evaluation.persons import alignment_measures, used_persons
 from .evaluation.reconstruction import reconstruction_shares
 from .measures import GlmMeasures
@@ -24,6 +26,7 @@ from .measures import GlmMeasures
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
     from ...methods.pca.model import PcaEstimate
+    from ...models.partial_likelihood import Ties
     from .evaluation.persons import GlmMethodSpec
 
 # Relative rise of an objective that is more than rounding.
@@ -53,7 +56,7 @@ def estimate_measures(
     if spec.public.aligned:
         measures |= GlmMeasures(n_train=n, n_protected=n)
     if isinstance(estimate, GlmEstimate) and np.all(np.isfinite(estimate.coefficients)):
-        measures |= explanation_measures(estimate, FAMILIES[spec.public.family])
+        measures |= explanation_measures(estimate, spec.public.family)
     return measures | GlmMeasures.of(estimate.numbers)
 
 
@@ -98,29 +101,27 @@ def regression(
     measures = GlmMeasures()
     if not np.all(np.isfinite(estimate.coefficients)):
         return measures
-    exact = exact_fit(data, persons, ridge_of(spec.options))
+    exact = exact_fit(data, persons, spec.options)
     if exact.null is None:
         return measures
     with np.errstate(over="ignore"):
-        sums = sums_of(exact.response, exact.eta(estimate.coefficients))
-        measures |= explanation_measures(estimate, exact.response.family, sums)
+        sums = None
+        if not isinstance(exact.response, FollowUp):
+            sums = sums_of(exact.response, exact.eta(estimate.coefficients))
+        measures |= explanation_measures(estimate, data.family, sums)
         if exact.fit is None:
             return measures
         measures |= distance(estimate, exact, spec.options)
-        value = excess(exact, estimate.coefficients, data, persons)
+        ties = ties_of(spec.options)
+        value = excess(exact, estimate.coefficients, data, persons, ties)
         measures |= GlmMeasures(excess_deviance=value)
         test = np.flatnonzero(~train)
         held_out = data.aligned and len(test) > 0
         if held_out:
-            value = excess(exact, estimate.coefficients, data, test)
+            value = excess(exact, estimate.coefficients, data, test, ties)
             measures |= GlmMeasures(excess_deviance_test=value)
         worse = None if value is None else value > 1
         return measures | GlmMeasures(in_sample=not held_out, worse_than_null=worse)
-
-
-def ridge_of(options: object) -> float:
-    """Ridge of the fit that a method approaches; the published one is not a ridge on standardised columns."""
-    return 0.0 if getattr(options, "variant", None) == "published" else float(getattr(options, "ridge", 0.0))
 
 
 def rises(objective: np.ndarray) -> int | None:
@@ -131,8 +132,10 @@ def rises(objective: np.ndarray) -> int | None:
     return int(np.sum(~(after <= before + RISE * np.abs(before))))
 
 
-def explanation_measures(estimate: GlmEstimate, family: Family, sums: DiagnosticSums | None = None) -> GlmMeasures:
+def explanation_measures(estimate: GlmEstimate, family: str, sums: DiagnosticSums | None = None) -> GlmMeasures:
     """Deviances, pseudo-R2, both AIC and the dispersion: as the protocol reports them, else of its coefficients.
+
+    Follow-up times have neither the published AIC nor a dispersion.
 
     sums : over the records that trained, at the coefficients; without them what no protocol reports is undefined
     """
@@ -142,7 +145,9 @@ def explanation_measures(estimate: GlmEstimate, family: Family, sums: Diagnostic
         deviance = sums.deviance if deviance is None else deviance
         null = sums.null_deviance if null is None else null
         likelihood = sums.log_likelihood if likelihood is None else likelihood
-    if dispersion is None and not family.facts.estimates_dispersion:
+    if family == COX:
+        dispersion = None
+    elif dispersion is None and not FACTS[family].estimates_dispersion:
         dispersion = 1.0
     elif dispersion is None and sums is not None:
         dispersion = sums.pearson / (sums.n_observations - q)
@@ -150,8 +155,8 @@ def explanation_measures(estimate: GlmEstimate, family: Family, sums: Diagnostic
         deviance=finite(deviance),
         null_deviance=finite(null),
         deviance_r2=None if deviance is None or null is None else finite(deviance_r2(deviance, null)),
-        aic=None if likelihood is None else finite(aic(likelihood, q, family.name)),
-        aic_published=None if deviance is None else finite(aic_published(deviance, q)),
+        aic=None if likelihood is None else finite(aic(likelihood, q, family)),
+        aic_published=None if deviance is None or family == COX else finite(aic_published(deviance, q)),
         dispersion=finite(dispersion),
     )
 
@@ -161,7 +166,7 @@ def distance(estimate: GlmEstimate, exact: ExactFit, options: object) -> GlmMeas
     assert exact.fit is not None
     apart = np.abs(exact.fit.scaling.to_standardised(estimate.coefficients) - exact.fit.beta)
     measures = GlmMeasures(coefficient_error=finite(np.max(apart) / np.max(np.abs(exact.fit.beta))))
-    errors = exact.errors(getattr(options, "dispersion", "family"))
+    errors = exact.errors(options)
     if errors is None:
         return measures
     units = np.max(np.abs(estimate.coefficients - exact.fit.coefficients) / errors)
@@ -171,13 +176,15 @@ def distance(estimate: GlmEstimate, exact: ExactFit, options: object) -> GlmMeas
     return measures
 
 
-def excess(exact: ExactFit, coefficients: np.ndarray, data: GlmData, persons: np.ndarray) -> float | None:
+def excess(
+    exact: ExactFit, coefficients: np.ndarray, data: GlmData, persons: np.ndarray, ties: Ties = "efron"
+) -> float | None:
     """Deviance of some persons above that of the pooled fit, in what its columns explain of them.
 
     0 of the pooled fit, 1 of the intercept alone; None where the columns explain nothing of these persons.
     """
     assert exact.fit is not None and exact.null is not None
-    response = response_at(data, persons)
+    response = response_at(data, persons, ties)
 
     def deviance(b: np.ndarray) -> float:
         return response.deviance(data.X[persons] @ b[1:] + b[0] + response.shift)

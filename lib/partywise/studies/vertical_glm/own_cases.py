@@ -25,6 +25,8 @@ from ...data.own.records import (
     reader_of_files,
 )
 from ...data.own.settings import FileHolder
+from ...methods.glm.follow_up import follow_up_of
+from ...methods.glm.options import COX
 from ...models.families import FAMILIES
 from ...models.family_facts import FACTS
 from .data import Constants, GlmData
@@ -43,12 +45,14 @@ def table(settings: GlmTableSettings, drawn: Mapping[str, np.ndarray]) -> GlmDat
     return GlmData(
         X=read.X,
         y=read.labels["y"],
+        status=read.labels.get("status"),
+        strata=read.labels.get("strata"),
         weights=read.labels.get("weights"),
         offset=read.labels.get("offset"),
         order=drawn["order"],
         names=np.array(settings.column_names),
         family=settings.family,
-        constants=None if settings.lacking_constants else constants(settings),
+        constants=None if settings.family == COX or settings.lacking_constants else constants(settings),
         identifiers=None if settings.aligned else read.ids,
         files=None if settings.aligned else read.files,
         ids=read.ids,
@@ -72,9 +76,12 @@ def _check_labels(settings: GlmTableSettings, active: FileRecords) -> None:
     """DataMissing for a response that the family does not have, for a weight below 0, or if none is above."""
     file, weights = active.holder.file, active.labels.get("weights")
     try:
-        FAMILIES[settings.family].check(active.labels["y"], f"{file}: {settings.response}")
+        if settings.family == COX:
+            follow_up_of(active.labels, np.arange(len(active.lines)), "efron", active.holder.party)
+        else:
+            FAMILIES[settings.family].check(active.labels["y"], f"{file}: {settings.response}")
     except ValueError as error:
-        raise DataMissing(str(error)) from None
+        raise DataMissing(f"{file}: {error}" if settings.family == COX else str(error)) from None
     if weights is None:
         return
     name = active.holder.roles["weights"]

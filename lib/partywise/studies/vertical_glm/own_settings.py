@@ -8,7 +8,8 @@ from math import inf
 from ...alignment.options import IdentifierRules
 from ...core.checks import Positive
 from ...data.own.settings import OwnTables, TableFile
-from ...models.family_facts import FACTS, FamilyName
+from ...methods.glm.options import COX, GlmFamily
+from ...models.family_facts import FACTS
 from .settings import GlmCaseSettings, Records
 
 # What stands between names where a view of several parties is told.
@@ -20,11 +21,15 @@ class GlmFile(TableFile):
     """The file of one party.
 
     weights, offset : columns of the active party: prior weights, and what is added to the linear predictor
+    status, strata : of the active party with family ``cox``, whose response are follow-up times: 1 where an event ended
+        one, else 0; and numbers of groups with a baseline hazard each
     radius : to which private methods clip a scaled record of the party, by default what 0.3 % of normal records exceed
     """
 
     weights: str | None = None
     offset: str | None = None
+    status: str | None = None
+    strata: str | None = None
     radius: Positive | None = None
 
     def __post_init__(self) -> None:
@@ -34,9 +39,9 @@ class GlmFile(TableFile):
 
     @property
     def label_columns(self) -> dict[str, str]:
-        """Columns of weights and of an offset."""
-        columns = {"weights": self.weights, "offset": self.offset}
-        return {key: name for key, name in columns.items() if name is not None}
+        """Columns of weights, of an offset, and of what comes with follow-up times."""
+        names = ("weights", "offset", "status", "strata")
+        return {key: getattr(self, key) for key in names if getattr(self, key) is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +56,7 @@ class GlmTableSettings(GlmCaseSettings, OwnTables):
     """
 
     tables: tuple[GlmFile, ...]
-    family: FamilyName
+    family: GlmFamily
     records: Records = "unaligned"
     identifiers: IdentifierRules = field(default_factory=IdentifierRules)
     eta_start: float | None = None
@@ -62,8 +67,9 @@ class GlmTableSettings(GlmCaseSettings, OwnTables):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_weights()
+        self._check_follow_up()
         low = -inf if self.response_bounds is None else self.response_bounds[0]
-        if FACTS[self.family].is_positive and self.response_bounds is not None and low <= 0:
+        if self.family != COX and FACTS[self.family].is_positive and self.response_bounds is not None and low <= 0:
             raise ValueError(
                 f"response_bounds is {list(self.response_bounds)}: responses of {self.family} are above 0."
             )
@@ -90,6 +96,22 @@ class GlmTableSettings(GlmCaseSettings, OwnTables):
                     raise ValueError(f"{where}: only the party with the response has some; leave it out.")
                 if name in (self.response, *(column.name for column in table.columns)):
                     raise ValueError(f"{where}: that column is used already; give another one.")
+
+    def _check_follow_up(self) -> None:
+        """Raise a named error for columns that follow-up times need, or that only they have."""
+        place = self.response_holder
+        columns, where = self.tables[place].label_columns, f"tables[{place}]"
+        wrong = {"status", "strata"} & set(columns) if self.family != COX else {"weights"} & set(columns)
+        for key in sorted(wrong):
+            raise ValueError(f"{where}.{key} is {columns[key]!r}: family {self.family!r} has none; leave it out.")
+        if self.family != COX:
+            return
+        if "status" not in columns:
+            raise ValueError(
+                f"{where}.status is missing: family 'cox' needs the column that is 1 for an event, else 0."
+            )
+        if self.response_bounds is not None or self.eta_start is not None:
+            raise ValueError("response_bounds and eta_start are for private methods, which family 'cox' has none of.")
 
     @property
     def lacking_constants(self) -> str:

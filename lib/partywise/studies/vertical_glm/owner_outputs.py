@@ -9,6 +9,7 @@ import numpy as np
 from ...data.own.columns import feature_rows
 from ...experiment.owner_outputs import NO_INTERVALS, OwnerReport
 from ...methods.glm.model import GlmEstimate, GlmFacts
+from ...methods.glm.options import COX
 from ...methods.pca.model import PcaFacts
 from ...models.families import FAMILIES
 from ...models.family_facts import FACTS
@@ -44,7 +45,8 @@ def owner_outputs(
     if isinstance(estimate, GlmEstimate):
         offset = None if data.offset is None else data.offset[whole]
         with np.errstate(over="ignore", invalid="ignore"):
-            predicted = FAMILIES[data.family].mean(estimate.predictor(data.X[whole], offset))
+            eta = estimate.predictor(data.X[whole], offset)
+            predicted = np.exp(eta) if data.family == COX else FAMILIES[data.family].mean(eta)
         columns = {"observed": data.y[whole], "predicted": predicted}
     return OwnerReport(data.ids[whole], ~trained[whole], columns, model(estimate, spec))
 
@@ -74,8 +76,11 @@ def regression(estimate: GlmEstimate, settings: GlmTableSettings) -> dict[str, o
         standard_error=None if errors is None else errors[1:],
         interval=None if bounds is None else bounds[1:],
     )
-    link = FACTS[settings.family].link
-    about = {"kind": f"generalised linear model, {settings.family}", "link": link, "scale": SCALE}
+    if settings.family == COX:
+        about = {"kind": "proportional hazards", "link": "log of the hazard over that at the means", "scale": SCALE}
+    else:
+        link = FACTS[settings.family].link
+        about = {"kind": f"generalised linear model, {settings.family}", "link": link, "scale": SCALE}
     fields = about | {"intercept": b[0], "coefficients": rows}
     if noise is not None:
         fields["intercept_noise_sd"] = noise[0]

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from ...core.checks import Natural, Positive, Range, check_unread_options
 from ...data.columns.settings import ColumnSettings, ShippedColumns
-from ...models.family_facts import FACTS, FamilyName
+from ...methods.glm.options import GlmFamily
+from ...models.family_facts import FACTS
 
 Records = Literal["aligned", "unaligned"]
 # Families whose generator has a mean of its own.
@@ -26,7 +27,7 @@ class GlmCaseSettings(ColumnSettings):
     """
 
     active: Literal["last", "first"] = "first"
-    family: FamilyName | None
+    family: GlmFamily | None
     records: Records = "aligned"
 
     @property
@@ -35,8 +36,8 @@ class GlmCaseSettings(ColumnSettings):
         return self.records == "aligned"
 
     @property
-    def model(self) -> FamilyName:
-        """FamilyName of the response."""
+    def model(self) -> GlmFamily:
+        """Family of the response."""
         assert self.family is not None
         return self.family
 
@@ -68,14 +69,14 @@ class PartialOverlap(GlmCaseSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class GlmGeneratedSettings(PartialOverlap):
-    """Normal columns with equal correlations and a response of the family.
+    """Normal columns with equal correlations and a response of the family; times of ``cox`` are censored at 1.
 
     n : records; p : columns; rho : correlation of any two columns
     mean : of the response, of families with the logarithm as their link
     scales : whether columns have the standard deviation 1 (``unit``), or from 1e-6 to 1e6 (``uneven``)
     """
 
-    family: FamilyName = "gaussian"
+    family: GlmFamily = "gaussian"
     n: Annotated[int, Range(4)] = 2000
     p: Annotated[int, Range(2)] = 10
     rho: Annotated[float, Range(0, 1, "[)")] = 0.3
@@ -107,7 +108,7 @@ class GlmDatasetSettings(PartialOverlap, ShippedColumns):
     family : by default its usual one; rows : so many random records; 0 for all
     """
 
-    family: FamilyName | None = None
+    family: GlmFamily | None = None
     rows: Natural = 0
 
     def __post_init__(self) -> None:

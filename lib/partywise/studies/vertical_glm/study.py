@@ -22,6 +22,7 @@ from ...methods.glm.options import (
     JointOptions,
     NoisyNewtonOptions,
     NoisyPredictorOptions,
+    check_family,
 )
 from ...methods.pca.options import BlockSvdOptions, CorrelationOptions
 from .measures import GlmExamples, GlmMeasures
@@ -54,6 +55,12 @@ def check(plan: Plan) -> None:
 def _check_method(case: CasePlan, method: MethodPlan, where: str) -> None:
     """Check what a method asks of a case."""
     place, family = f"{where} with method {method.label}", case.settings.model
+    # Correlations and components read no response; own programs know which families they fit.
+    if method.protocol.fit.module.startswith("partywise.methods.glm."):
+        try:
+            check_family(method.options, family)
+        except ValueError as error:
+            raise ConfigError(f"{place}: {error}") from None
     if isinstance(method.options, NoisyPredictorOptions) and family not in RELEASED:
         raise ConfigError(
             f"{place}: it releases linear predictors of the families {', '.join(RELEASED)}, and the response is "

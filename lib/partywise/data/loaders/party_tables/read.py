@@ -112,7 +112,8 @@ def load(table: TableDescription, response: Response, folder: str | Path) -> Tab
     if table.training is not None:
         column, last = table.training
         train = columns[column][complete] <= last
-    return Table(X, y, np.array(table.names), table.column_facts, sha256, notes, train)
+    status = None if response.status is None else columns[response.status][complete].astype(float)
+    return Table(X, y, np.array(table.names), table.column_facts, sha256, notes, train, status=status)
 
 
 def _check_levels(table: TableDescription, columns: dict[str, np.ndarray], complete: np.ndarray) -> None:

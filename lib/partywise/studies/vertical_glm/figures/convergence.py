@@ -19,7 +19,8 @@ from .case_facts import ends, setting_of
 
 def _family(cube: xr.Dataset, case: str) -> str:
     """The family of the response in words."""
-    return FACTS[str(setting_of(cube, case, "model"))].title
+    family = str(setting_of(cube, case, "model"))
+    return FACTS[family].title if family in FACTS else "Cox"
 
 
 def _swept(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
