@@ -65,8 +65,8 @@ ONLY["vertical_linear"] = [
 ]
 ONLY["vertical_glm"] = [
     ("unknown family", setting(family="normal"), "family is 'normal': it must be one of"),
-    ("a logistic family", setting(family="logistic"), "inverse_gaussian (here that is binomial)"),
-    ("misspelt family", setting(family="binomal"), "inverse_gaussian (did you mean binomial?)"),
+    ("a logistic family", setting(family="logistic"), "inverse_gaussian, cox (here that is binomial)"),
+    ("misspelt family", setting(family="binomal"), "inverse_gaussian, cox (did you mean binomial?)"),
     (
         "negative count",
         lambda own: [free(own), setting(family="poisson")(own), cell(3, 3, "-1", "bank")(own)],
