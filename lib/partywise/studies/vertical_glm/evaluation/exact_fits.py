@@ -65,7 +65,7 @@ def exact_fit(data: GlmData, persons: np.ndarray, options: object = None) -> Exa
 
 
 def ties_of(options: object) -> Ties:
-    """How tied events are counted."""
+    """Return how tied events are counted."""
     return getattr(options, "ties", None) or "efron"
 
 
