@@ -13,6 +13,7 @@ from ...privacy.accounted_values import AccountedValue
 from .options import GlmFamily
 
 if TYPE_CHECKING:
+    from .noisy_statistics.clip_counts import NoisyCounts
     from .noisy_statistics.moments import NoisyMoments
 
 Status = Literal["ok", "not_converged", "diverged", "not_estimable", "singular"]
@@ -67,6 +68,7 @@ class GlmEstimate:
     correlation : (p, p) of the same release as the coefficients; None of protocols that have none
     moments : what the coefficients of any submodel follow from at no further cost
         (`partywise.methods.glm.noisy_statistics.submodels.coefficients`); None of protocols that have none
+    clip_counts : numbers of records beyond public bounds, with noise; None where they were not released
     penalty_lambda : that was chosen along a penalised path; None where none was
     baseline : times and cumulated hazard (2, U) at the means of the columns by stratum, of family ``cox``, which the
         active party has
@@ -93,6 +95,7 @@ class GlmEstimate:
     objective: np.ndarray = field(default_factory=lambda: np.empty(0))
     correlation: np.ndarray | None = None
     moments: NoisyMoments | None = None
+    clip_counts: NoisyCounts | None = None
     penalty_lambda: float | None = None
     baseline: Mapping[str, np.ndarray] | None = None
     views: Mapping[str, np.ndarray] = field(default_factory=dict)

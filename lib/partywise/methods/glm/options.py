@@ -33,6 +33,7 @@ Choice = float | Literal["universal", "bic"]
 Covariance = Literal["nonrobust", "HC0", "HC1"]
 Clip = Literal["record", "residual"]
 Iterate = Literal["last", "mean"]
+CountShare = Annotated[float, Range(0, 1, "[)")]
 
 
 def check_covariance(cov_type: Covariance, ridge: float) -> None:
@@ -189,11 +190,13 @@ class GlmMomentsOptions(PenalisedOptions):
         the ``dealer``, a place without data that must not collude, as it knows the noise and could open what crosses
     cipher : without a dealer: ``paillier``, or ``sized`` (the same integers computed openly, the same bytes)
     key_size : bits of the Paillier modulus
+    count_clipped : share of the squared budget for counts of clipped records, which are released as well; 0: none
     """
 
     dealer: Dealer = "none"
     cipher: Literal["paillier", "sized"] = "paillier"
     key_size: KeySize = 2048
+    count_clipped: CountShare = 0.04
 
     uses_epsilon = True
 
@@ -219,6 +222,7 @@ class NoisyNewtonOptions(AlignmentOptions):
     bound : C of ``record`` or the bound of r of ``residual``; None for the family's
     iterate : what is answered, the ``mean`` of the iterates from half of the steps on, or the ``last``; None for the
         mean of Gaussian and inverse Gaussian responses, else the last
+    count_clipped : as of `GlmMomentsOptions`; ``share`` is of what it leaves
     """
 
     steps: Count | None = None
@@ -226,6 +230,7 @@ class NoisyNewtonOptions(AlignmentOptions):
     clip: Clip | None = None
     bound: Positive | None = None
     iterate: Iterate | None = None
+    count_clipped: CountShare = 0.04
 
     uses_epsilon = True
     no_interval = "later"

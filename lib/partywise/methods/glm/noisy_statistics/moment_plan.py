@@ -15,12 +15,12 @@ from ....federation.exchanges.homomorphic.column_products import LARGEST
 from ....federation.roles import records_together, roles
 from ....federation.run import Run
 from ....privacy.accounted_values import parents_of
-from ....privacy.accounting.calibration import gdp_mu
 from ....privacy.mechanisms.release import noise_scale
 from ....privacy.statistics.whole import Whole, gram_squares, whole
 from ..model import GlmFacts
+from .clip_counts import CountPlan, with_counts
 from .moments import MomentScale
-from .scaling import radius_of, statistic_range, total_radius
+from .scaling import radius_of, split_budget, statistic_range, total_radius
 
 RELEASE = "second moments"
 BOUND = "sqrt(2) r^2 / n of the mean of v v', v of length r at most, in whole steps"
@@ -34,6 +34,7 @@ class MomentPlan:
     radii : of the parties' blocks; mu : Gaussian-DP parameter of the release, infinite for none
     parents : releases that public constants came from
     step : of whole columns, the longest radius over 2^15; has_dealer : whether one draws the noise
+    counts : of clipped records, which are released next to the moments; None of none
     """
 
     public: GlmFacts
@@ -47,6 +48,7 @@ class MomentPlan:
     parents: tuple[str, ...]
     step: float
     has_dealer: bool
+    counts: CountPlan | None = None
 
     @classmethod
     def of(cls, run: Run, n: int) -> MomentPlan:
@@ -57,6 +59,8 @@ class MomentPlan:
         numbers = tuple(float(radius.value) for radius in radii)
         step = max(*numbers, float(total.value) / 2) / LARGEST
         ends = statistic_range(public)
+        shares = with_counts((1.0,), run.spec.options.count_clipped, public, parties)
+        mu, *counts = split_budget(run.epsilon, run.spec.study.delta, shares, records_together(run.spec))
         return cls(
             public=public,
             n=n,
@@ -71,10 +75,11 @@ class MomentPlan:
                 step=step,
                 blocks=tuple((party.columns, radius) for party, radius in zip(parties, numbers, strict=True)),
             ),
-            mu=float(gdp_mu(run.epsilon, run.spec.study.delta)) / records_together(run.spec),
+            mu=mu,
             parents=parents_of(*radii, public.statistic),
             step=step,
             has_dealer=run.spec.options.dealer != "none",
+            counts=CountPlan.of(run, n, counts),
         )
 
     @cached_property

@@ -33,6 +33,7 @@ from ....privacy.mechanisms.integer import MECHANISM, IntegerGaussian
 from ....privacy.mechanisms.release import Release, announcement
 from ....privacy.statistics.bounded import SensitivityCertificate
 from ..model import GlmEstimate, GlmFacts
+from ..noisy_statistics.clip_counts import NoisyCounts
 from ..noisy_statistics.scaling import (
     check_columns,
     check_eta_start,
@@ -206,13 +207,16 @@ def server_back(answer: np.ndarray, made_of: Sequence[AccountedValue], columns: 
     return Public(np.concatenate([answer[:1], slopes]) if active else slopes, because=AFTER, made_of=made_of)
 
 
-def server_estimate(answer: np.ndarray, plan: CentralPlan[ScoreOptions], steps: int) -> GlmEstimate:
+def server_estimate(
+    answer: np.ndarray, plan: CentralPlan[ScoreOptions], steps: int, counts: NoisyCounts | None
+) -> GlmEstimate:
     """The estimate; only the aggregator sees a record, and nothing is opened."""
     return GlmEstimate(
         answer,
         epsilon_claimed=plan.epsilon,
         noise_errors_reason=CURVATURE if np.isfinite(plan.epsilon) else "",
         iterations=steps,
+        clip_counts=counts,
         numbers={"openings": 0, "record_openings": 0, "secure_products": 0},
     )
 
@@ -265,10 +269,11 @@ def return_coefficients(
     names: Sequence[str],
     rows: PerPlace[np.ndarray],
     shares: Sequence[float],
+    counts: NoisyCounts | None = None,
 ) -> GlmEstimate:
     """The coefficients go back to their parties; they cost nothing beyond the releases of these names.
 
-    shares : at the aggregator, of clipped scores by step
+    shares : at the aggregator, of clipped scores by step; counts : of clipped records, at the analyst
     """
     answer = run.at(ANALYST, server_answer, trail, plan)
     made_of = run.received(ANALYST, *names)
@@ -277,7 +282,7 @@ def return_coefficients(
         for p in run.parties
     }
     steps = sum(name.startswith("score") for name in names)
-    estimate = run.at(ANALYST, server_estimate, answer, plan, steps)
+    estimate = run.at(ANALYST, server_estimate, answer, plan, steps, counts)
     positions = None if plan.public.aligned else rows
     clipped = run.each(run.parties, local_clipped, rows, plan.public)
     return run.assemble(with_records, estimate, positions, clipped, shares, parts=held_parts(run, sent))

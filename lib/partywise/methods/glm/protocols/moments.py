@@ -17,6 +17,8 @@ closed columns             key holder, others      Cipher         n ceil(p_k / s
 masked products            others, key holder      Cipher         p_j ceil(p_k / slots) w, k: the key holder
 noisy words                every party, analyst    Cipher         8 p_k (sum_(j != k) p_j + (p_k + 1) / 2 + 1)
 second moments             analyst, every party    Release        8 (q (q + 1) / 2 + q), q = p + 1
+clipped records            every party, all others Release, local 16
+clipped responses          active, all others      Release, local 8, unless responses are binomial
 
 With the dealer (m residues of 4 bytes), before the second moments
 seed                       dealer, every party     Cipher         32
@@ -42,12 +44,13 @@ from ....federation.exchanges.column_sums.noisy_moments import noisy_moments
 from ....federation.exchanges.column_sums.openings import only_release
 from ....federation.exchanges.private_products import Encryption, private_products
 from ....federation.parties import Party, lost_squares
-from ....federation.places import PerPlace, per_place
+from ....federation.places import PerPlace, Place, per_place
 from ....federation.roles import ANALYST, roles
 from ....federation.run import Run
 from ....privacy.mechanisms.release import Release
 from ....privacy.secure.fixed_point import whole_records
 from ..model import GlmEstimate
+from ..noisy_statistics.clip_counts import NoisyCounts
 from ..noisy_statistics.moment_plan import RELEASE, MomentPlan
 from ..noisy_statistics.moments import NoisyMoments
 from ..noisy_statistics.noise import intervals_of, of_moments
@@ -63,6 +66,7 @@ from ..noisy_statistics.scaling import (
 from ..noisy_statistics.submodels import coefficients
 from ..options import GlmMomentsOptions
 from ..penalised_path import penalise
+from .clip_counts import released_counts
 from .scoring import with_records
 
 
@@ -85,8 +89,10 @@ def moments_of(vector: np.ndarray, plan: MomentPlan) -> NoisyMoments:
     return NoisyMoments.of(vector, plan.n, plan.deviation, plan.copies, plan.scale, location, scale)
 
 
-def estimate_from(vector: np.ndarray, plan: MomentPlan, epsilon: float, options: GlmMomentsOptions) -> GlmEstimate:
-    """Return the estimate and its intervals, which anyone who has the release can compute."""
+def estimate_from(
+    vector: np.ndarray, plan: MomentPlan, epsilon: float, options: GlmMomentsOptions, counts: NoisyCounts | None = None
+) -> GlmEstimate:
+    """Return the estimate and its intervals, which anyone who has the releases can compute."""
     moments = moments_of(vector, plan)
     errors, reason = of_moments(moments, plan.public.family) if moments.sd else (None, "")
     numbers: dict[str, float | int | bool | str | None] = {
@@ -106,6 +112,7 @@ def estimate_from(vector: np.ndarray, plan: MomentPlan, epsilon: float, options:
         intervals=intervals_of(moments, plan.public.family),
         correlation=moments.correlation,
         moments=moments,
+        clip_counts=counts,
         numbers=numbers,
     )
     return penalise(estimate, plan.public.family, plan.n, options, plan.public.names)
@@ -131,8 +138,10 @@ def fit(run: Run) -> GlmEstimate:
     steps = {}
     for place, party in enumerate(run.parties):
         steps[party.name] = run.at(party, local_steps, place, rows, plan)
+    readers: tuple[Place, ...] = ANALYST, *run.parties
+    counts = released_counts(run, rows, plan.counts, readers)
     releases = noisy_products(run, per_place(steps), plan)
     vector = run.broadcast(ANALYST, run.parties, RELEASE, only_release, releases)
-    estimate = run.among((ANALYST, *run.parties), estimate_from, vector, plan, run.epsilon, run.spec.options)
+    estimate = run.among(readers, estimate_from, vector, plan, run.epsilon, run.spec.options, counts)
     clipped = run.each(run.parties, local_clipped, rows, plan.public)
     return run.assemble(with_records, estimate, None if plan.public.aligned else rows, clipped)

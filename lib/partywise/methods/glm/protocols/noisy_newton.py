@@ -6,6 +6,8 @@ can compute from earlier releases.  A step follows w (M + rho I)^-1, w the famil
 sqrt(p / 2).  Messages: `partywise.methods.glm.protocols.central`, and once
 
 second moments                           aggregator, analyst          Release, central        8 ((p + 1)(p + 2) / 2 - 1)
+clipped records                          every party, analyst         Release, local          16
+clipped responses                        active, analyst              Release, local          8, unless binomial
 
 Of Gaussian and inverse Gaussian responses the default answers the mean of the iterates from half of the steps on:
 their noise is independent where they have arrived, and a step too far is taken back by half.  Others are still on
@@ -27,6 +29,7 @@ from ....privacy.ledger.event import Event
 from ....privacy.mechanisms.integer import IntegerGaussian
 from ....privacy.mechanisms.release import Release, Terms, noise_scale
 from ..model import GlmEstimate
+from ..noisy_statistics.clip_counts import CountPlan, with_counts
 from ..noisy_statistics.scores import (
     Matrix,
     constant_entry,
@@ -49,6 +52,7 @@ from .central import (
     return_coefficients,
     server_started,
 )
+from .clip_counts import released_counts
 
 LARGE = 20_000
 SECOND = "second moments"
@@ -98,15 +102,18 @@ def fit(run: Run) -> GlmEstimate:
     rows, n = common_rows(run)
     options = run.spec.options
     steps = steps_of(options, run.spec.public.family, n)
-    plan: CentralPlan[NoisyNewtonOptions] = make_plan(run, n, (options.share, *((1 - options.share) / steps,) * steps))
-    run.charge(run.parties, announced_second(plan), *announced_scores(plan, plan.mu[1:]))
-    shares = records_in(run, rows)
-    second = sums_of_shares(run, shares, ANALYST, (SECOND,), noisy_second, plan, run.rng_for)
+    shares = options.share, *((1 - options.share) / steps,) * steps
+    plan: CentralPlan[NoisyNewtonOptions]
+    plan = make_plan(run, n, with_counts(shares, options.count_clipped, run.spec.public, run.parties))
+    run.charge(run.parties, announced_second(plan), *announced_scores(plan, plan.mu[1 : 1 + steps]))
+    columns = records_in(run, rows)
+    counts = released_counts(run, rows, CountPlan.of(run, n, plan.mu[1 + steps :]), (ANALYST,))
+    second = sums_of_shares(run, columns, ANALYST, (SECOND,), noisy_second, plan, run.rng_for)
     matrix = run.at(ANALYST, server_matrix, second, plan)
     trail, names, clipped = run.at(ANALYST, server_started, plan), [SECOND], []
     for step in range(steps):
-        score, share = released_score(run, shares, plan, trail, step, plan.mu[1 + step], tuple(names))
+        score, share = released_score(run, columns, plan, trail, step, plan.mu[1 + step], tuple(names))
         clipped.append(share)
         trail = run.at(ANALYST, server_step, trail, score, matrix)
         names.append(f"score {step}")
-    return return_coefficients(run, plan, trail, tuple(names), rows, clipped)
+    return return_coefficients(run, plan, trail, tuple(names), rows, clipped, counts)

@@ -1,0 +1,116 @@
+"""Noisy counts of records beyond public bounds: what a reader needs to judge the shapes of clipped columns.
+
+Counted are, per party, the records that are longer than its radius c_k, and than its far radius, the larger of 1.25 c_k
+and the default radius, and, unless responses are binomial, those outside of their public range. One record moves each
+count by at most 1, and a record that is far at every party moves all of them: M = 2 K + 1 counts together move by
+sqrt(M). All have noise of one deviation s, so that a release of m counts costs m / s^2 of the squared budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ....federation.parties import Participant
+from ....federation.roles import roles
+from ....federation.run import Run
+from ....models.family_facts import FACTS
+from ....privacy.accounted_values import AccountedValue, Public, parents_of
+from ....privacy.mechanisms.release import noise_scale
+from ....privacy.statistics.clips import NormClip
+from ....privacy.statistics.whole import Whole, root_up, whole
+from ..model import GlmFacts
+from .scaling import constant, default_radius, radius_of
+
+FAR = 1.25
+# Counts are whole numbers of so fine steps that rounding of their noise shows in no digit, at any epsilon.
+BITS = 30
+BECAUSE_FAR = "the larger of the default radius and 1.25 times the radius of the party"
+BOUND = "each of the counts moves by 1 at most"
+
+
+@dataclass(frozen=True)
+class NoisyCounts:
+    """Released counts of records beyond public bounds.
+
+    value : (2 K + 1,) of each party those beyond its radius and beyond its far radius, then responses outside of their
+        range; (2 K,) where responses are not counted
+    sd : of the noise of each count; 0 without noise
+    radii : (K, 2) radius and far radius of each party, on the public scales of the columns
+    n : number of records
+    """
+
+    value: np.ndarray
+    sd: float
+    radii: np.ndarray
+    n: int
+
+
+@dataclass(frozen=True)
+class CountPlan:
+    """Public facts of the counts of a run before its fit.
+
+    n : number of records; radii : radius and far radius of each party
+    active : place of the party that counts its responses as well; None where they are not counted
+    mu : Gaussian-DP parameters of the releases, one per party and that of the responses
+    """
+
+    public: GlmFacts
+    n: int
+    radii: tuple[tuple[AccountedValue, AccountedValue], ...]
+    active: int | None
+    mu: tuple[float, ...]
+
+    @classmethod
+    def of(cls, run: Run, n: int, mu: Sequence[float]) -> CountPlan | None:
+        """Return the plan for parameters in the order of `with_counts`; None where there are none."""
+        if not mu:
+            return None
+        public, (active, _) = run.spec.public, roles(run.parties)
+        place = [party.name for party in run.parties].index(active.name)
+        radii = tuple((radius_of(public, party), far_radius(public, party)) for party in run.parties)
+        return cls(public, n, radii, place if counts_responses(public) else None, tuple(mu))
+
+    def released(self, values: Sequence[np.ndarray]) -> NoisyCounts:
+        """Return the counts that were released, of the parties and of the responses."""
+        radii = np.array([[float(radius.value) for radius in pair] for pair in self.radii])
+        sd = noise_scale(root_up(Fraction(len(self.radii[0]))), self.mu[0])
+        return NoisyCounts(np.concatenate(values), sd, radii, self.n)
+
+
+def with_counts(
+    shares: Sequence[float], counted: float, public: GlmFacts, parties: Sequence[Participant]
+) -> tuple[float, ...]:
+    """Return shares of the squared budget, those of the counts at the end: one per party and that of the responses."""
+    if not counted:
+        return tuple(shares)
+    sizes = [2] * len(parties) + [1] * counts_responses(public)
+    return (*((1 - counted) * share for share in shares), *(counted * size / sum(sizes) for size in sizes))
+
+
+def counts_responses(public: GlmFacts) -> bool:
+    """Whether there is a public range that responses may leave."""
+    return public.statistic is not None and FACTS[public.family].link != "logit"
+
+
+def far_radius(public: GlmFacts, party: Participant) -> AccountedValue:
+    """Radius beyond which a record of the party's scaled block counts as far."""
+    radius = radius_of(public, party)
+    far = max(FAR * float(radius.value), default_radius(len(party.columns)))
+    return Public(far, because=BECAUSE_FAR, made_of=(radius,))
+
+
+def beyond(z: np.ndarray, radii: Sequence[AccountedValue]) -> Whole:
+    """Numbers of scaled records (n, p_k) that are longer than each of some radii; l2 sensitivity sqrt(len(radii))."""
+    numbers = np.array([NormClip(radius).of(z).number for radius in radii])
+    return whole(numbers, len(radii), 1.0, BOUND, depends_on={"features"}, parents=parents_of(*radii)).finer(BITS)
+
+
+def outside(t: np.ndarray, public: GlmFacts) -> Whole:
+    """Number (1,) of response statistics (n,) outside of their public range; l2 sensitivity 1."""
+    low, high = constant(public, "statistic")
+    number = np.array([np.count_nonzero((t < low) | (t > high))])
+    return whole(number, 1, 1.0, BOUND, depends_on={"label"}, parents=parents_of(public.statistic)).finer(BITS)
