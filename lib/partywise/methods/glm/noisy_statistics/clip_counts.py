@@ -74,7 +74,7 @@ class CountPlan:
         radii = tuple((radius_of(public, party), far_radius(public, party)) for party in run.parties)
         return cls(public, n, radii, place if counts_responses(public) else None, tuple(mu))
 
-    def released(self, values: Sequence[np.ndarray]) -> NoisyCounts:
+    def counts_from(self, values: Sequence[np.ndarray]) -> NoisyCounts:
         """Return the counts that were released, of the parties and of the responses."""
         radii = np.array([[float(radius.value) for radius in pair] for pair in self.radii])
         sd = noise_scale(root_up(Fraction(len(self.radii[0]))), self.mu[0])

@@ -27,6 +27,7 @@ share of the noise         dealer, analyst         Cipher         4 m sum_k (p_k
 shares with noise          dealer, party k > 1     Cipher         4 m p_k sum_(j < k) p_j
 shares of sums             every party, analyst    Cipher         4 m p_k (sum_(j != k) p_j + (p_k + 1) / 2 + 1)
 
+Each party draws the noise of its own counts; ``count_clipped`` is their share of the squared budget, 0 sends none.
 Coefficients are post-processing, which every party does for itself. Those of families other than the Gaussian are
 approximate, as ``approximate`` states; for Poisson responses, whose means react most to skewed columns, the estimator
 warns. In a run whose records arrive unaligned the set intersection comes first; it discloses membership, and then
@@ -66,7 +67,7 @@ from ..noisy_statistics.scaling import (
 from ..noisy_statistics.submodels import coefficients
 from ..options import GlmMomentsOptions
 from ..penalised_path import penalise
-from .clip_counts import released_counts
+from .noisy_blocks import released_counts
 from .scoring import with_records
 
 

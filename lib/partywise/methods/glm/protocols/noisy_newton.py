@@ -52,7 +52,7 @@ from .central import (
     return_coefficients,
     server_started,
 )
-from .clip_counts import released_counts
+from .noisy_blocks import released_counts
 
 LARGE = 20_000
 SECOND = "second moments"
