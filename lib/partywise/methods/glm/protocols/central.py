@@ -33,7 +33,7 @@ from ....privacy.mechanisms.integer import MECHANISM, IntegerGaussian
 from ....privacy.mechanisms.release import Release, announcement
 from ....privacy.statistics.bounded import SensitivityCertificate
 from ..model import GlmEstimate, GlmFacts
-from ..noisy_statistics.clip_counts import NoisyCounts
+from ..noisy_statistics.clip_counts import CountPlan, NoisyCounts
 from ..noisy_statistics.scaling import (
     check_columns,
     check_eta_start,
@@ -48,7 +48,7 @@ from ..noisy_statistics.scaling import (
 )
 from ..noisy_statistics.scores import ScoreClip, clip_of, mean_score, whole_score
 from ..options import GlmNoisyGradientOptions, NoisyNewtonOptions
-from .scoring import held_parts, with_records
+from .scoring import held_parts, released_counts, with_records
 
 ScoreOptions = NoisyNewtonOptions | GlmNoisyGradientOptions
 Options = TypeVar("Options", bound=ScoreOptions, covariant=True)
@@ -269,11 +269,11 @@ def return_coefficients(
     names: Sequence[str],
     rows: PerPlace[np.ndarray],
     shares: Sequence[float],
-    counts: NoisyCounts | None = None,
+    count_plan: CountPlan | None = None,
 ) -> GlmEstimate:
     """The coefficients go back to their parties; they cost nothing beyond the releases of these names.
 
-    shares : at the aggregator, of clipped scores by step; counts : of clipped records, at the analyst
+    shares : at the aggregator, of clipped scores by step; count_plan : of counts of clipped records
     """
     answer = run.at(ANALYST, server_answer, trail, plan)
     made_of = run.received(ANALYST, *names)
@@ -282,6 +282,7 @@ def return_coefficients(
         for p in run.parties
     }
     steps = sum(name.startswith("score") for name in names)
+    counts = released_counts(run, rows, count_plan, (ANALYST,))
     estimate = run.at(ANALYST, server_estimate, answer, plan, steps, counts)
     positions = None if plan.public.aligned else rows
     clipped = run.each(run.parties, local_clipped, rows, plan.public)

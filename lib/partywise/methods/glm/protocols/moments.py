@@ -67,8 +67,7 @@ from ..noisy_statistics.scaling import (
 from ..noisy_statistics.submodels import coefficients
 from ..options import GlmMomentsOptions
 from ..penalised_path import penalise
-from .noisy_blocks import released_counts
-from .scoring import with_records
+from .scoring import released_counts, with_records
 
 
 def local_steps(party: Party, place: int, rows: np.ndarray, plan: MomentPlan) -> np.ndarray:
@@ -140,9 +139,9 @@ def fit(run: Run) -> GlmEstimate:
     for place, party in enumerate(run.parties):
         steps[party.name] = run.at(party, local_steps, place, rows, plan)
     readers: tuple[Place, ...] = ANALYST, *run.parties
-    counts = released_counts(run, rows, plan.counts, readers)
     releases = noisy_products(run, per_place(steps), plan)
     vector = run.broadcast(ANALYST, run.parties, RELEASE, only_release, releases)
+    counts = released_counts(run, rows, plan.counts, readers)
     estimate = run.among(readers, estimate_from, vector, plan, run.epsilon, run.spec.options, counts)
     clipped = run.each(run.parties, local_clipped, rows, plan.public)
     return run.assemble(with_records, estimate, None if plan.public.aligned else rows, clipped)

@@ -1,4 +1,4 @@
-"""Local computations of `noisy_predictor`, at the parties and at the analyst, and noisy counts of clipped records."""
+"""Local computations of `noisy_predictor`, at the parties and at the analyst."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from ....core.randomness import Rng
 from ....federation.exchanges.column_sums.layout import SumGroup, SumLayout
 from ....federation.exchanges.column_sums.openings import NoisySum
 from ....federation.parties import Party
-from ....federation.places import PerPlace, Place, name_of
-from ....federation.run import Run
 from ....models.families import FAMILIES
 from ....privacy.accounted_values import AccountedValue, Public
 from ....privacy.mechanisms.integer import IntegerGaussian
@@ -28,20 +26,10 @@ from ..noisy_statistics.blocks import (
     whole_block,
     with_intercept,
 )
-from ..noisy_statistics.clip_counts import CountPlan, NoisyCounts, beyond, outside
-from ..noisy_statistics.scaling import (
-    constant,
-    local_response,
-    local_scaled_block,
-    local_scaled_columns,
-    statistic,
-    unscale_coefficients,
-)
+from ..noisy_statistics.scaling import constant, local_scaled_block, unscale_coefficients
 from ..noisy_statistics.scores import mean_weight
 from ..noisy_statistics.sweeps import SweepBlock, SweepPlan, message_name
 from .central import AFTER, server_back
-
-RECORDS, RESPONSES = "clipped records", "clipped responses"
 
 
 def local_columns(party: Party, rows: np.ndarray, block: SweepBlock, plan: SweepPlan) -> np.ndarray:
@@ -161,35 +149,3 @@ def server_answer(betas: Sequence[np.ndarray], plan: SweepPlan) -> np.ndarray:
         if block.active:
             answer[0] += beta[0] * constant_of(float(block.radius.value), len(block.columns))
     return unscale_coefficients(answer, plan.public)
-
-
-def local_counts(party: Party, place: int, rows: np.ndarray, plan: CountPlan, rng_for: Rng) -> Release:
-    """Numbers (2,) of the party's records beyond its radius and beyond its far radius, with noise."""
-    counts = beyond(local_scaled_columns(party, rows, plan.public), plan.radii[place])
-    rng, name = rng_for(RECORDS, party.name), f"{RECORDS} of {party.name}"
-    return IntegerGaussian(mu=plan.mu[place])(counts, rng, owner=party.name, release_id=name)
-
-
-def local_outside(active: Party, rows: np.ndarray, plan: CountPlan, rng_for: Rng) -> Release:
-    """Number (1,) of responses outside of their public range, with noise."""
-    count = outside(statistic(local_response(active, rows, plan.public), plan.public.family), plan.public)
-    return IntegerGaussian(mu=plan.mu[-1])(
-        count, rng_for(RESPONSES, active.name), owner=active.name, release_id=RESPONSES
-    )
-
-
-def released_counts(
-    run: Run, rows: PerPlace[np.ndarray], plan: CountPlan | None, readers: Sequence[Place]
-) -> NoisyCounts | None:
-    """Release the counts of all parties to all readers, who have them then; None without a plan."""
-    if plan is None:
-        return None
-    values = []
-    for place, party in enumerate(run.parties):
-        others = [reader for reader in readers if name_of(reader) != party.name]
-        values.append(run.broadcast(party, others, RECORDS, local_counts, place, rows, plan, run.rng_for))
-    if plan.active is not None:
-        active = run.parties[plan.active]
-        others = [reader for reader in readers if name_of(reader) != active.name]
-        values.append(run.broadcast(active, others, RESPONSES, local_outside, rows, plan, run.rng_for))
-    return run.among(readers, plan.counts_from, values)

@@ -52,7 +52,6 @@ from .central import (
     return_coefficients,
     server_started,
 )
-from .noisy_blocks import released_counts
 
 LARGE = 20_000
 SECOND = "second moments"
@@ -107,7 +106,6 @@ def fit(run: Run) -> GlmEstimate:
     plan = make_plan(run, n, with_counts(shares, options.count_clipped, run.spec.public, run.parties))
     run.charge(run.parties, announced_second(plan), *announced_scores(plan, plan.mu[1 : 1 + steps]))
     columns = records_in(run, rows)
-    counts = released_counts(run, rows, CountPlan.of(run, n, plan.mu[1 + steps :]), (ANALYST,))
     second = sums_of_shares(run, columns, ANALYST, (SECOND,), noisy_second, plan, run.rng_for)
     matrix = run.at(ANALYST, server_matrix, second, plan)
     trail, names, clipped = run.at(ANALYST, server_started, plan), [SECOND], []
@@ -116,4 +114,6 @@ def fit(run: Run) -> GlmEstimate:
         clipped.append(share)
         trail = run.at(ANALYST, server_step, trail, score, matrix)
         names.append(f"score {step}")
-    return return_coefficients(run, plan, trail, tuple(names), rows, clipped, counts)
+    return return_coefficients(
+        run, plan, trail, tuple(names), rows, clipped, CountPlan.of(run, n, plan.mu[1 + steps :])
+    )
