@@ -38,6 +38,7 @@ from partywise.experiment.study import MethodSpec
 from partywise.federation.estimators.estimate_rows import EstimateRow
 from partywise.federation.place_checks import LocatedValue
 from partywise.methods.glm.model import GlmEstimate
+from partywise.models.intervals import reason_name
 from pipeline import ROOT, Planned, planned, snakemake
 from verbs import report
 from verbs.crate import write
@@ -168,8 +169,14 @@ def rows_in(path: Path) -> list[EstimateRow]:
     """The rows of an ``estimate.csv``."""
     with path.open(newline="", encoding="utf-8") as handle:
         header, *rows = csv.reader(handle)
-    assert tuple(header) == EstimateRow._fields
-    return [EstimateRow(name, *(float(text) if text else None for text in texts), note) for name, *texts, note in rows]
+    assert tuple(header) == (*EstimateRow._fields, "interval")
+    found = []
+    for name, *texts, note, centre, interval in rows:
+        numbers = (float(text) if text else None for text in texts)
+        found.append(EstimateRow(name, *numbers, note, float(centre) if centre else None))
+        # Every number has an interval or a reason of the list, and never both.
+        assert (interval == "95 %") == (not note) == bool(texts[2]) and (not note or interval == reason_name(note))
+    return found
 
 
 def test_every_place_writes_what_it_has_of_the_estimate_as_the_simulation_has_it(finished, monkeypatch, capsys):
@@ -432,7 +439,8 @@ def test_all_of_a_result_is_on_disk_when_it_is_written_and_none_of_an_earlier_on
     assert write_outcome(tmp_path, Outcome("shop", {"x": array}), "experiment", full) == ["outcome_1.csv"]
     files = {"outcome.json", "estimate.csv", "predictions.csv", "outcome_1.csv"}
     assert synced == {path.name for path in tmp_path.iterdir()} | {tmp_path.name} == files | {tmp_path.name}
-    assert (tmp_path / "estimate.csv").read_text() == "name,estimate,noise_sd,lower,upper,note\nage,0.1,,-1.0,1.0,\n"
+    header = "name,estimate,noise_sd,lower,upper,note,centre,interval\n"
+    assert (tmp_path / "estimate.csv").read_text() == f"{header}age,0.1,,-1.0,1.0,,,95 %\n"
     assert (tmp_path / "predictions.csv").read_text() == "id,held_out,predicted\nv1,0,0.5\n"
     write_outcome(tmp_path, Outcome("shop", {}), "experiment", HeldEstimate(("bank",), reason="bank has it"))
     assert [path.name for path in tmp_path.iterdir()] == ["outcome.json"]
@@ -447,7 +455,7 @@ def test_what_parties_apart_do_not_compute_has_a_reason_or_a_remedy():
 
 
 def test_noise_that_is_undefined_is_said_so():
-    row = dict(zip(EstimateRow._fields, ("age", "0.25", "nan", "", "", ""), strict=True))
+    row = dict(zip(EstimateRow._fields, ("age", "0.25", "nan", "", "", "", ""), strict=True))
     assert _number_line(row, 5) == f"age    {'0.25':>12}  noise sd undefined"
 
 

@@ -425,7 +425,7 @@ FORGERIES: Mapping[str, tuple[Callable[[Path, Path], None], str]] = {
     "the method": (field("method", to="other"), "method"),
     "an option": (field("options", "epsilon", to=half), "options"),
     "the estimator": (field("estimator", "function", to="mine:fit"), "estimator"),
-    "intervals": (field("intervals", to="exact"), "intervals"),
+    "intervals": (field("intervals", "numbers", to=1), "intervals"),
     "mu of a release": (field(RELEASES, 0, "mu", to=half), "noise of deviation"),
     "sensitivity of a release": (field(RELEASES, 0, "sensitivity", to=half), "states sensitivity"),
     "formula of a release": (field(RELEASES, 0, "formula", to="stated"), "list of formulas"),
@@ -597,11 +597,13 @@ def test_coefficients_are_published_by_their_names_with_the_noise_in_them_and_ch
     estimate = (release / "estimate.csv").read_text()
     assert estimate == (own / "estimate.csv").read_text()
     rows = [row.split(",") for row in estimate.splitlines()]
-    assert rows[0] == ["name", "estimate", "noise_sd", "lower", "upper", "note"]
+    assert rows[0] == ["name", "estimate", "noise_sd", "lower", "upper", "note", "centre", "interval"]
     model = json_of(own, "outcome.json")["estimate"]["model"]
     bias = model["no_intervals"]
     assert "have a bias that no epsilon removes" in bias and {row[5] for row in rows[1:6]} == {bias}
-    assert json_of(release, "statement.json")["intervals"] == f"none: {bias}"
+    stated = json_of(release, "statement.json")["intervals"]
+    assert (stated["kind"], stated["numbers"]) == ("none", 0) and stated["reasons"][bias] == len(rows) - 1
+    assert {tuple(row[6:]) for row in rows[1:]} == {("", "bias")}
     assert bias in " ".join((release / "statement.md").read_text().split())
     assert [row[0] for row in rows[1:6]] == ["intercept", "a", "c = y", "c = z", "b"]
     # At this epsilon no deviation of the noise can be stated, and the outcome has the reason.

@@ -158,7 +158,7 @@ def _result(folder: Path) -> list[str]:
 
 def _number_line(row: Mapping[str, str], width: int) -> str:
     """Format one number of an estimate, with the noise in it and its interval if there are any."""
-    numbers = {name: float(text) for name, text in row.items() if name not in ("name", "note") and text}
+    numbers = {name: float(text) for name, text in row.items() if name not in ("name", "note", "interval") and text}
     texts = {name: "undefined" if isnan(number) else f"{number:.6g}" for name, number in numbers.items()}
     noise = f"  noise sd {texts['noise_sd']}" if "noise_sd" in texts else ""
     ends = f"  95 % {texts['lower']} to {texts['upper']}" if "lower" in texts else ""

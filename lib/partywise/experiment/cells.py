@@ -31,7 +31,7 @@ from . import measures
 from .data import NamedErrors, generate
 from .jobs import Timings
 from .measures import Arrays
-from .owner_outputs import OwnerReport
+from .owner_outputs import OwnerReport, with_interval_reason
 from .plan import Plan
 from .study import MethodSpec, Study
 
@@ -257,7 +257,7 @@ class _Fits:
         if source.owner_outputs is None or self.replicate != 0:
             return None
         report: OwnerReport = source.owner_outputs(estimate, self.data, train, self.spec)
-        return report
+        return replace(report, model=with_interval_reason(report.model, estimate, self.spec.options))
 
     def _noise(self, held_out: int) -> Streams:
         if folds_share_randomness(self.plan, self.case.name):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..federation.estimators.estimate_rows import EstimateRow
+from ..models.intervals import interval_reason, reason_of
 
 # Rows of predictions.csv that a fit keeps: held-out records first, then those that trained, both in their order.
 MOST_ROWS = 100_000
@@ -111,12 +112,14 @@ def estimate_rows(model: Mapping[str, object], path: tuple[str, ...] = (), note:
             prefix, before = (path, "") if key in NAMED_BY_BLOCK else ((*path, key.replace("_", " ")), f"{key}_")
             (noise,) = _numbers(model.get(f"{before}noise_sd"), 1)
             lower, upper = _numbers(model.get(f"{before}interval"), 2)
+            (centre,) = _numbers(model.get(f"{before}centre"), 1)
             labels = model.get("columns")
             for index, number in np.ndenumerate(np.asarray(item, dtype=float)):
                 if not np.isnan(number):
                     entry = (labels[k] if isinstance(labels, list) else str(k + 1) for k in index)
                     name, why = " ".join((*prefix, *entry)), note if lower is None else ""
-                    yield EstimateRow(name, float(number), noise, lower, upper, why)
+                    middle = None if lower is None else float(number) if centre is None else centre
+                    yield EstimateRow(name, float(number), noise, lower, upper, why, middle)
         elif isinstance(item, Mapping):
             yield from estimate_rows(item, (*path, key), note)
         elif isinstance(item, list | tuple):
@@ -124,6 +127,16 @@ def estimate_rows(model: Mapping[str, object], path: tuple[str, ...] = (), note:
                 if isinstance(block, Mapping):
                     label = block.get("name") or (feature_name(block) if "coefficient" in block else f"{key} {k + 1}")
                     yield from estimate_rows(block, (*path, str(label)), note)
+
+
+def with_interval_reason(model: Mapping[str, object], estimate: object, options: object) -> Mapping[str, object]:
+    """Return the model with the reason why numbers have no interval, where some have neither interval nor reason.
+
+    options : of the protocol that made the estimate
+    """
+    if all(row.lower is not None or row.note for row in estimate_rows(model)):
+        return model
+    return {**model, NO_INTERVALS: interval_reason(estimate, options) or reason_of("later")}
 
 
 def _numbers(value: object, count: int) -> list[float | None]:

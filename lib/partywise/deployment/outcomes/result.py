@@ -11,9 +11,10 @@ import numpy as np
 
 from ...core.verdicts import public_verdict
 from ...experiment.cells import Cell, example_arrays, is_example, measure_values
-from ...experiment.owner_outputs import OwnerReport, estimate_rows
+from ...experiment.owner_outputs import OwnerReport, estimate_rows, with_interval_reason
 from ...federation.estimators.estimate_rows import EstimateRow, rows_of, table_of
 from ...federation.place_checks import estimate_at
+from ...models.intervals import interval_reason, reason_of
 from ..deployments import Deployment
 from ..part import LocalRun
 from ..session.outcome import Outcome, estimate_places, plain
@@ -63,11 +64,13 @@ def held_estimate(
         return HeldEstimate(*places, reason=f"method {network.method} gives {holders_in_words(*places)}")
     if not hasattr(estimate, "epsilon_claimed"):
         return HeldEstimate(*places, reason="what it has is not an estimate: let assemble begin with one")
-    source, model = deployment.plan.cases[network.case].source, dict[str, object]()
+    source: Source = deployment.plan.cases[network.case].source
+    model: Mapping[str, object] = {}
     try:
         if source.model is not None:
-            model = source.model(estimate, spec)
-        rows = tuple(rows_of(plain(estimate, place)) if source.model is None else estimate_rows(model))
+            model = with_interval_reason(source.model(estimate, spec), estimate, spec.options)
+        note = interval_reason(estimate, spec.options) or reason_of("later")
+        rows = tuple(rows_of(plain(estimate, place), note) if source.model is None else estimate_rows(model))
         predictions = () if part is None else _own_predictions(source, estimate, place, part)
     except Exception as error:
         return HeldEstimate(*places, reason=f"it has no names: {type(error).__name__}: {error}")

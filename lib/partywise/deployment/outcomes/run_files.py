@@ -15,7 +15,7 @@ import numpy as np
 from ...core.errors import AccountError
 from ...core.files import replacing
 from ...experiment.blocks import write_block
-from ...experiment.owner_outputs import NO_INTERVALS, plain
+from ...experiment.owner_outputs import plain
 from ...federation.account.account import EXTRACT
 from ...federation.account.rows import ReceivedMessage, ReservedRow, SentMessage
 from ...federation.cipher import Cipher
@@ -202,9 +202,10 @@ def read_estimate(folder: Path, record: Record) -> tuple[list[dict[str, str]], l
         if outcome["digest"] == record.outcome:
             if "none" in facts:
                 return [], [f"no estimate here: {facts['none']}"]
-            about, reason = [f"status: {facts['status']}"], facts["model"].get(NO_INTERVALS)
             with (folder / ESTIMATE).open(newline="", encoding="utf-8") as handle:
-                return list(csv.DictReader(handle)), [*about, *([f"no intervals: {reason}"] if reason else [])]
+                rows = list(csv.DictReader(handle))
+            reasons = dict.fromkeys(row["note"] for row in rows if row["note"])
+            return rows, [f"status: {facts['status']}", *(f"no interval: {reason}" for reason in reasons)]
     except (OSError, ValueError, TypeError, KeyError):
         pass
     raise AccountError(

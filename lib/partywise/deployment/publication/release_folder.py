@@ -21,8 +21,8 @@ import numpy as np
 from ... import __version__
 from ...core import documents
 from ...core.checks import Matrix
-from ...experiment.owner_outputs import NO_INTERVALS
 from ...federation.cipher import Cipher
+from ...federation.estimators.estimate_rows import interval_facts
 from ...federation.exchanges.sharing import DEALER
 from ...federation.gate import ROW, charges_of, open_rows
 from ...federation.identity import Identity
@@ -34,13 +34,12 @@ from ...privacy.ledger.ledger import Ledger
 from ...privacy.ledger.total import Total
 from ...privacy.mechanisms.release import Release, derive, derived_event, digest_of
 from ..deployments import Deployment
-from ..outcomes.result import estimate_table, held_estimate
+from ..outcomes.result import estimate_table
 from ..part import made_up_run
 from ..statement import files
 from ..statement.measurements import MeasurementReplay, formula_of, table_of
 from ..statement.statement import RunFacts, Statement, text_of
 
-INTERVALS = "estimate.csv has the noise in each number and its interval where the method gives them"
 # Names of which all coalitions are listed; of more only how many join.
 FEW = 6
 
@@ -92,11 +91,11 @@ def rebuild(
     table, published = table_of(planted), dict[str, AccountedValue]()
     published[files.MEASUREMENTS] = derive(table, drawn, name=ROW, owner=publisher)
     estimate = estimate_table(deployment, returned, publisher, placed.spec)
-    model = held_estimate(deployment, returned, publisher, placed.spec).model
     charges = charges_of((publisher, part) for part in drawn)
     parts = [*((publisher, part) for part in drawn), *_estimate_parts(deployment, placed, publisher)]
     of_estimate = charges_of(parts)
     has_estimate = _units(of_estimate) <= set(deployment.network.unprotected_units)
+    content = b""
     if has_estimate:
         content = stated_estimate if of_estimate else estimate
         published[files.ESTIMATE] = derive(content, [part for _, part in parts], name=ROW, owner=publisher)
@@ -106,8 +105,7 @@ def rebuild(
         ledger.append(row)
     digests = {name: documents.digest_of(file.value) for name, file in published.items()}
     digests |= {files.CONFIGURATION: documents.digest_of(configuration), **registrations}
-    why = str(model.get(NO_INTERVALS, ""))
-    stated = _statement(deployment, ledger, planted, facts, digests, sorted(_units(charges)), n, why)
+    stated = _statement(deployment, ledger, planted, facts, digests, sorted(_units(charges)), n, content)
     statement = json.loads(stated.encode())
     published[files.CONFIGURATION] = Public(configuration, because="all parties share it before data are opened")
     published[files.STATEMENT] = derive(stated.encode(), drawn, name=ROW, owner=publisher)
@@ -169,7 +167,7 @@ def _statement(
     digests: Mapping[str, str],
     unprotected: Sequence[str],
     n: int,
-    why_no_intervals: str,
+    estimate: bytes,
 ) -> Statement:
     network, plan = deployment.network, deployment.plan
     delta, group = deployment.delta, plan.rows_per_user(network.case)
@@ -217,7 +215,7 @@ def _statement(
             "version": __version__,
             "computed again": "no: it is made of the publisher's own data too" if unprotected else "yes",
         },
-        intervals=f"none: {why_no_intervals}" if why_no_intervals else INTERVALS,
+        intervals=interval_facts(estimate),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from ...core.documents import encode_json
 from ...privacy.rounding import upward
 
-FORMAT = 2
+FORMAT = 3
 NOT_PROTECTED = (
     "who takes part, how many records each party has, and the names of the columns",
     "times at which messages are sent; samplers and powers of large integers take times that depend on what they draw",
@@ -76,7 +76,7 @@ class Statement(RunFacts):
     files: Mapping[str, str]
     configuration: str
     estimator: Mapping[str, str]
-    intervals: str
+    intervals: Mapping[str, object]
 
     def encode(self) -> bytes:
         """The bytes that are signed."""
@@ -167,7 +167,11 @@ def _checks(statement: Mapping[str, Any]) -> Iterator[str]:
         yield f"- {name}: {fingerprint}"
     registered = ", ".join(statement["registrations"]) or "nobody"
     yield f"Registered before any data were opened, by the clocks of the parties: {registered}."
-    yield f"Intervals: {statement['intervals']}."
+    intervals = statement["intervals"]
+    level, numbers = f"{intervals['level']:.0%}", intervals["numbers"]
+    yield f"Intervals at {level}: {intervals['kind']} ({numbers} numbers of estimate.csv)."
+    for reason, count in list(intervals["reasons"].items())[:4]:
+        yield f"- {count} numbers have no interval: {reason}"
     yield ""
     yield "Ask the owners whether these are the fingerprints of their certificates, and run"
     yield ""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
+
+from ...models.intervals import NOT_COMPUTED, REASONS, reason_name
 
 
 class EstimateRow(NamedTuple):
@@ -15,7 +18,8 @@ class EstimateRow(NamedTuple):
 
     noise_sd : standard deviation that the noise of privacy gives it; None without noise, or where it is not computed
     lower, upper : ends of its 95 % interval over records and noise; None where the method has none
-    note : why it has no interval, such as a bias that no epsilon removes
+    note : why it has no interval, as of `partywise.models.intervals.reason_of`
+    centre : of its interval, where that is not the estimate
     """
 
     name: str
@@ -24,23 +28,43 @@ class EstimateRow(NamedTuple):
     lower: float | None = None
     upper: float | None = None
     note: str = ""
+    centre: float | None = None
+
+    @property
+    def interval(self) -> str:
+        """``95 %``, or the short name of the reason why there is none."""
+        name = self.note.partition(":")[0]
+        return "95 %" if self.lower is not None else name if name in REASONS else reason_name(NOT_COMPUTED.reason)
 
 
 def table_of(rows: Iterable[EstimateRow]) -> bytes:
     """Rows as a CSV file, every number to its last bit; what there is none of is an empty entry."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(EstimateRow._fields)
-    for name, *numbers, note in rows:
-        writer.writerow([name, *("" if number is None else repr(number) for number in numbers), note])
+    writer.writerow([*EstimateRow._fields, "interval"])
+    for row in rows:
+        cells = (cell if isinstance(cell, str) else "" if cell is None else repr(cell) for cell in row)
+        writer.writerow([*cells, row.interval])
     return text.getvalue().encode()
 
 
-def rows_of(content: object) -> Iterator[EstimateRow]:
-    """List what a place holds, number by number; text and what other places hold are left out."""
+def interval_facts(table: bytes) -> dict[str, object]:
+    """State how many numbers of a CSV of `table_of` have 95 % intervals, and for how many others each reason holds."""
+    rows = csv.DictReader(io.StringIO(table.decode(errors="replace")))
+    reasons = Counter("" if row.get("lower") else row.get("note") or NOT_COMPUTED.reason for row in rows)
+    numbers = reasons.pop("", 0)
+    kind = "over records and noise" if numbers else "none"
+    return {"kind": kind, "level": 0.95, "numbers": numbers, "reasons": dict(reasons)}
+
+
+def rows_of(content: object, note: str = "") -> Iterator[EstimateRow]:
+    """List what a place holds, number by number; text and what other places hold are left out.
+
+    note : why the numbers have no intervals
+    """
     for path, value in _numbers(content, ()):
         for entry, number in np.ndenumerate(np.asarray(value)):
-            yield EstimateRow(" ".join((".".join(path), *map(str, entry))).strip(), number.item())
+            yield EstimateRow(" ".join((".".join(path), *map(str, entry))).strip(), number.item(), note=note)
 
 
 def _numbers(value: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:

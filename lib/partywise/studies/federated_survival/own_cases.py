@@ -18,7 +18,7 @@ from ...methods.survival.bands import log_survival_covariance
 from ...methods.survival.curves import SurvivalCurve
 from ...methods.survival.model import SurvivalEstimate
 from ...methods.survival.records import SurvivalRecords
-from ...models.intervals import Intervals
+from ...models.intervals import Intervals, reason_of
 from .cases import of_records
 from .data import SurvivalData
 from .own_settings import OwnSurvivalSettings
@@ -122,16 +122,26 @@ def model(estimate: SurvivalEstimate, spec: MethodSpec[object, object, OwnSurviv
     ]
     if estimate.log_rank is not None:
         test = estimate.log_rank
-        fields |= {"log-rank statistic": {"estimate": test.statistic}, "log-rank p-value": {"estimate": test.p_value}}
+        of_test = {"log-rank statistic": test.statistic, "log-rank p-value": test.p_value}
+        fields |= {key: {"estimate": value, NO_INTERVALS: reason_of("test")} for key, value in of_test.items()}
     return fields if estimate.coefficients is None else fields | _ratios(estimate, settings)
 
 
 def _summary(curve: SurvivalCurve, end: float, mean_error: float, median_error: float) -> dict[str, object]:
     half = curve.median
     return {
-        f"restricted mean to {end:g}": {"estimate": curve.restricted_mean(end), "standard_error": mean_error},
-        "median": {"estimate": np.nan if half is None else half, "standard_error": median_error},
+        f"restricted mean to {end:g}": _with_interval(curve.restricted_mean(end), mean_error),
+        "median": _with_interval(np.nan if half is None else half, median_error),
     }
+
+
+def _with_interval(value: float, error: float) -> dict[str, object]:
+    """Return a number with its standard error and interval, or why it has none."""
+    numbers: dict[str, object] = {"estimate": value, "standard_error": error}
+    bounds = Intervals(np.array([value]), np.array([error])).bounds()
+    if bounds is None or not np.isfinite(bounds).all():
+        return numbers | {NO_INTERVALS: reason_of("not estimable")}
+    return numbers | {"interval": bounds[0]}
 
 
 def _points(estimate: SurvivalEstimate) -> Iterator[Iterator[dict[str, object]]]:
@@ -160,8 +170,6 @@ def _ratios(estimate: SurvivalEstimate, settings: OwnSurvivalSettings) -> dict[s
     numbers: dict[str, Iterable[object] | None] = {}
     if (errors := estimate.standard_errors) is not None:
         numbers = {"standard_error": errors * slope, "interval": Intervals(coefficients, errors * slope).bounds()}
-    else:
-        numbers = {NO_INTERVALS: [estimate.interval_reason] * len(slope)}
     rows = feature_rows(settings.columns, coefficient=coefficients, **numbers)
     fields: dict[str, object] = {"scale": SCALE, "log_hazard_ratios": rows}
     if estimate.model is not None and estimate.terms is not None:

@@ -53,12 +53,13 @@ def model(estimate: LabelEstimate, spec: MethodSpec[object, object, OwnLabelSett
     scale = scale_of(columns, 0.0)
     coefficients, gain = scale.coefficients(theta[1:])
     noise, bounds = estimate.noise_errors, estimate.intervals.bounds()
-    intervals = None
-    if bounds is not None:
+    intervals = centre = None
+    if bounds is not None and estimate.intervals.centre is not None:
+        centre = scale.coefficients(estimate.intervals.centre[1:])[0]
         ends = np.transpose([scale.coefficients(end[1:])[0] for end in bounds.T])
         intervals = [sorted(both) for both in ends.tolist()]
     noise_sd = None if noise is None else scale.slope * noise[1:]
-    rows = feature_rows(columns, coefficient=coefficients, noise_sd=noise_sd, interval=intervals)
+    rows = feature_rows(columns, coefficient=coefficients, noise_sd=noise_sd, interval=intervals, centre=centre)
     return {"kind": "logistic regression", "scale": SCALE, "intercept": theta[0] + gain, "coefficients": rows}
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...data.own.columns import feature_rows
-from ...experiment.owner_outputs import NO_INTERVALS, OwnerReport
+from ...experiment.owner_outputs import OwnerReport
 from ...methods.glm.model import GlmEstimate, GlmFacts
 from ...methods.glm.options import COX
 from ...methods.pca.model import PcaFacts
@@ -64,17 +64,16 @@ def model(
 
 
 def regression(estimate: GlmEstimate, settings: GlmTableSettings) -> dict[str, object]:
-    """Coefficients with the noise in them, their standard errors and 95 % intervals, where the protocol has some, or
-    why it has none.
-    """
+    """Coefficients with the noise in them, their standard errors and 95 % intervals, where the protocol has some."""
     b, noise, errors = estimate.coefficients, estimate.noise_errors, estimate.standard_errors
-    bounds = estimate.intervals.bounds()
+    bounds, centre = estimate.intervals.bounds(), estimate.intervals.centre
     rows = feature_rows(
         settings.columns,
         coefficient=b[1:],
         noise_sd=None if noise is None else noise[1:],
         standard_error=None if errors is None else errors[1:],
         interval=None if bounds is None else bounds[1:],
+        centre=None if centre is None else centre[1:],
     )
     if settings.family == COX:
         about = {"kind": "proportional hazards", "link": "log of the hazard over that at the means", "scale": SCALE}
@@ -88,8 +87,6 @@ def regression(estimate: GlmEstimate, settings: GlmTableSettings) -> dict[str, o
         fields["no_noise_sd"] = estimate.noise_errors_reason
     if errors is not None:
         fields["intercept_standard_error"] = errors[0]
-    if bounds is not None:
-        fields["intercept_interval"] = bounds[0]
-    elif estimate.intervals.reason and errors is None:
-        fields[NO_INTERVALS] = estimate.intervals.reason
+    if bounds is not None and centre is not None:
+        fields |= {"intercept_interval": bounds[0], "intercept_centre": centre[0]}
     return fields
