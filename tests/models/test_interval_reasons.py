@@ -7,8 +7,13 @@ import pytest
 
 from every_protocol import fits, generated, planned
 from partywise.experiment.cells import execution
+from partywise.experiment.owner_outputs import estimate_rows, with_interval_reason
+from partywise.federation.estimators.estimate_rows import interval_facts, table_of
 from partywise.federation.run import simulate
+from partywise.methods.glm.options import NoisyPredictorOptions
 from partywise.models.intervals import NOT_COMPUTED, REASONS, Intervals, interval_reason, reason_name, reason_of
+from partywise.privacy.accounted_values import Public
+from partywise.privacy.mechanisms.quantiles import PrivateQuantile, QuantileRadius
 
 FITS = [(study, case, method) for study, case, method in fits() if planned(study).methods[method].draws_noise]
 
@@ -45,6 +50,30 @@ def test_every_method_without_noise_says_so():
         for label, method in planned(study).methods.items():
             if not method.draws_noise:
                 assert interval_reason(None, method.options) == reason_of("no noise"), (study, label)
+
+
+def test_quantiles_that_have_no_interval_say_so_and_name_the_remedy():
+    one_draw = PrivateQuantile(1.0, 0.5, Public((0.0, 1.0), because="a public range"))
+    assert interval_reason(0.5, one_draw).startswith("one draw: ") and "histogram" in interval_reason(0.5, one_draw)
+    assert interval_reason(1.0, QuantileRadius(rho=0.1)) == reason_of("later")
+
+
+def test_a_model_has_a_reason_for_every_number_that_has_no_interval():
+    half = {"intercept": 1.0, "coefficients": [{"column": "age", "coefficient": 2.0, "interval": [1.0, 3.0]}]}
+    completed = with_interval_reason(half, None, NoisyPredictorOptions())
+    rows = {row.name: row for row in estimate_rows(completed)}
+    assert [row.interval for row in rows.values()] == ["single records", "95 %"]
+    assert (rows["age"].centre, rows["age"].note) == (2.0, "") and rows["intercept"].centre is None
+    whole = {"coefficients": half["coefficients"]}
+    assert with_interval_reason(whole, None, NoisyPredictorOptions()) is whole
+    table = table_of(rows.values()).decode().splitlines()
+    assert (
+        table[0] == "name,estimate,noise_sd,lower,upper,note,centre,interval"
+        and table[2] == "age,2.0,,1.0,3.0,,2.0,95 %"
+    )
+    stated = {"kind": "over records and noise", "level": 0.95, "numbers": 1}
+    assert interval_facts(table_of(rows.values())) == stated | {"reasons": {reason_of("single records"): 1}}
+    assert interval_facts(b"")["kind"] == "none"
 
 
 def test_a_reason_is_one_of_the_list():

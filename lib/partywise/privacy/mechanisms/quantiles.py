@@ -60,6 +60,9 @@ class PrivateQuantile:
     q: float
     domain: AccountedValue
 
+    # Why a release has no interval, by the names of `partywise.models.intervals.REASONS`.
+    no_interval = "one draw"
+
     def __post_init__(self) -> None:
         if not 0 < self.epsilon < math.inf:
             raise ValueError(f"epsilon={self.epsilon!r} of a private quantile must be positive and finite.")
@@ -133,6 +136,8 @@ class QuantileRadius:
     rho: float
     share: float = 0.95
     smallest: AccountedValue = ONE
+
+    no_interval = "later"
 
     def __post_init__(self) -> None:
         if not NORMAL <= self.rho <= 1 / NORMAL:
