@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..federation.estimators.estimate_rows import EstimateRow
-from ..models.intervals import interval_reason, reason_of
+from ..federation.estimators.estimate_rows import EstimateRow, missing_reason
 
 # Rows of predictions.csv that a fit keeps: held-out records first, then those that trained, both in their order.
 MOST_ROWS = 100_000
@@ -136,7 +135,7 @@ def with_interval_reason(model: Mapping[str, object], estimate: object, options:
     """
     if all(row.lower is not None or row.note for row in estimate_rows(model)):
         return model
-    return {**model, NO_INTERVALS: interval_reason(estimate, options) or reason_of("later")}
+    return {**model, NO_INTERVALS: missing_reason(estimate, options)}
 
 
 def _numbers(value: object, count: int) -> list[float | None]:

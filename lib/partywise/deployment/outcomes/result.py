@@ -12,9 +12,8 @@ import numpy as np
 from ...core.verdicts import public_verdict
 from ...experiment.cells import Cell, example_arrays, is_example, measure_values
 from ...experiment.owner_outputs import OwnerReport, estimate_rows, with_interval_reason
-from ...federation.estimators.estimate_rows import EstimateRow, rows_of, table_of
+from ...federation.estimators.estimate_rows import EstimateRow, missing_reason, rows_of, table_of
 from ...federation.place_checks import estimate_at
-from ...models.intervals import interval_reason, reason_of
 from ..deployments import Deployment
 from ..part import LocalRun
 from ..session.outcome import Outcome, estimate_places, plain
@@ -69,7 +68,7 @@ def held_estimate(
     try:
         if source.model is not None:
             model = with_interval_reason(source.model(estimate, spec), estimate, spec.options)
-        note = interval_reason(estimate, spec.options) or reason_of("later")
+        note = missing_reason(estimate, spec.options)
         rows = tuple(rows_of(plain(estimate, place), note) if source.model is None else estimate_rows(model))
         predictions = () if part is None else _own_predictions(source, estimate, place, part)
     except Exception as error:

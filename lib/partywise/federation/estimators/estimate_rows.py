@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models.intervals import NOT_COMPUTED, REASONS, reason_name
+from ...models.intervals import NOT_COMPUTED, REASONS, interval_reason, reason_name, reason_of
 
 
 class EstimateRow(NamedTuple):
@@ -35,6 +35,11 @@ class EstimateRow(NamedTuple):
         """``95 %``, or the short name of the reason why there is none."""
         name = self.note.partition(":")[0]
         return "95 %" if self.lower is not None else name if name in REASONS else reason_name(NOT_COMPUTED.reason)
+
+
+def missing_reason(estimate: object, options: object) -> str:
+    """Return why numbers of an estimate have no interval, where others may have some; options are of its protocol."""
+    return interval_reason(estimate, options) or reason_of("later")
 
 
 def table_of(rows: Iterable[EstimateRow]) -> bytes:
