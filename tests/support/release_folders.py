@@ -1,0 +1,65 @@
+"""Published folders: two clients that have registered a fit, pinned certificates, and the verb that checks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from deployment_cases import Apart
+from deployment_processes import Parties
+from partywise.__main__ import main
+from partywise.core import documents
+from partywise.deployment.session.session import library_digest
+from partywise.deployment.settings import digest
+from partywise.deployment.statement import files
+from partywise.deployment.wire.authority import make
+from partywise.deployment.wire.credential import Credential
+
+CLIENTS = ("north", "south")
+
+
+# SHA-256 of all frames of the published run.
+FRAMES = "frames.txt"
+
+
+def prepared(folder: Path, *targets: float, **method: Any) -> Parties:
+    """Two clients that have registered one fit, or one of each target, with their certificates and files."""
+    case = Apart("sliced_inverse_regression")
+    if targets:
+        del case.network["method"], case.network["epsilon"]
+        case.grid["epsilon"], case.network["fits"] = list(targets), "grid"
+    case.method = {"protocol": "certified", "noise": "shared"} | method
+    case.write(folder)
+    pin(case, folder)
+    case.network |= {"mode": "release", "registration": "registration"}
+    parties = Parties(case, folder)
+    parties.configs = {name: dict(case.config) for name in case.names}
+    for name in CLIENTS:
+        signed = files.register(Credential(folder / "certificates", name), name, digest(case.config), library_digest())
+        (folder / "registration").mkdir(exist_ok=True)
+        (folder / "registration" / f"{name}.json").write_bytes(signed)
+    return parties
+
+
+def checked(folder: Path, published: Path, capsys, *words: str) -> tuple[int, str, str]:
+    """Exit code, lines and complaint of the verb."""
+    authority = words or ("--authority", str(published / "certificates" / "authority.pem"))
+    code = main(["publish", "check-release", str(folder), *authority])
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def json_of(folder: Path, name: str) -> Any:
+    return json.loads((folder / name).read_text())
+
+
+def write_json(folder: Path, name: str, told: Any) -> None:
+    (folder / name).write_bytes(documents.encode_json(told))
+
+
+def pin(case: Apart, folder: Path) -> None:
+    """Make the certificates of a case, and have its configuration name them."""
+    make(folder / "certificates", case.names)
+    texts = {name: (folder / "certificates" / f"{name}.pem").read_text() for name in case.names}
+    case.network["certificates"] = {name: Credential.fingerprint(text) for name, text in texts.items()}
