@@ -134,11 +134,18 @@ def unpinned(folder: Path, host: str = "localhost") -> None:
     config["network"]["parties"]["north"]["host"] = host
     del config["network"]["certificates"], config["network"]["registration"]
     write_json(folder, "configuration.json", config)
-    told = json_of(folder, "statement.json") | {"registrations": []}
-    for name in CLIENTS:
-        del told["files"][f"registration/{name}.json"]
+    write_json(folder, "statement.json", unregistered(folder))
+
+
+def unregistered(folder: Path, *names: str) -> dict[str, Any]:
+    """The statement without registrations of some owners, or of all, whose files are removed."""
+    left_out = names or CLIENTS
+    statement: dict[str, Any] = json_of(folder, "statement.json")
+    statement["registrations"] = [name for name in CLIENTS if name not in left_out]
+    for name in left_out:
+        del statement["files"][f"registration/{name}.json"]
         (folder / "registration" / f"{name}.json").unlink()
-    write_json(folder, "statement.json", told)
+    return statement
 
 
 def resigned(folder: Path, made: Path) -> None:
@@ -164,10 +171,7 @@ def added(folder: Path, keys: Path) -> None:
 
 def without_registrations(folder: Path, keys: Path) -> None:
     """Only one of the owners registered."""
-    told = json_of(folder, "statement.json") | {"registrations": ["north"]}
-    del told["files"]["registration/south.json"]
-    (folder / "registration" / "south.json").unlink()
-    sealed(folder, keys, told)
+    sealed(folder, keys, unregistered(folder, "south"))
 
 
 def foreign_code(folder: Path, keys: Path) -> None:
@@ -183,11 +187,7 @@ def foreign_address(folder: Path, keys: Path) -> None:
     config = json_of(folder, "configuration.json")
     config["studies"]["sliced_inverse_regression"]["methods"]["m"]["protocol"] = "antigravity:PROTOCOL"
     write_json(folder, "configuration.json", config)
-    told = json_of(folder, "statement.json") | {"registrations": []}
-    for name in CLIENTS:
-        del told["files"][f"registration/{name}.json"]
-        (folder / "registration" / f"{name}.json").unlink()
-    sealed(folder, keys, told)
+    sealed(folder, keys, unregistered(folder))
 
 
 def without_estimate(folder: Path, keys: Path) -> None:

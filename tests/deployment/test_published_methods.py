@@ -17,7 +17,7 @@ from partywise.deployment.start import PartyStart
 from partywise.deployment.statement.measurements import values_in
 from partywise.deployment.statement.statement import RunFacts
 from partywise.federation.account.account import Account
-from release_folders import checked, json_of, pin
+from release_folders import checked, json_of, pin, publish
 
 
 def test_an_estimate_made_of_the_publishers_own_data_needs_units_that_were_named(tmp_path, capsys):
@@ -27,10 +27,7 @@ def test_an_estimate_made_of_the_publishers_own_data_needs_units_that_were_named
         case.method = {"protocol": "walr", "noise": "rr", "ridge": "fixed"}
         case.network |= {"mode": "release", "publisher": "shop", "unprotected_units": units}
         folder = tmp_path / run
-        case.write(folder)
-        pin(case, folder)
-        Parties(case, folder).succeeded()
-        release = last_run(folder / "out" / "shop") / "release"
+        release = publish(case, folder)
         assert (release / "estimate.csv").exists() == bool(units)
         stated = json_of(release, "statement.json")
         assert stated["unprotected_units"] == units and 0 < stated["epsilon"]["label"] <= 2
@@ -42,11 +39,8 @@ def test_coefficients_are_published_by_their_names_with_the_noise_in_them_and_ch
     """The table that the publisher has for itself: who checks it makes the same of the measurements."""
     case = Apart("vertical_glm")
     case.network |= {"mode": "release", "trusted": {"dealer": "Statistics Office"}, "publisher": "analyst"}
-    case.write(tmp_path)
-    pin(case, tmp_path)
-    Parties(case, tmp_path).succeeded()
-    own = last_run(tmp_path / "out" / "analyst")
-    release = own / "release"
+    release = publish(case, tmp_path)
+    own = release.parent
     estimate = (release / "estimate.csv").read_text()
     assert estimate == (own / "estimate.csv").read_text()
     rows = [row.split(",") for row in estimate.splitlines()]
@@ -236,10 +230,7 @@ def test_a_shape_is_published_by_two_consents_only(name):
 
 def test_a_published_shape_is_checked_from_the_folder_and_edits_are_refused(tmp_path, capsys):
     case = publishable("planned")
-    case.write(tmp_path)
-    pin(case, tmp_path)
-    Parties(case, tmp_path).succeeded()
-    release = last_run(tmp_path / "out" / "shop") / "release"
+    release = publish(case, tmp_path)
     assert checked(release, tmp_path, capsys)[0] == 0
     stated = json_of(release, "statement.json")
     (shape,) = [row for row in stated["public"] if row["name"] == "noise shape"]

@@ -10,6 +10,7 @@ from deployment_cases import Apart
 from deployment_processes import Parties
 from partywise.__main__ import main
 from partywise.core import documents
+from partywise.deployment.outcomes.run_files import last_run
 from partywise.deployment.session.session import library_digest
 from partywise.deployment.settings import digest
 from partywise.deployment.statement import files
@@ -17,8 +18,6 @@ from partywise.deployment.wire.authority import make
 from partywise.deployment.wire.credential import Credential
 
 CLIENTS = ("north", "south")
-
-
 # SHA-256 of all frames of the published run.
 FRAMES = "frames.txt"
 
@@ -63,3 +62,11 @@ def pin(case: Apart, folder: Path) -> None:
     make(folder / "certificates", case.names)
     texts = {name: (folder / "certificates" / f"{name}.pem").read_text() for name in case.names}
     case.network["certificates"] = {name: Credential.fingerprint(text) for name, text in texts.items()}
+
+
+def publish(case: Apart, folder: Path) -> Path:
+    """Run the parties of a case under certificates; the folder that its publisher, or its analyst, wrote."""
+    case.write(folder)
+    pin(case, folder)
+    Parties(case, folder).succeeded()
+    return last_run(folder / "out" / case.network.get("publisher", "analyst")) / "release"
