@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from deployment_cases import Apart
 from deployment_processes import Parties
 from partywise.__main__ import main
 from partywise.core import documents
 from partywise.deployment.outcomes.run_files import last_run
+from partywise.deployment.session import link
 from partywise.deployment.session.session import library_digest
 from partywise.deployment.settings import digest
 from partywise.deployment.statement import files
 from partywise.deployment.wire.authority import make
 from partywise.deployment.wire.credential import Credential
+from partywise.deployment.wire.frames import encode_frame
 
 CLIENTS = ("north", "south")
 # SHA-256 of all frames of the published run.
@@ -39,6 +45,26 @@ def prepared(folder: Path, *targets: float, **method: Any) -> Parties:
         (folder / "registration").mkdir(exist_ok=True)
         (folder / "registration" / f"{name}.json").write_bytes(signed)
     return parties
+
+
+@cache
+def published_run(folder: Path) -> Path:
+    """The folder of a run that was published, and all that its parties have: made once in this process."""
+    folder.mkdir()
+
+    def noted(*terms: Any) -> bytes:
+        frame = encode_frame(*terms)
+        with (folder / FRAMES).open("a") as handle:
+            handle.write(f"{sha256(frame).hexdigest()}\n")
+        return frame
+
+    # Parties are forks of this process.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(link, "encode_frame", noted)
+        told = prepared(folder).all()
+    assert {one.code for one in told.values()} == {0}, told
+    assert "signed by north, south" in told["server"].out and "signed what server writes" in told["north"].out
+    return folder
 
 
 def checked(folder: Path, published: Path, capsys, *words: str) -> tuple[int, str, str]:
