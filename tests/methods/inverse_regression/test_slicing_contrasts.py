@@ -11,7 +11,7 @@ from error_rates import accepts_sigma
 from fixed import fixed
 from partywise.core.randomness import stream
 from partywise.methods.inverse_regression.protocols.budgets import RoundPlan
-from partywise.methods.inverse_regression.protocols.screening import server_heard
+from partywise.methods.inverse_regression.protocols.screening import server_round
 from partywise.methods.inverse_regression.screening import (
     MEAN_WEIGHT,
     about_the_mean_sign,
@@ -161,11 +161,11 @@ def test_the_server_weights_clients_by_their_size():
     step = RoundPlan(1, "contrasts of signs", 1.0, 0.6, 3)
     one = np.ones((3, 6))
     one[:, -1] = 0.0
-    heard = server_heard([one, np.zeros((3, 6))], [100, 300], step, None, 6)
-    assert np.allclose(heard.aggregate, 0.25) and heard.weight == pytest.approx(0.12)
-    assert heard.columns.tolist() == list(range(5))
-    assert np.allclose(score(heard.aggregate), 2 * 0.25**2)
-    votes = server_heard([np.ones(5), np.ones(5)], [100, 300], RoundPlan(1, "votes", 1.0, 1.0, 3), None, 5)
+    merged = server_round([one, np.zeros((3, 6))], [100, 300], step, None, 6)
+    assert np.allclose(merged.aggregate, 0.25) and merged.weight == pytest.approx(0.12)
+    assert merged.columns.tolist() == list(range(5))
+    assert np.allclose(score(merged.aggregate), 2 * 0.25**2)
+    votes = server_round([np.ones(5), np.ones(5)], [100, 300], RoundPlan(1, "votes", 1.0, 1.0, 3), None, 5)
     assert votes.aggregate.tolist() == [[2.0] * 5]
 
 

@@ -212,8 +212,8 @@ def test_real_records_are_screened_as_they_are():
     assert release.value.shape == (3, 7)
     about = wanted - np.bincount(y)[:, None] / 90 * wanted.sum(axis=0)
     spread = np.sum((about - about.mean(axis=0)) ** 2, axis=0)
-    heard = screened.server_heard([release.value], [90], steps[0], None, X.shape[1])
-    columns = screened.server_columns([heard], steps[0], plan.spec)
+    merged = screened.server_round([release.value], [90], steps[0], None, X.shape[1])
+    columns = screened.server_columns([merged], steps[0], plan.spec)
     assert columns.tolist() == sorted(np.argsort(-spread)[:3])
     assert np.array_equal(local_records(client, plan.view, noise).records(columns)[0], X[:, columns])
 

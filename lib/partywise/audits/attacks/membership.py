@@ -1,4 +1,4 @@
-"""Membership attacks: tracing on a discriminant direction (seed 001, Example 1, its Figure 1), and inference by losses.
+"""Membership attacks: tracing on a discriminant direction (document 001, Example 1, Figure 1), and inference by losses.
 
 Descriptive: the area under the curve shows how well an attack does on these data. Near one half it fails; another
 attack need not. It bounds no epsilon, and nothing here enters the ledger.
@@ -47,12 +47,12 @@ def signed_records(X: ArrayLike, y: ArrayLike) -> np.ndarray:
 
 
 def discriminant_direction(X: ArrayLike, y: ArrayLike) -> np.ndarray:
-    """Mean of the signed records, shape (p,): the discriminant direction of white features (seed 001, Example 1)."""
+    """Mean of the signed records, shape (p,): the discriminant direction of white columns (document 001, Example 1)."""
     return signed_records(X, y).mean(axis=0)
 
 
 def tracing_scores(X: ArrayLike, y: ArrayLike, direction: ArrayLike, reference: ArrayLike = 0.0) -> np.ndarray:
-    """Score of each record: <x c - reference, direction>, c = +1 or -1 by label (seed 001, Example 1).
+    """Score of each record: <x c - reference, direction>, c = +1 or -1 by label (document 001, Example 1).
 
     The reference replaces the unknown true direction. It moves all scores of one direction alike, so within one split
     no threshold, curve or area depends on it.

@@ -97,7 +97,7 @@ def eigengap_dimension(strengths, largest: int | None = None) -> int:
 def dp_lda(means, second, inversion: str = "floor") -> np.ndarray:
     """Discriminant direction Sigma^(-1) (m_1 - m_0), (p, 1), from released means (p, 2) over n and second moment.
 
-    Seed 001, example 1 and section 3: post-processing, at no further cost. For classes of equal size and centred
+    Document 001, example 1 and section 3: post-processing, at no further cost. For classes of equal size and centred
     records it is the direction of sliced inverse regression with H = 2.
     """
     matrix = np.asarray(means, dtype=float)
@@ -129,7 +129,7 @@ class Subspace:
 def leading(means, weights, n_directions: int, aggregation: str = "mean") -> tuple[np.ndarray, np.ndarray]:
     """First d directions (p, d) of the slice mean matrices (p, H) of several clients, and their strengths, decreasing.
 
-    Left singular vectors of sum w_k M_k (``mean``, algorithm 1 of seed 001); eigenvectors of sum w_k M_k M_k'
+    Left singular vectors of sum w_k M_k (``mean``, algorithm 1 of document 001); eigenvectors of sum w_k M_k M_k'
     (``kernel``); or of sum w_k U_k U_k' with U_k the first d left singular vectors of M_k (``projector``). The last two
     are readings of its tables.
     """
@@ -162,7 +162,7 @@ def aggregate(
     inversion: str = "floor",
     least: float = 0.0,
 ) -> Subspace:
-    """The server's estimate B = Sigma^(-1) U_d from received matrices (seed 001, algorithm 1); arguments of `leading`.
+    """Server's estimate B = Sigma^(-1) U_d from received matrices (document 001, algorithm 1); arguments of `leading`.
 
     ``second`` are the received second moments (K, p, p), or their weighted mean (p, p); ``least`` as of `invert`.
     """
@@ -196,7 +196,7 @@ def has_tie(strengths: np.ndarray, n_directions: int) -> bool:
 def classical(moments: SliceMoments, n_directions: int) -> Subspace:
     """Sliced inverse regression as Li (1991) defined it: Lambda0 v = lambda Sigma v on centred moments.
 
-    Lambda0 = sum_h m_h m_h' / p_h (seed 001, section 2.1) is never formed: with Sigma = L L' the directions are
+    Lambda0 = sum_h m_h m_h' / p_h (document 001, section 2.1) is never formed: with Sigma = L L' the directions are
     L'^(-1) times the left singular vectors of L^(-1) (m_h / sqrt(p_h))_h. The federated kernel M M' of section 2.2
     (`aggregate`) has the same span where the model holds exactly; in a sample with d < H - 1 the two differ.
     """
@@ -241,7 +241,7 @@ def check_directions(n_directions: int, p: int, n_slices: int) -> None:
 
 
 def sir(X, y, n_slices: int, n_directions: int, edges=None) -> np.ndarray:
-    """Pooled sliced inverse regression without privacy, (p, d): Li (1991); seed 001, section 2.1.
+    """Pooled sliced inverse regression without privacy, (p, d): Li (1991); document 001, section 2.1.
 
     Solutions v of Lambda0 v = lambda Sigma v by decreasing lambda, with v' Sigma v = 1; signs are arbitrary. Numbers in
     y are cut at ``edges`` or into slices of nearly equal size, equal responses staying together; other labels are

@@ -66,7 +66,7 @@ class Settings:
 
 
 class SlicedInverseRegression(Transformer):
-    """Federated sliced inverse regression under differential privacy (seed 001): rows lie at different clients.
+    """Federated sliced inverse regression under differential privacy (document 001): rows lie at different clients.
 
     Parameters
     ----------

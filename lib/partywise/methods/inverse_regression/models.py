@@ -1,6 +1,6 @@
 """The five regression models of the source: directions, records and population slice edges.
 
-Source: seed 001, section 5.1. With u_j = beta_j'X and e ~ N(0, 1) independent of X:
+Source: document 001, section 5.1. With u_j = beta_j'X and e ~ N(0, 1) independent of X:
 
     I    Y ~ Bernoulli(1 / (1 + exp(u_1)))            X ~ N(0, I)      d = 1   H = 2
     II   Y = 1 / (0.5 + (u_1 + 1)^2) + e              X ~ N(0, AR)     d = 1   H = 8

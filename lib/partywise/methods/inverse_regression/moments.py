@@ -1,6 +1,6 @@
 """Computations of one client: clipped slice means and second moments, in one pass over its records.
 
-Notation of seed 001, sections 2.2 and 3.1: T = Pi_R(X), M = (m_1, ..., m_H) with m_h = (1/n) sum_i T_i 1(y_i in h),
+Notation of document 001, sections 2.2 and 3.1: T = Pi_R(X), M = (m_1, ..., m_H) with m_h = (1/n) sum_i T_i 1(y_i in h),
 and S = T'T/n. Clipped records are whole numbers of steps of the clip, so that their sums are exact in any order and any
 number of clients.
 """

@@ -1,6 +1,6 @@
 """The mechanisms of the source, formula by formula, wherever they lead.
 
-Source: seed 001, sections 2.2 (lemma 1) and 3 (proposition 2, theorem 3, equation 4, algorithm 2), and the constants
+Source: document 001, sections 2.2 (lemma 1) and 3 (proposition 2, theorem 3, equation 4, algorithm 2), and constants
 that come closest to its tables, which are fits. None of this is certified except independent noise on slice means of
 a clipped client in public slices, whose event states what the noise really covers. Every release that used a private
 quantity as a parameter names it, so that the ledger counts it as infinite.

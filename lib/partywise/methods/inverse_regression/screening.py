@@ -1,6 +1,6 @@
 """Collaborative screening of columns: the CCMD filter of the source; noisy votes, contrasts and picks, certified.
 
-Source: seed 001, section 3.3, algorithm 3. Omega_jh = |mean of x_j in slice h - mean of x_j|. The remark there that
+Source: document 001, section 3.3, algorithm 3. Omega_jh = |mean of x_j in slice h - mean of x_j|. The remark there that
 sending index sets leaks nothing is wrong: a set is a function of the data like any other.
 
 By signs: a client holds Z_jh = (1/n) sum_i sign(x_ij) 1(y_i in h) and releases F Z, where F (m, H) holds few public

@@ -39,7 +39,7 @@ def pair(first, second) -> tuple[np.ndarray, np.ndarray]:
 
 
 def projection_loss(B1, B2) -> float:
-    """Frobenius distance ||P_B1 - P_B2|| of the projections on two subspaces (seed 001, section 5.1).
+    """Frobenius distance ||P_B1 - P_B2|| of the projections on two subspaces (document 001, section 5.1).
 
     Only the spans of the bases (p, d1) and (p, d2) count. With orthonormal ones the square is ||(I - P_2) Q_1||^2 +
     ||(I - P_1) Q_2||^2, which keeps its digits where d1 + d2 - 2 ||Q_1'Q_2||^2 cancels.

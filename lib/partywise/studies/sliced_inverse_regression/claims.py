@@ -1,4 +1,4 @@
-"""Privacy claims of seed 001: slice means, vectorised noise, the covariance of Lemma 1, screening, tracing."""
+"""Privacy claims of document 001: slice means, vectorised noise, the covariance of Lemma 1, screening, tracing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seed 001 under audit: slice means, vectorised noise, the covariance of Lemma 1, screening."""
+"""Document 001 under audit: slice means, vectorised noise, the covariance of Lemma 1, screening."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Neighbours for the claims of seed 001: corners of the truncation box that change as many slices as a claim allows.
+"""Neighbours for claims of document 001: corners of the truncation box that change as many slices as a claim allows.
 
 The ordinary pair is one of normal records, in which one record is replaced by another.
 """

@@ -1,6 +1,6 @@
 """Study 001: federated sliced inverse regression under differential privacy, as published and with a proof.
 
-Document: seed 001 (a paper with four tables and five figures).  Data, split, metrics and figures are named here and
+Document: 001 (a paper with four tables and five figures).  Data, split, metrics and figures are named here and
 live with their numerics; the pipeline imports what a job needs.
 """
 

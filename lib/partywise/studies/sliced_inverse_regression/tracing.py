@@ -1,4 +1,4 @@
-"""Seed 001, Example 1 and Figure 1: the tracing attack on the discriminant direction.  Descriptive, no certificate."""
+"""Document 001, Example 1 and Figure 1: tracing attack on the discriminant direction.  Descriptive, no certificate."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Protocol: federated sliced inverse regression as published, with the constants that come closest to its tables.
 
-Source: seed 001, algorithms 1 to 3, proposition 2, lemma 1.  Not differentially private with its defaults: quantile
+Source: document 001, algorithms 1 to 3, proposition 2, lemma 1.  Not differentially private with its defaults: quantile
 slices, c_R and the singular vectors behind the noise are taken from the data, and index sets cross in the clear.
 
 What is claimed: (epsilon_m + epsilon_x, sum of the deltas) for one record of a client.  Trust: local, each client
@@ -233,8 +233,8 @@ def fit(run: Run) -> SlicingEstimate:
     if spec.settings.screened:
         choices = run.gather(clients, "server", "selected columns", local_choice, plan.view, plan.choice, run.rng_for)
         selected = run.at("server", server_selected, choices, spec)
-        heard, audience = run.received("server", "selected columns"), [client.name for client in clients]
-        columns = run.broadcast("server", clients, "columns", server_columns, selected, heard, audience)
+        received, audience = run.received("server", "selected columns"), [client.name for client in clients]
+        columns = run.broadcast("server", clients, "columns", server_columns, selected, received, audience)
     names = ("slice means", "second moment")
     means, seconds = run.gather(clients, "server", names, local_release, plan, columns, run.rng_for)
     estimate = run.at("server", server_fit, means, seconds, weights, selected, plan, len(run.parties))

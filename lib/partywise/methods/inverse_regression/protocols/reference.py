@@ -81,8 +81,8 @@ def fit(run: Run) -> SlicingEstimate:
         rule = ColumnChoice(spec.options.slices == "quantile", None, spec.options.top or spec.settings.active)
         choices = run.gather(clients, "server", "selected columns", local_choice, plan.view, rule, run.rng_for)
         selected = run.at("server", server_columns, choices, spec.public.n_columns)
-        heard, audience = run.received("server", "selected columns"), [client.name for client in clients]
-        columns = run.broadcast("server", clients, "columns", server_answer, selected, heard, audience)
+        received, audience = run.received("server", "selected columns"), [client.name for client in clients]
+        columns = run.broadcast("server", clients, "columns", server_answer, selected, received, audience)
     moments = run.gather(clients, "server", "moments", local_clear, plan, columns, run.rng_for)
     weights = spec.public.sizes[: len(clients)]
     estimate = run.at("server", server_fit, moments, weights, columns, spec)

@@ -78,8 +78,8 @@ def screen(
             release = shared_screening(run, clients, plan, step, columns, shared)
             values, counted = (release,), [shared.records]
             releases = (*releases, release)
-        heard = run.at("server", server_heard, values, counted, step, columns, plan.spec.public.n_columns)
-        rounds = (*rounds, heard)
+        merged = run.at("server", server_round, values, counted, step, columns, plan.spec.public.n_columns)
+        rounds = (*rounds, merged)
         columns = run.broadcast("server", clients, "columns", server_answer, rounds, releases, step, plan.spec)
     return columns
 
@@ -178,7 +178,7 @@ def local_whole_screening(
     return whole_contrasts(sums if columns is None else sums[:, columns], counts, code_of(plan), int(counts.sum()))
 
 
-def server_heard(
+def server_round(
     values: Sequence[np.ndarray | Release],
     weights: Sequence[int],
     step: RoundPlan,
@@ -200,7 +200,7 @@ def server_heard(
 def server_columns(
     rounds: Sequence[ScreeningRound], step: RoundPlan, spec: SlicingSpec[SlicingExactOptions]
 ) -> np.ndarray:
-    """The columns that stay after the rounds so far, increasing: the best by all that was heard of them."""
+    """The columns that stay after the rounds so far, increasing: the best by all of these rounds."""
     left = rounds[-1].columns
     total = np.zeros_like(rounds[-1].aggregate)
     for opened in rounds:
