@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 
 from partywise.core.randomness import stream
+from partywise.methods.inverse_regression.protocols.screening import local_screening, server_columns, server_round
 from partywise.methods.inverse_regression.screening import score, vote_select
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.studies.sliced_inverse_regression.settings import SimulatedSlicingSettings
-from slicing_driver import fit, records_of, simulated
+from slicing_driver import fit, plan_of, records_of, simulated
 
 pytestmark = pytest.mark.statistical
 
@@ -112,3 +113,32 @@ def test_share_and_cost_at_p_2000(model):
         spent.append(time.process_time() - start)
     print(f"{model} p=2000: share kept {np.mean(kept, axis=0).round(2)}, {np.mean(spent):.1f} s a replicate")
     assert np.mean(kept, axis=0)[-1] > 0.5
+
+
+def picked_shares(settings: SimulatedSlicingSettings, replicate: int, counts) -> list[float]:
+    """Share of the support that peeling keeps at total epsilon 1, by the number of clients: screening alone."""
+    data = simulated(settings, replicate)
+    clients, plan = plan_of(data, settings, max(counts), screening="peeling")
+
+    def rng_for(*names):
+        return stream(7, "sir study", "noise", replicate, *names)
+
+    (step,), kept = plan.rounds, list[float]()
+    releases = [local_screening(client, plan, step, None, rng_for) for client in clients]
+    for number in counts:
+        merged = server_round(releases[:number], [N] * number, step, None, settings.p)
+        kept.append(np.count_nonzero(server_columns([merged], step, plan.spec) < settings.active) / settings.active)
+    return kept
+
+
+@pytest.mark.parametrize(("p", "replicates", "least"), [(500, 100, (0.6, 0.88, 0.97)), (2000, 24, (0.2, 0.4, 0.7))])
+def test_share_of_the_support_that_peeling_keeps(p, replicates, least):
+    counts, means = (1, 10, CLIENTS), []
+    for model in ("I", "II", "III", "IV", "V"):
+        settings = many(model, p)
+        rows = np.array([picked_shares(settings, replicate, counts) for replicate in range(replicates)])
+        means.append(rows.mean(axis=0))
+        errors = rows.std(axis=0, ddof=1) / math.sqrt(replicates)
+        print(f"{model} p={p} peeling, K={counts}: {means[-1].round(3)} (se {errors.round(3)}, {replicates})")
+    print(f"p={p} peeling, mean of five models: {np.mean(means, axis=0).round(3)}")
+    assert np.all(np.mean(means, axis=0) >= least)

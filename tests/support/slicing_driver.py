@@ -13,7 +13,10 @@ from partywise.core.randomness import stream
 from partywise.experiment.study import MethodSpec, load
 from partywise.federation.channel import Channel
 from partywise.federation.folds import Fold
+from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
+from partywise.methods.inverse_regression.options import SlicingCertifiedOptions
+from partywise.methods.inverse_regression.protocols.budgets import CertifiedPlan
 from partywise.studies.sliced_inverse_regression import cases
 from partywise.studies.sliced_inverse_regression.data import folds, split
 from partywise.studies.sliced_inverse_regression.metrics import metrics
@@ -64,6 +67,12 @@ def run_of(protocol: str, data, settings, clients: int, epsilon: float = inf, re
         return stream(7, "sir study", "noise", replicate, *names)
 
     return Run(parties, epsilon=epsilon, fold=fold, rng_for=rng_for, spec=spec, extra=chosen.extra)
+
+
+def plan_of(data, settings, clients: int, epsilon: float = 1.0, **options) -> tuple[list[Party], CertifiedPlan]:
+    """Clients, and the public plan of a certified fit of them."""
+    spec = MethodSpec(SlicingCertifiedOptions(**options), STUDY.spec(), settings, data.public())
+    return split(data, clients, spec.study, settings), CertifiedPlan.of(spec, epsilon, clients)
 
 
 def fit(protocol: str, data, settings, clients: int, epsilon: float = inf, replicate: int = 0, **options) -> Done:

@@ -104,12 +104,12 @@ def test_every_way_to_screen_costs_the_same(many, protocol, way):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_picks_take_what_is_left_of_the_total(many, protocol):
-    """T picks of a client before anything else, each of the largest range at which all of them cost the total."""
-    for calibrate, together in (("total", 1.0), ("claims", 3.0)):
-        done = fit(protocol, many["V"], MANY, 2, 1.0, screening="peeling", calibrate=calibrate)
+    """Picks of a client before anything else, each of the largest range at which all of them cost the total."""
+    for calibrate, together, picks in (("total", 1.0, {}), ("total", 1.0, {"picks": 10}), ("claims", 3.0, {})):
+        done = fit(protocol, many["V"], MANY, 2, 1.0, screening="peeling", calibrate=calibrate, **picks)
         rows = [row for row in done.channel.ledger.rows if row.mechanism == "report_noisy_max"]
         assert [(row.owner, row.count, row.range) for row in rows] == [
-            (f"client {k}", 10, row.epsilon) for k, row in enumerate(rows, 1)
+            (f"client {k}", picks.get("picks", 5), row.epsilon) for k, row in enumerate(rows, 1)
         ]
         assert together * (1 - 1e-4) <= done.total().epsilon_certified <= together * (1 + 1e-9)
         assert done.estimate.epsilon_claimed == together and done.scalars["selected_columns"] == 10
@@ -266,6 +266,8 @@ def test_a_release_is_drawn_once_for_all_numbers_of_clients(many):
         ({"rounds": 3}, "rounds is 3: it must be one of 1, 2"),
         ({"screening": "votes", "rounds": 1}, "rounds is 1: it is read with screening 'signs' only"),
         ({"screening": "peeling", "rounds": 1}, "rounds is 1: it is read with screening 'signs' only"),
+        ({"picks": 4}, "picks is 4: it is read with screening 'peeling' only"),
+        ({"screening": "peeling", "picks": 0}, "picks is 0"),
         ({"distribution": "laplace"}, "distribution is 'laplace': it is read with screening 'peeling' only"),
         ({"max_size": 0}, "max_size is 0"),
         ({"screen": "votes"}, "screen is 'votes'"),
@@ -287,3 +289,10 @@ def test_unknown_ways_to_screen_are_named(protocol, option, reason):
 def test_more_columns_than_there_are_cannot_stay(many, way):
     with pytest.raises(ValueError, match="61"):
         fit("certified", many["V"], MANY, 2, 1.0, max_size=61, **way)
+
+
+def test_more_columns_than_there_are_cannot_be_picked(many):
+    with pytest.raises(ValueError, match="picks is 61: there are 60 columns"):
+        fit("certified", many["V"], MANY, 2, 1.0, screening="peeling", picks=61)
+    # More than stay can be: the server counts them.
+    assert fit("certified", many["V"], MANY, 2, 1.0, screening="peeling", picks=12).scalars["selected_columns"] == 10

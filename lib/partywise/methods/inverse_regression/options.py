@@ -114,8 +114,9 @@ class SlicingExactOptions:
     second_share : of the squared Gaussian-DP parameter of slice means and second moment, what the second moment takes
     screening_share : of that of all releases, what screening takes; only ``total`` reads the shares
     max_size : T, columns that screening keeps; None takes 2 s
-    screening : ``signs`` (contrasts of the signs of all columns), ``peeling`` (each client picks the T columns with the
+    screening : ``signs`` (contrasts of the signs of all columns), ``peeling`` (each client picks columns with the
         largest contrasts of signs by noisy maxima, for slices of about equal size) or ``votes`` (its noisy index set)
+    picks : columns that each client picks by peeling; None takes half of T, which is s by default
     distribution : of the noise of peeling: ``gumbel`` (exponential mechanism, at what is left of the exact total) or
         ``laplace``, as published, by advanced composition
     rounds : of screening by signs; 2 releases the better quarter of the columns once more, at no higher total cost
@@ -135,6 +136,7 @@ class SlicingExactOptions:
     screening_share: Share = 1 / 3
     max_size: Count | None = None
     screening: Literal["signs", "peeling", "votes"] = "signs"
+    picks: Count | None = None
     distribution: Literal["gumbel", "laplace"] = "gumbel"
     rounds: Literal[1, 2] = 2
     noise: Literal["local", "shared"] = "local"
@@ -169,7 +171,7 @@ class SlicingExactOptions:
         if self.screening != "signs":
             check_unread_options(self, ("rounds",), "screening 'signs'")
         if self.screening != "peeling":
-            check_unread_options(self, ("distribution",), "screening 'peeling'")
+            check_unread_options(self, ("picks", "distribution"), "screening 'peeling'")
         unproved = {
             "vgm": self.mechanism == "vgm",
             "quantile edges": self.slices == "quantile",

@@ -11,7 +11,7 @@ than by H slices, each with 1/H of the records and noise of its own: at H = 8 a 
 its noise 8^(1/2) times as far. Signs are bounded at no cost: per unit of sensitivity they carry E|x| = 0.80 of a normal
 column, entries clipped to [-1, 1] 0.68.
 
-By peeling: a client picks T columns by the largest of these contrasts under noise of the exponential mechanism, so that
+By peeling: a client picks columns by the largest of these contrasts under noise of the exponential mechanism, so that
 noise does not grow with the number of columns; the server counts.
 """
 

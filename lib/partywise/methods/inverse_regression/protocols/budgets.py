@@ -36,7 +36,8 @@ class RoundPlan:
     share: float
     # Columns that stay.
     keep: int
-    # Range of each of the picks of a client, as many as columns stay; None where it releases none.
+    # Number of picks of a client, and the range of each; None where it releases none.
+    picks: int = 0
     range: float | None = None
 
 
@@ -147,7 +148,8 @@ def screening_rounds(
         return ()
     epsilon, size, columns = budget["screening"], kept_columns(spec), spec.public.n_columns
     if spec.options.screening == "peeling":
-        return (RoundPlan(1, "picked columns", 0.0, 1.0, size, pick_range(spec, budget, together, size)),)
+        picks = picks_of(spec)
+        return (RoundPlan(1, "picked columns", 0.0, 1.0, size, picks, pick_range(spec, budget, together, picks)),)
     mu = math.inf if math.isinf(epsilon) else float(gdp_mu(epsilon, spec.settings.release_delta))
     if spec.options.screening == "votes":
         return (RoundPlan(1, "votes", mu, 1.0, size),)
@@ -161,8 +163,16 @@ def screening_rounds(
     )
 
 
-def pick_range(spec: SlicingSpec[SlicingExactOptions], budget: dict[str, float], together: float, size: int) -> float:
-    """Range of each of ``size`` picks of a client.
+def picks_of(spec: SlicingSpec[SlicingExactOptions]) -> int:
+    """Columns that each client picks: half of those that stay, rounded up, unless the options set it."""
+    picks, columns = spec.options.picks or -(-kept_columns(spec) // 2), spec.public.n_columns
+    if picks > columns:
+        raise ValueError(f"picks is {picks}: there are {columns} columns; take at most as many.")
+    return picks
+
+
+def pick_range(spec: SlicingSpec[SlicingExactOptions], budget: dict[str, float], together: float, count: int) -> float:
+    """Range of each of ``count`` picks of a client.
 
     By Gumbel noise the largest at which all releases of a client, its picks before or after any other, cost
     ``together`` (with ``calibrate="each"`` the picks alone, their epsilon). By Laplace noise, as published, pure
@@ -172,12 +182,12 @@ def pick_range(spec: SlicingSpec[SlicingExactOptions], budget: dict[str, float],
     if math.isinf(epsilon):
         return math.inf
     if spec.options.distribution == "laplace":
-        return advanced_range(epsilon, delta, size)
+        return advanced_range(epsilon, delta, count)
     group = records_of(spec)
     if spec.options.calibrate == "each":
-        return largest_range(0.0, size, epsilon, delta)
+        return largest_range(0.0, count, epsilon, delta)
     mus = (float(gdp_mu(budget[kind], delta)) for kind in ("means", "second"))
-    return largest_range(group * math.hypot(*mus), size, together, spec.settings.delta) / group
+    return largest_range(group * math.hypot(*mus), count, together, spec.settings.delta) / group
 
 
 @lru_cache(maxsize=256)
@@ -192,7 +202,7 @@ def largest_range(mu: float, count: int, epsilon: float, delta: float) -> float:
     if exceeds(low):
         raise ValueError(
             f"epsilon is {epsilon:g}: the share of {count} picks is too small for any; take a larger epsilon or "
-            "screening_share, or a smaller max_size."
+            "screening_share, or fewer picks."
         )
     return math.exp(bisect(lambda x: not exceeds(x), low, high, gap=1e-6)[0]) * (1 - 1e-9)
 
@@ -218,7 +228,7 @@ def user_epsilon(plan: CertifiedPlan[Options]) -> float | None:
     settings, rows = plan.spec.settings, plan.spec.settings.rows_per_user
     if rows is None:
         return None
-    picks = [(step.keep, step.range) for step in plan.rounds if step.range is not None]
+    picks = [(step.picks, step.range) for step in plan.rounds if step.range is not None]
     kinds = plan.budget.keys() - ({"screening"} if picks else set[str]())
     mu = math.hypot(*(float(gdp_mu(plan.budget[kind], settings.release_delta)) for kind in kinds))
     total = cost(mu=rows * mu)

@@ -145,7 +145,7 @@ def local_screening(
         return pick_release(
             local_sign_sums(client, view, rng_for),
             code_of(plan),
-            step.keep,
+            step.picks,
             step.range,
             rng_for("client", number, "picks"),
             distribution=spec.options.distribution,
