@@ -120,6 +120,8 @@ class StepFunction:
     splits : number of these stumps
     output : number of the score to which it adds
     missing, missing_cover : value and cover where the cell is missing; None where it may not be
+    shares : (bins, 3) share of records in each bin with the ends of its 95 % interval, missing cells last; None where
+        codes of single records were not released
     """
 
     feature: int
@@ -132,6 +134,7 @@ class StepFunction:
     output: int = 0
     missing: float | None = None
     missing_cover: float = 0.0
+    shares: np.ndarray | None = None
 
     def times(self, unit: float) -> StepFunction:
         """Return the table for a response that was counted in ``unit``, a power of 2."""

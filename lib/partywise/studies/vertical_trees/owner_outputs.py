@@ -105,4 +105,12 @@ def _node(tree: Tree, at: int, columns: tuple[ColumnBlock, ...]) -> dict[str, ob
 
 def _table(table: StepFunction, column: ColumnBlock) -> dict[str, object]:
     fields: dict[str, object] = {"column": column.name, "edges": table.edges, "values": table.values}
+    if table.shares is not None:
+        names = [f"share up to {edge:g}" for edge in table.edges] + [f"share above {table.edges[-1]:g}"]
+        if column.levels is not None and len(column.levels) == len(names):
+            names = [f"share of {level}" for level in column.levels]
+        names.append("share of missing cells")
+        # The last name is of tables with missing cells alone.
+        numbers = zip(names, table.shares.tolist(), strict=False)
+        fields["shares"] = [{"name": name, "estimate": share, "interval": ends} for name, (share, *ends) in numbers]
     return fields | ({} if column.levels is None else {"levels": column.levels})

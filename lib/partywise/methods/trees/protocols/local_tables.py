@@ -27,6 +27,7 @@ from ....models.criteria import CLASSES
 from ....models.losses import class_derivatives, derivatives
 from ....privacy.accounted_values import Clear, Public
 from ....privacy.mechanisms.mixed_response import MixedResponse
+from ....privacy.mechanisms.randomized_response import RandomizedResponse
 from ....privacy.mechanisms.release import derive, resting_on
 from ....privacy.statistics.records import entries
 from ..codes import public_bins
@@ -138,7 +139,18 @@ def active_model(
     cuts = sum(map(cut_count, plan.sizes, plan.missing))
     q = 2.0 if plan.per_record > 1 else max(2.0, 2 * math.log(cuts))
     tables, numbers = fit_outputs(histograms, spec.options, plan.columns, [edges.value for edges in plan.edges], q=q)
+    shares = {column: _shares(codes[:, f], plan, f) for f, column in enumerate(plan.columns)}
+    tables = tuple(replace(table, shares=shares[table.feature]) for table in tables)
     return replace(ensemble, tables=tables), numbers
+
+
+def _shares(codes: np.ndarray, plan: FeatureSets, place: int) -> np.ndarray | None:
+    """Shares of the codes of a column with their intervals, from the released ones; None where there are none."""
+    response = RandomizedResponse(plan.epsilon, plan.sizes[place])
+    released = codes[plan.released_features[:, place]]
+    if not len(released):
+        return None
+    return np.column_stack([response.frequencies(released), response.frequency_intervals(released)])
 
 
 def active_estimate(
