@@ -18,8 +18,13 @@ from partywise.federation.run import Run, simulate
 from partywise.methods.glm.noisy_statistics import clip_counts
 from partywise.methods.glm.noisy_statistics.clip_counts import CountPlan, beyond, far_radius, outside, with_counts
 from partywise.methods.glm.noisy_statistics.scaling import default_radius, split_budget
-from partywise.methods.glm.options import GlmMomentsOptions, NoisyNewtonOptions
-from partywise.methods.glm.protocols import moments, noisy_newton
+from partywise.methods.glm.options import (
+    GlmMomentsOptions,
+    GlmNoisyGradientOptions,
+    NoisyNewtonOptions,
+    NoisyPredictorOptions,
+)
+from partywise.methods.glm.protocols import moments, noisy_gradient, noisy_newton, noisy_predictor
 from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.accounting.calibration import gdp_mu
 
@@ -30,7 +35,9 @@ FITS = {
 }
 EVERY = pytest.mark.parametrize("name", FITS)
 # Radii at which some of the records of the driver are clipped, and fewer of them are far.
-RADII = {"radii": {name: Public(1.0, DECLARED) for name in ("active", "passive 1", "passive 2")}}
+PARTIES = "active", "passive 1", "passive 2"
+RADII = {"radii": {name: Public(1.0, DECLARED) for name in PARTIES}}
+PREDICTOR = NoisyPredictorOptions(cipher="sized")
 
 
 def a_run(name: str, family: str = "gaussian", epsilon: float = np.inf, n: int = 200, **changes) -> Run:
@@ -224,3 +231,25 @@ def test_a_range_from_the_data_certifies_no_count_of_responses():
 
 def test_a_plan_without_shares_counts_nothing():
     assert CountPlan.of(a_run("newton"), 200, ()) is None
+
+
+@pytest.mark.parametrize(
+    ("fit", "options"),
+    [*FITS.values(), (noisy_gradient.fit, GlmNoisyGradientOptions(steps=2)), (noisy_predictor.fit, PREDICTOR)],
+    ids=[*FITS, "gradient", "predictor"],
+)
+def test_the_small_rule_clips_where_no_radius_is_stated_to_1_4_roots_of_the_columns(fit, options):
+    """A run by the rule is the one with these radii stated, and a stated radius wins."""
+    X, y = records("gaussian", 60, 5)
+    stated = {name: Public(1.4 * len(own) ** 0.5, DECLARED) for name, own in zip(PARTIES, GROUPS, strict=True)}
+    wide = {"passive 1": Public(9.0, DECLARED)}
+
+    def slopes(rule: str, **radii: object) -> np.ndarray:
+        run = private_run(X, y, replace(options, radius_rule=rule), "gaussian", 2.0, facts=radii)
+        return simulate(fit, run).coefficients
+
+    assert np.array_equal(slopes("small"), slopes("chi", radii=stated))
+    assert np.array_equal(slopes("small", radii=wide), slopes("chi", radii=stated | wide))
+    assert not np.array_equal(slopes("small"), slopes("chi"))
+    with pytest.raises(ValueError, match="radius_rule"):
+        replace(options, radius_rule="large")

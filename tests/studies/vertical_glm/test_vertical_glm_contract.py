@@ -37,7 +37,7 @@ def test_fits_without_noise_are_those_of_pooled_records_and_certify_nothing(meth
 @pytest.mark.parametrize("method", PRIVATE, ids=lambda m: m["protocol"])
 def test_private_fits_certify_their_target_and_are_pooled_ones_where_no_party_clips(method, monkeypatch):
     # Sums are integers of a grid that the total radius sets: radii that add up alike give every split one grid.
-    monkeypatch.setattr(scaling, "default_radius", lambda columns: 3 * np.sqrt(columns))
+    monkeypatch.setattr(scaling, "default_radius", lambda columns, rule: 3 * np.sqrt(columns))
     found = tried(method)
     assert found.pooled and not found.failures
     assert all(total == pytest.approx(1, abs=1e-9) for total in found.totals.values())

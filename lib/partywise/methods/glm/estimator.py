@@ -327,5 +327,8 @@ class VerticalGLM(Results):
             names,
             aligned,
             radii={name: Public(float(c), because=DECLARED) for name, c in zip(parties, radii, strict=False)},
-            **constants,
+            location=constants.get("location"),
+            scale=constants.get("scale"),
+            statistic=constants.get("statistic"),
+            eta_start=constants.get("eta_start"),
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...models.intervals import NOT_COMPUTED, Intervals
 from ...privacy.accounted_values import AccountedValue
-from .options import GlmFamily
+from .options import GlmFamily, RadiusRule
 
 if TYPE_CHECKING:
     from .noisy_statistics.clip_counts import NoisyCounts
@@ -31,6 +31,7 @@ class GlmFacts:
         records exceed (2.97, 3.41, 4.24, 5.16 of 1, 2, 5, 10 columns)
     statistic : (low, high), range of the response statistic t (y; its logarithm for Gamma and inverse Gaussian)
     eta_start : linear predictor at which noisy iterations start
+    radius_rule : of the radii that are not given, as of `partywise.methods.glm.options.GlmMomentsOptions`
     """
 
     family: GlmFamily
@@ -41,6 +42,7 @@ class GlmFacts:
     radii: Mapping[str, AccountedValue] = field(default_factory=dict)
     statistic: AccountedValue | None = None
     eta_start: AccountedValue | None = None
+    radius_rule: RadiusRule = "chi"
 
     def names_of(self, groups: Iterable[Sequence[int]]) -> list[str]:
         """Names in the order of groups of columns, as the coefficients of a joint fit are."""

@@ -33,6 +33,7 @@ Choice = float | Literal["universal", "bic"]
 Covariance = Literal["nonrobust", "HC0", "HC1"]
 Clip = Literal["record", "residual"]
 Iterate = Literal["last", "mean"]
+RadiusRule = Literal["chi", "small"]
 CountShare = Annotated[float, Range(0, 1, "[)")]
 
 
@@ -191,12 +192,15 @@ class GlmMomentsOptions(PenalisedOptions):
     cipher : without a dealer: ``paillier``, or ``sized`` (the same integers computed openly, the same bytes)
     key_size : bits of the Paillier modulus
     count_clipped : share of the squared budget for counts of clipped records, which are released as well; 0: none
+    radius_rule : clipping radius of a party's block where none is stated: ``chi``, what 0.3 % of normal records exceed,
+        or ``small``, 1.4 times the root of its number of columns (less noise, more records clipped)
     """
 
     dealer: Dealer = "none"
     cipher: Literal["paillier", "sized"] = "paillier"
     key_size: KeySize = 2048
     count_clipped: CountShare = 0.04
+    radius_rule: RadiusRule = "chi"
 
     uses_epsilon = True
 
@@ -222,7 +226,7 @@ class NoisyNewtonOptions(AlignmentOptions):
     bound : C of ``record`` or the bound of r of ``residual``; None for the family's
     iterate : what is answered, the ``mean`` of the iterates from half of the steps on, or the ``last``; None for the
         mean of Gaussian and inverse Gaussian responses, else the last
-    count_clipped : as of `GlmMomentsOptions`; ``share`` is of what it leaves
+    count_clipped, radius_rule : as of `GlmMomentsOptions`; ``share`` is of what the counts leave
     """
 
     steps: Count | None = None
@@ -231,6 +235,7 @@ class NoisyNewtonOptions(AlignmentOptions):
     bound: Positive | None = None
     iterate: Iterate | None = None
     count_clipped: CountShare = 0.04
+    radius_rule: RadiusRule = "chi"
 
     uses_epsilon = True
     no_interval = "later"
@@ -242,7 +247,7 @@ class GlmNoisyGradientOptions(AlignmentOptions):
     """Private: noisy gradient steps (central trust).
 
     steps : number of scores; rate : length of a step, over the mean weight of the family
-    clip, bound, iterate : as of `NoisyNewtonOptions`
+    clip, bound, iterate, radius_rule : as of `NoisyNewtonOptions`
     """
 
     steps: Count = 20
@@ -250,6 +255,7 @@ class GlmNoisyGradientOptions(AlignmentOptions):
     clip: Clip | None = None
     bound: Positive | None = None
     iterate: Iterate = "last"
+    radius_rule: RadiusRule = "chi"
 
     uses_epsilon = True
     no_interval = "later"
@@ -264,7 +270,7 @@ class NoisyPredictorOptions(AlignmentOptions):
 
     sweeps : over all blocks; shares : of the squared budget for X'X, for X'r and for the linear predictors, in all 1
     own : the active party's predictor in its residuals, as ``released`` like those of the others, or ``exact``
-    cipher, key_size : of the products of two parties, as of `GlmMomentsOptions`
+    cipher, key_size : of the products of two parties, as of `GlmMomentsOptions`, and radius_rule as there
     """
 
     sweeps: Count = 1
@@ -272,6 +278,7 @@ class NoisyPredictorOptions(AlignmentOptions):
     own: Literal["released", "exact"] = "released"
     cipher: Literal["paillier", "sized"] = "paillier"
     key_size: KeySize = 2048
+    radius_rule: RadiusRule = "chi"
 
     uses_epsilon = True
     no_interval = "single records"

@@ -23,7 +23,7 @@ from ....privacy.mechanisms.release import noise_scale
 from ....privacy.statistics.clips import NormClip
 from ....privacy.statistics.whole import Whole, root_up, whole
 from ..model import GlmFacts
-from .scaling import constant, default_radius, radius_of
+from .scaling import constant, default_radius, facts_of, radius_of
 
 FAR = 1.25
 # Counts are whole numbers of so fine steps that rounding of their noise shows in no digit, at any epsilon.
@@ -69,7 +69,7 @@ class CountPlan:
         """Return the plan for parameters in the order of `with_counts`; None where there are none."""
         if not mu:
             return None
-        public, (active, _) = run.spec.public, roles(run.parties)
+        public, (active, _) = facts_of(run), roles(run.parties)
         place = [party.name for party in run.parties].index(active.name)
         radii = tuple((radius_of(public, party), far_radius(public, party)) for party in run.parties)
         return cls(public, n, radii, place if counts_responses(public) else None, tuple(mu))

@@ -20,7 +20,7 @@ from ....privacy.statistics.whole import Whole, gram_squares, whole
 from ..model import GlmFacts
 from .clip_counts import CountPlan, with_counts
 from .moments import MomentScale
-from .scaling import radius_of, split_budget, statistic_range, total_radius
+from .scaling import facts_of, radius_of, split_budget, statistic_range, total_radius
 
 RELEASE = "second moments"
 BOUND = "sqrt(2) r^2 / n of the mean of v v', v of length r at most, in whole steps"
@@ -53,7 +53,7 @@ class MomentPlan:
     @classmethod
     def of(cls, run: Run, n: int) -> MomentPlan:
         """The plan of a run on n records."""
-        parties, public = run.parties, run.spec.public
+        parties, public = run.parties, facts_of(run)
         active, _ = roles(parties)
         radii, total = [radius_of(public, party) for party in parties], total_radius(public, parties)
         numbers = tuple(float(radius.value) for radius in radii)

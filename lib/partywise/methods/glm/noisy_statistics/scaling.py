@@ -9,7 +9,8 @@ from; nothing here is computed from data. One budget is divided among releases b
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import gammaincinv
@@ -17,6 +18,7 @@ from scipy.special import gammaincinv
 from ....alignment.rows import columns_of
 from ....core.errors import BudgetExceeded
 from ....federation.parties import Participant, Party, lost_squares
+from ....federation.run import Run
 from ....models.family_facts import FACTS
 from ....privacy.accounted_values import AccountedValue, Public, parameter
 from ....privacy.accounting.calibration import gdp_mu
@@ -24,11 +26,16 @@ from ....privacy.rounding import bounded_entries
 from ....privacy.statistics.clips import NormClip
 from ....privacy.statistics.geometry import lengths
 from ..model import GlmFacts
+from ..options import RadiusRule
 from ..records import response_of
 
 # Share of independent normal records of unit variance that the default radius leaves as they are.
 KEPT = 0.997
-BECAUSE_RADIUS = "length that 0.3 % of normal records exceed, of the number of columns of the party"
+SMALL = 1.4
+BECAUSE_RADIUS: Mapping[RadiusRule, str] = {
+    "chi": "length that 0.3 % of normal records exceed, of the number of columns of the party",
+    "small": "1.4 times the root of the number of columns of the party",
+}
 BECAUSE_SCALED = "a radius on the public scales of the columns"
 BECAUSE_TOTAL = "root of the sum of squares of the radii of all parties"
 NEEDED = {
@@ -39,14 +46,24 @@ NEEDED = {
 }
 
 
-def default_radius(columns: int) -> float:
-    """The 0.997 quantile of the length of so many independent standard normal numbers: 2.97, 3.41, 4.24 of 1, 2, 5."""
+def facts_of(run: Run) -> GlmFacts:
+    """Return the public facts of a private run, with the rule of its options for radii that are not given."""
+    return replace(run.spec.public, radius_rule=run.spec.options.radius_rule)
+
+
+def default_radius(columns: int, rule: RadiusRule = "chi") -> float:
+    """The 0.997 quantile of the length of so many independent standard normal numbers: 2.97, 3.41, 4.24 of 1, 2, 5.
+
+    By the rule ``small`` 1.4 times the root of their number.
+    """
+    if rule == "small":
+        return SMALL * math.sqrt(columns)
     return float(np.sqrt(2 * gammaincinv(columns / 2, KEPT)))
 
 
 def radius_of(public: GlmFacts, party: Participant) -> AccountedValue:
     """Radius c_k to which a record of the party's scaled block is clipped; it rests on location and scale as well."""
-    default = Public(default_radius(len(party.columns)), because=BECAUSE_RADIUS)
+    default = Public(default_radius(len(party.columns), public.radius_rule), because=BECAUSE_RADIUS[public.radius_rule])
     radius = public.radii.get(party.name, default)
     parts = (radius, *(fact for fact in (public.location, public.scale) if fact is not None))
     return Public(float(parameter("radii", radius)), because=BECAUSE_SCALED, made_of=parts)

@@ -39,6 +39,7 @@ from ..noisy_statistics.scaling import (
     check_eta_start,
     check_statistic,
     constant,
+    facts_of,
     local_clipped,
     local_response,
     local_scaled_block,
@@ -95,7 +96,7 @@ class CentralPlan(Generic[Options]):
 
 def check_private(run: Run) -> None:
     """Everything that a private fit takes for public is there; ValueError or TypeError before anything is sent."""
-    public = run.spec.public
+    public = facts_of(run)
     roles(run.parties)
     check_columns(public, run.parties)
     check_eta_start(public)
@@ -105,7 +106,7 @@ def check_private(run: Run) -> None:
 
 def make_plan(run: Run, n: int, shares: Sequence[float]) -> CentralPlan[Options]:
     """The plan of a run with one release for each share of its squared budget."""
-    options, public = run.spec.options, run.spec.public
+    options, public = run.spec.options, facts_of(run)
     radius = total_radius(public, run.parties)
     return CentralPlan(
         public=public,
@@ -229,7 +230,7 @@ def local_ready(party: Party, values: np.ndarray) -> np.ndarray:
 def records_in(run: Run, rows: PerPlace[np.ndarray]) -> Shares:
     """Records at the aggregator, closed to all others."""
     active, _ = roles(run.parties)
-    public = run.spec.public
+    public = facts_of(run)
     # All are looked at before the first is sent.
     blocks = run.each(run.parties, local_scaled_block, rows, public)
     response = run.at(active, local_response, rows, public)

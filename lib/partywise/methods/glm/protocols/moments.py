@@ -59,6 +59,7 @@ from ..noisy_statistics.scaling import (
     check_columns,
     check_statistic,
     constant,
+    facts_of,
     local_clipped,
     local_response,
     local_scaled_block,
@@ -131,7 +132,7 @@ def noisy_products(run: Run, columns: PerPlace[np.ndarray], plan: MomentPlan) ->
 def fit(run: Run) -> GlmEstimate:
     """Scale and clip, multiply behind masks, open once with noise; all models are post-processing."""
     roles(run.parties)
-    check_columns(run.spec.public, run.parties)
+    check_columns(facts_of(run), run.parties)
     check_statistic(run.spec.public)
     rows, n = common_rows(run)
     plan = MomentPlan.of(run, n)

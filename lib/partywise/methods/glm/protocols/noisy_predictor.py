@@ -42,7 +42,7 @@ from ....federation.roles import ANALYST, records_together, roles
 from ....federation.run import Run
 from ....privacy.accounted_values import AccountedValue
 from ..model import GlmEstimate
-from ..noisy_statistics.scaling import local_clipped, local_response
+from ..noisy_statistics.scaling import facts_of, local_clipped, local_response
 from ..noisy_statistics.sweeps import SweepBlock, SweepPlan, check_family, message_name
 from .central import CURVATURE, check_private
 from .noisy_blocks import (
@@ -158,7 +158,7 @@ def fit(run: Run) -> GlmEstimate:
     check_family(run.spec.public)
     check_private(run)
     rows, n = common_rows(run)
-    public, options, delta = run.spec.public, run.spec.options, run.spec.study.delta
+    public, options, delta = facts_of(run), run.spec.options, run.spec.study.delta
     plan = SweepPlan.of(run.parties, public, options, run.epsilon, delta, n, records_together(run.spec))
     active, _ = roles(run.parties)
     turns = tuple(zip(run.parties, plan.blocks, strict=True))
