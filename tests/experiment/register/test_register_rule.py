@@ -136,6 +136,14 @@ def test_one_block_makes_an_entry_for_each_value_and_all_get_a_status(tmp_path):
     ]
 
 
+def test_rows_of_a_block_are_its_sentences(tmp_path):
+    block = '[[entries]]\nid = "999-{name}-{n}"\nplace = "{name}"\nquantity = "q"\neach = {n = [1, 2]}\n'
+    path = written(tmp_path, block + 'rows = [\n{name = "a"},\n{name = "b"},\n]\n')
+    assert [(entry.id, entry.place) for entry in read(path).entries[3:]] == [
+        ("999-a-1", "a"), ("999-a-2", "a"), ("999-b-1", "b"), ("999-b-2", "b"),
+    ]  # fmt: skip
+
+
 def test_an_entry_that_differs_needs_a_reason_and_names_itself(tmp_path):
     with pytest.raises(ConfigError, match=r"has no reason for 999-2 \(printed 1, ours 2, .*2 such entries"):
         rows([read(written(tmp_path, printed="1"))], Cubes(tmp_path))

@@ -4,8 +4,8 @@ A file is one document's: ``document``, ``defaults`` of ``reproduction``, ``entr
 A block of ``entries`` has what is printed under the name of its kind (``at_most = "1"``; of a claim of epsilon the
 quantity is ``epsilon``), and the ``reason`` of all its entries that differ or cannot be reproduced. ``reasons`` are
 those of some entries of a block, or of several blocks. One block makes as many entries as its ``each`` (a product of
-lists) and its ``rows`` (lines of a CSV file, those that ``where`` names) have; ``{name}`` in its texts stands for their
-values, and for those of ``words``, which translate them.
+lists) and its ``rows`` (a list of tables, or the lines of a CSV file that ``where`` names) have; ``{name}`` in its
+texts stands for their values, and for those of ``words``, which translate them.
 """
 
 from __future__ import annotations
@@ -187,8 +187,10 @@ def _entries(path: Path, document: str, defaults: Mapping[str, Any], block: Mapp
 def _words(path: Path, block: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     """Values of the placeholders, as text: lines of a CSV file times lists, and translations of both."""
     lines: list[dict[str, str]] = [{}]
-    if "rows" in block:
-        with (path.parent / block["rows"]).open(encoding="utf-8", newline="") as handle:
+    if isinstance(rows := block.get("rows"), list):
+        lines = [{name: str(value) for name, value in row.items()} for row in rows]
+    elif rows:
+        with (path.parent / rows).open(encoding="utf-8", newline="") as handle:
             lines = [row for row in csv.DictReader(handle) if _fits(row, block.get("where", {}))]
     each = block.get("each", {})
     for line in lines:
