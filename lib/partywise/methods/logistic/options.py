@@ -34,12 +34,6 @@ SHAPE = (
 )
 
 
-def check_holders(options: WalrOptions | BucketsOptions) -> None:
-    """Raise a named ValueError for colluders of a single holder."""
-    if options.holders == "one":
-        check_unread_options(options, ("colluders",), "holders 'rows'")
-
-
 def check_row_radius(bound: str, row_radius: float | None) -> None:
     """Raise a named ValueError unless a declared bound, and only that, has its length."""
     if (row_radius is not None) != (bound == "declared"):
@@ -49,9 +43,44 @@ def check_row_radius(bound: str, row_radius: float | None) -> None:
         )
 
 
+@dataclass(frozen=True)
+class HoldersOptions:
+    """Options of one release of the labels of one or several holders.
+
+    holders : ``one`` measurer has all labels, or several those of disjoint ``rows``; of these each adds a share of the
+        Gaussian noise, and a server opens the sum alone
+    colluders : holders that may join what they know so that epsilon holds against them (at most all but one); only
+        with holders ``rows``
+    publish_shape : show planned noise, k (k + 1) / 2 numbers of the features, to all who see the release
+    radius : of ridge ``fixed``, whose sigma is that of the noise of all holders together
+    noise_draws : the evaluator fits this many further what-if releases of the same plan, which are never sent
+    audit_draws : with this many what-if releases for each of two neighbours it attacks the noise
+    """
+
+    holders: Literal["one", "rows"] = "one"
+    colluders: Natural = 1
+    publish_shape: bool = False
+    radius: Positive = 10.0
+    noise_draws: Natural = 0
+    audit_draws: Natural = 0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.holders == "one":
+            check_unread_options(self, ("colluders",), "holders 'rows'")
+        # Each protocol has a ridge of its own.
+        if getattr(self, "ridge", "fixed") != "fixed":
+            check_unread_options(self, ("radius",), "ridge 'fixed'")
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Places without data."""
+        return (SERVER,) if self.holders == "rows" else ()
+
+
 @final
 @dataclass(frozen=True)
-class WalrOptions:
+class WalrOptions(HoldersOptions):
     """One released dot-product and everything after it.
 
     trainer : ``newton`` (exact), ``hybrid`` (published: mini-batch on the left, the release on the right) or
@@ -62,16 +91,9 @@ class WalrOptions:
     bound : of a row's length: ``max_norm`` (the longest row), ``sqrt_k`` (published, features in [0, 1]) or
         ``declared`` (``row_radius``, to which longer rows are shrunk); the last two are public without the features
     row_radius : declared bound; sqrt(f + a + 1) for f one-hot features, a others in [0, 1] and an intercept
-    publish_shape : show planned noise, k (k + 1) / 2 numbers of the features, to all who see the release
-    holders : ``one`` measurer has all labels, or several those of disjoint ``rows``; of these each adds a share of the
-        Gaussian noise, and a server opens the sum alone
-    colluders : holders that may join what they know so that epsilon holds against them (at most all but one); only
-        with holders ``rows``
     ridge : ``none`` (published), ``fixed`` (sigma sqrt(k) / radius) or ``planned``
     steps, batch_size, learning_rate : of a first-order trainer; a batch is never larger than the data
-    noise_draws : the evaluator fits this many further what-if releases of the same plan, which are never sent
     bounded_draws : of this many what-if releases it asks whether they have a minimiser without ridge
-    audit_draws : with this many what-if releases for each of two neighbours it attacks the noise
     trace_steps : show a first-order path up to this number of steps
     """
 
@@ -80,23 +102,17 @@ class WalrOptions:
     sigma: Literal["analytic", "classic"] = "analytic"
     bound: Literal["max_norm", "sqrt_k", "declared"] = "max_norm"
     row_radius: Positive | None = None
-    publish_shape: bool = False
-    holders: Literal["one", "rows"] = "one"
-    colluders: Natural = 1
     ridge: Literal["none", "fixed", "planned"] = "planned"
-    radius: Positive = 10.0
     steps: Count = 2000
     batch_size: Count = 1024
     learning_rate: Positive = 1.0
-    noise_draws: Natural = 0
     bounded_draws: Natural = 0
-    audit_draws: Natural = 0
     trace_steps: Natural = 0
 
     uses_epsilon = True
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         if self.noise == "iid" and self.ridge == "planned":
             raise ValueError("ridge is 'planned': noise 'iid' is a fixed plan; use 'fixed' or 'none'.")
         if self.noise in ("shaped", "auto") and self.ridge != "planned":
@@ -106,7 +122,6 @@ class WalrOptions:
         check_row_radius(self.bound, self.row_radius)
         if self.noise not in ("shaped", "auto"):
             check_unread_options(self, ("publish_shape",), "noise 'shaped' or 'auto'")
-        check_holders(self)
         if self.holders == "rows" and (
             self.noise in ("rr", "auto") or (self.noise == "iid" and self.bound == "max_norm")
         ):
@@ -114,8 +129,6 @@ class WalrOptions:
                 f"holders is 'rows' with noise {self.noise!r} and bound {self.bound!r}: shares are of Gaussian noise "
                 "that a server without features knows; take noise 'shaped', or 'iid' with bound 'sqrt_k' or 'declared'."
             )
-        if self.ridge != "fixed":
-            check_unread_options(self, ("radius",), "ridge 'fixed'")
         if self.trainer == "newton":
             check_unread_options(self, (*FIRST_ORDER, "trace_steps"), "trainer 'hybrid' or 'full_batch'")
         elif self.trainer == "full_batch":
@@ -128,11 +141,6 @@ class WalrOptions:
             raise ValueError(f"audit_draws is {self.audit_draws}: the audit here is of Gaussian noise.")
 
     @property
-    def places(self) -> tuple[str, ...]:
-        """Places without data."""
-        return (SERVER,) if self.holders == "rows" else ()
-
-    @property
     def publication_refusal(self) -> str:
         """Why no reader can make the statement of a release again; empty if they can."""
         if self.noise == "iid":
@@ -142,7 +150,7 @@ class WalrOptions:
 
 @final
 @dataclass(frozen=True)
-class BucketsOptions:
+class BucketsOptions(HoldersOptions):
     """Noisy counts of positive labels in cells of the features, and a regression on indicators of these cells.
 
     bins : equal parts of [0, 1] that a feature of numbers is cut into; an indicator has two levels, and indicators of
@@ -151,7 +159,6 @@ class BucketsOptions:
     shape : ``iid`` whole noise on whole counts, or ``planned`` (as noise ``shaped`` of ``walr``)
     sigma : ``analytic`` (exact) or ``classic`` (published), of independent noise
     ridge : ``fixed`` (sigma sqrt(cells) / radius) or ``planned``
-    publish_shape, holders, colluders, noise_draws, audit_draws : as of ``walr``
     """
 
     bins: Annotated[int, Range(2)] = 10
@@ -159,33 +166,19 @@ class BucketsOptions:
     shape: Literal["iid", "planned"] = "iid"
     sigma: Literal["analytic", "classic"] = "analytic"
     ridge: Literal["fixed", "planned"] = "planned"
-    radius: Positive = 10.0
-    publish_shape: bool = False
-    holders: Literal["one", "rows"] = "one"
-    colluders: Natural = 1
-    noise_draws: Natural = 0
-    audit_draws: Natural = 0
 
     uses_epsilon = True
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        check_holders(self)
+        super().__post_init__()
         if self.shape == "planned":
             check_unread_options(self, ("sigma",), "shape 'iid'")
             if self.ridge == "fixed":
                 raise ValueError("ridge is 'fixed': shape 'planned' is planned together with its ridge; use 'planned'.")
         else:
             check_unread_options(self, ("publish_shape",), "shape 'planned'")
-        if self.ridge != "fixed":
-            check_unread_options(self, ("radius",), "ridge 'fixed'")
         if self.noise_draws == 1:
             raise ValueError("noise_draws is 1: it needs at least 2 draws.")
-
-    @property
-    def places(self) -> tuple[str, ...]:
-        """Places without data."""
-        return (SERVER,) if self.holders == "rows" else ()
 
     @property
     def publication_refusal(self) -> str:
