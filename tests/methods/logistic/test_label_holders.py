@@ -92,6 +92,22 @@ def test_the_noise_of_five_with_one_colluder_is_wider_by_the_root_of_five_quarte
     assert estimate.plan.deviation / alone.deviation == pytest.approx(math.sqrt(5 / 4), rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("protocol", "options"),
+    [("walr", {"noise": "iid", "ridge": "fixed", "bound": "sqrt_k"}), ("buckets", {"bins": 3, "ridge": "fixed"})],
+)
+@pytest.mark.parametrize("colluders", [1, 3])
+def test_a_fixed_ridge_follows_the_noise_of_all_holders_together(protocol, options, colluders):
+    """Sigma sqrt(k) / radius of the noise that the opened sum has: its variance is 5/4 or 5/2 times one measurer's."""
+    data = make_data()
+    _, several, _ = execution(protocol, 1.0, data=data, colluders=colluders, radius=4.0, **options)
+    alone = run(protocol, 1.0, data=data, radius=4.0, **options).estimate.plan
+    wider = math.sqrt(K / (K - colluders))
+    np.testing.assert_allclose(several.plan.ridge, wider * alone.ridge, rtol=1e-12)
+    sigma = float(np.sqrt(several.plan.covariance[0, 0]))
+    assert several.plan.ridge[-1] == pytest.approx(sigma * math.sqrt(len(several.theta)) / 4.0, rel=1e-12)
+
+
 def test_words_under_masks_give_the_same_bits_and_show_nothing_of_a_holder():
     made, estimate, _ = execution("walr", 1.0, record=True, noise="shaped")
     plain, same, _ = execution("walr", 1.0, noise="shaped")

@@ -97,13 +97,15 @@ def fixed_plan(
     features_public: bool = True,
     intercept: bool = True,
     link: Link = LOGIT,
+    noise_factor: float = 1.0,
 ) -> ReleasePlan:
     """Independent noise by a formula, and a fixed ridge: the published release and its variants.
 
     The classic formula claims for one label, for any group, and is reproduced beyond its validity too: ``epsilon``
     of the plan and the mu of its event are then the true ones, above ``epsilon_claimed``, and ``certified`` is False.
     The published bound sqrt(k)/N needs features in [0, 1]; a clip shrinks longer rows to its length. Noise and
-    guarantee of both follow from N and k alone. The ridge "fixed" is deviation sqrt(k)/radius.
+    guarantee of both follow from N and k alone. The ridge "fixed" is deviation sqrt(k)/radius, of noise
+    whose variance is ``noise_factor`` times that of one holder, as the sum of several has it.
     """
     X = public_features(X, features_public, unit_box=bound == "sqrt_k", intercept=intercept)
     n, k = X.shape
@@ -123,7 +125,7 @@ def fixed_plan(
         certified = float(gaussian_epsilon(mu, delta))
     if isinstance(ridge, str):
         _one_of("ridge", ridge, ("fixed",))
-        ridge = deviation * math.sqrt(k) / radius
+        ridge = deviation * math.sqrt(noise_factor * k) / radius
     return ReleasePlan(
         distribution=distribution,
         covariance=covariance,

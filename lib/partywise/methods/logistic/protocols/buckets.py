@@ -59,6 +59,7 @@ def server_plan(Z: np.ndarray, epsilon: float, spec: LabelSpec[BucketsOptions], 
         ridge="fixed" if options.ridge == "fixed" else 0.0,
         radius=options.radius,
         group=group,
+        noise_factor=factor,
     )
     return planned_ridge(Z, plan, tau, factor) if options.ridge == "planned" else plan
 

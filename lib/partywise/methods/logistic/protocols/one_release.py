@@ -54,6 +54,7 @@ def server_plan(X: np.ndarray, epsilon: float, spec: LabelSpec[WalrOptions], fac
         ridge="fixed" if options.ridge == "fixed" else 0.0,
         radius=options.radius,
         group=labels_of(spec),
+        noise_factor=factor,
     )
 
 
