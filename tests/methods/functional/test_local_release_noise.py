@@ -7,6 +7,7 @@ import pytest
 
 from error_rates import accepts_covariance, accepts_sigma
 from local_release_driver import NOISY
+from partywise.federation import run as federation
 from partywise.federation.secure_streams import SecureStreams
 from partywise.methods.functional.boosting import fit_boosting
 from partywise.methods.functional.options import CentralOptions, CurvePublishedOptions, LocalOptions, RoundwiseOptions
@@ -16,7 +17,7 @@ from partywise.privacy.mechanisms.random import words_of
 from partywise.privacy.secure.table import draw_integers
 from partywise.privacy.statistics.bounded import clip_curves
 from partywise.privacy.statistics.clips import ball_steps
-from protocol_driver import SMALL, make_data, noise_rng, run
+from protocol_driver import SMALL, execution, make_data, noise_rng, protocol_of, run
 
 
 def test_without_noise_nothing_is_clipped_and_nothing_projected():
@@ -108,6 +109,19 @@ def test_the_moments_subtract_the_noise_that_was_added(monkeypatch):
     assert np.allclose(seen[1].noise, np.kron(np.eye(4), 0.2**2 * gram), rtol=1e-12)
     for moments in seen:
         assert np.array_equal(moments.G, moments.raw - moments.noise)
+
+
+@pytest.mark.parametrize("radius", [1.5, 99.0, "quantile"])
+def test_responses_beyond_their_radius_are_counted(radius):
+    """As curves are; of a radius that is a quantile of the data nothing is counted, it clips by its definition."""
+    data = make_data()
+    beyond = int(np.sum(np.linalg.norm(data.Y, axis=1) > 1.5))
+    cell = execution(CurvePublishedOptions(sy=0.5, y_radius=radius, max_steps=10), data=data)
+    federation.simulate(protocol_of(cell.spec.options), cell)
+    (active,) = [party for party in cell.parties if party.role == "active"]
+    counted = active.clips.counts.get("y_radius")
+    assert counted == {1.5: (beyond, len(data.Y)), 99.0: (0, len(data.Y)), "quantile": None}[radius]
+    assert 0 < beyond < len(data.Y)
 
 
 def test_the_moments_subtract_the_noise_of_the_response(monkeypatch):

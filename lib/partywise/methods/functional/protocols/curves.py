@@ -160,6 +160,9 @@ def local_response(active: Party, plan: CurvePlan, rng_for: Rng) -> Release | Cl
         radius = quantile_radius(Y, "label", active.name)
     rng, name, shape = rng_for("response", *plan.world), plan.name_of("response"), response_shape(plan)
     curves = whole_curves(Y, NormClip(radius), options.sy / TABLE, shape, unit="label", depends_on=("label",))
+    # A radius that comes from the data clips by its definition.
+    if isinstance(radius, Public):
+        active.clips.add_share("y_radius", curves.clip_share, len(Y))
     release = IntegerGaussian(sigma=options.sy)(curves, rng, owner=active.name, release_id=name)
     return release.post_process(partial(unwhiten, shape=shape))
 
