@@ -11,6 +11,7 @@ from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, Ridge
 import partywise as pw
 from forked import in_all_ways
 from glm_driver import fitted, records, start
+from partywise.core.errors import ConfigError
 from partywise.core.randomness import stream
 from partywise.experiment.cells import recompute
 from partywise.experiment.plan import plan
@@ -171,6 +172,7 @@ def test_moments_choose_in_the_fit_as_along_the_path():
     [
         ({"penalty": "lasso", "ridge": 0.1}, "ridge is 0.1 with penalty 'lasso'"),
         ({"penalty": "lasso", "cov_type": "HC0"}, "cov_type is 'HC0' with penalty 'lasso'"),
+        ({"penalty": "lasso", "dispersion": "pearson"}, "dispersion is 'pearson' with penalty 'lasso'"),
         ({"alpha": 0.5}, "alpha is 0.5: it is read with a penalty only"),
         ({"choose": "bic"}, "choose is 'bic': it is read with a penalty only"),
         ({"penalty": "elastic_net"}, "alpha is None with penalty 'elastic_net'"),
@@ -184,6 +186,32 @@ def test_moments_choose_in_the_fit_as_along_the_path():
 def test_options_that_do_not_fit_together_are_refused(options, sentence):
     with pytest.raises(ValueError, match=sentence):
         GlmReferenceOptions(**options)
+
+
+@pytest.mark.parametrize(
+    ("family", "method", "sentence"),
+    [
+        (
+            "binomial",
+            {"protocol": "joint", "penalty": "lasso"},
+            "penalty is 'lasso' and choose 'universal' with family",
+        ),
+        ("poisson", {"protocol": "reference", "penalty": "lasso", "choose": "bic"}, "penalty is 'lasso' and choose 'b"),
+        (
+            "gamma",
+            {"protocol": "joint", "penalty": "ridge", "choose": 0.1},
+            "penalty is 'ridge' and choose 0.1 with fa",
+        ),
+        ("gaussian", {"protocol": "joint", "penalty": "lasso", "solver": "lbfgs"}, "solver is 'lbfgs' with a penalty"),
+        ("gaussian", {"protocol": "joint", "penalty": "lasso", "max_iter": 3}, "max_iter is 3: it is read with a pen"),
+        ("gaussian", {"protocol": "joint", "penalty": "lasso", "tolerance": 0.1}, "tolerance is 0.1: it is read with"),
+    ],
+)
+def test_penalties_that_a_family_does_not_have_are_refused_before_any_job(family, method, sentence):
+    grid = {"methods": ["tried"], "replicates": 1, "parties": [2], "folds": 1, "epsilon": [1.0]}
+    case = {"source": "generated", "settings": {"family": family}, "grid": grid}
+    with pytest.raises(ConfigError, match=f"cases.made with method tried: {sentence}"):
+        plan("vertical_glm", {"methods": {"tried": method}, "cases": {"made": case}, "figures": []}, 7)
 
 
 def test_what_a_path_does_not_have_is_refused():

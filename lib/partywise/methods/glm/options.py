@@ -85,7 +85,8 @@ class PenalisedOptions(AlignmentOptions):
             check_unread_options(self, ("alpha", "choose"), "a penalty")
             return
         lasso_share(self.penalty, self.alpha, self.choose)
-        for name, value in (("cov_type", "nonrobust"), ("link", "opened"), ("ridge", 0.0)):
+        required = {"cov_type": "nonrobust", "dispersion": "family", "link": "opened", "ridge": 0.0}
+        for name, value in required.items():
             if getattr(self, name, value) != value:
                 raise ValueError(
                     f"{name} is {getattr(self, name)!r} with penalty {self.penalty!r}: leave one of them out."
@@ -93,14 +94,7 @@ class PenalisedOptions(AlignmentOptions):
 
     def lasso_of(self, family: str, n: int) -> float:
         """Return what half the deviance rises by per unit of |b|; 0 of Gaussian responses, whose path needs moments."""
-        if self.penalty is None or family == "gaussian":
-            return 0.0
-        if self.penalty != "lasso" or isinstance(self.choose, str):
-            raise ValueError(
-                f"penalty is {self.penalty!r} and choose {self.choose!r} with family {family!r}: give 'lasso' and "
-                "lambda as a number; others are of Gaussian responses, of protocol 'moments', or of path() after a fit."
-            )
-        return n * float(self.choose)
+        return 0.0 if self.penalty is None or family == "gaussian" else n * float(self.choose)
 
 
 @dataclass(frozen=True)
@@ -293,8 +287,8 @@ class NoisyPredictorOptions(AlignmentOptions):
 def check_family(options: object, family: str) -> None:
     """ValueError for options that a family does not have; ``cox`` is of the pooled and the joint fit alone."""
     if family != COX:
-        if isinstance(options, ExactOptions) and options.ties is not None:
-            raise ValueError(f"ties is {options.ties!r} with family {family!r}: it is read with family 'cox' only.")
+        if isinstance(options, ExactOptions):
+            _check_exact(options, family)
         return
     if not isinstance(options, ExactOptions):
         raise ValueError(
@@ -304,3 +298,24 @@ def check_family(options: object, family: str) -> None:
     for name, value in wanted.items():
         if getattr(options, name, value) != value:
             raise ValueError(f"{name} is {getattr(options, name)!r} with family 'cox': it must be {value!r}.")
+
+
+def _check_exact(options: ExactOptions, family: str) -> None:
+    """Raise a named error for what a fit of single records does not read."""
+    if options.ties is not None:
+        raise ValueError(f"ties is {options.ties!r} with family {family!r}: it is read with family 'cox' only.")
+    if options.penalty is None:
+        return
+    if family != "gaussian":
+        if options.penalty != "lasso" or isinstance(options.choose, str):
+            raise ValueError(
+                f"penalty is {options.penalty!r} and choose {options.choose!r} with family {family!r}: give 'lasso' "
+                "and lambda as a number; others are of Gaussian responses, of protocol 'moments', or of path() after "
+                "a fit."
+            )
+    elif isinstance(options, JointOptions):
+        if options.solver != "newton":
+            raise ValueError(
+                f"solver is {options.solver!r} with a penalty of Gaussian responses: 'newton' opens what it needs."
+            )
+        check_unread_options(options, ("tolerance", "max_iter"), "a penalty of other families")

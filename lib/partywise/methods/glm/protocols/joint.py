@@ -137,10 +137,6 @@ def with_opened_link(run: Run) -> GlmEstimate:
     active, passive = roles(run.parties, bare=True)
     public, options, order = run.spec.public, run.spec.options, (active, *passive)
     follows = options.penalty is not None and public.family == "gaussian"
-    if follows and options.solver != "newton":
-        raise ValueError(
-            f"solver is {options.solver!r} with a penalty of Gaussian responses: 'newton' opens what it needs."
-        )
     rows, n = common_rows(run)
     lasso = options.lasso_of(public.family, n)
     names = public.names_of(party.columns for party in order)
