@@ -50,6 +50,11 @@ class FollowUp:
             places = np.flatnonzero(self.strata == stratum)
             yield StratumRecords(places, self.times[places], self.events[places], covariates[places])
 
+    @property
+    def absent(self) -> np.ndarray:
+        """Numbers of the records without weight: none, each counts once."""
+        return np.empty(0, dtype=int)
+
     @np.errstate(over="ignore", invalid="ignore")
     def likelihoods(self, eta: np.ndarray, *columns: np.ndarray) -> list[Likelihood]:
         """The log partial likelihood of each stratum at linear predictors (n,), with derivatives by columns, eta last.

@@ -15,7 +15,9 @@ from ...models.families import FAMILIES, SHARES, Family, LogLink
 from ...models.standardise import Scaling, scaling_of
 from ...privacy.accounted_values import Clear
 from .exact import check_size, intercept_only
+from .follow_up import FollowUp, local_follow_up
 from .model import GlmFacts
+from .options import COX, ExactOptions
 
 # Of the logarithms of exposures: records of which one counts 1e20 times as much as another leave nothing to be fitted.
 WIDEST = 46.0
@@ -147,14 +149,16 @@ def local_null(active: Party, response: WeightedResponse) -> tuple[float, float]
     return response.null()
 
 
-def local_absent(active: Party, response: WeightedResponse) -> Clear:
+def local_absent(active: Party, response: WeightedResponse | FollowUp) -> Clear:
     """Numbers of the records without weight."""
     return Clear(response.absent, units=("label",), owner=active.name)
 
 
-def absent_records(run: Run, active: Party, passive: Sequence[Party], response: WeightedResponse) -> np.ndarray | None:
+def absent_records(
+    run: Run, active: Party, passive: Sequence[Party], response: WeightedResponse | FollowUp
+) -> np.ndarray | None:
     """The records without weight at all parties, where a ridge makes the fit depend on scales; else None."""
-    if not run.spec.options.ridge:
+    if not run.spec.options.ridge or run.spec.public.family == COX:
         return None
     absent: np.ndarray = run.broadcast(active, passive, "records without weight", local_absent, response)
     return absent
@@ -171,6 +175,17 @@ def local_standardised(party: Party, columns: np.ndarray, scaling: Scaling, abse
     if absent is not None:
         X[absent] = 0.0
     return X
+
+
+def local_answers(
+    active: Party, rows: np.ndarray, public: GlmFacts, options: ExactOptions
+) -> WeightedResponse | FollowUp:
+    """The response or the follow-up of the used records, after a look at it; ValueError where all are alike."""
+    if public.family == COX:
+        return local_follow_up(active, rows, options.ties)
+    response = local_response(active, rows, public, options.ridge)
+    local_null(active, response)
+    return response
 
 
 def local_response(active: Party, rows: np.ndarray, public: GlmFacts, ridge: float) -> WeightedResponse:

@@ -16,7 +16,7 @@ from ....federation.roles import unprotected_value
 from ....models.newton_step import Line, curvature_vanished, dependent, line_search, rank_of
 from ....models.standardise import Scaling, with_ones
 from ....privacy.accounted_values import Clear
-from ..diagnostics import DiagnosticSums, aic_published, deviance_r2, diagnose, sums_of
+from ..diagnostics import DiagnosticSums, aic_published, deviance_r2, diagnose, hazard_sums_of, sums_of
 from ..follow_up import FollowUp
 from ..model import GlmEstimate, Status
 from ..options import JointOptions
@@ -65,8 +65,10 @@ def scale_to_unit(values: np.ndarray) -> ScaledVector:
     return ScaledVector(values / scale, scale)
 
 
-def local_start(active: Party, response: WeightedResponse) -> tuple[float, float]:
-    """Intercept without columns, and the mean weight there."""
+def local_start(active: Party, response: WeightedResponse | FollowUp) -> tuple[float, float]:
+    """Intercept without columns, and the mean weight there; of follow-up times none, and the share of events."""
+    if isinstance(response, FollowUp):
+        return 0.0, float(np.mean(response.events))
     intercept, _ = response.null()
     weight = response.weigh(response.family.weight(intercept + response.shift))
     return intercept, float(np.mean(weight))
@@ -153,9 +155,20 @@ def local_moved(active: Party, predictor: LinearPredictor, step: float) -> Linea
     return replace(predictor, eta=predictor.eta + along, along=None)
 
 
-def local_sums(active: Party, response: WeightedResponse, predictor: LinearPredictor, parts: Sequence[Clear]) -> Clear:
+def local_sums(
+    active: Party, response: WeightedResponse | FollowUp, predictor: LinearPredictor, parts: Sequence[Clear]
+) -> Clear:
     """Sums of the diagnostics."""
-    return unprotected_value(tuple(sums_of(response, predictor.eta)), parts)
+    eta = predictor.eta
+    sums = hazard_sums_of(response, eta) if isinstance(response, FollowUp) else sums_of(response, eta)
+    return unprotected_value(tuple(sums), parts)
+
+
+def local_baseline(
+    active: Party, response: WeightedResponse | FollowUp, predictor: LinearPredictor
+) -> dict[str, np.ndarray] | None:
+    """Cumulated baseline hazard by stratum, of follow-up times."""
+    return response.baseline(predictor.eta) if isinstance(response, FollowUp) else None
 
 
 def local_scales(party: Party, scaling: Scaling) -> Clear:

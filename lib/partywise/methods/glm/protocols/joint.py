@@ -44,6 +44,7 @@ from ....federation.run import Run
 from ....models.newton_step import column_names
 from ....models.standardise import Scaling
 from ..exact import check_size
+from ..follow_up import FollowUp
 from ..model import GlmEstimate
 from ..opened_link.iterations import LAST, Steering, analyst_started
 from ..opened_link.steps import (
@@ -52,24 +53,30 @@ from ..opened_link.steps import (
     analyst_finished,
     analyst_named,
     analyst_path,
+    local_baseline,
     local_predictor,
-    local_scales,
     local_sent_start,
     local_start,
-    local_sums,
 )
 from ..options import COX, check_family
 from ..records import (
     WeightedResponse,
     absent_records,
+    local_answers,
     local_columns,
-    local_response,
     local_scaling,
     local_standardised,
 )
 from . import secret_shared_link
 from .opened_sums import cox
-from .opened_sums.steps import broadcast_state, collect_information, evaluate, iterate, to_estimate
+from .opened_sums.steps import (
+    broadcast_state,
+    collect_information,
+    collect_units,
+    evaluate,
+    iterate,
+    to_estimate,
+)
 from .weighted_sums import MaskedColumns, closed_columns, gram
 
 
@@ -78,7 +85,7 @@ def closing(
     masked: MaskedColumns,
     X: PerPlace[np.ndarray],
     scaling: PerPlace[Scaling],
-    response: WeightedResponse,
+    response: WeightedResponse | FollowUp,
     predictor: LinearPredictor,
     now: Steering,
     verdict: str,
@@ -103,25 +110,12 @@ def closing(
     return run.at(ANALYST, analyst_estimate, now, *inputs, run.spec.public.family, options)
 
 
-def collect_units(
-    run: Run,
-    masked: MaskedColumns,
-    scaling: PerPlace[Scaling],
-    response: WeightedResponse,
-    predictor: LinearPredictor,
-) -> tuple[tuple[float, ...], tuple[tuple[np.ndarray, np.ndarray], ...], list[tuple[int, ...]]]:
-    """Sums of the response, means and scales of all columns, and their places, at the analyst."""
-    sums = run.send(masked.order[0], ANALYST, "sums", local_sums, response, predictor, masked.parts)
-    scales = run.gather(masked.order, ANALYST, "means and scales", local_scales, scaling)
-    return sums, scales, [party.columns for party in masked.order]
-
-
 def path_from_sums(
     run: Run,
     masked: MaskedColumns,
     X: PerPlace[np.ndarray],
     scaling: PerPlace[Scaling],
-    response: WeightedResponse,
+    response: WeightedResponse | FollowUp,
     predictor: LinearPredictor,
     now: Steering,
 ) -> GlmEstimate:
@@ -141,7 +135,7 @@ def with_opened_link(run: Run) -> GlmEstimate:
     lasso = options.lasso_of(public.family, n)
     names = public.names_of(party.columns for party in order)
     check_size(n, 1 + len(names), options.ridge)
-    response = run.at(active, local_response, rows, public, options.ridge)
+    response = run.at(active, local_answers, rows, public, options)
     begun = run.at(active, local_start, response)
     columns = run.each(order, local_columns, rows, public)
     absent = absent_records(run, active, passive, response)
@@ -153,14 +147,20 @@ def with_opened_link(run: Run) -> GlmEstimate:
     matrix = gram(run, masked, X, between=options.start == "gram") if options.solver == "lbfgs" else None
     now = run.at(ANALYST, analyst_started, start, names, matrix, options.ridge, lasso)
     predictor = run.at(active, local_predictor, begun, response)
+    steps = 0
     if follows:
-        steps, estimate = 0, path_from_sums(run, masked, X, scaling, response, predictor, now)
+        estimate = path_from_sums(run, masked, X, scaling, response, predictor, now)
     else:
         predictor, now, verdict, steps = iterate(run, masked, keys, X, response, predictor, now)
-        estimate = closing(run, masked, X, scaling, response, predictor, now, verdict)
+        if public.family == COX and matrix is not None:
+            ended = response, predictor, now, verdict, matrix, steps
+            estimate, predictor, steps = cox.closing(run, masked, keys, X, scaling, *ended)
+        else:
+            estimate = closing(run, masked, X, scaling, response, predictor, now, verdict)
+    baseline = run.at(active, local_baseline, response, predictor)
     counts = {"openings": len(masked.aggregates), "record_openings": steps, "secure_products": masked.dealing.products}
     holders = [party.name for party in order]
-    return run.assemble(to_estimate, estimate, predictor, holders, None if public.aligned else rows, counts)
+    return run.assemble(to_estimate, estimate, predictor, holders, None if public.aligned else rows, counts, baseline)
 
 
 def fit(run: Run) -> GlmEstimate:
@@ -168,7 +168,6 @@ def fit(run: Run) -> GlmEstimate:
     active, passive = roles(run.parties, bare=True)
     options, family = run.spec.options, run.spec.public.family
     check_family(options, family)
-    unlinked = cox.fit if family == COX else with_opened_link
-    protocol = secret_shared_link.fit if options.link == "shared" and family != COX else unlinked
+    protocol = secret_shared_link.fit if options.link == "shared" else with_opened_link
     with column_names(run.spec.public.names_of(party.columns for party in (active, *passive))):
         return protocol(run)

@@ -28,27 +28,16 @@ from ....models.standardise import with_ones
 from ....privacy.accounted_values import Clear
 from ..diagnostics import diagnose, diagnose_hazards, hazard_sums_of, sums_of
 from ..exact import PooledFit, fit_cox, fit_glm
-from ..follow_up import FollowUp, local_follow_up
-from ..model import GlmEstimate, GlmFacts
-from ..options import COX, GlmReferenceOptions, check_family
+from ..follow_up import FollowUp
+from ..model import GlmEstimate
+from ..options import GlmReferenceOptions, check_family
 from ..penalised_path import penalise, without_errors
-from ..records import WeightedResponse, local_columns, local_null, local_response
+from ..records import WeightedResponse, local_answers, local_columns
 
 
 def local_features(passive: Party, columns: np.ndarray) -> Clear:
     """The party's columns as they are, (n, p_k)."""
     return Clear(columns, units=("features",), owner=passive.name)
-
-
-def local_answers(
-    active: Party, rows: np.ndarray, public: GlmFacts, options: GlmReferenceOptions
-) -> WeightedResponse | FollowUp:
-    """The response or the follow-up of the used records, after a look at it."""
-    if public.family == COX:
-        return local_follow_up(active, rows, options.ties)
-    response = local_response(active, rows, public, options.ridge)
-    local_null(active, response)
-    return response
 
 
 def local_fit(

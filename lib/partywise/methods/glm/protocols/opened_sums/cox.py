@@ -24,64 +24,45 @@ is exact: epsilon is infinite.  The cumulated baseline hazard, at the means of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import cast
 
 import numpy as np
 from scipy.special import ndtri
 
-from .....alignment.rows import common_rows
-from .....federation.exchanges.masks.pair_keys import PairKeys, agree_on_keys
+from .....federation.exchanges.masks.pair_keys import PairKeys
 from .....federation.parties import Party, column_order
 from .....federation.places import PerPlace
-from .....federation.roles import ANALYST, roles, unprotected_value
+from .....federation.roles import ANALYST
 from .....federation.run import Run
 from .....models.standardise import Scaling
-from .....privacy.accounted_values import Clear
 from .....privacy.mechanisms.random import RandomSource, words_of
-from ...diagnostics import HazardSums, diagnose_hazards, hazard_sums_of
-from ...exact import check_size, with_unit_intercept
-from ...follow_up import FollowUp, local_follow_up
+from ...diagnostics import HazardSums, diagnose_hazards
+from ...exact import with_unit_intercept
+from ...follow_up import FollowUp
 from ...model import GlmEstimate, Status
-from ...opened_link.iterations import LAST, Steering, analyst_started
+from ...opened_link.iterations import LAST, Steering
 from ...opened_link.steps import (
     Evaluation,
     LinearPredictor,
     analyst_finished,
     local_evaluated,
-    local_own_scores,
-    local_predictor,
-    local_scales,
-    local_sent_start,
 )
-from ...records import local_columns, local_scaling, local_standardised
-from ..weighted_sums import MaskedColumns, closed_columns, gram, scores
-from .steps import iterate, opened_along, to_estimate
+from ...records import WeightedResponse
+from ..weighted_sums import MaskedColumns
+from .steps import collect_scores, collect_units, opened_along
 
 # Step of the differences, in standard deviations of columns; largest correlation of an opened vector with a column.
 DIFFERENCE, ALIKE, DRAWS = 1e-4, 0.999, 1000
 
 
-def local_begun(active: Party, response: FollowUp) -> tuple[float, float]:
-    """Intercept, which there is none of, and the share of events, about the mean weight of the information."""
-    return 0.0, float(np.mean(response.events))
-
-
-def local_moved_by(active: Party, response: FollowUp, predictor: LinearPredictor, step: float) -> Evaluation:
+def local_moved_by(
+    active: Party, response: WeightedResponse | FollowUp, predictor: LinearPredictor, step: float
+) -> Evaluation:
     """An evaluation at a step along the direction."""
     along = np.zeros_like(predictor.eta) if predictor.along is None else predictor.along
     return local_evaluated(active, response, replace(predictor, eta=predictor.eta + step * along), "u")
-
-
-def local_cox_sums(active: Party, response: FollowUp, predictor: LinearPredictor, parts: Sequence[Clear]) -> Clear:
-    """(4,) `HazardSums`."""
-    return unprotected_value(np.array(hazard_sums_of(response, predictor.eta)), parts)
-
-
-def local_baseline(active: Party, response: FollowUp, predictor: LinearPredictor) -> dict[str, np.ndarray]:
-    """Cumulated baseline hazard by stratum."""
-    return response.baseline(predictor.eta)
 
 
 def analyst_directions(products: np.ndarray, n_active: int, rng_for: Callable[..., RandomSource]) -> np.ndarray:
@@ -120,8 +101,8 @@ def analyst_information(
 
 def analyst_cox_estimate(
     now: Steering,
-    sums: np.ndarray,
     matrix: np.ndarray | None,
+    sums: tuple[float, ...],
     scales: Sequence[tuple[np.ndarray, np.ndarray]],
     columns: Sequence[Sequence[int]],
     ridge: float,
@@ -138,20 +119,8 @@ def analyst_cox_estimate(
         reason=now.reason,
         iterations=len(now.path),
         objective=np.array(now.path),
-        **diagnose_hazards(HazardSums(*sums.tolist()), information, scaling, ridge),
+        **diagnose_hazards(HazardSums(*sums), information, scaling, ridge),
     )
-
-
-def to_cox_estimate(
-    estimate: GlmEstimate,
-    predictor: LinearPredictor,
-    names: Sequence[str],
-    rows: Mapping[str, np.ndarray] | None,
-    counts: dict[str, int],
-    baseline: dict[str, np.ndarray],
-) -> GlmEstimate:
-    """Add the active party's view, the counts and its baseline hazard."""
-    return replace(to_estimate(estimate, predictor, names, rows, counts), baseline=baseline)
 
 
 def information_by_differences(
@@ -159,7 +128,7 @@ def information_by_differences(
     masked: MaskedColumns,
     keys: PairKeys,
     X: PerPlace[np.ndarray],
-    response: FollowUp,
+    response: WeightedResponse | FollowUp,
     predictor: LinearPredictor,
     now: Steering,
     directions: np.ndarray,
@@ -172,45 +141,32 @@ def information_by_differences(
         predictor = opened_along(run, masked, keys, X, predictor, aimed, steps + place)
         for side, (length, ends) in enumerate(((DIFFERENCE, after), (-DIFFERENCE, before))):
             evaluation = run.at(active, local_moved_by, response, predictor, length)
-            names = ("deviance", "X'u of its own")
-            _, active_scores = run.gather((active,), ANALYST, names, local_own_scores, evaluation, X, masked.parts)
-            ends.append(scores(run, masked, evaluation, active_scores, steps + 1 + 2 * place + side))
+            ends.append(collect_scores(run, masked, X, evaluation, steps + 1 + 2 * place + side)[1])
     return run.at(ANALYST, analyst_information, now, after, before, directions), predictor
 
 
-def fit(run: Run) -> GlmEstimate:
-    """Step as a joint fit with L-BFGS does, then open the information by differences of the score."""
-    active, passive = roles(run.parties, bare=True)
-    public, options, order = run.spec.public, run.spec.options, (active, *passive)
-    rows, n = common_rows(run)
-    names = public.names_of(party.columns for party in order)
-    check_size(n, 1 + len(names), options.ridge)
-    response = run.at(active, local_follow_up, rows, options.ties)
-    begun = run.at(active, local_begun, response)
-    columns = run.each(order, local_columns, rows, public)
-    scaling = run.each(order, local_scaling, columns, None)
-    X = run.each(order, local_standardised, columns, scaling, None)
-    keys = agree_on_keys(run, passive, active)
-    masked = closed_columns(run, order, X, n)
-    start = run.send(active, ANALYST, "start", local_sent_start, begun)
-    products = gram(run, masked, X, between=options.start == "gram")
-    now = run.at(ANALYST, analyst_started, start, names, products, options.ridge)
-    predictor = run.at(active, local_predictor, begun, response)
-    predictor, now, verdict, opened = iterate(run, masked, keys, X, response, predictor, now)
-    matrix = None
+def closing(
+    run: Run,
+    masked: MaskedColumns,
+    keys: PairKeys,
+    X: PerPlace[np.ndarray],
+    scaling: PerPlace[Scaling],
+    response: WeightedResponse | FollowUp,
+    predictor: LinearPredictor,
+    now: Steering,
+    verdict: str,
+    products: np.ndarray,
+    steps: int,
+) -> tuple[GlmEstimate, LinearPredictor, int]:
+    """The estimate at the analyst after so many steps, the predictor, and the number of vectors that were opened."""
+    active, matrix, ridge = masked.order[0], None, run.spec.options.ridge
     if verdict == LAST:
         directions = run.at(ANALYST, analyst_directions, products, len(active.columns), run.rng_for)
         matrix, predictor = information_by_differences(
-            run, masked, keys, X, response, predictor, now, directions, opened
+            run, masked, keys, X, response, predictor, now, directions, steps
         )
-        now = run.at(ANALYST, analyst_finished, now, matrix, options.ridge)
-        opened += len(names)
-    sums = run.send(active, ANALYST, "sums", local_cox_sums, response, predictor, masked.parts)
-    scales = run.gather(order, ANALYST, "means and scales", local_scales, scaling)
-    inputs = now, sums, matrix, scales, [party.columns for party in order], options.ridge
-    estimate = run.at(ANALYST, analyst_cox_estimate, *inputs)
-    baseline = run.at(active, local_baseline, response, predictor)
-    counts = {"openings": len(masked.aggregates), "record_openings": opened, "secure_products": masked.dealing.products}
-    holders = [party.name for party in order]
-    aligned = None if public.aligned else rows
-    return run.assemble(to_cox_estimate, estimate, predictor, holders, aligned, counts, baseline)
+        now = run.at(ANALYST, analyst_finished, now, matrix, ridge)
+        steps += sum(masked.sizes) - 1
+    sums, scales, columns = collect_units(run, masked, scaling, response, predictor)
+    inputs = now, matrix, sums, scales, columns, ridge
+    return run.at(ANALYST, analyst_cox_estimate, *inputs), predictor, steps

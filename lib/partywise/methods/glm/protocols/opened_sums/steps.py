@@ -16,11 +16,13 @@ from .....federation.exchanges.masks.pair_keys import PairKeys
 from .....federation.places import PerPlace, per_place
 from .....federation.roles import ANALYST, others_than
 from .....federation.run import Run
+from .....models.standardise import Scaling
 from .....privacy.accounted_values import Clear
 from ...follow_up import FollowUp
 from ...model import GlmEstimate
 from ...opened_link.iterations import LAST, MAJORANT, STEP, Steering, analyst_lbfgs, analyst_moved, analyst_newton
 from ...opened_link.steps import (
+    Evaluation,
     LinearPredictor,
     analyst_direction,
     analyst_line,
@@ -31,7 +33,9 @@ from ...opened_link.steps import (
     local_own_information,
     local_own_scores,
     local_part,
+    local_scales,
     local_step,
+    local_sums,
 )
 from ...records import WeightedResponse
 from ..weighted_sums import MaskedColumns, information, scores
@@ -43,12 +47,13 @@ def to_estimate(
     names: Sequence[str],
     rows: Mapping[str, np.ndarray] | None,
     counts: dict[str, int],
+    baseline: Mapping[str, np.ndarray] | None = None,
 ) -> GlmEstimate:
-    """Add the active party's view and the counts; ``names`` are its own and those of the others."""
+    """Add the active party's view, its baseline hazard and the counts; ``names`` are its own and those of others."""
     active, *rest = names
     views = {f"{active}: {' + '.join(rest)}": np.array(predictor.others_parts).reshape(-1, len(predictor.eta)).T}
     positions = None if rows is None else {name: np.array(indices) for name, indices in rows.items()}
-    return replace(estimate, views=views, rows=positions, numbers=estimate.numbers | counts)
+    return replace(estimate, views=views, rows=positions, baseline=baseline, numbers=estimate.numbers | counts)
 
 
 def broadcast_state(run: Run, now: Steering, parts: Sequence[Clear]) -> str:
@@ -74,6 +79,28 @@ def collect_information(
     return information(run, masked, evaluation, active_block, name)
 
 
+def collect_scores(
+    run: Run, masked: MaskedColumns, X: PerPlace[np.ndarray], evaluation: Evaluation, step: int
+) -> tuple[tuple[float], np.ndarray]:
+    """The deviance and X'u at the analyst."""
+    active, names = (masked.order[0],), ("deviance", "X'u of its own")
+    deviance, active_scores = run.gather(active, ANALYST, names, local_own_scores, evaluation, X, masked.parts)
+    return deviance, scores(run, masked, evaluation, active_scores, step)
+
+
+def collect_units(
+    run: Run,
+    masked: MaskedColumns,
+    scaling: PerPlace[Scaling],
+    response: WeightedResponse | FollowUp,
+    predictor: LinearPredictor,
+) -> tuple[tuple[float, ...], tuple[tuple[np.ndarray, np.ndarray], ...], list[tuple[int, ...]]]:
+    """Sums of the response, means and scales of all columns, and their places, at the analyst."""
+    sums = run.send(masked.order[0], ANALYST, "sums", local_sums, response, predictor, masked.parts)
+    scales = run.gather(masked.order, ANALYST, "means and scales", local_scales, scaling)
+    return sums, scales, [party.columns for party in masked.order]
+
+
 def evaluate(
     run: Run,
     masked: MaskedColumns,
@@ -86,9 +113,7 @@ def evaluate(
     """One evaluation: the next direction at the analyst, and the verdict."""
     active, options, family = masked.order[0], run.spec.options, run.spec.public.family
     evaluation = run.at(active, local_evaluated, response, predictor, "observed")
-    names = ("deviance", "X'u of its own")
-    deviance, active_scores = run.gather((active,), ANALYST, names, local_own_scores, evaluation, X, masked.parts)
-    total = scores(run, masked, evaluation, active_scores, step)
+    deviance, total = collect_scores(run, masked, X, evaluation, step)
     if options.solver == "lbfgs":
         now = run.at(ANALYST, analyst_lbfgs, now, deviance, total, run.spec.public.family, options)
         return now, broadcast_state(run, now, masked.parts)
