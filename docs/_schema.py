@@ -18,6 +18,7 @@ from partywise.core.checks import Matrix, OneOfCiphers, Range, field_types
 from partywise.deployment.settings import Listener, NetworkSettings
 from partywise.deployment.site.policy import Site
 from partywise.experiment.configuration.grammar import NAME, CaseBlock, Configuration, Grid, StudyBlock
+from partywise.experiment.design.block import DesignBlock
 from partywise.experiment.plan import SHORT
 from partywise.experiment.study import Study, available, load
 
@@ -48,7 +49,9 @@ Schema = dict[str, Any]
 
 def schemas() -> dict[str, str]:
     """Text of every schema by the name of its file: of a configuration, a site, and the block of each study."""
-    content = {"configuration": configuration(), "site": site()} | {name: study(load(name)) for name in available()}
+    content = {"configuration": configuration(), "site": site(), "design": design()} | {
+        name: study(load(name)) for name in available()
+    }
     return {f"{name}.json": f"{laid_out(schema)}\n" for name, schema in content.items()}
 
 
@@ -82,6 +85,14 @@ def site() -> Schema:
     definitions: Schema = {}
     top = block(Site, definitions)
     return {"$schema": DRAFT, "title": "What a site consents to", **top, "definitions": definitions}
+
+
+def design() -> Schema:
+    """Schema of a file of designs."""
+    definitions: Schema = {}
+    designs = {"type": "object", "additionalProperties": block(DesignBlock, definitions)}
+    top = {"type": "object", "properties": {"design": designs}, "required": ["design"]}
+    return {"$schema": DRAFT, "title": "Designs before data", **top, "definitions": definitions}
 
 
 def study(declaration: Study) -> Schema:

@@ -26,6 +26,7 @@ from _schema import FOLDER, schemas
 
 MAIN = [ROOT / "config.yaml", *sorted((ROOT / "config").glob("*.yaml"))]
 SHIPPED = [*MAIN, *sorted((ROOT / "config").glob("*/*.yaml"))]
+DESIGNS = sorted((ROOT / "config" / "design").glob("*.yaml"))
 FIRST = re.compile(r"# yaml-language-server: \$schema=(\S+)\n")
 SCHEMAS = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.json")}
 REGISTRY = Registry().with_resources((name, DRAFT7.create_resource(one)) for name, one in SCHEMAS.items())
@@ -44,7 +45,12 @@ def test_the_schemas_are_those_of_the_dataclasses():
     """After a change of options or settings: .venv/bin/python docs/_schema.py."""
     stored = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.iterdir()}
     assert [name for name, text in schemas().items() if stored.get(name) != text] == []
-    assert set(stored) == {"configuration.json", "site.json", *(f"{study}.json" for study in available())}
+    assert set(stored) == {
+        "configuration.json",
+        "site.json",
+        "design.json",
+        *(f"{study}.json" for study in available()),
+    }
     for one in SCHEMAS.values():
         Draft7Validator.check_schema(one)
 
@@ -57,7 +63,8 @@ def test_every_shipped_file_names_its_schema_and_keeps_it():
         if schema is None or schema.resolve().parent != FOLDER or schema.name not in SCHEMAS:
             found.append(f"{path.relative_to(ROOT)} does not begin with the schema that it keeps")
             continue
-        wanted = "configuration.json" if path in MAIN else f"{path.stem}.json"
+        of_folder = "design.json" if path in DESIGNS else f"{path.stem}.json"
+        wanted = "configuration.json" if path in MAIN else of_folder
         found += [] if schema.name == wanted else [f"{path.relative_to(ROOT)} names {schema.name}, not {wanted}"]
         found += [f"{path.relative_to(ROOT)}: {one}" for one in faults(read_file(path), schema.name)]
     assert found == []
@@ -75,7 +82,7 @@ def test_every_shipped_file_is_read_and_every_file_of_a_study_is_named_once():
         assert shipped_plans(path)
         blocks = read_file(path)["studies"].values()
         named += [(path.parent / block["file"]).resolve() for block in blocks if "file" in block]
-    assert sorted(named) == [path for path in SHIPPED if path not in MAIN]
+    assert sorted(named) == [path for path in SHIPPED if path not in [*MAIN, *DESIGNS]]
 
 
 def test_shipped_files_are_in_block_style_with_one_setting_a_line():

@@ -6,6 +6,7 @@ from .core.errors import BudgetExceeded as BudgetExceeded
 from .core.errors import CertificationError as CertificationError
 from .core.randomness import Streams as Streams
 from .core.randomness import stream as stream
+from .experiment.design.plan import design as design
 from .experiment.results.cube import open_cube as open_cube
 from .federation.channel import Channel as Channel
 from .federation.cipher import Cipher as Cipher

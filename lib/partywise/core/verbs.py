@@ -135,6 +135,14 @@ VERBS = (
         PRESENT,
     ),
     Verb(
+        "design",
+        "FILE",
+        "epsilon, records or precision of a study before its data: results/design/NAME",
+        "experiment.design.verb:design",
+        "which [epsilon, number of records or precision](python.md#design-before-data) a study can have, before its "
+        "data: `results/design/NAME`",
+    ),
+    Verb(
         "check-data",
         "FILE...",
         "check data files without a fit and draft a configuration (docs/your_own_data.md)",

@@ -433,21 +433,22 @@ class EventsAhead:
     """Events of a program on the records of a run, those until then where it ended early.
 
     announcements : what holders were to pay before anything left them, in order; releases : rows of the ledger
-    error : what ended the program early, `OutOfTime` included
+    error : what ended the program early, `OutOfTime` included; estimate : what it returned where nothing did
     """
 
     announcements: tuple[Event, ...]
     releases: tuple[Event, ...]
     error: BaseException | None = None
+    estimate: object = None
 
 
 def events_ahead(fit: Callable[[Run], object], run: Run) -> EventsAhead:
     """Return what a program announces and releases; its errors are returned: made-up records refute nothing."""
     announcements = list[Event]()
-    error: BaseException | None = None
+    estimate, error = None, None
     watch_announcements(run, lambda _, events: announcements.extend(events))
     try:
-        simulate(fit, run)
+        estimate = simulate(fit, run)
     except (OutOfTime, Exception) as early:
         error = early
-    return EventsAhead(tuple(announcements), tuple(run.channel.ledger.rows), error)
+    return EventsAhead(tuple(announcements), tuple(run.channel.ledger.rows), error, estimate)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...core.checks import CheckedFields, Delta
 from ...core.errors import ConfigError
-from ...experiment.study import NO_NOISE, Figure, FirstRun, Protocol, Source, Study
+from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
 from ...methods.survival.options import (
     MOST_SIGNS,
     CoxNoisyGradientOptions,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 NOISY_COX = (ScoresOptions, GradientOptions, OneReleaseOptions)
 # Gradient steps on covariates, as published.
 PUBLISHED_STEPS = (CoxNoisyGradientOptions, DpPropensityOptions)
+CURVES = Lazy("partywise.methods.survival.precision:FollowUpModel")
 CONTINUOUS = "its noise is the published one, floating-point and partly without a proof"
 
 
@@ -114,7 +115,7 @@ STUDY = Study(
         "reference": Protocol(SurvivalReferenceOptions, extra=("server",), release=NO_NOISE),
         "piecewise": Protocol(PiecewiseOptions, extra=("server",), release=NO_NOISE),
         "risk_sets": Protocol(RiskSetsOptions, extra=("server",), release=NO_NOISE),
-        "table": Protocol(SurvivalTableOptions, extra=("server",)),
+        "table": Protocol(SurvivalTableOptions, extra=("server",), precision=CURVES),
         "scores": Protocol(ScoresOptions, extra=("server",)),
         "gradient": Protocol(GradientOptions, extra=("server",), file="competitors.gradient"),
         "moments": Protocol(OneReleaseOptions, extra=("server",), file="competitors.moments"),

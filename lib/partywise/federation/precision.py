@@ -1,0 +1,82 @@
+"""Precision of estimates before data: what a design (`partywise.experiment.design`) asks of a method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ..core.randomness import Rng
+from .parties import Party, split_rows
+
+# Two-sided normal quantile of intervals of 95 %, and the quantile of a power of 80 %.
+NORMAL_95, NORMAL_80 = 1.959963984540054, 0.8416212335729143
+
+
+@dataclass(frozen=True, eq=False)
+class Precision:
+    """Half-widths (t,) of the 95 % intervals of the targets.
+
+    values : (t,) expected values; half_widths : over records and noise; without_noise : over records alone
+    is_identified : whether what is released stands out of its noise
+    clip_share : share of records that public bounds clip
+    """
+
+    values: np.ndarray
+    half_widths: np.ndarray
+    without_noise: np.ndarray
+    is_identified: bool = True
+    clip_share: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class MadeUp:
+    """Records drawn from a declared model: parties with their blocks, and what everyone knows."""
+
+    parties: Sequence[Party]
+    public: object
+
+
+class PrecisionModel(Protocol):
+    """Declared model of records: a dataclass of the keys under ``model``, one per method that is designed."""
+
+    def targets(self, wanted: Sequence[str]) -> tuple[str, ...]:
+        """Names of all targets, those that are asked for first; ValueError for one that it does not have."""
+        ...
+
+    def made_up(self, n: int, parties: int, rng: Rng) -> MadeUp:
+        """Return ``n`` records of the model, divided among the parties."""
+        ...
+
+    def expected_precision(self, estimate: object, n: int, targets: Sequence[str]) -> Precision:
+        """Return the precision of targets over ``n`` records, with the noise of an estimate on made-up ones."""
+        ...
+
+    def reported_precision(self, estimate: object, targets: Sequence[str]) -> Precision:
+        """Return the precision that an estimate reports of itself."""
+        ...
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What was assumed, as clauses."""
+        ...
+
+    @property
+    def release(self) -> str:
+        """Sentence on what leaves the organisations, without its full stop."""
+        ...
+
+    @property
+    def measured_in(self) -> str:
+        """Unit of the targets, empty without one."""
+        ...
+
+
+def made_up_clients(arrays: Mapping[str, np.ndarray], n: int, count: int) -> list[Party]:
+    """Clients that hold the rows of arrays in contiguous runs."""
+    return [
+        Party(f"client {k}", "client", {name: array[rows.start : rows.stop] for name, array in arrays.items()})
+        for k, rows in enumerate(split_rows(n, count), 1)
+    ]
