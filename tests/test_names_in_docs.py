@@ -18,6 +18,7 @@ QUOTED = re.compile(rf"`((?:{ROOMS})(?:\.\w+)+)`")
 # What a run or a reader makes; what another project or an interpreter has.
 MADE = {
     "wire.md",
+    "paragraph.md",
     "my_data.yaml",
     "my_clients.yaml",
     "my_labels.yaml",

@@ -29,7 +29,6 @@ from ..privacy.mechanisms.release import MECHANISMS
 from ..privacy.strata import cell_of as stratum_of
 from . import measures
 from .data import NamedErrors, generate
-from .jobs import Timings
 from .measures import Arrays
 from .owner_outputs import OwnerReport, with_interval_reason
 from .plan import Plan
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from ..federation.payloads import TranscriptRow
     from .batches import PlainShare
     from .data import Replicate
+    from .jobs import Timings
 
 # How a fit ended, by its number in a cube: a cell without a fit, then the verdicts.
 STATUS = ("not_in_design", *STATUSES)

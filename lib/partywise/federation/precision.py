@@ -60,7 +60,7 @@ class PrecisionModel(Protocol):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What was assumed, as clauses."""
+        """Assumptions as clauses."""
         ...
 
     @property

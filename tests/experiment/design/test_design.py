@@ -14,7 +14,7 @@ import partywise as pw
 from partywise.__main__ import main
 from partywise.core.errors import ConfigError
 from partywise.core.randomness import Streams
-from partywise.experiment.design.block import checked, designs
+from partywise.experiment.design.block import checked_block, designs
 from partywise.experiment.design.evaluate import Evaluator, power_of, upward
 from partywise.experiment.design.plan import PrecisionPlan, plan_of
 from partywise.experiment.design.responses import share_bounds
@@ -65,12 +65,12 @@ def test_the_question_of_a_clinician_is_one_screen_and_one_command(tmp_path, cap
 def test_the_epsilon_reaches_the_wanted_half_width_and_a_smaller_one_does_not(plan):
     wanted = BLOCK["half_width"]["restricted mean"]
     assert wanted * 0.995 <= plan.half_widths["restricted mean"] <= wanted
-    evaluator = Evaluator(checked(BLOCK, "design"), "design")
+    evaluator = Evaluator(checked_block(BLOCK, "design"), "design")
     assert evaluator.half_width("restricted mean", 0.99 * plan.epsilon, plan.n) > wanted
 
 
 def test_the_noise_of_a_plan_is_that_of_the_announced_events(plan):
-    evaluation = Evaluator(checked(BLOCK, "design"), "design")(plan.epsilon, plan.n)
+    evaluation = Evaluator(checked_block(BLOCK, "design"), "design")(plan.epsilon, plan.n)
     (event,) = [event for event in evaluation.events if event.mu is not None]
     assert event.mu == pytest.approx(float(pw.gdp_mu(plan.epsilon, 1e-5)))
     assert plan.privacy["epsilon_certified"] == pytest.approx(plan.epsilon, rel=1e-6)
@@ -115,9 +115,9 @@ def test_a_share_of_none_has_the_lower_end_0_and_many_levels_are_taken():
 def test_n_and_power_are_computed_from_the_rest():
     common = {"parties": 3, "model": FOLLOW_UP}
     plan = pw.design("federated_survival.table", epsilon=2.0, half_width={"restricted mean": 1.0}, **common)
-    assert plan.computed == "n" and 0.995 <= plan.half_widths["restricted mean"] <= 1
+    assert plan.answers == "n" and 0.995 <= plan.half_widths["restricted mean"] <= 1
     fewer = pw.design("federated_survival.table", epsilon=2.0, n=int(0.97 * plan.n), **common)
-    assert fewer.half_widths["restricted mean"] > 1 and fewer.computed == "precision"
+    assert fewer.half_widths["restricted mean"] > 1 and fewer.answers == "precision"
     powered = pw.design("federated_survival.table", n=3000, power=0.8, effect={"restricted mean": 2.0}, **common)
     assert 0.8 <= powered.power["restricted mean"] < 0.815
     assert power_of(fewer.detectable["restricted mean"], fewer.half_widths["restricted mean"]) == pytest.approx(
@@ -160,7 +160,7 @@ def test_the_paragraph_is_short_and_made_of_the_file_alone(method):
     assert numbers(text) <= known
 
 
-def test_a_figure_has_lines_of_three_numbers_of_records_and_what_is_wanted(plan):
+def test_a_figure_has_lines_of_three_numbers_of_records_and_what_is_wanted_widths(plan):
     figure = plan.figure()
     labels = figure.axes[0].get_legend_handles_labels()[1]
     assert labels == ["n = 1050", "n = 2100", "n = 4200", "n = 2100, no noise", "wanted", "this design"]

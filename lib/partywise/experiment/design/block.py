@@ -76,8 +76,8 @@ class DesignBlock(CheckedFields):
             )
 
     @property
-    def unknown(self) -> str:
-        """What the design computes: epsilon, n or precision."""
+    def answers(self) -> str:
+        """Quantity that the design computes: epsilon, n or precision."""
         if self.n is None:
             return "n"
         return "precision" if self.epsilon is not None else "epsilon"
@@ -95,7 +95,7 @@ def designs(path: Path) -> dict[str, dict[str, object]]:
     return blocks
 
 
-def checked(written: Mapping[str, object], where: str) -> DesignBlock:
+def checked_block(written: Mapping[str, object], where: str) -> DesignBlock:
     """A block with its keys checked; ConfigError names the first that is wrong."""
     for path, value in _leaves(written, where):
         key = path.rpartition(".")[2]

@@ -47,7 +47,7 @@ class Evaluation:
 
     @cached_property
     def total(self) -> Total:
-        """What the worst coalition learns."""
+        """Total of the worst coalition."""
         return Ledger(self.events).worst_total(self.places, "row", self.delta)
 
 
@@ -107,7 +107,9 @@ class Evaluator:
         def is_reached(epsilon: float) -> bool:
             return all(self.half_width(target, epsilon, n) <= width for target, width in wanted.items())
 
-        return self._settled(min(upward(start), largest), is_reached, lambda value: min(upward(1.003 * value), largest))
+        return self._least_reached(
+            min(upward(start), largest), is_reached, lambda value: min(upward(1.003 * value), largest)
+        )
 
     def n_for(self, wanted: Mapping[str, float], epsilon: float) -> int:
         """Smallest number of records that reaches every wanted half-width; ConfigError where none does."""
@@ -116,9 +118,11 @@ class Evaluator:
         def is_reached(n: float) -> bool:
             return all(self.half_width(target, epsilon, int(n)) <= width for target, width in wanted.items())
 
-        return int(self._settled(math.ceil(start), is_reached, lambda value: math.ceil(1.001 * value)))
+        return int(self._least_reached(math.ceil(start), is_reached, lambda value: math.ceil(1.001 * value)))
 
-    def _settled(self, value: float, is_reached: Callable[[float], bool], following: Callable[[float], float]) -> float:
+    def _least_reached(
+        self, value: float, is_reached: Callable[[float], bool], following: Callable[[float], float]
+    ) -> float:
         """Least value near a first one that reaches what is wanted: numbers of bins are whole, so half-widths jump."""
         for _ in range(WALK):
             if is_reached(value):

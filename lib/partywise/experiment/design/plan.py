@@ -16,7 +16,7 @@ from ...core.errors import ConfigError
 from ...core.randomness import Streams
 from ..cells import events_ahead
 from ..study import Lazy
-from .block import DesignBlock, checked
+from .block import DesignBlock, checked_block
 from .evaluate import Evaluator, detectable, half_width_for, power_of
 from .text import paragraph
 
@@ -39,7 +39,7 @@ class PrecisionPlan:
     Parameters
     ----------
     name, method : str
-    computed : str
+    answers : str
         What followed from the rest: epsilon, n or precision.
     n, parties : int
         Records of all organisations together, and organisations.
@@ -63,7 +63,7 @@ class PrecisionPlan:
 
     name: str
     method: str
-    computed: str
+    answers: str
     n: int
     parties: int
     epsilon: float
@@ -123,7 +123,7 @@ class PrecisionPlan:
             Per target: the planned half-width, the median of the fits, its ratio to the plan, the share of intervals
             that contain the expected value with its standard error, and the share of fits without an interval.
         """
-        evaluator = Evaluator(checked(self.block, self.name), self.name)
+        evaluator = Evaluator(checked_block(self.block, self.name), self.name)
         truth = evaluator(self.epsilon, self.n).precision.values
         fits = []
         for number in range(replicates):
@@ -216,7 +216,7 @@ def design(
     >>> survey = {"shares": {"smoker": 0.2, "other": 0.8}, "because": "the form has two boxes"}
     >>> plan = pw.design("randomized_response", n=5000, parties=2, model=survey, half_width={"smoker": 0.03})
     >>> plan.epsilon, round(plan.half_widths["smoker"], 3)
-    (0.948, 0.03)
+    (0.958, 0.03)
     """
     block: dict[str, object] = {"method": method, "parties": parties, "model": dict(model)}
     block |= {"n": n, "epsilon": epsilon, "half_width": dict(half_width or {}), "power": power}
@@ -226,9 +226,9 @@ def design(
 
 def plan_of(written: Mapping[str, object], where: str) -> PrecisionPlan:
     """The plan of a block, whose place in a configuration errors name."""
-    block = checked(written, where)
+    block = checked_block(written, where)
     evaluator = Evaluator(block, where)
-    wanted = _wanted(block)
+    wanted = _wanted_widths(block)
     n, epsilon = block.n, block.epsilon
     if epsilon is None:
         assert n is not None
@@ -245,7 +245,7 @@ def plan_of(written: Mapping[str, object], where: str) -> PrecisionPlan:
     return PrecisionPlan(
         name=where.rpartition(".")[2],
         method=block.method,
-        computed=block.unknown,
+        answers=block.answers,
         n=n,
         parties=block.parties,
         epsilon=epsilon,
@@ -273,7 +273,7 @@ def plan_of(written: Mapping[str, object], where: str) -> PrecisionPlan:
     )
 
 
-def _wanted(block: DesignBlock) -> dict[str, float]:
+def _wanted_widths(block: DesignBlock) -> dict[str, float]:
     """Wanted half-widths by target, those that a power asks for included."""
     if block.power is not None:
         return {name: half_width_for(float(size), block.power) for name, size in _numbers(block.effect).items()}

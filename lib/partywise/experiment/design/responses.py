@@ -75,7 +75,7 @@ class CategoryModel(CheckedFields):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What was assumed, as clauses."""
+        """Assumptions as clauses."""
         return ("records that are drawn independently", "honest answers")
 
     @property

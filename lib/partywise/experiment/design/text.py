@@ -29,25 +29,29 @@ def paragraph(plan: PrecisionPlan) -> str:
     """Return at most 150 words for an ethics board: who, what is protected, how well, with which precision."""
     privacy, unit = plan.privacy, f" {plan.unit}" if plan.unit else ""
     rows = [row for row in plan.table if row["wanted"] is not None] or list(plan.table)
+    numbers = [{key: number_text(row[key]) for key in list(HEAD)[1:]} for row in rows[:NAMED]]
     widths = "; ".join(
-        f"{row['target']} ±{shown(row['half_width'])}{unit} (±{shown(row['half_width_without_noise'])}{unit} without "
-        f"privacy, so the interval is {shown(row['ratio'])} times as long)"
-        for row in rows[:NAMED]
+        f"{row['target']} ±{texts['half_width']}{unit} (±{texts['half_width_without_noise']}{unit} without privacy, so "
+        f"the interval is {texts['ratio']} times as long)"
+        for row, texts in zip(rows, numbers, strict=False)
     )
+    attack = number_text(privacy["true_positive_percent"])
     trust = "" if privacy["trust"] == "nobody" else f", as long as {privacy['trust']}"
     return (
         f"{plan.parties} organisations contribute {plan.n} records. {plan.release}. "
         f"The release is differentially private for one record that is {CHANGES[privacy['relation']]}, with epsilon "
         f"{plan.epsilon:g} and delta {plan.delta:g}{trust}. For a person this means: an attacker who knows all other "
         f"records, and who wrongly accuses {privacy['false_positive_percent']} % of those who are not in the study, "
-        f"recognises at most {shown(privacy['true_positive_percent'])} % of those who are. Expected 95 % intervals: "
+        f"recognises at most {attack} % of those who are. Expected 95 % intervals: "
         f"{widths}. Assumed: {'; '.join(plan.assumptions)}. Nothing was computed from data."
     )
 
 
 def page(plan: PrecisionPlan) -> str:
     """Return the page of a plan as HTML, which shows ``figure.png`` next to it."""
-    rows = "\n".join(_row("td", [row["target"], *(shown(row[key]) for key in list(HEAD)[1:])]) for row in plan.table)
+    rows = "\n".join(
+        _row("td", [row["target"], *(number_text(row[key]) for key in list(HEAD)[1:])]) for row in plan.table
+    )
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><title>Design of {escape(plan.name)}</title>
@@ -70,13 +74,13 @@ img {{max-width: 100%}}</style></head>
 
 def headline(plan: PrecisionPlan) -> str:
     """Return the answer in one line."""
-    reached = "; ".join(f"{row['target']} ±{shown(row['half_width'])}" for row in plan.table if row["wanted"])
+    reached = "; ".join(f"{row['target']} ±{number_text(row['half_width'])}" for row in plan.table if row["wanted"])
     unit = f" {plan.unit}" if plan.unit and reached else ""
     answer = f"{plan.method} with n = {plan.n}, epsilon = {plan.epsilon:g}, delta = {plan.delta:g}"
     return f"{answer}: {reached}{unit}" if reached else answer
 
 
-def shown(number: float | None) -> str:
+def number_text(number: float | None) -> str:
     """A number in three digits, empty without one."""
     return "" if number is None else f"{number:.3g}"
 

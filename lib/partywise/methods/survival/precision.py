@@ -99,7 +99,7 @@ class FollowUpModel(CheckedFields):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What was assumed, as clauses."""
+        """Assumptions as clauses."""
         lost = "patients leave independently of the event" if self.retention else "nobody leaves before the horizon"
         return ("a hazard that is constant between the stated times", lost)
 
