@@ -16,8 +16,8 @@ from scipy.special import ndtr
 
 from ...core.errors import ConfigError
 from ...core.randomness import Streams
+from ...federation.estimators.precision import NORMAL_80, NORMAL_95, Precision, PrecisionModel
 from ...federation.folds import Fold, Spec
-from ...federation.precision import NORMAL_80, NORMAL_95, Precision, PrecisionModel
 from ...federation.run import Run
 from ...privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from ...privacy.ledger.event import Event

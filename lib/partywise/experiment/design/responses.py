@@ -11,8 +11,8 @@ import numpy as np
 
 from ...core.checks import CheckedFields
 from ...core.randomness import Rng
+from ...federation.estimators.precision import NORMAL_95, MadeUp, Precision, made_up_clients
 from ...federation.parties import Party
-from ...federation.precision import NORMAL_95, MadeUp, Precision, made_up_clients
 from ...federation.run import Run
 from ...privacy.mechanisms.randomized_response import RandomizedResponse
 from ...privacy.mechanisms.release import Release

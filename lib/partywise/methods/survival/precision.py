@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.checks import CheckedFields, Positive
 from ...core.randomness import Rng
-from ...federation.precision import NORMAL_95, MadeUp, Precision, made_up_clients
+from ...federation.estimators.precision import NORMAL_95, MadeUp, Precision, made_up_clients
 from .bands import delta_error, log_survival_covariance, pointwise
 from .curves import survival_curve
 from .model import SurvivalEstimate, SurvivalFacts

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ..core.randomness import Rng
-from .parties import Party, split_rows
+from ...core.randomness import Rng
+from ..parties import Party, split_rows
 
 # Two-sided normal quantile of intervals of 95 %, and the quantile of a power of 80 %.
 NORMAL_95, NORMAL_80 = 1.959963984540054, 0.8416212335729143
