@@ -243,8 +243,8 @@ class Protocol:
     release : what it does with mode ``release``: `EXACT` noise, `NO_NOISE` at all, or the reason why it is refused
     reads_training_records : whether noisy releases of a fit rest on the training records of its fold alone, so that a
         record pays for the fits that it trains; tests change held-out records and compare all releases
-    precision : dataclass of the keys under ``model`` of a design, a `partywise.federation.estimators.precision.PrecisionModel`;
-        None where the method is not designed yet
+    precision : dataclass of the keys under ``model`` of a design, a
+        `partywise.federation.estimators.precision.PrecisionModel`; None where the method is not designed yet
     """
 
     options: type
