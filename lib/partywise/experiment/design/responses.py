@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.checks import CheckedFields
 from ...core.randomness import Rng
-from ...federation.estimators.precision import NORMAL_95, MadeUp, Precision, made_up_clients
+from ...federation.estimators.precision import MadeUp, Precision, made_up_clients
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.mechanisms.randomized_response import RandomizedResponse
@@ -63,15 +63,17 @@ class CategoryModel(CheckedFields):
         return MadeUp(made_up_clients({"codes": codes}, n, parties), tuple(self.shares))
 
     def expected_precision(self, estimate: object, n: int, targets: Sequence[str]) -> Precision:
-        """Return the precision at the expected counts, with the distribution of the answers of an estimate."""
-        answers = cast(Answers, estimate)
-        expected = np.array(list(self.shares.values())) @ answers.matrix
-        return self._precision(n * expected, answers.matrix, targets)
+        """Return the precision at the expected counts, by the mechanism of an estimate."""
+        respond = cast(Answers, estimate).respond
+        shares = np.array(list(self.shares.values()))
+        return self._precision(_indices(n * shares @ respond.matrix()), _indices(n * shares), respond, targets)
 
     def reported_precision(self, estimate: object, targets: Sequence[str]) -> Precision:
         """Return the precision of the released answers."""
         answers = cast(Answers, estimate)
-        return self._precision(answers.counts, answers.matrix, targets)
+        shares = np.clip(answers.respond.frequencies(answers.indices), 0, 1)
+        exact = _indices(len(answers.indices) * shares)
+        return self._precision(answers.indices, exact, answers.respond, targets)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -88,36 +90,33 @@ class CategoryModel(CheckedFields):
         """Shares have no unit."""
         return ""
 
-    def _precision(self, counts: np.ndarray, matrix: np.ndarray, targets: Sequence[str]) -> Precision:
+    def _precision(
+        self, answers: np.ndarray, exact: np.ndarray, respond: RandomizedResponse, targets: Sequence[str]
+    ) -> Precision:
+        """Precision of levels by answers (n,), and by true levels (n,) where there is no response."""
         places = [list(self.shares).index(name) for name in targets]
-        n, keep, other = float(counts.sum()), float(matrix[0, 0]), float(matrix[0, 1])
-        bounds = share_bounds(counts, keep, other)[places]
-        shares = np.clip((counts / n - other) / (keep - other), 0, 1)
-        exact = share_bounds(n * shares, 1.0, 0.0)[places]
-        return Precision(shares[places], np.diff(bounds)[:, 0] / 2, np.diff(exact)[:, 0] / 2)
+        truth = RandomizedResponse(np.inf, respond.k)
+        widths = (mechanism.frequency_intervals(codes) for mechanism, codes in ((respond, answers), (truth, exact)))
+        half_widths, without_noise = (np.diff(bounds[places])[:, 0] / 2 for bounds in widths)
+        return Precision(np.clip(respond.frequencies(answers), 0, 1)[places], half_widths, without_noise)
 
 
-def share_bounds(counts: np.ndarray, keep: float, other: float) -> np.ndarray:
-    """95 % intervals (k, 2) of true shares: Wilson's of the answers, ends mapped back and cut to [0, 1].
-
-    keep, other : probabilities of the true level and of each other one
-    """
-    n, square = float(np.sum(counts)), NORMAL_95**2
-    share = np.asarray(counts) / n
-    middle = (share + square / (2 * n)) / (1 + square / n)
-    reach = NORMAL_95 * np.sqrt(share * (1 - share) / n + square / (4 * n**2)) / (1 + square / n)
-    ends = (np.column_stack([middle - reach, middle + reach]) - other) / (keep - other)
-    ends[share == 0, 0] = 0.0
-    return np.clip(ends, 0.0, 1.0)
+def _indices(counts: np.ndarray) -> np.ndarray:
+    """Indices (n,) of so many records by level (k,), to whole numbers."""
+    return np.repeat(np.arange(len(counts)), np.rint(counts).astype(int))
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Counts (k,) of the released levels, and the distribution (k, k) of an answer by the true level."""
+    """Released levels (n,), and the mechanism that released them."""
 
-    counts: np.ndarray
-    matrix: np.ndarray
-    epsilon_claimed: float
+    indices: np.ndarray
+    respond: RandomizedResponse
+
+    @property
+    def epsilon_claimed(self) -> float:
+        """Target of the mechanism."""
+        return self.respond.epsilon
 
 
 def local_answers(client: Party, respond: RandomizedResponse, rng: Rng) -> Release:
@@ -129,17 +128,16 @@ def local_answers(client: Party, respond: RandomizedResponse, rng: Rng) -> Relea
     return respond(codes, rng("answers", client.name), owner=client.name, release_id=f"answers of {client.name}")
 
 
-def server_counts(answers: Sequence[np.ndarray], respond: RandomizedResponse) -> Answers:
-    """Counts of all answers."""
-    counts = np.bincount(np.concatenate(answers), minlength=respond.k)
-    return Answers(counts, respond.matrix(), respond.epsilon)
+def server_answers(answers: Sequence[np.ndarray], respond: RandomizedResponse) -> Answers:
+    """All answers."""
+    return Answers(np.concatenate(answers), respond)
 
 
 def fit(run: Run) -> Answers:
     """One answer per record."""
     respond = RandomizedResponse(run.epsilon, len(run.spec.public))
     answers = run.gather(run.parties, SERVER, "answers", local_answers, respond, run.rng_for)
-    return run.at(SERVER, server_counts, answers, respond)
+    return run.at(SERVER, server_answers, answers, respond)
 
 
 PROTOCOL = Protocol(
