@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-# Any: numbers and texts of a file, and the keys of a model and of options, which belong to the method.
-from typing import TYPE_CHECKING, Any
+# Any: numbers and texts of a file, a figure of matplotlib, and keys that belong to the method.
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from ..study import Lazy
 from .block import DesignBlock, checked_block
 from .evaluate import Evaluator, detectable, half_width_for, power_of
 from .text import paragraph
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # The figure is drawn in a room above this one.
 DRAW = Lazy("partywise.plot.design:precision_figure")
@@ -100,10 +97,9 @@ class PrecisionPlan:
         """The plan of a file."""
         return cls(**json.loads(text))
 
-    def figure(self) -> Figure:
-        """Draw half-widths over epsilon; needs the extra ``figures``."""
-        figure: Figure = DRAW(self)
-        return figure
+    def figure(self) -> Any:
+        """Draw half-widths over epsilon, as a figure of matplotlib; needs the extra ``figures``."""
+        return DRAW(self)
 
     def paragraph(self) -> str:
         """Return at most 150 words for an ethics board."""
