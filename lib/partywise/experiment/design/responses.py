@@ -93,7 +93,7 @@ class CategoryModel(CheckedFields):
     def _precision(
         self, answers: np.ndarray, exact: np.ndarray, respond: RandomizedResponse, targets: Sequence[str]
     ) -> Precision:
-        """Precision of levels by answers (n,), and by true levels (n,) where there is no response."""
+        """Precision of levels by answers (n,), and by true levels (n,) without noise."""
         places = [list(self.shares).index(name) for name in targets]
         truth = RandomizedResponse(np.inf, respond.k)
         widths = (mechanism.frequency_intervals(codes) for mechanism, codes in ((respond, answers), (truth, exact)))
