@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import ndtri
@@ -63,11 +63,15 @@ class Intervals:
     centre : (k,) coefficients without the bias of a ridge and, to first order, of the noise
     standard_errors : (k,) of the centres, over records and noise
     reason : why there are none, as of `reason_of`; empty where there are some
+    noise_part : (k,) part of the standard errors that is the noise of privacy in the centres; None where not computed
+    diagnostics : scalars of the computation, by name: steps, draws, distance, clipped
     """
 
     centre: np.ndarray | None = None
     standard_errors: np.ndarray | None = None
     reason: str = ""
+    noise_part: np.ndarray | None = None
+    diagnostics: Mapping[str, float | int | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.centre is None or self.standard_errors is None:

@@ -56,6 +56,26 @@ class MomentScale:
         """Largest length r of a record: r^2 = S^2 / p + S^2 + s^2 B^2."""
         return float(np.sqrt(self.constant**2 + 1.25 * self.radius**2))
 
+    def of_model(self, z: np.ndarray, response: np.ndarray) -> np.ndarray:
+        """(m, d) what each record adds to the isometric vector: the clip in floats, without rounding to steps.
+
+        z : (m, p) scaled columns; response : (m,) s (t - t_0)
+        """
+        v = np.column_stack([z, np.clip(response, -self.radius / 2, self.radius / 2)])
+        for columns, radius in self.clips:
+            block = v[:, columns]
+            lengths = np.sqrt(np.einsum("ij,ij->i", block, block))
+            v[:, columns] = (
+                block * np.divide(radius, lengths, out=np.ones_like(lengths), where=lengths > radius)[:, None]
+            )
+        rows, others = np.triu_indices(v.shape[1], 1)
+        root = np.sqrt(2)
+        return np.hstack([v**2, root * v[:, rows] * v[:, others], root * self.constant * v])
+
+    def beyond(self, z: np.ndarray) -> np.ndarray:
+        """(m, K) whether scaled columns (m, p) of a record are longer than the radius of each block."""
+        return np.column_stack([np.sum(z[:, columns] ** 2, axis=1) > radius**2 for columns, radius in self.clips])
+
 
 @dataclass(frozen=True)
 class NoisyMoments:

@@ -1,0 +1,1 @@
+"""Intervals of noisy sums over records, by simulation of single records under declared laws."""

@@ -1,0 +1,105 @@
+"""Intervals of what follows from a fitted data model, or the reason why there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...core.verdicts import TOLERATED
+from ..intervals import Intervals, reason_of
+from .base import ReleasedSum, Sample, base_numbers
+from .fit import DRAWS, Fit, Target, fit
+from .regression import Regression
+
+# The normal law of sums is used from so many records on, and so many released numbers are simulated at most.
+LEAST_RECORDS, MOST_NUMBERS = 300, 900
+# Largest deviation of the logarithm of what is left of a column given the others.
+IDENTIFIED = 0.10
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Released sums, a law of their records, and the numbers that are wanted.
+
+    model : law of one record; start : rough parameters; target : the coefficients, of the parameters
+    names : of the columns; declared : whether their kinds are public facts, otherwise they count as normal
+    beyond : (m, K) whether drawn records are clipped, by block of columns
+    """
+
+    model: Regression
+    sums: Sequence[ReleasedSum]
+    start: np.ndarray
+    target: Target
+    names: Sequence[str]
+    declared: bool
+    beyond: Callable[[Sample], np.ndarray]
+
+
+def intervals(question: Question) -> Intervals:
+    """Fit the law of the records to the sums; every test reads released numbers and public facts alone."""
+    numbers, records = sum(len(released.value) for released in question.sums), question.sums[0].n
+    size = question.model.size
+    if records < LEAST_RECORDS:
+        return _none("few records", f"n = {records} is below {LEAST_RECORDS}, from where sums count as normal")
+    if numbers < size:
+        return _none("few numbers", f"{numbers} released numbers do not determine {size} parameters")
+    if numbers > MOST_NUMBERS:
+        return _none("later", f"{numbers} released numbers are more than the {MOST_NUMBERS} that are simulated")
+    fitted = fit(question.model, question.sums, question.start, question.target)
+    if fitted.status == "not converged":
+        return _none(
+            "not converged", "the law of the records does not settle at the released numbers: give a larger epsilon"
+        )
+    if fault := _identification_fault(question, fitted):
+        return _none("not identified", fault)
+    if fitted.status != "converged":
+        return _none("too coarse", f"the error of {fitted.draws} simulated records is not small: use fewer records")
+    clipped = clipped_shares(question, fitted)
+    if not question.declared and clipped.max() > TOLERATED:
+        return _none(
+            "undeclared kinds",
+            f"{100 * clipped.max():.2g} % of records are clipped: declare how columns are distributed (`kinds`), or "
+            "use a larger radius",
+        )
+    total, by_noise, _ = fitted.covariance_of(question.target)
+    return Intervals(
+        question.target(fitted.theta),
+        np.sqrt(total),
+        noise_part=np.sqrt(by_noise),
+        diagnostics=_diagnostics(fitted, clipped),
+    )
+
+
+def _none(name: str, sentence: str) -> Intervals:
+    return Intervals(reason=reason_of(name, sentence))
+
+
+def _identification_fault(question: Question, fitted: Fit) -> str:
+    """Return which column varies least apart from the others, if noise hides how; otherwise an empty text."""
+    total, by_noise, _ = fitted.covariance_of(question.model.columns.residual_logs)
+    place = int(np.argmax(total))
+    if total[place] <= IDENTIFIED**2:
+        return ""
+    by_records = total[place] - by_noise[place]
+    remedy = "too few records, or columns that depend on each other: leave it out"
+    if by_records < IDENTIFIED**2 / 2:
+        factor = float(np.sqrt(by_noise[place] / (IDENTIFIED**2 - by_records)))
+        remedy = (
+            f"epsilon is too small: noise of 1/{np.ceil(10 * factor) / 10:g} of the size would be enough, in a release "
+            "of its own, which adds to the account"
+        )
+    name = question.names[place]
+    return f"noise hides how column {name!r} varies apart from the others at n = {question.sums[0].n}: {remedy}"
+
+
+def clipped_shares(question: Question, fitted: Fit) -> np.ndarray:
+    """Shares (K,) of the records of the fitted law that each block's radius clips."""
+    half = base_numbers(question.model.name, question.model.base_size, DRAWS)
+    sample = question.model.draw(fitted.theta, np.concatenate([half, -half]))
+    return np.asarray(sample.weights @ question.beyond(sample) / DRAWS)
+
+
+def _diagnostics(fitted: Fit, clipped: np.ndarray) -> dict[str, float | int | str]:
+    return {"steps": fitted.steps, "draws": fitted.draws, "distance": fitted.distance, "clipped": float(clipped.max())}
