@@ -269,8 +269,10 @@ class _Fits:
 
 def _intervals_verdict(estimate: object, parties: Sequence[Party]) -> Verdict:
     """Judge by the records of a simulation whether the intervals of an estimate hold, where it has some."""
-    centre = getattr(getattr(estimate, "intervals", None), "centre", None)
-    return OK if centre is None else intervals_verdict(largest_clip_shares(parties))
+    intervals = getattr(estimate, "intervals", None)
+    if getattr(intervals, "centre", None) is None or getattr(intervals, "models_clipping", False):
+        return OK
+    return intervals_verdict(largest_clip_shares(parties))
 
 
 def cell_of(

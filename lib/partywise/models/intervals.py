@@ -64,6 +64,8 @@ class Intervals:
     standard_errors : (k,) of the centres, over records and noise
     reason : why there are none, as of `reason_of`; empty where there are some
     noise_part : (k,) part of the standard errors that is the noise of privacy in the centres; None where not computed
+    estimand : what they are of and rest on; empty for coefficients among clipped records
+    models_clipping : whether clipping is part of the law that they rest on, so that it does not withhold them
     diagnostics : scalars of the computation, by name: steps, draws, distance, clipped
     """
 
@@ -71,6 +73,8 @@ class Intervals:
     standard_errors: np.ndarray | None = None
     reason: str = ""
     noise_part: np.ndarray | None = None
+    estimand: str = ""
+    models_clipping: bool = False
     diagnostics: Mapping[str, float | int | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,10 +12,12 @@ import pytest
 import partywise as pw
 from partywise.core.randomness import stream
 from partywise.methods.glm.noisy_statistics.moments import MomentScale, NoisyMoments
-from partywise.methods.glm.noisy_statistics.noise import clipped_share, intervals_of, share_beyond
+from partywise.methods.glm.noisy_statistics.noise import intervals_of
 from partywise.methods.glm.noisy_statistics.scaling import default_radius
 from partywise.models.intervals import Intervals
+from partywise.models.simulation.kinds import Kind
 from partywise.privacy.accounting.calibration import gdp_mu
+from partywise.privacy.secure.fixed_point import whole_records
 from partywise.privacy.statistics.isometry import to_vector
 
 SLOPES, N, HALF_WIDTH, DRAWS = np.array([0.5, -0.3, 0.2, 0.4, -0.1]), 2000, 5.0, 400
@@ -49,76 +53,69 @@ def released(
     )
 
 
-@pytest.mark.parametrize(("epsilon", "n"), [(2.0, 2000), pytest.param(8.0, 20_000, marks=pytest.mark.statistical)])
-def test_intervals_hold_the_slopes_of_unclipped_columns_as_often_as_they_say(epsilon, n):
-    """400 draws of records and noise: the mean coverage is known to 0.005, that of a coefficient to 0.011."""
-    truth = np.append(1.0, SLOPES)
-    given = [released(seed, epsilon, n) for seed in range(DRAWS)]
-    bounds = [intervals_of(m, "gaussian").bounds() for m in given]
-    held = np.array([(b[:, 0] <= truth) & (truth <= b[:, 1]) for b in bounds])
-    assert held.mean() == pytest.approx(0.95, abs=0.015)
-    assert np.all(held.mean(axis=0) > 0.92)
-    if n > N:
-        return
-    blind = [
-        intervals_of(NoisyMoments.of(vector_of(m), n, 0.0, m.copies, m.public, m.location, m.scale), "gaussian")
-        for m in given
-    ]
-    assert np.mean([one.coverage(truth) for one in blind]) < 0.8
+NAMES = tuple("abcde")
 
 
-@pytest.mark.parametrize("n", [2000, pytest.param(20_000, marks=pytest.mark.statistical)])
-def test_a_radius_that_clips_many_records_gives_no_interval(n):
-    """Two parties of one standard normal column each: a radius of 1.4 clips 16 % of either, 2.97 clips 0.3 %."""
+def test_the_clip_of_the_law_is_that_of_the_release():
+    """The same records through the steps of a release and in floats: entries differ by one step of a record at most."""
+    rng = stream(5, "clip")
+    public = MomentScale(3.0, 3, 1.0, HALF_WIDTH, step=2.0**-15, blocks=(((0, 1), 2.0), ((2,), 5**0.5)))
+    z, t = 2 * rng.standard_normal((500, 3)), 1 + 4 * rng.standard_normal(500)
+    floats = public.of_model(z, public.weight * (t - public.center))
+    steps = [whole_records(z[:, list(block)], radius, public.step)[0] for block, radius in public.clips]
+    response = whole_records(public.weight * (t - public.center)[:, None], public.radius / 2, public.step)[0]
+    v = np.column_stack([*steps, response]) * public.step
+    assert np.mean(public.beyond(z)[:, 0]) > 0.3
+    for row, record in zip(floats, v, strict=True):
+        root = np.sqrt(2) * public.constant
+        expected = np.concatenate([to_vector(np.outer(record, record)), root * record])
+        np.testing.assert_allclose(row, expected, rtol=0, atol=2 * public.length * public.step)
+
+
+def test_slopes_of_records_before_the_clip_are_held_where_today_s_radius_moves_them_by_many_errors():
+    """20 draws at n = 20,000 and epsilon 8: the slopes among clipped records are .06 away, ten standard errors."""
+    truth, held, widths = np.array([1.0, 0.5, -0.3]), [], []
+    given = {"epsilon": 8.0, "n": 20_000, "slopes": truth[1:], "dependence": 0.0}
+    for seed in range(20):
+        moments = released(seed, radii=(1.4, 1.4), **given)
+        moments = replace(moments, public=replace(moments.public, kinds=(Kind(), Kind())))
+        bounds = intervals_of(moments, "gaussian", NAMES).bounds()
+        held.append((bounds[:, 0] <= truth) & (truth <= bounds[:, 1]))
+        widths.append(np.diff(bounds[1:], axis=1)[:, 0] / 2)
+    # 20 draws know 0.95 to 0.05: least of three coefficients within three of these.
+    assert np.mean(held, axis=0).min() >= 0.8
+    assert np.median(widths, axis=0) == pytest.approx(0.0125, rel=0.25)
+
+
+def test_light_clipping_needs_no_kinds_and_heavy_clipping_asks_for_them():
+    """Radii of 2.97 clip 0.3 % of normal records, radii of 1.4 clip 16 %."""
     slopes = np.array([0.5, -0.5])
-    given = {"epsilon": 8.0, "n": n, "slopes": slopes, "dependence": 0.0}
-    tight, held = released(1, radii=(1.4, 1.4), **given), []
-    assert intervals_of(tight, "gaussian").bounds() is None
-    assert "give larger radii" in intervals_of(tight, "gaussian").reason
-    for seed in range(100):
-        b = intervals_of(released(seed, radii=(default_radius(1),) * 2, **given), "gaussian").bounds()
-        held.append((b[1:, 0] <= slopes) & (slopes <= b[1:, 1]))
-    # 100 draws know 0.95 to 0.022.
-    assert np.mean(held, axis=0).min() > 0.88
-
-
-def test_records_of_which_all_are_clipped_are_not_taken_for_short_ones():
-    """Their squared length is that of the radius, whatever it was before."""
-    slopes = np.array([0.5, -0.5, 0.2])
-    assert clipped_share(released(2, radii=(0.2,), slopes=slopes)) > 0.2
-    assert clipped_share(released(2, radii=(default_radius(3),), slopes=slopes)) < 0.01
+    given = {"epsilon": 8.0, "n": 2000, "slopes": slopes, "dependence": 0.0}
+    wide = intervals_of(released(1, radii=(default_radius(1),) * 2, **given), "gaussian", NAMES)
+    assert not wide.models_clipping and wide.diagnostics["clipped"] < 0.01
+    assert np.all(np.abs(wide.centre[1:] - slopes) < 4 * wide.standard_errors[1:])
+    tight = released(1, radii=(1.4, 1.4), **given)
+    assert re.search("undeclared kinds: 1[5-7] % .*`kinds`", intervals_of(tight, "gaussian", NAMES).reason)
+    declared = replace(tight, public=replace(tight.public, kinds=(Kind(), Kind())))
+    assert intervals_of(declared, "gaussian", NAMES).models_clipping
 
 
 def test_the_default_radius_is_the_quantile_of_a_normal_length():
     assert [round(default_radius(p), 2) for p in (1, 2, 5, 10)] == [2.97, 3.41, 4.24, 5.16]
 
 
-@pytest.mark.parametrize(("p", "radius", "shift"), [(1, 2.0, 0.0), (3, 3.0, 0.4), (6, 3.5, 0.2), (12, 5.0, 0.0)])
-def test_the_share_beyond_a_radius_is_that_of_drawn_records(p, radius, shift):
-    rng = stream(p, "share")
-    root = rng.standard_normal((p, p)) / np.sqrt(p)
-    mean = np.full(p, shift)
-    drawn = np.mean(np.linalg.norm(rng.standard_normal((200_000, p)) @ root.T + mean, axis=1) > radius)
-    assert share_beyond(mean, root @ root.T, radius) == pytest.approx(drawn, rel=0.15, abs=0.002)
-
-
-def vector_of(moments: NoisyMoments) -> np.ndarray:
-    means = np.sqrt(2) * moments.public.constant * moments.mean
-    return np.concatenate([to_vector(moments.second), means])
-
-
 def test_they_are_in_the_units_of_the_columns():
     one = released(3)
-    other = NoisyMoments.of(vector_of(one), N, one.sd, one.copies, one.public, np.full(5, 2.0), np.full(5, 10.0))
-    bounds, moved = intervals_of(one, "gaussian"), intervals_of(other, "gaussian")
+    other = NoisyMoments.of(one.vector, N, one.sd, one.copies, one.public, np.full(5, 2.0), np.full(5, 10.0))
+    bounds, moved = (intervals_of(moments, "gaussian", NAMES) for moments in (one, other))
     np.testing.assert_allclose(moved.centre[1:], bounds.centre[1:] / 10)
     np.testing.assert_allclose(moved.standard_errors[1:], bounds.standard_errors[1:] / 10)
     assert moved.centre[0] == pytest.approx(bounds.centre[0] - 2 * moved.centre[1:].sum())
 
 
-def test_there_are_none_where_noise_hides_the_columns_or_a_family_is_approximate():
-    assert "too little signal" in intervals_of(released(3, epsilon=0.02), "gaussian").reason
-    assert "'gamma'" in intervals_of(released(3), "gamma").reason
+def test_there_are_none_where_noise_hides_the_columns_or_a_family_has_no_law():
+    assert "not identified: noise hides how column" in intervals_of(released(3, epsilon=0.3), "gaussian", NAMES).reason
+    assert "'inverse_gaussian'" in intervals_of(released(3), "inverse_gaussian", NAMES).reason
 
 
 def test_the_estimator_has_them_and_says_why_others_have_none():
@@ -128,5 +125,31 @@ def test_the_estimator_has_them_and_says_why_others_have_none():
     bounds = fit.conf_int().to_numpy()
     assert isinstance(fit.intervals_, Intervals) and bounds.shape == (6, 2) and fit.bse is None
     assert f"{bounds[1, 0]:.4g}" in fit.summary() and np.all(np.diff(fit.conf_int(0.5).to_numpy()) < np.diff(bounds))
+    assert "rest on normal columns" in fit.summary() and not fit.intervals_.models_clipping
+    kinds = {f"x{j}": "normal" for j in range(5)}
+    declared = pw.VerticalGLM("gaussian", "moments", kinds=kinds, **given).fit(X, y, rng=1)
+    np.testing.assert_array_equal(declared.conf_int().to_numpy(), bounds)
+    assert "the declared kinds" in declared.summary() and declared.intervals_.models_clipping
+    without = pw.VerticalGLM("gaussian", "moments", intervals="none", **given).fit(X, y, rng=1)
+    assert without.conf_int() is None and "not asked for" in without.intervals_.reason
     other = pw.VerticalGLM("gaussian", "noisy_newton", eta_start=1.0, **given).fit(X, y, rng=1)
     assert other.conf_int() is None and f"no intervals: {other.intervals_.reason}" in other.summary()
+
+
+@pytest.mark.parametrize(
+    ("kinds", "words"),
+    [
+        ({"x0": "normal"}, "give one of each column"),
+        ({"x0": "normal", "x1": "count"}, "'count'"),
+        ({"x0": "normal", "x1": ("uniform", 1.0)}, r"\('uniform', low, high\)"),
+        ({"x0": "normal", "x1": ("binary", 1.0, 0.0)}, "the smaller first"),
+        ({"x0": "normal", "x1": "bell"}, "use one of normal"),
+    ],
+)
+def test_kinds_that_are_none_are_refused(kinds, words):
+    X, y = stream(4, "kinds").standard_normal((2, 50, 2))
+    given = {"epsilon": 4.0, "location": 0.0, "scale": 1.0, "statistic": (-4.0, 6.0)}
+    with pytest.raises(ValueError, match=words):
+        pw.VerticalGLM("gaussian", "moments", kinds=kinds, **given).fit(X, y[:, 0], rng=1)
+    with pytest.raises(ValueError, match="protocol='moments' only"):
+        pw.VerticalGLM("gaussian", kinds=kinds).fit(X, y[:, 0], rng=1)

@@ -234,7 +234,7 @@ class Estimator(Parameters):
     def _judge_intervals(self) -> Verdict:
         """Withhold the intervals of a fit that has some where too many records are clipped for them to hold."""
         verdict, intervals = self._intervals_verdict, getattr(self, "intervals_", None)
-        if verdict.status == "ok" or intervals is None or intervals.centre is None:
+        if verdict.status == "ok" or intervals is None or intervals.centre is None or intervals.models_clipping:
             return OK
         self._withhold_intervals(Intervals(reason=reason_of(verdict.status, verdict.reason)))
         return verdict

@@ -21,6 +21,7 @@ from ...federation.exchanges.secure_sum import AGGREGATOR
 from ...federation.exchanges.sharing import DEALER
 from ...federation.roles import ANALYST
 from ...federation.secure_streams import Randomness
+from ...models.simulation.kinds import Kind
 from ...privacy.accounted_values import AccountedValue, Public
 from .formulas import Design
 from .model import GlmFacts
@@ -73,6 +74,10 @@ class VerticalGLM(Results):
         Range of y; of its logarithm for Gamma and inverse Gaussian; 0 and 1 of binomial responses.
     eta_start : float, optional
         Linear predictor at which the steps of the three noisy protocols start.
+    kinds : mapping of str to str or sequence, optional
+        How each column is distributed by its meaning, for intervals of ``moments``: ``"normal"``, ``("uniform", low,
+        high)``, ``("binary", low, high)`` or ``("lognormal", shift)``. Without them columns count as normal, and
+        intervals are withheld where more than 1 % of records are clipped.
     formula : str, optional
         Right-hand side for the columns of a data frame, such as ``"age * smoker + C(region)"`` (extra ``formula``).
         Every term is of one party's columns; levels become names that all see. Refused in private protocols, for which
@@ -94,9 +99,7 @@ class VerticalGLM(Results):
     noise_errors_reason_ : str
         Why ``noise_errors_`` of a noisy fit is None; else empty.
     intervals_ : partywise.models.intervals.Intervals
-        Of ``moments`` with a Gaussian family, over records and noise, where the radii clip at most 1 % of normal
-        records with the released mean and covariance, and of each party's own; of others why there are only
-        Wald's.
+        Of ``moments``, over records and noise, of the coefficients of records before clipping; or why there are none.
     deviance_, null_deviance_, deviance_r2_, dispersion_ : float, or None
         As the protocol reports them; ``dispersion_`` is ``scale`` of statsmodels, which is an argument here.
     status_ : str
@@ -151,6 +154,7 @@ class VerticalGLM(Results):
         radii: Sequence[float] | None = None,
         statistic: Sequence[float] | None = None,
         eta_start: float | None = None,
+        kinds: Mapping[str, str | Sequence[str | float]] | None = None,
         formula: str | None = None,
         parties: int | Sequence[Sequence[int | str]] = 2,
         random_state: Randomness | None = None,
@@ -161,7 +165,7 @@ class VerticalGLM(Results):
         self.family = family
         self.clipped: Literal["refuse", "allow"] = clipped
         self.location, self.scale, self.radii = location, scale, radii
-        self.statistic, self.eta_start, self.formula = statistic, eta_start, formula
+        self.statistic, self.eta_start, self.kinds, self.formula = statistic, eta_start, kinds, formula
         super().__init__(protocol, epsilon, delta, parties, random_state, shared_budget, options)
 
     def fit(
@@ -331,4 +335,15 @@ class VerticalGLM(Results):
             scale=constants.get("scale"),
             statistic=constants.get("statistic"),
             eta_start=constants.get("eta_start"),
+            kinds=self._kinds(names),
         )
+
+    def _kinds(self, names: Sequence[str]) -> tuple[Kind, ...]:
+        """Return the declared kinds of all columns; ValueError for names that are not all columns."""
+        if self.kinds is None:
+            return ()
+        if self.protocol != "moments":
+            raise ValueError(f"kinds={self.kinds!r} is read by protocol='moments' only: leave it out.")
+        if set(self.kinds) != set(names):
+            raise ValueError(f"kinds names {sorted(self.kinds)}: give one of each column, {sorted(names)}.")
+        return tuple(Kind.of_text(name, self.kinds[name]) for name in names)

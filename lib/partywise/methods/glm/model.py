@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ...models.intervals import NOT_COMPUTED, Intervals
+from ...models.simulation.kinds import Kind
 from ...privacy.accounted_values import AccountedValue
 from .options import GlmFamily, RadiusRule
 
@@ -32,6 +33,7 @@ class GlmFacts:
     statistic : (low, high), range of the response statistic t (y; its logarithm for Gamma and inverse Gaussian)
     eta_start : linear predictor at which noisy iterations start
     radius_rule : of the radii that are not given, as of `partywise.methods.glm.options.GlmMomentsOptions`
+    kinds : (p,) how each column is distributed, by its meaning; empty where it is not declared
     """
 
     family: GlmFamily
@@ -43,6 +45,7 @@ class GlmFacts:
     statistic: AccountedValue | None = None
     eta_start: AccountedValue | None = None
     radius_rule: RadiusRule = "chi"
+    kinds: tuple[Kind, ...] = ()
 
     def names_of(self, groups: Iterable[Sequence[int]]) -> list[str]:
         """Names in the order of groups of columns, as the coefficients of a joint fit are."""

@@ -188,6 +188,7 @@ class GlmMomentsOptions(PenalisedOptions):
     count_clipped : share of the squared budget for counts of clipped records, which are released as well; 0: none
     radius_rule : clipping radius of a party's block where none is stated: ``chi``, what 0.3 % of normal records exceed,
         or ``small``, 1.4 times the root of its number of columns (less noise, more records clipped)
+    intervals : of coefficients before clipping, by ``minimum_distance`` of a law of records, or ``none``
     """
 
     dealer: Dealer = "none"
@@ -195,6 +196,7 @@ class GlmMomentsOptions(PenalisedOptions):
     key_size: KeySize = 2048
     count_clipped: CountShare = 0.04
     radius_rule: RadiusRule = "chi"
+    intervals: Literal["minimum_distance", "none"] = "minimum_distance"
 
     uses_epsilon = True
 

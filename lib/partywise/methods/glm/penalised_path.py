@@ -24,7 +24,6 @@ from ...models.intervals import Intervals, reason_of
 from .diagnostics import deviance_r2
 from .model import GlmEstimate
 from .noisy_statistics.moments import NoisyMoments
-from .noisy_statistics.noise import intervals_of
 from .noisy_statistics.submodels import coefficients, from_slopes, least_residual, noise_parts
 from .options import Choice, PenalisedOptions, Penalty, lasso_share
 
@@ -206,7 +205,7 @@ def path_of_estimate(
     """The path behind an unpenalised estimate, from its released moments or its covariance."""
     settings, approximate = (penalty, alpha, lambdas, choose, names), family != "gaussian"
     if estimate.moments is not None:
-        intervals = intervals_of(estimate.moments, family)
+        intervals = estimate.intervals
         fit = coefficients(estimate.moments, family) if intervals.centre is None else intervals.centre
         return path_of(PathMoments.of_release(estimate.moments, family), *settings, fit, intervals, approximate)
     fit, errors = estimate.coefficients, estimate.standard_errors

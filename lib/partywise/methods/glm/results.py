@@ -13,7 +13,7 @@ from scipy.special import chdtrc, fdtrc
 from ...core.arrays import summary_rows
 from ...core.errors import ModelError
 from ...models.family_facts import FACTS
-from ...models.intervals import CONDITION, noise_line
+from ...models.intervals import noise_line
 from ...privacy.rounding import upward
 from .diagnostics import Wald, aic, deviance_r2, deviance_table, wald
 from .model import GlmEstimate
@@ -375,8 +375,7 @@ class Results(Predictions):
             return lines
         lines.append(noise_line(estimate.noise_errors_reason))
         reason = self.intervals_.reason
-        some = f"intervals: over records and noise, shrinkage taken off, {CONDITION}"
-        lines.append(f"no intervals: {reason}" if reason else some)
+        lines.append(f"no intervals: {reason}" if reason else f"intervals: {self.intervals_.estimand}")
         return lines
 
     def _table(self, estimate: GlmEstimate, tests: Wald | None) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,6 +41,21 @@ class Kind:
             )
         if not np.isfinite(self.shift):
             raise ValueError(f"kinds has {self.name!r} with shift {self.shift}: give a finite number.")
+
+    @classmethod
+    def of_text(cls, column: str, declared: str | Sequence[str | float]) -> Kind:
+        """Read ``"normal"``, ``("uniform", low, high)``, ``("binary", low, high)`` or ``("lognormal", shift)``."""
+        name, *numbers = [declared] if isinstance(declared, str) else declared
+        counts = {"uniform": (2,), "binary": (0, 2), "lognormal": (0, 1)}.get(str(name), (0,))
+        if str(name) in KINDS and len(numbers) not in counts:
+            raise ValueError(
+                f"kinds has {declared!r} for column {column!r}: give 'normal', ('uniform', low, high), ('binary', low, "
+                "high) or ('lognormal', shift)."
+            )
+        values = [float(number) for number in numbers]
+        if name == "lognormal":
+            return cls(str(name), shift=values[0] if values else 0.0)
+        return cls(str(name), (values[0], values[1])) if values else cls(str(name))
 
     def in_units(self, location: float, scale: float) -> Kind:
         """Return the kind of the column less its location, over its scale."""

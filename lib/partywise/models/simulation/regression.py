@@ -155,11 +155,8 @@ class Regression:
             parts.append(self.response_law.by_log_dispersion(sample.response, sample.predictor, log_phi)[:, None])
         return np.hstack(parts)
 
-    def start(self, mean: np.ndarray, covariance: np.ndarray, least: float, most: float) -> np.ndarray:
-        """Return rough parameters from means (p + 1,) and covariance of columns and the statistic of the response.
-
-        least, most : between which the mean of the statistic is put
-        """
+    def start(self, mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+        """Return rough parameters from means (p + 1,) and covariance of columns and the statistic of the response."""
         columns = self.columns.start(mean[:-1], covariance[:-1, :-1])
         values, vectors = np.linalg.eigh(covariance[:-1, :-1])
         values = np.maximum(values, max(values[-1] / 20, 1e-6))
@@ -167,7 +164,7 @@ class Regression:
         residual = max(
             float(covariance[-1, -1] - slopes @ covariance[:-1, -1]), float(abs(covariance[-1, -1])) / 20, 1e-6
         )
-        level, slopes, dispersion = self.response_law.start(float(np.clip(mean[-1], least, most)), slopes, residual)
+        level, slopes, dispersion = self.response_law.start(float(mean[-1]), slopes, residual)
         last = [np.log(dispersion)] if FACTS[self.family].estimates_dispersion else []
         return self.within(np.concatenate([columns, [level - slopes @ mean[:-1]], slopes, last]))
 

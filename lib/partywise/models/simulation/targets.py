@@ -26,6 +26,7 @@ class Question:
     model : law of one record; start : rough parameters; target : the coefficients, of the parameters
     names : of the columns; declared : whether their kinds are public facts, otherwise they count as normal
     beyond : (m, K) whether drawn records are clipped, by block of columns
+    estimand : what the intervals are of, and what they rest on
     """
 
     model: Regression
@@ -35,6 +36,7 @@ class Question:
     names: Sequence[str]
     declared: bool
     beyond: Callable[[Sample], np.ndarray]
+    estimand: str = ""
 
 
 def intervals(question: Question) -> Intervals:
@@ -48,12 +50,12 @@ def intervals(question: Question) -> Intervals:
     if numbers > MOST_NUMBERS:
         return _none("later", f"{numbers} released numbers are more than the {MOST_NUMBERS} that are simulated")
     fitted = fit(question.model, question.sums, question.start, question.target)
+    if fault := _identification_fault(question, fitted):
+        return _none("not identified", fault)
     if fitted.status == "not converged":
         return _none(
             "not converged", "the law of the records does not settle at the released numbers: give a larger epsilon"
         )
-    if fault := _identification_fault(question, fitted):
-        return _none("not identified", fault)
     if fitted.status != "converged":
         return _none("too coarse", f"the error of {fitted.draws} simulated records is not small: use fewer records")
     clipped = clipped_shares(question, fitted)
@@ -68,6 +70,8 @@ def intervals(question: Question) -> Intervals:
         question.target(fitted.theta),
         np.sqrt(total),
         noise_part=np.sqrt(by_noise),
+        estimand=question.estimand,
+        models_clipping=question.declared,
         diagnostics=_diagnostics(fitted, clipped),
     )
 

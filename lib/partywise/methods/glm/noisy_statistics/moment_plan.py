@@ -20,7 +20,7 @@ from ....privacy.statistics.whole import Whole, gram_squares, whole
 from ..model import GlmFacts
 from .clip_counts import CountPlan, with_counts
 from .moments import MomentScale
-from .scaling import facts_of, radius_of, split_budget, statistic_range, total_radius
+from .scaling import facts_of, radius_of, scaled_kinds, split_budget, statistic_range, total_radius
 
 RELEASE = "second moments"
 BOUND = "sqrt(2) r^2 / n of the mean of v v', v of length r at most, in whole steps"
@@ -74,6 +74,7 @@ class MomentPlan:
                 *ends,
                 step=step,
                 blocks=tuple((party.columns, radius) for party, radius in zip(parties, numbers, strict=True)),
+                kinds=scaled_kinds(public),
             ),
             mu=mu,
             parents=parents_of(*radii, public.statistic),

@@ -15,7 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ....privacy.statistics.isometry import nearest_semidefinite, to_matrix
+from ....models.simulation.kinds import Kind
+from ....privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_triangle, to_vector
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class MomentScale:
     center, half_width : t_0 and B of the response statistic
     step : of columns that are whole numbers of steps, in which the constant is whole as well; else 0
     blocks : columns of each party and the radius that its records are clipped to; empty where one has all columns
+    kinds : (p,) distributions of the scaled columns, as they were declared; empty where they were not
     """
 
     radius: float
@@ -34,6 +36,7 @@ class MomentScale:
     half_width: float
     step: float = 0.0
     blocks: tuple[tuple[tuple[int, ...], float], ...] = ()
+    kinds: tuple[Kind, ...] = ()
 
     @property
     def clips(self) -> tuple[tuple[tuple[int, ...], float], ...]:
@@ -119,23 +122,21 @@ class NoisyMoments:
         centred = self.second - np.outer(self.mean, self.mean)
         return (centred + centred.T) / 2 / np.outer(unit, unit)
 
-    @cached_property
-    def with_constant(self) -> np.ndarray:
-        """(p + 2, p + 2) the mean of v v', its constant entry included."""
-        ends = np.append(self.public.constant, self.mean * self.public.constant)
-        full = np.zeros((len(ends), len(ends)))
-        full[1:, 1:], full[0, 1:], full[1:, 0] = self.second, ends[1:], ends[1:]
-        full[0, 0] = self.public.constant**2
-        return full
+    @property
+    def vector(self) -> np.ndarray:
+        """(d,) the released isometric vector."""
+        return np.concatenate([to_vector(self.second), np.sqrt(2) * self.public.constant * self.mean])
 
-    @cached_property
+    @property
     def variances(self) -> np.ndarray:
-        """(p + 2, p + 2) variance of the noise in each entry of `with_constant`."""
-        matrix = np.full((self.public.columns + 2,) * 2, self.sd**2 / 2)
-        np.fill_diagonal(matrix, self.sd**2)
-        matrix[1:, 1:] *= self.copies
-        matrix[0, 0] = 0.0
-        return matrix
+        """(d,) variance of the noise in each entry of the isometric vector, its rounding to steps included."""
+        size, public = len(self.mean), self.public
+        copies = np.concatenate([to_triangle(self.copies), np.ones(size)])
+        weights = np.concatenate([np.ones(size), np.full(len(copies) - 2 * size, 2.0)])
+        if not public.step:
+            return self.sd**2 * copies
+        weights = np.append(weights, np.full(size, 2 * (public.constant / public.step) ** 2))
+        return self.sd**2 * copies + weights * (public.step**2 / self.n) ** 2 / 12
 
     @property
     def response(self) -> float:

@@ -20,6 +20,7 @@ from ....core.errors import BudgetExceeded
 from ....federation.parties import Participant, Party, lost_squares
 from ....federation.run import Run
 from ....models.family_facts import FACTS
+from ....models.simulation.kinds import Kind
 from ....privacy.accounted_values import AccountedValue, Public, parameter
 from ....privacy.accounting.calibration import gdp_mu
 from ....privacy.rounding import bounded_entries
@@ -161,6 +162,12 @@ def unscale_coefficients(beta: np.ndarray, public: GlmFacts) -> np.ndarray:
     """Coefficients (1 + p,), the intercept first, of the columns as they were given, from those of scaled columns."""
     slopes = beta[1:] / constant(public, "scale")
     return np.concatenate([[beta[0] - slopes @ constant(public, "location")], slopes])
+
+
+def scaled_kinds(public: GlmFacts) -> tuple[Kind, ...]:
+    """Kinds of the scaled columns, as they were declared; empty where they were not."""
+    constants = zip(public.kinds, constant(public, "location"), constant(public, "scale"), strict=False)
+    return tuple(kind.in_units(location, scale) for kind, location, scale in constants)
 
 
 def constant(public: GlmFacts, name: str) -> np.ndarray:

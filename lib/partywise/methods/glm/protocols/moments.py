@@ -48,6 +48,7 @@ from ....federation.parties import Party, lost_squares
 from ....federation.places import PerPlace, Place, per_place
 from ....federation.roles import ANALYST, roles
 from ....federation.run import Run
+from ....models.intervals import Intervals, reason_of
 from ....privacy.mechanisms.release import Release
 from ....privacy.secure.fixed_point import whole_records
 from ..model import GlmEstimate
@@ -110,13 +111,20 @@ def estimate_from(
         epsilon_claimed=epsilon,
         noise_errors=errors,
         noise_errors_reason=reason,
-        intervals=intervals_of(moments, plan.public.family),
+        intervals=wanted_intervals(moments, plan, options),
         correlation=moments.correlation,
         moments=moments,
         clip_counts=counts,
         numbers=numbers,
     )
     return penalise(estimate, plan.public.family, plan.n, options, plan.public.names)
+
+
+def wanted_intervals(moments: NoisyMoments, plan: MomentPlan, options: GlmMomentsOptions) -> Intervals:
+    """Return the intervals, unless the options leave them out."""
+    if options.intervals == "none":
+        return Intervals(reason=reason_of("not asked for"))
+    return intervals_of(moments, plan.public.family, plan.public.names)
 
 
 def noisy_products(run: Run, columns: PerPlace[np.ndarray], plan: MomentPlan) -> Sequence[Release]:
