@@ -187,7 +187,7 @@ def test_poisson_and_gamma_responses_have_their_law():
     assert stats.kstest(y, stats.gamma(2.5, scale=np.exp(0.5) * 0.4).cdf).pvalue > 0.001
 
 
-def question(sums, declared=True, model=None, start=None, share=0.0):
+def question(sums, declared=True, model=None, start=None, share=0.0, tested=False):
     """Return a question about the coefficients, of which a share of records counts as clipped."""
     model = model or Regression(NORMAL, "gaussian")
 
@@ -195,7 +195,7 @@ def question(sums, declared=True, model=None, start=None, share=0.0):
         return (np.arange(len(sample.columns)) < share * len(sample.columns))[:, None]
 
     start = parameters() + 0.1 if start is None else start
-    return Question(model, sums, start, model.coefficients, ("age", "dose", "smoker"), declared, beyond)
+    return Question(model, sums, start, model.coefficients, ("age", "dose", "smoker"), declared, tested, beyond)
 
 
 def test_moments_of_a_law_give_its_coefficients_and_cost_little():

@@ -48,6 +48,13 @@ def reason_of(name: str, sentence: str = "") -> str:
     return f"{name}: {sentence or REASONS[name]}"
 
 
+def named_reason(text: str) -> str:
+    """Return a reason with its short name; sentences of earlier versions have none, and others than today's."""
+    if text.partition(":")[0] in REASONS:
+        return text
+    return reason_of(next((name for name, sentence in REASONS.items() if sentence == text), "not computed"), text)
+
+
 def reason_name(reason: str) -> str:
     """Return the short name of a reason; ValueError for one that is not in `REASONS`."""
     name = reason.partition(":")[0]

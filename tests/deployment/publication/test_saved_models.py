@@ -23,6 +23,7 @@ from partywise.federation.estimators.estimator import Estimator
 from partywise.federation.estimators.saved_model import plain, value_of_type
 from partywise.federation.place_checks import PlacedRun
 from partywise.methods.trees.model import LEAF, Ensemble, StepFunction, Tree
+from partywise.models.intervals import REASONS
 
 RNG = np.random.default_rng(20240601)
 X = RNG.uniform(-1, 1, size=(160, 4))
@@ -379,6 +380,25 @@ def test_an_ensemble_of_any_numbers_scores_the_same_after_a_round_trip(ensemble)
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(again.scores(X), ensemble.scores(X))
     assert encode_json(plain(again)) == encode_json(plain(ensemble))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "reason"),
+    [
+        ("not computed for this protocol", "not computed: not computed for this protocol"),
+        ("the same noise chose them", "not computed: the same noise chose them"),
+        (REASONS["not at an optimum"], f"not at an optimum: {REASONS['not at an optimum']}"),
+    ],
+)
+def test_a_file_whose_missing_intervals_have_a_sentence_alone_loads(tmp_path, sentence, reason):
+    """Files of earlier versions, which a release was paid for, have no short name of a reason."""
+    given = {"eta_start": 0.0, "epsilon": 5.0, "parties": 2, "random_state": 7, **GLM}
+    pw.VerticalGLM(protocol="noisy_newton", **given).fit(X, NUMBER).save(tmp_path / "new.json")
+    older = json.loads((tmp_path / "new.json").read_text())
+    older["model"]["intervals"] = {"centre": None, "standard_errors": None, "reason": sentence}
+    rest = {name: value for name, value in older.items() if name != "digest"}
+    (tmp_path / "older.json").write_bytes(encode_json({**rest, "digest": digest_of(encode_json(rest))}))
+    assert pw.load(tmp_path / "older.json").estimate_.intervals.reason == reason
 
 
 @pytest.mark.filterwarnings("ignore:the fit is not_converged")

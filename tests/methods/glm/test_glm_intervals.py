@@ -11,6 +11,7 @@ import pytest
 
 import partywise as pw
 from partywise.core.randomness import stream
+from partywise.methods.glm.noisy_statistics.clip_counts import NoisyCounts
 from partywise.methods.glm.noisy_statistics.moments import MomentScale, NoisyMoments
 from partywise.methods.glm.noisy_statistics.noise import intervals_of
 from partywise.methods.glm.noisy_statistics.scaling import default_radius
@@ -33,8 +34,8 @@ def records(n: int, rng: np.random.Generator, slopes: np.ndarray = SLOPES, depen
 
 def released(
     seed: int, epsilon: float = 2.0, n: int = N, slopes: np.ndarray = SLOPES, radii: Sequence[float] = (), **more: float
-) -> NoisyMoments:
-    """Moments of records with the noise of a target; as many parties as radii, by default one."""
+) -> tuple[NoisyMoments, NoisyCounts]:
+    """Moments and counts of records with the noise of a target; as many parties as radii, by default one."""
     p, rng = len(slopes), stream(seed, "moments")
     sizes = np.array_split(np.arange(p), max(len(radii), 1))
     blocks = [(tuple(map(int, own)), radius) for own, radius in zip(sizes, radii or [default_radius(p)], strict=True)]
@@ -42,15 +43,26 @@ def released(
         float(np.linalg.norm([radius for _, radius in blocks])), p, 1.0, HALF_WIDTH, blocks=tuple(blocks)
     )
     X, y = records(n, rng, slopes, **more)
+    radii = np.array([[radius, max(1.25 * radius, default_radius(len(own)))] for own, radius in blocks])
+    lengths = np.column_stack([np.linalg.norm(X[:, own], axis=1) for own, _ in blocks])
+    far = np.count_nonzero(lengths[:, :, None] > radii, axis=0).ravel()
     for own, radius in blocks:
         X[:, own] *= np.minimum(1, radius / np.linalg.norm(X[:, own], axis=1))[:, None]
     v = np.column_stack([X, public.weight * (y - public.center)])
     exact = np.concatenate([to_vector(v.T @ v / n), np.sqrt(2) * public.constant * v.mean(axis=0)])
     sd = float(np.sqrt(2) * public.length**2 / n / gdp_mu(epsilon, 1e-5))
     zeros, ones = np.zeros(p), np.ones(p)
-    return NoisyMoments.of(
+    moments = NoisyMoments.of(
         exact + sd * rng.standard_normal(len(exact)), n, sd, np.ones((p + 1,) * 2), public, zeros, ones
     )
+    # A share of 0.04 of the squared budget, of its own here.
+    noise = float(np.sqrt(len(far) + 1) / (0.2 * gdp_mu(epsilon, 1e-5)))
+    return moments, NoisyCounts(np.append(far, 0) + noise * rng.standard_normal(len(far) + 1), noise, radii, n)
+
+
+def declared(moments: NoisyMoments) -> NoisyMoments:
+    """Return moments of columns that are declared as normal."""
+    return replace(moments, public=replace(moments.public, kinds=(Kind(),) * moments.public.columns))
 
 
 NAMES = tuple("abcde")
@@ -77,9 +89,8 @@ def test_slopes_of_records_before_the_clip_are_held_where_today_s_radius_moves_t
     truth, held, widths = np.array([1.0, 0.5, -0.3]), [], []
     given = {"epsilon": 8.0, "n": 20_000, "slopes": truth[1:], "dependence": 0.0}
     for seed in range(20):
-        moments = released(seed, radii=(1.4, 1.4), **given)
-        moments = replace(moments, public=replace(moments.public, kinds=(Kind(), Kind())))
-        bounds = intervals_of(moments, "gaussian", NAMES).bounds()
+        moments, counts = released(seed, radii=(1.4, 1.4), **given)
+        bounds = intervals_of(declared(moments), counts, "gaussian", NAMES).bounds()
         held.append((bounds[:, 0] <= truth) & (truth <= bounds[:, 1]))
         widths.append(np.diff(bounds[1:], axis=1)[:, 0] / 2)
     # 20 draws know 0.95 to 0.05: least of three coefficients within three of these.
@@ -91,13 +102,35 @@ def test_light_clipping_needs_no_kinds_and_heavy_clipping_asks_for_them():
     """Radii of 2.97 clip 0.3 % of normal records, radii of 1.4 clip 16 %."""
     slopes = np.array([0.5, -0.5])
     given = {"epsilon": 8.0, "n": 2000, "slopes": slopes, "dependence": 0.0}
-    wide = intervals_of(released(1, radii=(default_radius(1),) * 2, **given), "gaussian", NAMES)
+    wide = intervals_of(*released(1, radii=(default_radius(1),) * 2, **given), "gaussian", NAMES)
     assert not wide.models_clipping and wide.diagnostics["clipped"] < 0.01
     assert np.all(np.abs(wide.centre[1:] - slopes) < 4 * wide.standard_errors[1:])
-    tight = released(1, radii=(1.4, 1.4), **given)
-    assert re.search("undeclared kinds: 1[5-7] % .*`kinds`", intervals_of(tight, "gaussian", NAMES).reason)
-    declared = replace(tight, public=replace(tight.public, kinds=(Kind(), Kind())))
-    assert intervals_of(declared, "gaussian", NAMES).models_clipping
+    tight, counts = released(1, radii=(1.4, 1.4), **given)
+    assert re.search("undeclared kinds: 1[5-7] % .*`kinds`", intervals_of(tight, counts, "gaussian", NAMES).reason)
+    assert intervals_of(declared(tight), counts, "gaussian", NAMES).models_clipping
+
+
+def test_counts_are_what_tells_whether_columns_are_normal():
+    """Without counts only declared columns have intervals; counts of other shapes refuse them, of their own do not."""
+    given = {"epsilon": 8.0, "n": 2000, "slopes": np.array([0.5, -0.5]), "dependence": 0.0}
+    moments, counts = released(1, radii=(default_radius(1),) * 2, **given)
+    assert re.search("undeclared kinds: .*`count_clipped`", intervals_of(moments, None, "gaussian", NAMES).reason)
+    untested, tested = (intervals_of(declared(moments), rows, "gaussian", NAMES) for rows in (None, counts))
+    assert untested.diagnostics["shape_test"] == "none" and tested.diagnostics["degrees"] == 5
+    assert tested.diagnostics["shape_test"] > 0.01
+    np.testing.assert_allclose(tested.standard_errors, untested.standard_errors, rtol=0.02)
+    heavy = replace(counts, value=counts.value + (4 * counts.sd + 40) * np.eye(5)[1])
+    assert re.search("shapes: the normal shapes .*p = ", intervals_of(moments, heavy, "gaussian", NAMES).reason)
+
+
+def test_counted_records_are_those_of_the_release():
+    """Each bound of `NoisyCounts.of_model` on the same records, summed, is the count of the release without noise."""
+    moments, counts = released(2, epsilon=np.inf, radii=(1.0, 1.7), slopes=SLOPES[:3])
+    X, y = records(N, stream(2, "moments"), SLOPES[:3])
+    response = moments.public.weight * (np.append(y[:-1], 9.0) - moments.public.center)
+    counted = counts.of_model(X, response, moments.public).sum(axis=0)
+    assert counts.sd == 0 and counted[-1] == 1 and counted.min() > 0
+    np.testing.assert_allclose(counted[:-1], counts.value[:-1])
 
 
 def test_the_default_radius_is_the_quantile_of_a_normal_length():
@@ -105,17 +138,17 @@ def test_the_default_radius_is_the_quantile_of_a_normal_length():
 
 
 def test_they_are_in_the_units_of_the_columns():
-    one = released(3)
+    one, counts = released(3)
     other = NoisyMoments.of(one.vector, N, one.sd, one.copies, one.public, np.full(5, 2.0), np.full(5, 10.0))
-    bounds, moved = (intervals_of(moments, "gaussian", NAMES) for moments in (one, other))
+    bounds, moved = (intervals_of(moments, counts, "gaussian", NAMES) for moments in (one, other))
     np.testing.assert_allclose(moved.centre[1:], bounds.centre[1:] / 10)
     np.testing.assert_allclose(moved.standard_errors[1:], bounds.standard_errors[1:] / 10)
     assert moved.centre[0] == pytest.approx(bounds.centre[0] - 2 * moved.centre[1:].sum())
 
 
 def test_there_are_none_where_noise_hides_the_columns_or_a_family_has_no_law():
-    assert "not identified: noise hides how column" in intervals_of(released(3, epsilon=0.3), "gaussian", NAMES).reason
-    assert "'inverse_gaussian'" in intervals_of(released(3), "inverse_gaussian", NAMES).reason
+    assert "not identified: noise hides how column" in intervals_of(*released(3, epsilon=0.3), "gaussian", NAMES).reason
+    assert "'inverse_gaussian'" in intervals_of(*released(3), "inverse_gaussian", NAMES).reason
 
 
 def test_the_estimator_has_them_and_says_why_others_have_none():

@@ -25,6 +25,7 @@ from ...core.documents import LARGEST, FileProblem, decode_json, digest_of, enco
 from ...core.errors import ModelError
 from ...core.files import replacing
 from ...core.verdicts import OF_RECORDS, estimate_verdict
+from ...models.intervals import named_reason
 from ...privacy.ledger.event import Event
 from ...privacy.ledger.ledger import Ledger
 from ..roles import UNITS
@@ -218,7 +219,7 @@ def restore(estimator_type: type[Estimator], content: Mapping[str, Any], path: P
             refuse(f"attributes.{name}", "is unknown")
         setattr(estimator, name, value_of_type(form, estimator._model_attributes[name], f"attributes.{name}", refuse))
     estimator.estimate_ = _dataclass(
-        _with_reason(content["model"], refuse), estimator._estimate, "model", refuse, _saved_fields(type(estimator))
+        _with_reasons(content["model"], refuse), estimator._estimate, "model", refuse, _saved_fields(type(estimator))
     )
     try:
         estimator._check_model()
@@ -230,14 +231,16 @@ def restore(estimator_type: type[Estimator], content: Mapping[str, Any], path: P
     return estimator
 
 
-def _with_reason(form: object, refuse: Refuse) -> Mapping[str, object]:
-    """The model of a file, with the field ``reason`` that older files have among the numbers."""
+def _with_reasons(form: object, refuse: Refuse) -> Mapping[str, object]:
+    """The model of a file; older ones have ``reason`` among the numbers, and give missing intervals no short name."""
     model = _mapping(form, "model", refuse)
-    numbers = model.get("numbers")
-    if not isinstance(numbers, Mapping) or "reason" not in numbers:
-        return model
-    rest = {name: number for name, number in numbers.items() if name != "reason"}
-    return {"reason": numbers["reason"], **model, "numbers": rest}
+    numbers, intervals = model.get("numbers"), model.get("intervals")
+    if isinstance(numbers, Mapping) and "reason" in numbers:
+        rest = {name: number for name, number in numbers.items() if name != "reason"}
+        model = {"reason": numbers["reason"], **model, "numbers": rest}
+    if isinstance(intervals, Mapping) and isinstance(reason := intervals.get("reason"), str) and reason:
+        model = {**model, "intervals": {**intervals, "reason": named_reason(reason)}}
+    return model
 
 
 # Protocols whose model is made of the data of its holder alone.

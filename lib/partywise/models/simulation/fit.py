@@ -99,6 +99,12 @@ class Fit:
         return _inverse(self.moments.derivative.T @ self.weights @ self.moments.derivative)
 
     @cached_property
+    def degrees(self) -> int:
+        """Released numbers that no parameter is free for: degrees of freedom of the distance where the law holds."""
+        information = self.moments.derivative.T @ self.weights @ self.moments.derivative
+        return len(_directions(self.weights)[0]) - len(_directions(information)[0])
+
+    @cached_property
     def back(self) -> np.ndarray:
         """(size, d) derivative of the parameters by the released numbers."""
         return self.covariance @ self.moments.derivative.T @ self.weights
@@ -118,14 +124,19 @@ def derivative(target: Target, theta: np.ndarray) -> np.ndarray:
     return np.column_stack([(target(theta + change) - target(theta - change)) / (2 * CHANGE) for change in changes])
 
 
-def _inverse(matrix: np.ndarray, least: float = 1e-11) -> np.ndarray:
-    """Pseudo-inverse of a positive semi-definite matrix, scaled to a unit diagonal: null directions drop out."""
+def _directions(matrix: np.ndarray, least: float = 1e-11) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues (r,) and vectors (d, r) of a positive semi-definite matrix of unit diagonal, without null ones."""
     scale = np.sqrt(np.maximum(np.diagonal(matrix), 0.0))
     scale[scale == 0] = 1.0
     values, vectors = np.linalg.eigh(matrix / np.outer(scale, scale))
     is_kept = values > least * values[-1]
-    part = vectors[:, is_kept] / scale[:, None]
-    return np.asarray((part / values[is_kept]) @ part.T)
+    return values[is_kept], vectors[:, is_kept] / scale[:, None]
+
+
+def _inverse(matrix: np.ndarray) -> np.ndarray:
+    """Pseudo-inverse of a positive semi-definite matrix, scaled to a unit diagonal: null directions drop out."""
+    values, vectors = _directions(matrix)
+    return np.asarray((vectors / values) @ vectors.T)
 
 
 class _Search:
@@ -186,8 +197,11 @@ class _Search:
         return Fit(self.theta, self.moments, status, self.distance, self.steps, self.draws, self.weights, self.noise)
 
 
-def fit(model: DataModel, sums: Sequence[ReleasedSum], start: np.ndarray, target: Target) -> Fit:
-    """Find the parameters, with so many draws that the simulation is a small part of the error of a target."""
+def fit(model: DataModel, sums: Sequence[ReleasedSum], start: np.ndarray, target: Target, least: int = 0) -> Fit:
+    """Find the parameters, with so many draws that the simulation is a small part of the error of a target.
+
+    least : draws that there are at least, unless they are more than the most
+    """
     search = _Search(model, sums, start)
     if not any(search.step() for _ in range(STEPS)):
         return search.result("not converged")
@@ -197,6 +211,6 @@ def fit(model: DataModel, sums: Sequence[ReleasedSum], start: np.ndarray, target
             return search.result("not converged")
         result = search.result("converged")
         total, _, by_simulation = result.covariance_of(target)
-        if np.all(by_simulation <= COARSE * total):
+        if search.draws >= min(least, MOST_DRAWS) and np.all(by_simulation <= COARSE * total):
             return result
     return search.result("simulation too coarse")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import chdtrc
 
 from ...core.verdicts import TOLERATED
 from ..intervals import Intervals, reason_of
@@ -17,6 +18,8 @@ from .regression import Regression
 LEAST_RECORDS, MOST_NUMBERS = 300, 900
 # Largest deviation of the logarithm of what is left of a column given the others.
 IDENTIFIED = 0.10
+# Least p-value of the declared shapes; their test simulates so many records for each one that there is.
+FITS, DRAWS_PER_RECORD = 0.01, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +28,7 @@ class Question:
 
     model : law of one record; start : rough parameters; target : the coefficients, of the parameters
     names : of the columns; declared : whether their kinds are public facts, otherwise they count as normal
+    tested : whether the sums hold counts of records that are clipped, for which no parameter is free
     beyond : (m, K) whether drawn records are clipped, by block of columns
     estimand : what the intervals are of, and what they rest on
     """
@@ -35,6 +39,7 @@ class Question:
     target: Target
     names: Sequence[str]
     declared: bool
+    tested: bool
     beyond: Callable[[Sample], np.ndarray]
     estimand: str = ""
 
@@ -49,7 +54,8 @@ def intervals(question: Question) -> Intervals:
         return _none("few numbers", f"{numbers} released numbers do not determine {size} parameters")
     if numbers > MOST_NUMBERS:
         return _none("later", f"{numbers} released numbers are more than the {MOST_NUMBERS} that are simulated")
-    fitted = fit(question.model, question.sums, question.start, question.target)
+    least = DRAWS_PER_RECORD * records if question.tested else 0
+    fitted = fit(question.model, question.sums, question.start, question.target, least)
     if fault := _identification_fault(question, fitted):
         return _none("not identified", fault)
     if fitted.status == "not converged":
@@ -58,12 +64,25 @@ def intervals(question: Question) -> Intervals:
         )
     if fitted.status != "converged":
         return _none("too coarse", f"the error of {fitted.draws} simulated records is not small: use fewer records")
+    if question.tested and (p_value := shape_test(fitted)) < FITS:
+        return _none(
+            "shapes",
+            f"the {'declared' if question.declared else 'normal'} shapes of columns do not fit the shares of records "
+            f"beyond public bounds (p = {p_value:.1g}): declare other kinds of columns (`kinds`), or use a larger "
+            "radius",
+        )
     clipped = clipped_shares(question, fitted)
     if not question.declared and clipped.max() > TOLERATED:
         return _none(
             "undeclared kinds",
             f"{100 * clipped.max():.2g} % of records are clipped: declare how columns are distributed (`kinds`), or "
             "use a larger radius",
+        )
+    if not question.declared and not question.tested:
+        return _none(
+            "undeclared kinds",
+            "nothing that was released tests whether columns are normal: declare how they are distributed (`kinds`), "
+            "or release counts of records beyond public bounds (`count_clipped`)",
         )
     total, by_noise, _ = fitted.covariance_of(question.target)
     return Intervals(
@@ -72,7 +91,14 @@ def intervals(question: Question) -> Intervals:
         noise_part=np.sqrt(by_noise),
         estimand=question.estimand,
         models_clipping=question.declared,
-        diagnostics=_diagnostics(fitted, clipped),
+        diagnostics={
+            "steps": fitted.steps,
+            "draws": fitted.draws,
+            "distance": fitted.distance,
+            "degrees": fitted.degrees,
+            "shape_test": shape_test(fitted) if question.tested else "none",
+            "clipped": float(clipped.max()),
+        },
     )
 
 
@@ -98,12 +124,13 @@ def _identification_fault(question: Question, fitted: Fit) -> str:
     return f"noise hides how column {name!r} varies apart from the others at n = {question.sums[0].n}: {remedy}"
 
 
+def shape_test(fitted: Fit) -> float:
+    """Return the p-value of the released numbers that no parameter is free for, if the shapes hold."""
+    return float(chdtrc(fitted.degrees, fitted.distance)) if fitted.degrees else 1.0
+
+
 def clipped_shares(question: Question, fitted: Fit) -> np.ndarray:
     """Shares (K,) of the records of the fitted law that each block's radius clips."""
     half = base_numbers(question.model.name, question.model.base_size, DRAWS)
     sample = question.model.draw(fitted.theta, np.concatenate([half, -half]))
     return np.asarray(sample.weights @ question.beyond(sample) / DRAWS)
-
-
-def _diagnostics(fitted: Fit, clipped: np.ndarray) -> dict[str, float | int | str]:
-    return {"steps": fitted.steps, "draws": fitted.draws, "distance": fitted.distance, "clipped": float(clipped.max())}

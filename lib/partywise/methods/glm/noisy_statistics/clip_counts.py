@@ -23,6 +23,7 @@ from ....privacy.mechanisms.release import noise_scale
 from ....privacy.statistics.clips import NormClip
 from ....privacy.statistics.whole import Whole, root_up, whole
 from ..model import GlmFacts
+from .moments import MomentScale
 from .scaling import constant, default_radius, facts_of, radius_of
 
 FAR = 1.25
@@ -47,6 +48,16 @@ class NoisyCounts:
     sd: float
     radii: np.ndarray
     n: int
+
+    def of_model(self, z: np.ndarray, response: np.ndarray, scale: MomentScale) -> np.ndarray:
+        """(m, d) what each record adds to the counts, in floats: whether it is beyond each of the bounds.
+
+        z : (m, p) scaled columns; response : (m,) s (t - t_0)
+        """
+        lengths = np.column_stack([np.linalg.norm(z[:, columns], axis=1) for columns, _ in scale.clips])
+        far = (lengths[:, :, None] > self.radii).reshape(len(z), -1)
+        outside_range = np.abs(response)[:, None] > scale.radius / 2
+        return np.hstack([far, outside_range]).astype(float)[:, : len(self.value)]
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from ....models.simulation.base import ReleasedSum, Sample
 from ....models.simulation.kinds import Kind
 from ....models.simulation.regression import LAWS, Regression
 from ....models.simulation.targets import Question, intervals
+from .clip_counts import NoisyCounts
 from .moments import NoisyMoments
 from .scaling import statistic
 from .submodels import (
@@ -157,10 +158,13 @@ REST = (
 )
 
 
-def intervals_of(moments: NoisyMoments, family: FamilyName, names: Sequence[str]) -> Intervals:
+def intervals_of(
+    moments: NoisyMoments, counts: NoisyCounts | None, family: FamilyName, names: Sequence[str]
+) -> Intervals:
     """Return intervals of all coefficients as columns were given, the intercept first.
 
-    The model is that of records before they are clipped. Its Gaussian response is s (t - t_0), in units of a record.
+    The model is that of records before they are clipped; counts of those beyond public bounds test it. Its Gaussian
+    response is s (t - t_0), in units of a record.
     """
     if family not in LAWS:
         return Intervals(reason=reason_of("later", f"responses of family {family!r} have no law for intervals yet"))
@@ -179,20 +183,31 @@ def intervals_of(moments: NoisyMoments, family: FamilyName, names: Sequence[str]
     least, most = (1 - MARGIN) * public.half_width * np.array([-1.0, 1.0]) + public.center
     units = np.append(np.ones(public.columns), unit)
     mean = np.append(moments.mean[:-1], np.clip(moments.response, least, most) - level) * units
+    sums = [
+        ReleasedSum(
+            moments.vector,
+            moments.variances,
+            lambda sample: public.of_model(sample.columns, response(sample)),
+            moments.n,
+        )
+    ]
+    if counts is not None:
+        sums.append(
+            ReleasedSum(
+                counts.value / counts.n,
+                np.full(len(counts.value), (counts.sd / counts.n) ** 2),
+                lambda sample: counts.of_model(sample.columns, response(sample), public),
+                counts.n,
+            )
+        )
     question = Question(
         model,
-        [
-            ReleasedSum(
-                moments.vector,
-                moments.variances,
-                lambda sample: public.of_model(sample.columns, response(sample)),
-                moments.n,
-            )
-        ],
+        sums,
         model.start(mean, moments.covariance * np.outer(units, units)),
         coefficients,
         names,
         bool(public.kinds),
+        counts is not None,
         lambda sample: public.beyond(sample.columns),
         REST.format(DECLARED if public.kinds else SHAPES),
     )

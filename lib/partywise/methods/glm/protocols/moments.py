@@ -111,7 +111,7 @@ def estimate_from(
         epsilon_claimed=epsilon,
         noise_errors=errors,
         noise_errors_reason=reason,
-        intervals=wanted_intervals(moments, plan, options),
+        intervals=wanted_intervals(moments, counts, plan, options),
         correlation=moments.correlation,
         moments=moments,
         clip_counts=counts,
@@ -120,11 +120,13 @@ def estimate_from(
     return penalise(estimate, plan.public.family, plan.n, options, plan.public.names)
 
 
-def wanted_intervals(moments: NoisyMoments, plan: MomentPlan, options: GlmMomentsOptions) -> Intervals:
+def wanted_intervals(
+    moments: NoisyMoments, counts: NoisyCounts | None, plan: MomentPlan, options: GlmMomentsOptions
+) -> Intervals:
     """Return the intervals, unless the options leave them out."""
     if options.intervals == "none":
         return Intervals(reason=reason_of("not asked for"))
-    return intervals_of(moments, plan.public.family, plan.public.names)
+    return intervals_of(moments, counts, plan.public.family, plan.public.names)
 
 
 def noisy_products(run: Run, columns: PerPlace[np.ndarray], plan: MomentPlan) -> Sequence[Release]:
