@@ -35,6 +35,7 @@ FITS = [
     if table.holders
     for response in table.responses
     for family in response.families
+    if family != "cox"
 ]
 
 

@@ -264,11 +264,12 @@ def test_records_that_a_private_fit_clips_are_counted():
     assert 0 < expected < 1 and found.scalars["record_clip_share"] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("size", "status"), [(1.0, "ok"), (5.0, "clipped")])
+@pytest.mark.parametrize(("size", "status"), [(1.0, "ok"), (3.9, "clipped")])
 def test_a_cell_whose_intervals_do_not_hold_is_clipped(size, status):
     """In a simulation who judges the cell has the records: 8 of 480 beyond the radii, or none, on two parties.
 
-    The law of the released moments has less than 1 % of its records there, so that the release alone gives intervals.
+    The law of the released moments has less than 1 % of its records there, and noise hides the 8 in the released
+    counts, so that the release alone gives intervals.
     """
     data = generated("vertical_glm", "aligned")
     X = np.tile(np.clip(data.X, -1, 1), (6, 1))
@@ -276,4 +277,4 @@ def test_a_cell_whose_intervals_do_not_hold_is_clipped(size, status):
     some = replace(data, X=X, y=np.tile(data.y, 6), order=np.arange(len(X)))
     fits_of = _Fits(planned_study("vertical_glm"), "aligned", "private_moments_dealer", 2, 0, some, Streams(1))
     for _ in range(2):
-        assert fits_of.cell(0, np.inf).scalars["status"] == status
+        assert fits_of.cell(0, 20.0).scalars["status"] == status

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import digamma, expit, gammaincinv, logit, ndtr, pdtr, pdtrik
+from scipy.special import digamma, gammaincinv, ndtr, pdtr, pdtrik
 
 from ..families import FAMILIES
 from ..family_facts import FACTS, ByFamily, FamilyName
+from ..links import LOGIT
 from .base import Sample
 from .columns import LARGEST, SMALLEST, Columns
 from .kinds import Kind
@@ -79,7 +80,9 @@ LAWS: Mapping[str, ResponseLaw] = ByFamily(
             lambda mean, slopes, residual: (mean, slopes, residual),
         ),
         "binomial": ResponseLaw(
-            None, None, lambda mean, slopes, residual: (float(logit(mean)), slopes / (mean * (1 - mean)), 1.0)
+            None,
+            None,
+            lambda mean, slopes, residual: (float(LOGIT.inverse(np.asarray(mean))), slopes / (mean * (1 - mean)), 1.0),
         ),
         "poisson": ResponseLaw(
             _poisson, None, lambda mean, slopes, residual: (float(np.log(mean)), slopes / mean, 1.0)
@@ -141,7 +144,7 @@ class Regression:
         if self.response_law.draw is not None:
             y = self.response_law.draw(eta, base[:, -1], self._log_dispersion(theta))
             return Sample(base, columns, y, eta, np.ones(len(base)))
-        mean = expit(eta)
+        mean = LOGIT.mean(eta)
         y = np.repeat([0.0, 1.0], len(base))
         return Sample(base, np.tile(columns, (2, 1)), y, np.tile(eta, 2), np.concatenate([1 - mean, mean]))
 
