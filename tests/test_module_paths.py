@@ -17,6 +17,7 @@ FILES = (
     "py",
     "csr",
     "csv",
+    "png",
     "md",
     "html",
     "json",

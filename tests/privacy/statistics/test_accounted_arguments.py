@@ -183,6 +183,10 @@ def test_certificates_are_made_by_hand_where_this_says_how():
         # Of lengths, radii and coefficients that are AccountedValue and whose parents travel with the statistic.
         "methods/glm/noisy_statistics/scores.py",
         "methods/glm/noisy_statistics/blocks.py",
+        # Of the number of radii, which are AccountedValue and whose parents travel with the counts; of one range.
+        "methods/glm/noisy_statistics/clip_counts.py",
+        # Of one made-up answer per record, which a mechanism for answers takes.
+        "experiment/design/responses.py",
         # Of a length that is made of the radii and the range of the response, whose parents the draw names.
         "methods/glm/noisy_statistics/moment_plan.py",
         # Of a cell for each record; and of the longest contribution, a function of public terms.

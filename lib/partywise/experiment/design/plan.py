@@ -31,7 +31,7 @@ PERCENT = 100.0
 
 @dataclass(frozen=True)
 class PrecisionPlan:
-    """Precision of a study before its data; `pw.design` makes it.
+    """Precision of a study before its data, as `design` makes it.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def design(
     Parameters
     ----------
     method : str
-        Study and protocol, such as ``federated_survival.table``, or ``randomized_response``.
+        Study and protocol, such as ``'federated_survival.table'``, or ``'randomized_response'``.
     parties : int
         Organisations that take part.
     model : mapping
@@ -212,7 +212,7 @@ def design(
     >>> survey = {"shares": {"smoker": 0.2, "other": 0.8}, "because": "the form has two boxes"}
     >>> plan = pw.design("randomized_response", n=5000, parties=2, model=survey, half_width={"smoker": 0.03})
     >>> plan.epsilon, round(plan.half_widths["smoker"], 3)
-    (0.958, 0.03)
+    (0.957, 0.03)
     """
     block: dict[str, object] = {"method": method, "parties": parties, "model": dict(model)}
     block |= {"n": n, "epsilon": epsilon, "half_width": dict(half_width or {}), "power": power}

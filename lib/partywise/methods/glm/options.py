@@ -266,7 +266,8 @@ class NoisyPredictorOptions(AlignmentOptions):
 
     sweeps : over all blocks; shares : of the squared budget for X'X, for X'r and for the linear predictors, in all 1
     own : the active party's predictor in its residuals, as ``released`` like those of the others, or ``exact``
-    cipher, key_size : of the products of two parties, as of `GlmMomentsOptions`, and radius_rule as there
+    cipher, key_size : of the products of two parties, as of `GlmMomentsOptions`
+    radius_rule : as of `GlmMomentsOptions`
     """
 
     sweeps: Count = 1
