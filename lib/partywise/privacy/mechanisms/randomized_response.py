@@ -288,8 +288,8 @@ class RandomizedResponse:
         >>> import numpy as np
         >>> import partywise as pw
         >>> answers = pw.RandomizedResponse(epsilon=1.0, k=3).secure(np.repeat([0, 1], 5000), pw.SecureRandom())
-        >>> pw.RandomizedResponse(epsilon=1.0, k=3).frequency_intervals(answers)[2, 0]  # nobody gave the third answer
-        np.float64(0.0)
+        >>> float(pw.RandomizedResponse(epsilon=1.0, k=3).frequency_intervals(answers)[2, 0])  # no third answer
+        0.0
         """
         if not 0 < level < 1:
             raise ValueError(f"level={level!r} of an interval must lie in (0, 1).")
