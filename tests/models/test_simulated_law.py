@@ -244,7 +244,7 @@ def few_numbers(sample):
     [
         (question([released(n=299)]), "few records: n = 299"),
         (question([released(value=closed(parameters())[:5], of_records=few_numbers)]), "few numbers: 5 .* 14"),
-        (question([released(sd=0.5)]), "not identified: noise hides how column 'dose' .* noise of 1/6.5 of"),
+        (question([released(sd=0.5)]), "not identified: noise hides how column 'dose' .* noise of about 1/6 of"),
         (question([released()], declared=False, share=0.02), "undeclared kinds: 2 % of records .*`kinds`.* larger"),
         (question([released(value=-closed(parameters()))]), "not converged|not identified"),
     ],

@@ -21,6 +21,8 @@ STEPS, TRIES = 25, 12
 FALL, MOVE = 1e-4, 0.02
 # Largest share of the squared error of a target that the simulation may have.
 COARSE = 0.05
+# Before a minimum what is hidden is not known well: so many times as much as at one ends a fit.
+HOPELESS = 1.5
 
 # Change of parameters in derivatives of targets, which are smooth and cost next to nothing.
 CHANGE = 1e-4
@@ -54,13 +56,14 @@ def record_moments(model: DataModel, sums: Sequence[ReleasedSum], theta: np.ndar
         u = half[first : first + BLOCK // 2]
         sample = model.draw(theta, np.concatenate([u, -u]))
         f = np.hstack([released.of_records(sample) for released in sums])
-        weighed = f * sample.weights[:, None]
+        root = f * np.sqrt(sample.weights)[:, None]
+        weighed = root * np.sqrt(sample.weights)[:, None]
         score = model.score(theta, sample)
         pairs = weighed.reshape(-1, 2, len(u), f.shape[1]).sum(axis=(0, 1)) / 2
         known = np.column_stack([np.ones(len(u)), u[:, i] * u[:, j]])
         parts = {
             "f": weighed.sum(axis=0),
-            "ff": weighed.T @ f,
+            "ff": root.T @ root,
             "fs": weighed.T @ score,
             "s": sample.weights @ score,
             "kk": known.T @ known,
@@ -81,7 +84,8 @@ def record_moments(model: DataModel, sums: Sequence[ReleasedSum], theta: np.ndar
 class Fit:
     """Parameters (size,) of least distance to released sums, with the law there.
 
-    status : ``converged``, ``not converged`` or ``simulation too coarse``; distance : Q; steps, draws : how many
+    status : ``converged``, ``not converged``, ``not identified`` or ``simulation too coarse``
+    distance : Q; steps, draws : how many
     """
 
     theta: np.ndarray
@@ -169,6 +173,7 @@ class _Search:
         scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
         unit = matrix / np.outer(scale, scale)
         deviations = np.sqrt(np.maximum(np.diagonal(_inverse(matrix)), 0.0))
+        undamped = np.linalg.lstsq(unit, gradient / scale, rcond=1e-12)[0] / scale
         for _ in range(TRIES):
             damped = unit + self.damping * np.diag(np.diagonal(unit))
             move = np.linalg.lstsq(damped, gradient / scale, rcond=1e-12)[0] / scale
@@ -179,10 +184,12 @@ class _Search:
                 distance = float(deviation @ weights @ deviation)
             if distance <= self.distance and np.all(np.isfinite(simulated.derivative)):
                 break
+            if self._is_near(undamped, deviations):
+                # The simulated mean has steps of its own, below which the minimum is not known.
+                return True
             self.damping *= 10
         else:
-            # Nothing nearer: the simulated mean has steps of its own, below which the minimum is not known.
-            return self._is_near(np.linalg.lstsq(unit, gradient / scale, rcond=1e-12)[0] / scale, deviations)
+            return False
         fall, moved = self.distance - distance, theta - self.theta
         self.damping /= 10
         self._accept(theta, simulated)
@@ -197,20 +204,35 @@ class _Search:
         return Fit(self.theta, self.moments, status, self.distance, self.steps, self.draws, self.weights, self.noise)
 
 
-def fit(model: DataModel, sums: Sequence[ReleasedSum], start: np.ndarray, target: Target, least: int = 0) -> Fit:
+def fit(
+    model: DataModel,
+    sums: Sequence[ReleasedSum],
+    start: np.ndarray,
+    target: Target,
+    least: int = 0,
+    hidden: Callable[[Fit], float] = lambda fitted: 0.0,
+) -> Fit:
     """Find the parameters, with so many draws that the simulation is a small part of the error of a target.
 
     least : draws that there are at least, unless they are more than the most
+    hidden : how far noise hides what it must not; above 1 at a minimum, or above `HOPELESS` before one, the fit ends
     """
     search = _Search(model, sums, start)
-    if not any(search.step() for _ in range(STEPS)):
-        return search.result("not converged")
-    while search.draws < MOST_DRAWS:
-        search.use(2 * search.draws)
-        if not any(search.step() for _ in range(STEPS)):
+    while True:
+        for _ in range(STEPS):
+            if hidden(search.result("not identified")) > HOPELESS:
+                return search.result("not identified")
+            if search.step():
+                break
+        else:
             return search.result("not converged")
         result = search.result("converged")
+        if hidden(result) > 1:
+            return search.result("not identified")
         total, _, by_simulation = result.covariance_of(target)
-        if search.draws >= min(least, MOST_DRAWS) and np.all(by_simulation <= COARSE * total):
+        is_fine = search.draws >= max(2 * DRAWS, min(least, MOST_DRAWS)) and np.all(by_simulation <= COARSE * total)
+        if is_fine:
             return result
-    return search.result("simulation too coarse")
+        if search.draws >= MOST_DRAWS:
+            return search.result("simulation too coarse")
+        search.use(2 * search.draws)

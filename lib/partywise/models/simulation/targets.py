@@ -55,9 +55,11 @@ def intervals(question: Question) -> Intervals:
     if numbers > MOST_NUMBERS:
         return _none("later", f"{numbers} released numbers are more than the {MOST_NUMBERS} that are simulated")
     least = DRAWS_PER_RECORD * records if question.tested else 0
-    fitted = fit(question.model, question.sums, question.start, question.target, least)
-    if fault := _identification_fault(question, fitted):
-        return _none("not identified", fault)
+    fitted = fit(
+        question.model, question.sums, question.start, question.target, least, lambda now: _hidden(question, now)[1]
+    )
+    if fitted.status == "not identified":
+        return _none("not identified", _identification_fault(question, fitted))
     if fitted.status == "not converged":
         return _none(
             "not converged", "the law of the records does not settle at the released numbers: give a larger epsilon"
@@ -106,18 +108,23 @@ def _none(name: str, sentence: str) -> Intervals:
     return Intervals(reason=reason_of(name, sentence))
 
 
-def _identification_fault(question: Question, fitted: Fit) -> str:
-    """Return which column varies least apart from the others, if noise hides how; otherwise an empty text."""
-    total, by_noise, _ = fitted.covariance_of(question.model.columns.residual_logs)
+def _hidden(question: Question, fitted: Fit) -> tuple[int, float]:
+    """Return which column varies least apart from the others, and how far beyond the limit noise hides how."""
+    total = fitted.covariance_of(question.model.columns.residual_logs)[0]
     place = int(np.argmax(total))
-    if total[place] <= IDENTIFIED**2:
-        return ""
+    return place, float(np.sqrt(total[place])) / IDENTIFIED
+
+
+def _identification_fault(question: Question, fitted: Fit) -> str:
+    """Return a sentence on the column that varies least apart from the others, with the remedy."""
+    total, by_noise, _ = fitted.covariance_of(question.model.columns.residual_logs)
+    place = _hidden(question, fitted)[0]
     by_records = total[place] - by_noise[place]
     remedy = "too few records, or columns that depend on each other: leave it out"
     if by_records < IDENTIFIED**2 / 2:
         factor = float(np.sqrt(by_noise[place] / (IDENTIFIED**2 - by_records)))
         remedy = (
-            f"epsilon is too small: noise of 1/{np.ceil(10 * factor) / 10:g} of the size would be enough, in a release "
+            f"epsilon is too small: noise of about 1/{np.ceil(10 * factor) / 10:g} of the size would be enough, in a release "
             "of its own, which adds to the account"
         )
     name = question.names[place]
