@@ -22,6 +22,8 @@ WARNED, REFUSED = 0.05, 0.5
 # Largest share, of records and of their squared length, at which intervals hold: so little clipping moves coefficients
 # by less than their errors. Of normal records, 0.3 % beyond a radius have 0.6 % of the squares; of lognormal ones 5 %.
 TOLERATED = 0.01
+# Sums over so many records or more count as normal.
+LEAST_RECORDS = 300
 # A fit with noise has diverged if its loss on its own records is so many times that of the start, at coefficients of 0;
 # one without noise if its loss is above that of the start, except for rounding.
 GROWN, GROWN_WITHOUT_NOISE = 10.0, 1 + 1e-9

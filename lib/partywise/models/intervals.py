@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import ndtri
 
-from ..core.verdicts import TOLERATED
+from ..core.verdicts import LEAST_RECORDS, TOLERATED
 
 # Every reason why a number has no interval: short names, with the sentences of fits that give none of their own.
 REASONS: Mapping[str, str] = {
@@ -32,7 +32,7 @@ REASONS: Mapping[str, str] = {
     "shapes": "the declared shapes of columns do not fit the share of clipped records",
     "undeclared kinds": "declare how columns are distributed (kinds), or use a larger radius",
     "dependent records": "several records of one person",
-    "few records": "fewer than 300 records: the normal law of sums is not used",
+    "few records": f"fewer than {LEAST_RECORDS} records: the normal law of sums is not used",
     "few numbers": "fewer released numbers than parameters",
     "not converged": "the fit of the released numbers has not converged",
     "too coarse": "the simulation is too coarse at the largest number of draws",

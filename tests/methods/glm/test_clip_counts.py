@@ -110,7 +110,7 @@ def test_one_record_moves_all_counts_by_the_root_of_their_number_and_reaches_it(
     for key, parts in wholes.items():
         for row in product((0.5, 2.0, far + 1.0), (0.5, 2.0, far + 1.0), (0.0, 3.0)):
             other = wholes[*row[:2], *key[2:4], row[2], key[5]]
-            moves = [float(np.sum((one.value - two.value) ** 2)) for one, two in zip(parts, other, strict=True)]
+            moves = [float(np.sum((part.value - moved.value) ** 2)) for part, moved in zip(parts, other, strict=True)]
             largest, together = np.maximum(largest, moves), max(together, sum(moves))
     assert largest.tolist() == [2.0, 2.0, 1.0] and together == 5.0 == 2 * len(pairs) + 1
     assert [part.certificate.value for part in parts] == [2**0.5, 2**0.5, 1.0]
@@ -155,7 +155,7 @@ def test_their_noise_is_what_the_estimate_states():
     """Squares of 400 x 7 standardised residuals, within 4 standard errors of their expectation."""
     exact = simulate(moments.fit, a_run("dealer", n=60)).clip_counts.value
     fits = [simulate(moments.fit, a_run("dealer", n=60, epsilon=2.0, seed=seed)).clip_counts for seed in range(400)]
-    squares = np.array([((one.value - exact) / one.sd) ** 2 for one in fits])
+    squares = np.array([((counts.value - exact) / counts.sd) ** 2 for counts in fits])
     assert np.abs(squares.mean() - 1) < 4 * np.sqrt(2 / squares.size)
     assert np.all(np.abs(squares.mean(axis=0) - 1) < 4.5 * np.sqrt(2 / len(squares)))
 
@@ -241,7 +241,7 @@ def test_a_plan_without_shares_counts_nothing():
 def test_the_small_rule_clips_where_no_radius_is_stated_to_1_4_roots_of_the_columns(fit, options):
     """A run by the rule is the one with these radii stated, and a stated radius wins."""
     X, y = records("gaussian", 60, 5)
-    stated = {name: Public(1.4 * len(own) ** 0.5, DECLARED) for name, own in zip(PARTIES, GROUPS, strict=True)}
+    stated = {name: Public(1.4 * len(group) ** 0.5, DECLARED) for name, group in zip(PARTIES, GROUPS, strict=True)}
     wide = {"passive 1": Public(9.0, DECLARED)}
 
     def slopes(rule: str, **radii: object) -> np.ndarray:

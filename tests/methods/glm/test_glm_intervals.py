@@ -38,16 +38,18 @@ def released(
     """Moments and counts of records with the noise of a target; as many parties as radii, by default one."""
     p, rng = len(slopes), stream(seed, "moments")
     sizes = np.array_split(np.arange(p), max(len(radii), 1))
-    blocks = [(tuple(map(int, own)), radius) for own, radius in zip(sizes, radii or [default_radius(p)], strict=True)]
+    blocks = [
+        (tuple(map(int, block)), radius) for block, radius in zip(sizes, radii or [default_radius(p)], strict=True)
+    ]
     public = MomentScale(
         float(np.linalg.norm([radius for _, radius in blocks])), p, 1.0, HALF_WIDTH, blocks=tuple(blocks)
     )
     X, y = records(n, rng, slopes, **more)
-    radii = np.array([[radius, max(1.25 * radius, default_radius(len(own)))] for own, radius in blocks])
-    lengths = np.column_stack([np.linalg.norm(X[:, own], axis=1) for own, _ in blocks])
+    radii = np.array([[radius, max(1.25 * radius, default_radius(len(block)))] for block, radius in blocks])
+    lengths = np.column_stack([np.linalg.norm(X[:, block], axis=1) for block, _ in blocks])
     far = np.count_nonzero(lengths[:, :, None] > radii, axis=0).ravel()
-    for own, radius in blocks:
-        X[:, own] *= np.minimum(1, radius / np.linalg.norm(X[:, own], axis=1))[:, None]
+    for block, radius in blocks:
+        X[:, block] *= np.minimum(1, radius / np.linalg.norm(X[:, block], axis=1))[:, None]
     v = np.column_stack([X, public.weight * (y - public.center)])
     exact = np.concatenate([to_vector(v.T @ v / n), np.sqrt(2) * public.constant * v.mean(axis=0)])
     sd = float(np.sqrt(2) * public.length**2 / n / gdp_mu(epsilon, 1e-5))
@@ -138,9 +140,11 @@ def test_the_default_radius_is_the_quantile_of_a_normal_length():
 
 
 def test_they_are_in_the_units_of_the_columns():
-    one, counts = released(3)
-    other = NoisyMoments.of(one.vector, N, one.sd, one.copies, one.public, np.full(5, 2.0), np.full(5, 10.0))
-    bounds, moved = (intervals_of(moments, counts, "gaussian", NAMES) for moments in (one, other))
+    moments, counts = released(3)
+    other = NoisyMoments.of(
+        moments.vector, N, moments.sd, moments.copies, moments.public, np.full(5, 2.0), np.full(5, 10.0)
+    )
+    bounds, moved = (intervals_of(released_moments, counts, "gaussian", NAMES) for released_moments in (moments, other))
     np.testing.assert_allclose(moved.centre[1:], bounds.centre[1:] / 10)
     np.testing.assert_allclose(moved.standard_errors[1:], bounds.standard_errors[1:] / 10)
     assert moved.centre[0] == pytest.approx(bounds.centre[0] - 2 * moved.centre[1:].sum())

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from ...core.checks import CheckedFields, Count, Delta, Positive, Range, name_problem
 from ...core.errors import ConfigError
+from ...core.verdicts import LEAST_RECORDS
 from ..configuration.build import as_block, build, choices
 from ..plans import read_file
 from ..study import NO_NOISE, Protocol, available, load
@@ -42,7 +43,7 @@ class DesignBlock(CheckedFields):
     method: str
     parties: Count
     model: dict[str, object]
-    n: Annotated[int, Range(300, advice="since intervals rest on the normal law of sums")] | None = None
+    n: Annotated[int, Range(LEAST_RECORDS, advice="since intervals rest on the normal law of sums")] | None = None
     epsilon: Positive | None = None
     half_width: dict[str, object] = field(default_factory=dict)
     power: Annotated[float, Range(0.05, 1, "()")] | None = None

@@ -16,10 +16,12 @@ from scipy.special import ndtr
 
 from ...core.errors import ConfigError
 from ...core.randomness import Streams
+from ...core.verdicts import LEAST_RECORDS
 from ...federation.estimators.precision import NORMAL_80, NORMAL_95, Precision, PrecisionModel
 from ...federation.folds import Fold, Spec
 from ...federation.run import Run
 from ...privacy.accounting.calibration import gaussian_epsilon, gdp_mu
+from ...privacy.accounting.roots import bisect
 from ...privacy.ledger.event import Event
 from ...privacy.ledger.ledger import Ledger
 from ...privacy.ledger.total import Total
@@ -29,7 +31,6 @@ from .block import DesignBlock, protocol_of
 
 # Largest number of records that is proposed, relative error of a half-width, steps to reach it, and single ones.
 MOST_RECORDS, ACCURACY, STEPS, WALK = 10_000_000, 5e-4, 10, 40
-FEWEST = 300
 FIRST_EPSILONS = (8.0, 4.0, 2.0, 1.0)
 
 
@@ -133,7 +134,7 @@ class Evaluator:
         for _ in range(WALK):
             lower = 2 * value - following(value)
             lower = math.floor(lower) if isinstance(value, int) else upward(lower)
-            if lower < (FEWEST if isinstance(value, int) else 0) or lower == value or not is_reached(lower):
+            if lower < (LEAST_RECORDS if isinstance(value, int) else 0) or lower == value or not is_reached(lower):
                 break
             value = lower
         return value
@@ -188,7 +189,7 @@ class Evaluator:
 
     def _n_for(self, target: str, width: float, epsilon: float) -> float:
         """Number of records of one wanted half-width, whose square is a / n + b / n^2."""
-        n = float(max(FEWEST, 1000))
+        n = float(max(LEAST_RECORDS, 1000))
         for _ in range(STEPS):
             whole = math.ceil(n)
             reached = self.half_width(target, epsilon, whole)
@@ -205,7 +206,7 @@ class Evaluator:
                     f"{self.where}.half_width: +-{width:.3g} for {target!r} needs more than {MOST_RECORDS:,} records "
                     f"at epsilon {epsilon:g}; ask for a wider one."
                 )
-            n = max(n, float(FEWEST))
+            n = max(n, float(LEAST_RECORDS))
         return n
 
 
@@ -233,8 +234,7 @@ def detectable(half_width: float) -> float:
 
 def half_width_for(effect: float, power: float) -> float:
     """Half-width at which a difference is seen with a power, by bisection."""
-    low, high = abs(effect) / 100, abs(effect) * 1e6
-    for _ in range(200):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if power_of(effect, middle) > power else (low, middle)
-    return low
+    size = abs(effect)
+    return math.exp(
+        bisect(lambda log: power_of(size, math.exp(log)) > power, math.log(size / 100), math.log(size * 1e6))[0]
+    )

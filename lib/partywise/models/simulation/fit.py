@@ -210,24 +210,24 @@ def fit(
     start: np.ndarray,
     target: Target,
     least: int = 0,
-    hidden: Callable[[Fit], float] = lambda fitted: 0.0,
+    hiding: Callable[[Fit], float] = lambda fitted: 0.0,
 ) -> Fit:
     """Find the parameters, with so many draws that the simulation is a small part of the error of a target.
 
     least : draws that there are at least, unless they are more than the most
-    hidden : how far noise hides what it must not; above 1 at a minimum, or above `HOPELESS` before one, the fit ends
+    hiding : how far noise hides what it must not; above 1 at a minimum, or above `HOPELESS` before one, the fit ends
     """
     search = _Search(model, sums, start)
     while True:
         for _ in range(STEPS):
-            if hidden(search.result("not identified")) > HOPELESS:
+            if hiding(search.result("not identified")) > HOPELESS:
                 return search.result("not identified")
             if search.step():
                 break
         else:
             return search.result("not converged")
         result = search.result("converged")
-        if hidden(result) > 1:
+        if hiding(result) > 1:
             return search.result("not identified")
         total, _, by_simulation = result.covariance_of(target)
         is_fine = search.draws >= max(2 * DRAWS, min(least, MOST_DRAWS)) and np.all(by_simulation <= COARSE * total)

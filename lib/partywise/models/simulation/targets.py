@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc
 
-from ...core.verdicts import TOLERATED
+from ...core.verdicts import LEAST_RECORDS, TOLERATED
 from ..intervals import Intervals, reason_of
 from .base import ReleasedSum, Sample, base_numbers
 from .fit import DRAWS, Fit, Target, fit
 from .regression import Regression
 
-# The normal law of sums is used from so many records on, and so many released numbers are simulated at most.
-LEAST_RECORDS, MOST_NUMBERS = 300, 900
+# So many released numbers are simulated at most.
+MOST_NUMBERS = 900
 # Largest deviation of the logarithm of what is left of a column given the others.
 IDENTIFIED = 0.10
 # Least p-value of the declared shapes; their test simulates so many records for each one that there is.
@@ -56,7 +56,7 @@ def intervals(question: Question) -> Intervals:
         return _none("later", f"{numbers} released numbers are more than the {MOST_NUMBERS} that are simulated")
     least = DRAWS_PER_RECORD * records if question.tested else 0
     fitted = fit(
-        question.model, question.sums, question.start, question.target, least, lambda now: _hidden(question, now)[1]
+        question.model, question.sums, question.start, question.target, least, lambda now: _hiding(question, now)[1]
     )
     if fitted.status == "not identified":
         return _none("not identified", _identification_fault(question, fitted))
@@ -108,7 +108,7 @@ def _none(name: str, sentence: str) -> Intervals:
     return Intervals(reason=reason_of(name, sentence))
 
 
-def _hidden(question: Question, fitted: Fit) -> tuple[int, float]:
+def _hiding(question: Question, fitted: Fit) -> tuple[int, float]:
     """Return which column varies least apart from the others, and how far beyond the limit noise hides how."""
     total = fitted.covariance_of(question.model.columns.residual_logs)[0]
     place = int(np.argmax(total))
@@ -118,14 +118,14 @@ def _hidden(question: Question, fitted: Fit) -> tuple[int, float]:
 def _identification_fault(question: Question, fitted: Fit) -> str:
     """Return a sentence on the column that varies least apart from the others, with the remedy."""
     total, by_noise, _ = fitted.covariance_of(question.model.columns.residual_logs)
-    place = _hidden(question, fitted)[0]
+    place = _hiding(question, fitted)[0]
     by_records = total[place] - by_noise[place]
     remedy = "too few records, or columns that depend on each other: leave it out"
     if by_records < IDENTIFIED**2 / 2:
         factor = float(np.sqrt(by_noise[place] / (IDENTIFIED**2 - by_records)))
         remedy = (
-            f"epsilon is too small: noise of about 1/{np.ceil(10 * factor) / 10:g} of the size would be enough, in a release "
-            "of its own, which adds to the account"
+            f"epsilon is too small: noise of about 1/{np.ceil(10 * factor) / 10:g} of the size would be enough, in a "
+            "release of its own, which adds to the account"
         )
     name = question.names[place]
     return f"noise hides how column {name!r} varies apart from the others at n = {question.sums[0].n}: {remedy}"

@@ -254,7 +254,7 @@ def histogram_quantile(
     j = np.arange(size + 1)
     cumulated = np.append(0.0, np.cumsum(cells)) - (cells.sum() - n) * j / size
     reach = float(ndtri((1 + level) / 2)) * np.sqrt(n * q * (1 - q) + sd**2 * j * (size - j) / size)
-    # The public ends are no cuts to test: the first is below any quantile, the last above.
+    # The public ends need no test: the first is below any quantile, the last above.
     below, above = cumulated < q * n - reach, cumulated > q * n + reach
     below[0] = above[-1] = True
     rising = np.maximum.accumulate(np.clip(cumulated, 0.0, n))
