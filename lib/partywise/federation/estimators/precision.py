@@ -21,14 +21,12 @@ class Precision:
 
     values : (t,) expected values; half_widths : over records and noise; without_noise : over records alone
     is_identified : whether what is released stands out of its noise
-    clip_share : share of records that public bounds clip
     """
 
     values: np.ndarray
     half_widths: np.ndarray
     without_noise: np.ndarray
     is_identified: bool = True
-    clip_share: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

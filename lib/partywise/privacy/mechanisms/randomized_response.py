@@ -287,9 +287,11 @@ class RandomizedResponse:
         --------
         >>> import numpy as np
         >>> import partywise as pw
-        >>> answers = pw.RandomizedResponse(epsilon=1.0, k=3).secure(np.repeat([0, 1], 5000), pw.SecureRandom())
-        >>> float(pw.RandomizedResponse(epsilon=1.0, k=3).frequency_intervals(answers)[2, 0])  # no third answer
-        0.0
+        >>> released = np.repeat([0, 1, 2], [4800, 3100, 2100])
+        >>> pw.RandomizedResponse(epsilon=1.0, k=3).frequency_intervals(released).round(3)
+        array([[0.709, 0.763],
+               [0.245, 0.294],
+               [0.   , 0.017]])
         """
         if not 0 < level < 1:
             raise ValueError(f"level={level!r} of an interval must lie in (0, 1).")
