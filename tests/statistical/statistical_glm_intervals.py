@@ -47,7 +47,7 @@ def coverage(draws: int, family: str = "gaussian", kind: object = "normal", **gi
 @pytest.mark.parametrize(
     ("draws", "n", "epsilon", "family", "kind", "least", "half_width"),
     [
-        # 0.934 of 1,378 other fits: sums of 500 records are not quite normal.
+        # 0.934 of 1,378 other fits, made before counts were released: sums of 500 records are not quite normal.
         (1_000, 500, 8.0, "gaussian", "normal", 0.934, None),
         (200, 2_000, 2.0, "gaussian", "normal", 0.95, None),
         (200, 20_000, 8.0, "gaussian", "normal", 0.95, 0.015),
