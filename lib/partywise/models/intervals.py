@@ -88,6 +88,11 @@ class Intervals:
         if self.centre is None or self.standard_errors is None:
             reason_name(self.reason)
 
+    @property
+    def needs_little_clipping(self) -> bool:
+        """Whether a holder that clips many records withholds them: there are some, or a release showed other shapes."""
+        return not self.models_clipping and (self.centre is not None or reason_name(self.reason) == "shapes")
+
     def bounds(self, level: float = 0.95) -> np.ndarray | None:
         """Intervals (k, 2); None where there are none, `ValueError` for a level outside (0, 1)."""
         if not 0 < level < 1:

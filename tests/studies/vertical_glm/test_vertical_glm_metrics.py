@@ -264,12 +264,12 @@ def test_records_that_a_private_fit_clips_are_counted():
     assert 0 < expected < 1 and found.scalars["record_clip_share"] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("size", "status"), [(1.0, "ok"), (3.9, "clipped")])
+@pytest.mark.parametrize(("size", "status"), [(1.0, "ok"), (3.9, "clipped"), (5.0, "clipped")])
 def test_a_cell_whose_intervals_do_not_hold_is_clipped(size, status):
     """In a simulation who judges the cell has the records: 8 of 480 beyond the radii, or none, on two parties.
 
-    The law of the released moments has less than 1 % of its records there, and noise hides the 8 in the released
-    counts, so that the release alone gives intervals.
+    The law of the released moments has less than 1 % of its records there. Of the released counts noise hides those 8
+    that are near, so that the release alone gives intervals; where they are far it shows another shape.
     """
     data = generated("vertical_glm", "aligned")
     X = np.tile(np.clip(data.X, -1, 1), (6, 1))

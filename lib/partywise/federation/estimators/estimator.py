@@ -232,12 +232,9 @@ class Estimator(Parameters):
         return ", ".join(f"{name}={short_text(value)}" for name, value in values.items())
 
     def _judge_intervals(self) -> Verdict:
-        """Withhold the intervals of a fit that has some where too many records are clipped for them to hold."""
+        """Return whether too many records are clipped for the intervals of a fit to hold."""
         verdict, intervals = self._intervals_verdict, getattr(self, "intervals_", None)
-        if verdict.status == "ok" or intervals is None or intervals.centre is None or intervals.models_clipping:
-            return OK
-        self._withhold_intervals(Intervals(reason=reason_of(verdict.status, verdict.reason)))
-        return verdict
+        return OK if intervals is None or not intervals.needs_little_clipping else verdict
 
     def _withhold_intervals(self, withheld: Intervals) -> None:
         """Set what follows from intervals, of which there are none."""
@@ -249,8 +246,11 @@ class Estimator(Parameters):
         verdicts : of the method, on its records and on what it predicts for them
         """
         arrays = {name: getattr(self, name) for name in self._finite}
-        clips = self._clip_verdict, self._judge_intervals()
+        withheld = self._judge_intervals()
+        clips = self._clip_verdict, withheld
         self._state(first_fault((estimate_verdict(self.estimate_), *verdicts, finite_verdict(arrays), *clips)))
+        if withheld.status != "ok":
+            self._withhold_intervals(Intervals(reason=reason_of(withheld.status, withheld.reason)))
         del self._clip_verdict, self._intervals_verdict
         if self.status_ != "ok":
             warnings.warn(f"the fit is {self.status_}: {self.status_reason_}.", UserWarning, stacklevel=3)

@@ -67,12 +67,13 @@ def intervals(question: Question) -> Intervals:
     if fitted.status != "converged":
         return _none("too coarse", f"the error of {fitted.draws} simulated records is not small: use fewer records")
     if question.tested and (p_value := shape_test(fitted)) < FITS:
-        return _none(
+        reason = reason_of(
             "shapes",
             f"the {'declared' if question.declared else 'normal'} shapes of columns do not fit the shares of records "
             f"beyond public bounds (p = {p_value:.1g}): declare other kinds of columns (`kinds`), or use a larger "
             "radius",
         )
+        return Intervals(reason=reason, models_clipping=question.declared)
     clipped = clipped_shares(question, fitted)
     if not question.declared and clipped.max() > TOLERATED:
         return _none(
