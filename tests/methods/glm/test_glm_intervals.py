@@ -12,8 +12,8 @@ import pytest
 import partywise as pw
 from partywise.core.randomness import stream
 from partywise.methods.glm.noisy_statistics.clip_counts import NoisyCounts
+from partywise.methods.glm.noisy_statistics.intervals import intervals_of
 from partywise.methods.glm.noisy_statistics.moments import MomentScale, NoisyMoments
-from partywise.methods.glm.noisy_statistics.noise import intervals_of
 from partywise.methods.glm.noisy_statistics.scaling import default_radius
 from partywise.models.intervals import Intervals
 from partywise.models.simulation.kinds import Kind

@@ -53,9 +53,10 @@ from ....privacy.mechanisms.release import Release
 from ....privacy.secure.fixed_point import whole_records
 from ..model import GlmEstimate
 from ..noisy_statistics.clip_counts import NoisyCounts
+from ..noisy_statistics.intervals import intervals_of
 from ..noisy_statistics.moment_plan import RELEASE, MomentPlan
 from ..noisy_statistics.moments import NoisyMoments
-from ..noisy_statistics.noise import intervals_of, of_moments
+from ..noisy_statistics.noise import of_moments
 from ..noisy_statistics.scaling import (
     check_columns,
     check_statistic,

@@ -1,0 +1,85 @@
+"""Intervals of coefficients from noisy sums over records, from releases and public facts alone.
+
+They count noise as well as the sample, and are about records before clipping (`partywise.models.simulation`). They
+are post-processing of what was released, so that they cost nothing and any reader may compute them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....models.family_facts import FamilyName
+from ....models.intervals import Intervals, reason_of
+from ....models.simulation.base import ReleasedSum, Sample
+from ....models.simulation.kinds import Kind
+from ....models.simulation.regression import LAWS, Regression
+from ....models.simulation.targets import Question, intervals
+from .clip_counts import NoisyCounts
+from .moments import NoisyMoments
+from .scaling import statistic
+from .submodels import MARGIN
+
+SHAPES = "normal columns"
+DECLARED = "the declared kinds of columns"
+REST = (
+    "of coefficients before clipping, over records and noise; they rest on {}, on dependence as of normal numbers, on "
+    "a linear predictor, on the family's variance and on independent records"
+)
+
+
+def intervals_of(
+    moments: NoisyMoments, counts: NoisyCounts | None, family: FamilyName, names: Sequence[str]
+) -> Intervals:
+    """Return intervals of all coefficients as columns were given, the intercept first.
+
+    The model is that of records before they are clipped; counts of those beyond public bounds test it. Its Gaussian
+    response is s (t - t_0), in units of a record.
+    """
+    if family not in LAWS:
+        return Intervals(reason=reason_of("later", f"responses of family {family!r} have no law for intervals yet"))
+    public, is_scaled = moments.public, family == "gaussian"
+    model = Regression(public.kinds or (Kind(),) * public.columns, family)
+    unit, level = (public.weight, public.center) if is_scaled else (1.0, 0.0)
+
+    def response(sample: Sample) -> np.ndarray:
+        return sample.response if is_scaled else public.weight * (statistic(sample.response, family) - public.center)
+
+    def coefficients(theta: np.ndarray) -> np.ndarray:
+        beta = model.coefficients(theta) / unit
+        slopes = beta[1:] / moments.scale
+        return np.append(beta[0] + level - slopes @ moments.location, slopes)
+
+    least, most = (1 - MARGIN) * public.half_width * np.array([-1.0, 1.0]) + public.center
+    units = np.append(np.ones(public.columns), unit)
+    mean = np.append(moments.mean[:-1], np.clip(moments.response, least, most) - level) * units
+    sums = [
+        ReleasedSum(
+            moments.vector,
+            moments.variances,
+            lambda sample: public.of_model(sample.columns, response(sample)),
+            moments.n,
+        )
+    ]
+    if counts is not None:
+        sums.append(
+            ReleasedSum(
+                counts.value / counts.n,
+                np.full(len(counts.value), (counts.sd / counts.n) ** 2),
+                lambda sample: counts.of_model(sample.columns, response(sample), public),
+                counts.n,
+            )
+        )
+    question = Question(
+        model,
+        sums,
+        model.start(mean, moments.covariance * np.outer(units, units)),
+        coefficients,
+        names,
+        bool(public.kinds),
+        counts is not None,
+        lambda sample: public.beyond(sample.columns),
+        REST.format(DECLARED if public.kinds else SHAPES),
+    )
+    return intervals(question)
