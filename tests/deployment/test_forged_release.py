@@ -14,24 +14,14 @@ from cryptography.hazmat.primitives.serialization import Encoding, load_pem_priv
 from cryptography.x509 import load_pem_x509_certificate
 
 from partywise.core import documents
-from partywise.deployment.outcomes.run_files import last_run
 from partywise.deployment.statement import files
 from partywise.deployment.statement.statement import text_of
 from partywise.deployment.wire.authority import certificate, make, new_authority
 from partywise.deployment.wire.authority import write as write_certificate
 from partywise.deployment.wire.credential import Credential, chain_problem
-from release_folders import CLIENTS, checked, json_of, published_run, write_json
+from release_folders import CLIENTS, checked, json_of, write_json
 
-
-@pytest.fixture
-def published(tmp_path_factory) -> Path:
-    return published_run(tmp_path_factory.getbasetemp() / "published")
-
-
-@pytest.fixture
-def copied(published, tmp_path) -> Path:
-    """The folder alone, elsewhere."""
-    return Path(shutil.copytree(last_run(published / "out" / "server") / "release", tmp_path / "copy"))
+pytest_plugins = ["release_fixtures"]
 
 
 def sealed(folder: Path, keys: Path, told: dict[str, Any]) -> None:

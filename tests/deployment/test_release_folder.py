@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 from time import process_time
 from types import SimpleNamespace
 
@@ -31,18 +30,9 @@ from partywise.privacy.mechanisms.random import SecureRandom
 from partywise.privacy.rounding import upward
 from partywise.privacy.statistics.whole import whole
 from plain_digests import artifacts_with, digests_of_file
-from release_folders import CLIENTS, FRAMES, checked, json_of, prepared, published_run
+from release_folders import CLIENTS, FRAMES, checked, json_of, prepared
 
-
-@pytest.fixture
-def published(tmp_path_factory) -> Path:
-    return published_run(tmp_path_factory.getbasetemp() / "published")
-
-
-@pytest.fixture
-def copied(published, tmp_path) -> Path:
-    """The folder alone, elsewhere."""
-    return Path(shutil.copytree(last_run(published / "out" / "server") / "release", tmp_path / "copy"))
+pytest_plugins = ["release_fixtures"]
 
 
 def test_each_fit_of_a_session_publishes_a_folder_of_its_own(tmp_path, capsys):
