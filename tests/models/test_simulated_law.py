@@ -11,10 +11,10 @@ from scipy import stats
 
 from partywise.core.randomness import stream
 from partywise.models.family_facts import FACTS
+from partywise.models.kinds import KINDS, Kind
 from partywise.models.simulation.base import ReleasedSum, base_numbers
-from partywise.models.simulation.columns import Columns
+from partywise.models.simulation.columns import Columns, column_of
 from partywise.models.simulation.fit import fit, record_moments
-from partywise.models.simulation.kinds import KINDS, Kind
 from partywise.models.simulation.regression import LAWS, Regression
 from partywise.models.simulation.targets import Question, intervals
 
@@ -157,7 +157,7 @@ def test_kinds_refuse_ends_that_are_none(given):
 def test_columns_have_the_shape_of_their_kind_in_any_unit(kind):
     """Of a standard normal latent number; a column in other units is the same column."""
     u = stream(1, kind).standard_normal(20_000)
-    column = Kind(kind, (1.0, 3.0), 1.0).of(u)
+    column = column_of(Kind(kind, (1.0, 3.0), 1.0), u)
     laws = {
         "normal": stats.norm(),
         "uniform": stats.uniform(1, 2),
@@ -173,7 +173,8 @@ def test_columns_have_the_shape_of_their_kind_in_any_unit(kind):
         u = u - np.log(4.0)
     elif kind == "normal":
         u = (u - 2.0) / 4.0
-    np.testing.assert_allclose(Kind(kind, (1.0, 3.0), 1.0).in_units(2.0, 4.0).of(u), (column - 2.0) / 4.0)
+    scaled = Kind(kind, (1.0, 3.0), 1.0).in_units(2.0, 4.0)
+    np.testing.assert_allclose(column_of(scaled, u), (column - 2.0) / 4.0)
 
 
 def test_poisson_and_gamma_responses_have_their_law():

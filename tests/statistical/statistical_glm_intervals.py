@@ -10,7 +10,8 @@ from scipy.special import expit
 
 import partywise as pw
 from partywise.core.randomness import stream
-from partywise.models.simulation.kinds import Kind
+from partywise.models.kinds import Kind
+from partywise.models.simulation.columns import column_of
 
 pytestmark = pytest.mark.statistical
 
@@ -26,7 +27,7 @@ def coverage(draws: int, family: str = "gaussian", kind: object = "normal", **gi
         rng = stream(seed, "coverage")
         X = rng.standard_normal((n, 2))
         if kind != "normal":
-            X[:, 0] = Kind.of_text("x0", kind).of(X[:, 0])
+            X[:, 0] = column_of(Kind.of_text("x0", kind), X[:, 0])
         y = truth[0] + X @ truth[1:]
         y = y + rng.standard_normal(n) if family == "gaussian" else (rng.random(n) < expit(y)).astype(float)
         range_of_y = {"statistic": (-6.0, 6.0)} if family == "gaussian" else {}

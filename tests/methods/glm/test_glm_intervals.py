@@ -16,7 +16,7 @@ from partywise.methods.glm.noisy_statistics.intervals import intervals_of
 from partywise.methods.glm.noisy_statistics.moments import MomentScale, NoisyMoments
 from partywise.methods.glm.noisy_statistics.scaling import default_radius
 from partywise.models.intervals import Intervals
-from partywise.models.simulation.kinds import Kind
+from partywise.models.kinds import Kind
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.secure.fixed_point import whole_records
 from partywise.privacy.statistics.isometry import to_vector

@@ -21,7 +21,7 @@ from ...federation.exchanges.secure_sum import AGGREGATOR
 from ...federation.exchanges.sharing import DEALER
 from ...federation.roles import ANALYST
 from ...federation.secure_streams import Randomness
-from ...models.simulation.kinds import Kind
+from ...models.kinds import Kind
 from ...privacy.accounted_values import AccountedValue, Public
 from .formulas import Design
 from .model import GlmFacts

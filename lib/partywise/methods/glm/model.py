@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ...models.intervals import NOT_COMPUTED, Intervals
-from ...models.simulation.kinds import Kind
+from ...models.kinds import Kind
 from ...privacy.accounted_values import AccountedValue
 from .options import GlmFamily, RadiusRule
 

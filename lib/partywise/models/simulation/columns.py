@@ -6,13 +6,40 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
-from .kinds import Kind
+from ..kinds import Kind
 
 # Logarithms of deviations are cut to these.
 SMALLEST, LARGEST = -8.0, 3.0
 # Least eigenvalue of the correlations at a start.
 FLOOR = 0.05
+# Exponents beyond are cut, and shares nearer to 0 or 1: only a rough start meets them.
+LARGEST_EXPONENT, LEAST_SHARE = 50.0, 0.02
+
+
+def column_of(kind: Kind, latent: np.ndarray) -> np.ndarray:
+    """Map latent normal numbers to a column of a kind; the maps are free of every parameter."""
+    low, high = kind.ends
+    if kind.name == "normal":
+        return latent
+    if kind.name == "lognormal":
+        return kind.shift + np.exp(np.minimum(latent, LARGEST_EXPONENT))
+    share = ndtr(latent) if kind.name == "uniform" else latent > 0
+    return np.asarray(low + (high - low) * share)
+
+
+def latent_start(kind: Kind, mean: float, variance: float) -> tuple[float, float]:
+    """Return a rough mean and deviation of the latent number, from those of the column."""
+    if kind.name == "normal":
+        return mean, float(np.sqrt(variance))
+    if kind.name == "lognormal":
+        above = max(mean - kind.shift, LEAST_SHARE * float(np.sqrt(variance)))
+        spread = float(np.log1p(variance / above**2))
+        return float(np.log(above)) - spread / 2, float(np.sqrt(spread))
+    share = (mean - kind.ends[0]) / (kind.ends[1] - kind.ends[0])
+    latent = float(ndtri(np.clip(share, LEAST_SHARE, 1 - LEAST_SHARE)))
+    return (latent * float(np.sqrt(2)) if kind.name == "uniform" else latent), 1.0
 
 
 @dataclass(frozen=True)
@@ -56,7 +83,7 @@ class Columns:
     def of(self, theta: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Make the columns (M, p) of base numbers (M, p)."""
         latent = theta[: self.p] + u @ self.root(theta)[0].T
-        return np.column_stack([kind.of(z) for kind, z in zip(self.kinds, latent.T, strict=True)])
+        return np.column_stack([column_of(kind, z) for kind, z in zip(self.kinds, latent.T, strict=True)])
 
     def score(self, theta: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Derivatives (M, size) of the log density of the latent numbers of base numbers (M, p)."""
@@ -75,7 +102,7 @@ class Columns:
     def start(self, mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
         """Return rough parameters from means (p,) and a covariance (p, p) of the columns, which noise may spoil."""
         variances = np.maximum(np.diagonal(covariance), 1e-4 * max(np.diagonal(covariance).max(), 1e-6))
-        starts = [kind.start(*moments) for kind, *moments in zip(self.kinds, mean, variances, strict=True)]
+        starts = [latent_start(kind, *moments) for kind, *moments in zip(self.kinds, mean, variances, strict=True)]
         latent, deviations = (np.array(part) for part in zip(*starts, strict=True))
         values, vectors = np.linalg.eigh(covariance / np.sqrt(np.outer(variances, variances)))
         correlations = (vectors * np.maximum(values, FLOOR)) @ vectors.T

@@ -11,10 +11,10 @@ from scipy.special import digamma, gammaincinv, ndtr, pdtr, pdtrik
 
 from ..families import FAMILIES
 from ..family_facts import FACTS, ByFamily, FamilyName
+from ..kinds import Kind
 from ..links import LOGIT
 from .base import Sample
 from .columns import LARGEST, SMALLEST, Columns
-from .kinds import Kind
 
 # Poisson means below are inverted by sums, and beyond drawn as normal; linear predictors of other links than the
 # identity are cut, which only a step that is too long meets.

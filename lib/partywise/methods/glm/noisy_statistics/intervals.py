@@ -12,8 +12,8 @@ import numpy as np
 
 from ....models.family_facts import FamilyName
 from ....models.intervals import Intervals, reason_of
+from ....models.kinds import Kind
 from ....models.simulation.base import ReleasedSum, Sample
-from ....models.simulation.kinds import Kind
 from ....models.simulation.regression import LAWS, Regression
 from ....models.simulation.targets import Question, intervals
 from .clip_counts import NoisyCounts

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ....models.simulation.kinds import Kind
+from ....models.kinds import Kind
 from ....privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_triangle, to_vector
 
 

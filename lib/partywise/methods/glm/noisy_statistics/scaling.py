@@ -20,7 +20,7 @@ from ....core.errors import BudgetExceeded
 from ....federation.parties import Participant, Party, lost_squares
 from ....federation.run import Run
 from ....models.family_facts import FACTS
-from ....models.simulation.kinds import Kind
+from ....models.kinds import Kind
 from ....privacy.accounted_values import AccountedValue, Public, parameter
 from ....privacy.accounting.calibration import gdp_mu
 from ....privacy.rounding import bounded_entries

@@ -1,20 +1,19 @@
-"""Kinds of columns: public maps of latent normal numbers, free of every parameter."""
+"""Kinds of columns, by the meaning of each: declarations before any data are seen; standard library only.
+
+How a kind maps latent normal numbers to a column is in `partywise.models.simulation.columns`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from scipy.special import ndtr, ndtri
+from math import inf, isfinite
 
 KINDS = ("normal", "uniform", "binary", "lognormal")
 WAITING = {
     "count": "a count of events has no law yet",
     "levels": "indicators of a category have no law: one latent number forces their covariances with other columns",
 }
-# Exponents beyond are cut, and shares nearer to 0 or 1: only a rough start meets them.
-LARGEST, LEAST = 50.0, 0.02
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,11 @@ class Kind:
             raise ValueError(f"kinds has {self.name!r}: {WAITING[self.name]}; leave kinds out for no intervals.")
         if self.name not in KINDS:
             raise ValueError(f"kinds has {self.name!r}, which is unknown: use one of {', '.join(KINDS)}.")
-        if not -np.inf < self.ends[0] < self.ends[1] < np.inf:
+        if not -inf < self.ends[0] < self.ends[1] < inf:
             raise ValueError(
                 f"kinds has {self.name!r} with ends {self.ends}: give two finite numbers, the smaller first."
             )
-        if not np.isfinite(self.shift):
+        if not isfinite(self.shift):
             raise ValueError(f"kinds has {self.name!r} with shift {self.shift}: give a finite number.")
 
     @classmethod
@@ -61,25 +60,3 @@ class Kind:
         """Return the kind of the column less its location, over its scale."""
         low, high = ((end - location) / scale for end in self.ends)
         return Kind(self.name, (low, high), (self.shift - location) / scale)
-
-    def of(self, latent: np.ndarray) -> np.ndarray:
-        """Map latent numbers to the column."""
-        low, high = self.ends
-        if self.name == "normal":
-            return latent
-        if self.name == "lognormal":
-            return self.shift + np.exp(np.minimum(latent, LARGEST))
-        share = ndtr(latent) if self.name == "uniform" else latent > 0
-        return np.asarray(low + (high - low) * share)
-
-    def start(self, mean: float, variance: float) -> tuple[float, float]:
-        """Return a rough mean and deviation of the latent number, from those of the column."""
-        if self.name == "normal":
-            return mean, float(np.sqrt(variance))
-        if self.name == "lognormal":
-            above = max(mean - self.shift, LEAST * float(np.sqrt(variance)))
-            spread = float(np.log1p(variance / above**2))
-            return float(np.log(above)) - spread / 2, float(np.sqrt(spread))
-        share = (mean - self.ends[0]) / (self.ends[1] - self.ends[0])
-        latent = float(ndtri(np.clip(share, LEAST, 1 - LEAST)))
-        return (latent * float(np.sqrt(2)) if self.name == "uniform" else latent), 1.0
