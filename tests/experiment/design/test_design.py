@@ -6,6 +6,7 @@ import json
 import re
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from partywise.core.randomness import Streams
 from partywise.experiment.design.block import checked_block, designs
 from partywise.experiment.design.evaluate import Evaluator, power_of, upward
 from partywise.experiment.design.plan import PrecisionPlan, plan_of
+from partywise.experiment.design.verb import print_check
 from partywise.experiment.study import available, load
 from partywise.methods.survival.precision import FollowUpModel
 from partywise.methods.survival.records import SurvivalRecords, pool
@@ -69,8 +71,8 @@ def test_the_epsilon_reaches_the_wanted_half_width_and_a_smaller_one_does_not(pl
 
 
 def test_the_noise_of_a_plan_is_that_of_the_announced_events(plan):
-    evaluation = Evaluator(checked_block(BLOCK, "design"), "design")(plan.epsilon, plan.n)
-    (event,) = [event for event in evaluation.events if event.mu is not None]
+    ahead, _ = Evaluator(checked_block(BLOCK, "design"), "design").ahead(plan.epsilon, plan.n)
+    (event,) = [event for event in ahead.releases if event.mu is not None]
     assert event.mu == pytest.approx(float(pw.gdp_mu(plan.epsilon, 1e-5)))
     assert plan.privacy["epsilon_certified"] == pytest.approx(plan.epsilon, rel=1e-6)
     assert plan.privacy["trust"] == "no two parties join their knowledge"
@@ -82,6 +84,17 @@ def test_planned_and_found_half_widths_agree(plan):
     assert all(abs(row["ratio"] - 1) < 0.03 for row in rows.values())
     assert all(row["without_interval"] == 0 for row in rows.values())
     assert rows["restricted mean"]["coverage"] > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 60)
+
+
+def test_a_check_of_the_command_refutes_a_plan_that_is_too_narrow(plan, tmp_path, capsys):
+    assert main(["design", str(EXAMPLE), "--results", str(tmp_path), "--check", "--replicates", "20"]) == 0
+    assert re.search(r"restricted mean .*: as planned; coverage [01]\.\d+", capsys.readouterr().out)
+    narrow = replace(plan, table=[row | {"half_width": 0.85 * row["half_width"]} for row in plan.table])
+    assert print_check(narrow, 20)
+    assert "differs from the plan" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["design", str(EXAMPLE), "--check", "--replicates", "2"])
+    assert "--replicates is 2: give at least 20, for a median." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("retention", [[], [[60.0, 0.7]], [[10.0, 0.9], [30.0, 0.8]]])

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import replace
+from functools import cache
 from types import SimpleNamespace
 
+# Any: options of a method that is known by its name only.
+from typing import Any
+
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from ...core.errors import ConfigError
@@ -20,36 +24,24 @@ from ...core.verdicts import LEAST_RECORDS
 from ...federation.estimators.precision import NORMAL_80, NORMAL_95, Precision, PrecisionModel
 from ...federation.folds import Fold, Spec
 from ...federation.run import Run
-from ...privacy.accounting.calibration import gaussian_epsilon, gdp_mu
-from ...privacy.accounting.roots import bisect
-from ...privacy.ledger.event import Event
 from ...privacy.ledger.ledger import Ledger
 from ...privacy.ledger.total import Total
-from ..cells import events_ahead
+from ..cells import EventsAhead, events_ahead
 from ..configuration.build import build
 from .block import DesignBlock, protocol_of
 
-# Largest number of records that is proposed, relative error of a half-width, steps to reach it, and single ones.
-MOST_RECORDS, ACCURACY, STEPS, WALK = 10_000_000, 5e-4, 10, 40
-FIRST_EPSILONS = (8.0, 4.0, 2.0, 1.0)
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """A design at one epsilon and number of records.
-
-    events : of the release; places : names of all places of the run; delta : of its epsilon
-    """
-
-    precision: Precision
-    events: tuple[Event, ...]
-    places: tuple[str, ...]
-    delta: float
-
-    @cached_property
-    def total(self) -> Total:
-        """Total of the worst coalition."""
-        return Ledger(self.events).worst_total(self.places, "row", self.delta)
+# Largest number of records that is proposed; a number at which the part of records alone is looked up.
+MOST_RECORDS, TYPICAL_RECORDS = 10_000_000, 1000
+# Smallest epsilon that is proposed.
+LEAST_EPSILON = 0.01
+# Error of the logarithm of a root, most corrections of it, and most steps to a value that reaches what is wanted.
+ACCURACY, CORRECTIONS, WALK = 1e-5, 6, 40
+# Factors of a step to a smaller value and to a larger one.
+LOWER, HIGHER = 0.99, 1.001
+# Logarithm of a half-width over the wanted one where nothing is known.
+UNKNOWN = 50.0
+# Made-up records need no cipher that closes: the same integers cost the same, as experiments have it.
+OPEN = {"cipher": "sized"}
 
 
 class Evaluator:
@@ -58,7 +50,8 @@ class Evaluator:
     def __init__(self, block: DesignBlock, where: str) -> None:
         self.block, self.where = block, where
         self.protocol = protocol_of(block, where)
-        self.options: object = build(self.protocol.options, block.options, f"{where}.options")
+        options: Any = build(self.protocol.options, block.options, f"{where}.options")
+        self.options = replace(options, **{name: value for name, value in OPEN.items() if hasattr(options, name)})
         assert self.protocol.precision is not None
         self.model: PrecisionModel = build(self.protocol.precision.target, block.model, f"{where}.model")
         try:
@@ -66,153 +59,138 @@ class Evaluator:
         except ValueError as error:
             key = "half_width" if block.half_width else "effect"
             raise ConfigError(f"{where}.{key}: {error}") from None
-        self._known = dict[tuple[float, int], Evaluation]()
+        self.ahead, self.precision = cache(self._ahead), cache(self._precision)
 
-    def run(self, epsilon: float, n: int, streams: Streams) -> Run:
-        """A run of the method on made-up records, not begun."""
-        made_up = self.model.made_up(n, self.block.parties, streams)
+    def run(self, epsilon: float, n: int, streams: Streams, *, plans: bool = False) -> Run:
+        """A run of the method on made-up records, not begun; ``plans`` leaves out what costs and announces nothing."""
+        try:
+            made_up = self.model.made_up(n, self.block.parties, streams)
+        except ValueError as error:
+            raise ConfigError(f"{self.where}.{error}") from None
+        options = self.options
+        if plans and getattr(options, "intervals", "none") != "none":
+            options = replace(options, intervals="none")
         constants = SimpleNamespace(delta=self.block.delta, unit="row")
-        spec = Spec(self.options, constants, constants, made_up.public)
-        places = (*self.protocol.extra, *getattr(self.options, "places", ()))
+        spec = Spec(options, constants, constants, made_up.public)
+        places = (*self.protocol.extra, *getattr(options, "places", ()))
         fold, noise = Fold(np.zeros(n, dtype=int), 0, 1), Streams(0, "design", "noise", streams.address)
         return Run(made_up.parties, epsilon=epsilon, fold=fold, rng_for=noise, spec=spec, extra=places)
 
-    def __call__(self, epsilon: float, n: int) -> Evaluation:
-        """The evaluation at an epsilon and a number of records."""
-        if (epsilon, n) not in self._known:
-            try:
-                run = self.run(epsilon, n, Streams(0, "design"))
-                ahead = events_ahead(self.protocol.fit, run)
-                if ahead.error is not None:
-                    raise ahead.error
-                precision = self.model.expected_precision(ahead.estimate, n, self.targets)
-            except ValueError as error:
-                raise ConfigError(f"{self.where}: {error}") from None
-            self._known[epsilon, n] = Evaluation(precision, ahead.releases, run.names, self.block.delta)
-        return self._known[epsilon, n]
+    def _ahead(self, epsilon: float, n: int) -> tuple[EventsAhead, tuple[str, ...]]:
+        """Return what the method releases, and all places of its run."""
+        run = self.run(epsilon, n, Streams(0, "design"), plans=True)
+        ahead = events_ahead(self.protocol.fit, run)
+        if isinstance(ahead.error, ValueError):
+            raise ConfigError(f"{self.where}: {ahead.error}") from None
+        if ahead.error is not None:
+            raise ahead.error
+        return ahead, run.names
+
+    def _precision(self, epsilon: float, n: int, is_rough: bool = False) -> Precision:
+        try:
+            estimate = self.ahead(epsilon, n)[0].estimate
+            return self.model.expected_precision(estimate, n, self.targets, is_rough=is_rough)
+        except ValueError as error:
+            raise ConfigError(f"{self.where}: {error}") from None
+
+    def total(self, epsilon: float, n: int) -> Total:
+        """Total of the worst coalition."""
+        ahead, places = self.ahead(epsilon, n)
+        return Ledger(ahead.releases).worst_total(places, "row", self.block.delta)
 
     def half_width(self, target: str, epsilon: float, n: int) -> float:
         """Half-width of a target; infinite where it is not identified."""
-        precision = self(epsilon, n).precision
+        precision = self.precision(epsilon, n)
         return float(precision.half_widths[self.targets.index(target)]) if precision.is_identified else math.inf
 
-    def floor(self, target: str, epsilon: float, n: int) -> float:
-        """Half-width of a target over records alone."""
-        return float(self(epsilon, n).precision.without_noise[self.targets.index(target)])
+    def excess(self, wanted: Mapping[str, float], epsilon: float, n: int, is_rough: bool) -> float:
+        """Largest logarithm of a half-width over the wanted one, or of noise over where it hides what is released."""
+        precision = self.precision(epsilon, n, is_rough)
+        ratios = [precision.half_widths[self.targets.index(target)] / width for target, width in wanted.items()]
+        with np.errstate(divide="ignore"):
+            logs = np.log([*ratios, precision.hidden])
+        return float(np.clip(np.nan_to_num(logs, nan=UNKNOWN), -UNKNOWN, UNKNOWN).max())
 
     def epsilon_for(self, wanted: Mapping[str, float], n: int) -> float:
         """Smallest epsilon, in three digits, that reaches every wanted half-width; ConfigError where none does."""
-        start = max(self._epsilon_for(target, width, n) for target, width in wanted.items())
         largest = self.block.largest_epsilon
 
-        def is_reached(epsilon: float) -> bool:
-            return all(self.half_width(target, epsilon, n) <= width for target, width in wanted.items())
+        def excess(epsilon: float, is_rough: bool) -> float:
+            return self.excess(wanted, epsilon, n, is_rough)
 
-        return self._least_reached(
-            min(upward(start), largest), is_reached, lambda value: min(upward(1.003 * value), largest)
-        )
+        if excess(largest, False) > 0:
+            raise ConfigError(self._out_of_reach(wanted, n))
+        return _least_reached(excess, min(LEAST_EPSILON, largest), largest, lambda value: min(upward(value), largest))
 
-    def n_for(self, wanted: Mapping[str, float], epsilon: float) -> int:
-        """Smallest number of records that reaches every wanted half-width; ConfigError where none does."""
-        start = max(self._n_for(target, width, epsilon) for target, width in wanted.items())
-
-        def is_reached(n: float) -> bool:
-            return all(self.half_width(target, epsilon, int(n)) <= width for target, width in wanted.items())
-
-        return int(self._least_reached(math.ceil(start), is_reached, lambda value: math.ceil(1.001 * value)))
-
-    def _least_reached(
-        self, value: float, is_reached: Callable[[float], bool], following: Callable[[float], float]
-    ) -> float:
-        """Least value near a first one that reaches what is wanted: numbers of bins are whole, so half-widths jump."""
-        for _ in range(WALK):
-            if is_reached(value):
-                break
-            value = following(value)
-        else:
-            raise ConfigError(f"{self.where}: no value near {value:.4g} reaches every half-width; ask for wider ones.")
-        for _ in range(WALK):
-            lower = 2 * value - following(value)
-            lower = math.floor(lower) if isinstance(value, int) else upward(lower)
-            if lower < (LEAST_RECORDS if isinstance(value, int) else 0) or lower == value or not is_reached(lower):
-                break
-            value = lower
-        return value
-
-    def _epsilon_for(self, target: str, width: float, n: int) -> float:
-        """Epsilon of one wanted half-width: squares of half-widths are nearly linear in 1/mu^2."""
-        largest, delta = self.block.largest_epsilon, self.block.delta
-
-        def point(place: float) -> tuple[float, float]:
-            return place, self.half_width(target, float(gaussian_epsilon(place**-0.5, delta)), n) ** 2
-
-        least = float(gdp_mu(largest, delta)) ** -2
-        starts = [float(gdp_mu(epsilon, delta)) ** -2 for epsilon in FIRST_EPSILONS if epsilon <= largest] or [least]
-        points = [start for start in map(point, starts[:1]) if math.isfinite(start[1])] or [point(least)]
-        points += [next(filter(_is_known, map(point, reversed(starts[1:]))), point(least))]
-        for _ in range(STEPS):
-            points.sort(key=lambda known: abs(known[1] - width**2))
-            (x, square), (other, other_square) = points[:2]
-            if abs(square / width**2 - 1) < 2 * ACCURACY:
-                break
-            slope = (square - other_square) / (x - other) if x != other else 0.0
-            following = point(max(x + (width**2 - square) / slope if slope > 0 else math.sqrt(x * other), least))
-            while not _is_known(following) and following[0] > 1.001 * x:
-                # Beyond the last epsilon that is identified: back towards what is known.
-                following = point(math.sqrt(following[0] * x))
-            if following in points:
-                break
-            points.append(following)
-        place, square = min(points, key=lambda known: abs(known[1] - width**2))
-        if not square <= width**2 * (1 + 10 * ACCURACY) and not self.half_width(target, largest, n) <= width:
-            raise ConfigError(self._out_of_reach(target, width, n))
-        return float(gaussian_epsilon(place**-0.5, delta))
-
-    def _out_of_reach(self, target: str, width: float, n: int) -> str:
-        """The sentence about a half-width that no epsilon reaches, with a number of records that would."""
+    def _out_of_reach(self, wanted: Mapping[str, float], n: int) -> str:
+        """The sentence about half-widths that no epsilon reaches, with a number of records that would."""
         largest = self.block.largest_epsilon
-        if not self(largest, n).precision.is_identified:
+        precision = self.precision(largest, n)
+        if not precision.is_identified:
             return (
                 f"{self.where}.n is {n}: what is released does not stand out of its noise at any epsilon up to "
                 f"largest_epsilon ({largest:g}); give more records."
             )
-        floor, more = self.floor(target, largest, n), self._n_for(target, width, largest)
+        target = max(wanted, key=lambda name: self.half_width(name, largest, n) / wanted[name])
+        width, place = wanted[target], self.targets.index(target)
+        reached, floor = precision.half_widths[place], precision.without_noise[place]
         reason = (
             f"records alone give +-{floor:.3g}"
             if floor >= width
-            else f"epsilon {largest:g} (largest_epsilon) gives +-{self.half_width(target, largest, n):.3g}"
+            else f"epsilon {largest:g} (largest_epsilon) gives +-{reached:.3g}"
         )
         return (
             f"{self.where}.half_width: no epsilon reaches +-{width:.3g} for {target!r} at n = {n}: {reason}; "
-            f"n = {math.ceil(more)} would."
+            f"n = {self.n_for(wanted, largest)} would."
         )
 
-    def _n_for(self, target: str, width: float, epsilon: float) -> float:
-        """Number of records of one wanted half-width, whose square is a / n + b / n^2."""
-        n = float(max(LEAST_RECORDS, 1000))
-        for _ in range(STEPS):
-            whole = math.ceil(n)
-            reached = self.half_width(target, epsilon, whole)
-            if math.isfinite(reached):
-                if abs(reached / width - 1) < ACCURACY:
-                    return n
-                a = self.floor(target, epsilon, whole) ** 2 * whole
-                b = max(reached**2 * whole - a, 0.0) * whole
-                n = (a + math.sqrt(a * a + 4 * width**2 * b)) / (2 * width**2)
-            else:
-                n = 4 * whole
-            if n > MOST_RECORDS:
-                raise ConfigError(
-                    f"{self.where}.half_width: +-{width:.3g} for {target!r} needs more than {MOST_RECORDS:,} records "
-                    f"at epsilon {epsilon:g}; ask for a wider one."
-                )
-            n = max(n, float(LEAST_RECORDS))
-        return n
+    def n_for(self, wanted: Mapping[str, float], epsilon: float) -> int:
+        """Smallest number of records that reaches every wanted half-width; ConfigError where none does."""
+
+        def excess(n: float, is_rough: bool) -> float:
+            return self.excess(wanted, epsilon, math.ceil(n), is_rough)
+
+        # Without noise squares of half-widths are as 1 / n.
+        floors = self.precision(epsilon, TYPICAL_RECORDS, is_rough=True).without_noise
+        needed = {target: (floors[self.targets.index(target)] / width) ** 2 for target, width in wanted.items()}
+        low = high = max(LEAST_RECORDS, 0.9 * TYPICAL_RECORDS * max(needed.values()))
+        while high <= MOST_RECORDS and excess(high, True) > 0:
+            low, high = high, 2 * high
+        if high > MOST_RECORDS:
+            target = max(needed, key=needed.__getitem__)
+            raise ConfigError(
+                f"{self.where}.half_width: +-{wanted[target]:.3g} for {target!r} needs more than {MOST_RECORDS:,} "
+                f"records at epsilon {epsilon:g}; ask for a wider one."
+            )
+        return int(_least_reached(excess, low, 2 * high, math.ceil))
 
 
-def _is_known(point: tuple[float, float]) -> bool:
-    """Whether a half-width is identified there."""
-    return math.isfinite(point[1])
+def _least_reached(
+    excess: Callable[[float, bool], float], low: float, high: float, rounded: Callable[[float], float]
+) -> float:
+    """Least rounded value whose full excess is at most 0: the root of the rough one, moved by what that lacks."""
+    lacking, before, value = 0.0, math.nan, math.nan
+
+    def moved(place: float) -> float:
+        return excess(place, True) + lacking
+
+    for _ in range(CORRECTIONS):
+        root = high
+        if moved(high) <= 0:
+            ends = math.log(low), math.log(high)
+            root = low if moved(low) <= 0 else math.exp(brentq(lambda log: moved(math.exp(log)), *ends, xtol=ACCURACY))
+        before, value = value, rounded(root)
+        # Numbers of bins are whole, so that half-widths jump and have several roots.
+        while low <= (lower := rounded(LOWER * value)) < value and moved(lower) <= 0:
+            value = lower
+        if value == before:
+            break
+        lacking = excess(value, False) - excess(value, True)
+    for _ in range(WALK):
+        if excess(value, False) <= 0 or value >= high:
+            break
+        value = rounded(HIGHER * value)
+    return value
 
 
 def upward(value: float) -> float:
@@ -233,8 +211,7 @@ def detectable(half_width: float) -> float:
 
 
 def half_width_for(effect: float, power: float) -> float:
-    """Half-width at which a difference is seen with a power, by bisection."""
+    """Half-width at which a difference is seen with a power."""
     size = abs(effect)
-    return math.exp(
-        bisect(lambda log: power_of(size, math.exp(log)) > power, math.log(size / 100), math.log(size * 1e6))[0]
-    )
+    ends = math.log(size / 100), math.log(size * 1e6)
+    return math.exp(brentq(lambda log: power_of(size, math.exp(log)) - power, *ends))

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import ConfigError
-from ...core.randomness import Streams
-from ..cells import events_ahead
 from ..study import Lazy
 from .block import DesignBlock, checked_block
+from .check import check_plan
 from .evaluate import Evaluator, detectable, half_width_for, power_of
 from .text import paragraph
 
@@ -116,36 +115,11 @@ class PrecisionPlan:
         Returns
         -------
         list of dict
-            Per target: the planned half-width, the median of the fits, its ratio to the plan, the share of intervals
-            that contain the expected value with its standard error, and the share of fits without an interval.
+            Per target: the planned half-width, the median of the fits, its ratio to the plan with its standard error,
+            the share of intervals that contain the expected value with its standard error, and the share of fits
+            without an interval.
         """
-        evaluator = Evaluator(checked_block(self.block, self.name), self.name)
-        truth = evaluator(self.epsilon, self.n).precision.values
-        fits = []
-        for number in range(replicates):
-            run = evaluator.run(self.epsilon, self.n, Streams(0, "check of a design", number))
-            ahead = events_ahead(evaluator.protocol.fit, run)
-            if ahead.error is not None:
-                raise ahead.error
-            fits.append(evaluator.model.reported_precision(ahead.estimate, evaluator.targets))
-        known = np.array([fit.is_identified for fit in fits])
-        if not known.any():
-            raise ConfigError(f"{self.name}: none of {replicates} fits has an interval; give more records.")
-        widths, values = (np.array([getattr(fit, part) for fit in fits])[known] for part in ("half_widths", "values"))
-        covers = (np.abs(values - truth) <= widths).mean(axis=0)
-        medians = np.median(widths, axis=0)
-        return [
-            {
-                "target": row["target"],
-                "planned": row["half_width"],
-                "median": float(median),
-                "ratio": float(median / row["half_width"]),
-                "coverage": float(cover),
-                "standard_error": math.sqrt(cover * (1 - cover) / known.sum()),
-                "without_interval": float(1 - known.mean()),
-            }
-            for row, median, cover in zip(self.table, medians, covers, strict=True)
-        ]
+        return check_plan(self, replicates)
 
 
 def design(
@@ -231,13 +205,12 @@ def plan_of(written: Mapping[str, object], where: str) -> PrecisionPlan:
         epsilon = evaluator.epsilon_for(wanted, n)
     if n is None:
         n = evaluator.n_for(wanted, epsilon)
-    evaluation = evaluator(epsilon, n)
-    if not evaluation.precision.is_identified:
+    if not evaluator.precision(epsilon, n).is_identified:
         raise ConfigError(
             f"{where}.epsilon is {epsilon:g}: at n = {n} what is released does not stand out of its noise; give a "
             "larger epsilon or more records."
         )
-    total = evaluation.total
+    total = evaluator.total(epsilon, n)
     return PrecisionPlan(
         name=where.rpartition(".")[2],
         method=block.method,
@@ -256,7 +229,7 @@ def plan_of(written: Mapping[str, object], where: str) -> PrecisionPlan:
             "true_positive_percent": PERCENT * total.tpr_at_1_percent,
             "false_positive_percent": 1,
             "attacks": [
-                {"epsilon": tick, "true_positive_percent": PERCENT * evaluator(tick, n).total.tpr_at_1_percent}
+                {"epsilon": tick, "true_positive_percent": PERCENT * evaluator.total(tick, n).tpr_at_1_percent}
                 for tick in TICKS
                 if epsilon / REACH <= tick <= min(REACH * epsilon, max(block.largest_epsilon, epsilon))
             ],
@@ -283,7 +256,7 @@ def _numbers(values: Mapping[str, object]) -> dict[str, float]:
 def _table(
     evaluator: Evaluator, block: DesignBlock, wanted: Mapping[str, float], epsilon: float, n: int
 ) -> list[dict[str, Any]]:
-    precision, rows = evaluator(epsilon, n).precision, list[dict[str, Any]]()
+    precision, rows = evaluator.precision(epsilon, n), list[dict[str, Any]]()
     effects = _numbers(block.effect)
     columns = (precision.values, precision.half_widths, precision.without_noise)
     for target, value, half_width, without_noise in zip(
@@ -313,7 +286,7 @@ def _curve(evaluator: Evaluator, targets: Sequence[str], epsilon: float, n: int)
     rows = list[dict[str, Any]]()
     for records in (max(n // 2, 1), n, 2 * n):
         for point in epsilons:
-            precision = evaluator(point, records).precision
+            precision = evaluator.precision(point, records)
             for target in targets:
                 place = evaluator.targets.index(target)
                 rows.append(

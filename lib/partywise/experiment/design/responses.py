@@ -62,7 +62,9 @@ class CategoryModel(CheckedFields):
         codes = rng("levels").choice(len(self.shares), size=n, p=list(self.shares.values()))
         return MadeUp(made_up_clients({"codes": codes}, n, parties), tuple(self.shares))
 
-    def expected_precision(self, estimate: object, n: int, targets: Sequence[str]) -> Precision:
+    def expected_precision(
+        self, estimate: object, n: int, targets: Sequence[str], *, is_rough: bool = False
+    ) -> Precision:
         """Return the precision at the expected counts, by the mechanism of an estimate."""
         respond = cast(Answers, estimate).respond
         shares = np.array(list(self.shares.values()))

@@ -20,13 +20,18 @@ class Precision:
     """Half-widths (t,) of the 95 % intervals of the targets.
 
     values : (t,) expected values; half_widths : over records and noise; without_noise : over records alone
-    is_identified : whether what is released stands out of its noise
+    hidden : noise over that at which it hides what is released; above 1 there are no intervals
     """
 
     values: np.ndarray
     half_widths: np.ndarray
     without_noise: np.ndarray
-    is_identified: bool = True
+    hidden: float = 0.0
+
+    @property
+    def is_identified(self) -> bool:
+        """Whether what is released stands out of its noise."""
+        return self.hidden <= 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +53,13 @@ class PrecisionModel(Protocol):
         """Return ``n`` records of the model, divided among the parties."""
         ...
 
-    def expected_precision(self, estimate: object, n: int, targets: Sequence[str]) -> Precision:
-        """Return the precision of targets over ``n`` records, with the noise of an estimate on made-up ones."""
+    def expected_precision(
+        self, estimate: object, n: int, targets: Sequence[str], *, is_rough: bool = False
+    ) -> Precision:
+        """Return the precision of targets over ``n`` records, with the noise of an estimate on made-up ones.
+
+        is_rough : whether a search asks, which corrects what it found by the whole precision
+        """
         ...
 
     def reported_precision(self, estimate: object, targets: Sequence[str]) -> Precision:

@@ -87,7 +87,9 @@ class FollowUpModel(CheckedFields):
         sizes = tuple(len(client.block["times"]) for client in clients)
         return MadeUp(clients, SurvivalFacts(records=n, horizon=self.horizon, natural_sizes=sizes))
 
-    def expected_precision(self, estimate: object, n: int, targets: Sequence[str]) -> Precision:
+    def expected_precision(
+        self, estimate: object, n: int, targets: Sequence[str], *, is_rough: bool = False
+    ) -> Precision:
         """Return the precision by expected counts in the cells, with the noise that an estimate states."""
         table = _table_of(estimate)
         counts = n * self._cell_shares(table.edges)[None, :]
@@ -131,7 +133,7 @@ class FollowUpModel(CheckedFields):
                 values.append(float(curve.at(time)[0]))
                 widths.append([float(band.upper[0] - band.lower[0]) / 2 for band in bands])
         half_widths, without_noise = np.array(widths).T
-        return Precision(np.array(values), half_widths, without_noise, curve.determined_bins > 0)
+        return Precision(np.array(values), half_widths, without_noise, 0.0 if curve.determined_bins else np.inf)
 
     def _hazard(self, steps: Steps) -> tuple[np.ndarray, np.ndarray]:
         """Cumulative hazards and their times (m,), beyond the horizon the last hazard."""
