@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+
+# Any: numbers and texts of rows.
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,14 +45,14 @@ def check_plan(plan: PrecisionPlan, replicates: int) -> list[dict[str, Any]]:
         {
             "target": row["target"],
             "planned": row["half_width"],
-            "median": float(np.median(found)),
-            "ratio": float(np.median(found)) / row["half_width"],
-            "ratio_error": _median_error(found) / row["half_width"],
+            "median": float(np.median(reported)),
+            "ratio": float(np.median(reported)) / row["half_width"],
+            "ratio_error": _median_error(reported) / row["half_width"],
             "coverage": float(cover),
-            "standard_error": math.sqrt(cover * (1 - cover) / len(found)),
+            "standard_error": math.sqrt(cover * (1 - cover) / len(reported)),
             "without_interval": float(1 - known.mean()),
         }
-        for row, found, cover in zip(plan.table, widths.T, covers, strict=True)
+        for row, reported, cover in zip(plan.table, widths.T, covers, strict=True)
     ]
 
 

@@ -108,7 +108,7 @@ class Evaluator:
         precision = self.precision(epsilon, n, is_rough)
         ratios = [precision.half_widths[self.targets.index(target)] / width for target, width in wanted.items()]
         with np.errstate(divide="ignore"):
-            logs = np.log([*ratios, precision.hidden])
+            logs = np.log([*ratios, precision.noise_ratio])
         return float(np.clip(np.nan_to_num(logs, nan=UNKNOWN), -UNKNOWN, UNKNOWN).max())
 
     def epsilon_for(self, wanted: Mapping[str, float], n: int) -> float:
@@ -168,20 +168,22 @@ class Evaluator:
 def _least_reached(
     excess: Callable[[float, bool], float], low: float, high: float, rounded: Callable[[float], float]
 ) -> float:
-    """Least rounded value whose full excess is at most 0: the root of the rough one, moved by what that lacks."""
+    """Least rounded value whose full excess is at most 0: the root of the rough one, shifted by what that lacks."""
     lacking, before, value = 0.0, math.nan, math.nan
+    ends = math.log(low), math.log(high)
 
-    def moved(place: float) -> float:
+    def shifted_excess(place: float) -> float:
         return excess(place, True) + lacking
 
     for _ in range(CORRECTIONS):
         root = high
-        if moved(high) <= 0:
-            ends = math.log(low), math.log(high)
-            root = low if moved(low) <= 0 else math.exp(brentq(lambda log: moved(math.exp(log)), *ends, xtol=ACCURACY))
+        if shifted_excess(low) <= 0:
+            root = low
+        elif shifted_excess(high) <= 0:
+            root = math.exp(brentq(lambda log: shifted_excess(math.exp(log)), *ends, xtol=ACCURACY))
         before, value = value, rounded(root)
         # Numbers of bins are whole, so that half-widths jump and have several roots.
-        while low <= (lower := rounded(LOWER * value)) < value and moved(lower) <= 0:
+        while low <= (lower := rounded(LOWER * value)) < value and shifted_excess(lower) <= 0:
             value = lower
         if value == before:
             break

@@ -20,18 +20,18 @@ class Precision:
     """Half-widths (t,) of the 95 % intervals of the targets.
 
     values : (t,) expected values; half_widths : over records and noise; without_noise : over records alone
-    hidden : noise over that at which it hides what is released; above 1 there are no intervals
+    noise_ratio : noise over that at which it hides what is released; above 1 there are no intervals
     """
 
     values: np.ndarray
     half_widths: np.ndarray
     without_noise: np.ndarray
-    hidden: float = 0.0
+    noise_ratio: float = 0.0
 
     @property
     def is_identified(self) -> bool:
         """Whether what is released stands out of its noise."""
-        return self.hidden <= 1
+        return self.noise_ratio <= 1
 
 
 @dataclass(frozen=True, eq=False)
