@@ -20,7 +20,7 @@ class Precision:
     """Half-widths (t,) of the 95 % intervals of the targets.
 
     values : (t,) expected values; half_widths : over records and noise; without_noise : over records alone
-    noise_ratio : noise over that at which it hides what is released; above 1 there are no intervals
+    noise_ratio : noise over that at which it hides what is released; above 1 an estimate has none
     """
 
     values: np.ndarray
