@@ -23,7 +23,7 @@ from partywise.methods.survival.exact import (
 from partywise.methods.survival.model import SurvivalEstimate, SurvivalFacts
 from partywise.methods.survival.models import Weibull
 from partywise.methods.survival.records import SurvivalRecords, pool, scale
-from partywise.models.partial_likelihood import Likelihood, partial_likelihood
+from partywise.models.follow_up.partial_likelihood import Likelihood, partial_likelihood
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,7 @@ NEW_ADDRESSES = {
     "methods.trees.scattering.branches": "methods.trees.scattering.active",
     "methods.trees.scattering.cells": "methods.trees.scattering.plan",
     "methods.trees.scattering.report": "methods.trees.scattering.passive",
+    "models.partial_likelihood": "models.follow_up.partial_likelihood",
     "pca": "methods.pca",
     "privacy.accounting.per_index": "privacy.mechanisms.mixed_response",
     "privacy.accounting.profile": "privacy.accounting.gaussian_profile",

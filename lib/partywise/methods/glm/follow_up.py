@@ -9,7 +9,7 @@ import numpy as np
 
 from ...alignment.rows import vector_of
 from ...federation.parties import Party
-from ...models.partial_likelihood import (
+from ...models.follow_up.partial_likelihood import (
     Likelihood,
     Ties,
     concordant_pairs,

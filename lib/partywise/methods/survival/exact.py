@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import chdtrc
 
-from ...models.newton_step import GOING, Ascent
-from ...models.partial_likelihood import (
+from ...models.follow_up.partial_likelihood import (
     Likelihood,
     Ties,
     WeightedSums,
@@ -25,6 +24,7 @@ from ...models.partial_likelihood import (
     three_parts,
     tied_sums,
 )
+from ...models.newton_step import GOING, Ascent
 from ...models.standardise import Scaling, scaling_of
 from .records import SurvivalRecords
 

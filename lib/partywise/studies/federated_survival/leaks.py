@@ -25,7 +25,7 @@ from ...methods.survival.published.noised_times import add_noise
 from ...methods.survival.published.propensity import PUBLIC_SEED, clipped_sum
 from ...methods.survival.records import SurvivalRecords, scale
 from ...methods.survival.tables import cell_counts, equal_edges
-from ...models.partial_likelihood import risk_sums
+from ...models.follow_up.partial_likelihood import risk_sums
 from ...models.standardise import with_ones
 from ...privacy.accounting.calibration import gaussian_epsilon
 from ...privacy.mechanisms.integer import IntegerGaussian

@@ -15,8 +15,8 @@ from ...methods.survival.options import EncryptedHistogramOptions, NoisyOptions,
 from ...methods.survival.published.histograms import alone, histograms
 from ...methods.survival.published.propensity import propensity_table
 from ...methods.survival.records import SurvivalRecords
+from ...models.follow_up.partial_likelihood import event_times, risk_sums
 from ...models.intervals import Intervals
-from ...models.partial_likelihood import event_times, risk_sums
 from .data import SurvivalData
 from .measures import SurvivalExamples, SurvivalMeasures
 

@@ -21,7 +21,7 @@ from .settings import GlmCaseSettings
 
 if TYPE_CHECKING:
     from ...alignment.options import Mode
-    from ...models.partial_likelihood import Ties
+    from ...models.follow_up.partial_likelihood import Ties
     from .evaluation.exact_fits import ExactFit
 
 

@@ -26,7 +26,7 @@ from .measures import GlmMeasures
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
     from ...methods.pca.model import PcaEstimate
-    from ...models.partial_likelihood import Ties
+    from ...models.follow_up.partial_likelihood import Ties
     from .evaluation.persons import GlmMethodSpec
 
 # Relative rise of an objective that is more than rounding.

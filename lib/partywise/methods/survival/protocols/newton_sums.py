@@ -24,8 +24,8 @@ from ....federation.parties import Party
 from ....federation.payloads import Payload
 from ....federation.places import PerPlace
 from ....federation.run import Run
+from ....models.follow_up.partial_likelihood import WeightedSums, partial_likelihood
 from ....models.newton_step import GOING, Ascent
-from ....models.partial_likelihood import WeightedSums, partial_likelihood
 from ....models.standardise import Scaling, moments_of, scaling_of_parts
 from ....privacy.accounted_values import AccountedValue, Clear
 from ....privacy.mechanisms.release import derive

@@ -16,7 +16,7 @@ import numpy as np
 
 from ....federation.parties import Party
 from ....federation.run import Run
-from ....models.partial_likelihood import Ties, event_times
+from ....models.follow_up.partial_likelihood import Ties, event_times
 from ....privacy.accounted_values import Clear
 from ..exact import NoMaximum, cox, event_table
 from ..model import SurvivalEstimate, SurvivalFacts

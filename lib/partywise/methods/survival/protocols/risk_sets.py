@@ -18,7 +18,7 @@ import numpy as np
 from ....federation.parties import Party
 from ....federation.payloads import Payload
 from ....federation.run import Run
-from ....models.partial_likelihood import event_times, risk_sums, tied_sums
+from ....models.follow_up.partial_likelihood import event_times, risk_sums, tied_sums
 from ....privacy.accounted_values import AccountedValue, Clear
 from ....privacy.mechanisms.release import derive
 from ..exact import EventTable, event_table

@@ -26,7 +26,7 @@ from ....methods.survival.published.propensity import (
     train,
 )
 from ....methods.survival.records import SurvivalRecords, scale
-from ....models.partial_likelihood import event_times, risk_sums
+from ....models.follow_up.partial_likelihood import event_times, risk_sums
 from ....models.standardise import with_ones
 from ....privacy.accountants.exact import Exact
 from ....privacy.accounting.calibration import gaussian_epsilon

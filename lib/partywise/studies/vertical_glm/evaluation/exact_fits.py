@@ -12,7 +12,7 @@ from ....methods.glm.follow_up import FollowUp
 from ....methods.glm.options import COX, Dispersion
 from ....methods.glm.records import WeightedResponse
 from ....models.families import FAMILIES
-from ....models.partial_likelihood import Ties
+from ....models.follow_up.partial_likelihood import Ties
 from ..data import GlmData
 
 

@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 
 from .....federation.run import Run
-from .....models.partial_likelihood import Likelihood, WeightedSums, partial_likelihood
+from .....models.follow_up.partial_likelihood import Likelihood, WeightedSums, partial_likelihood
 from ...certified.scores import estimable
 from ...exact import begin_ascent, maximise
 from ...model import SurvivalEstimate, SurvivalFacts

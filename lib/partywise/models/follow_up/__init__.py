@@ -1,0 +1,1 @@
+"""Times until an event: partial likelihoods, and curves of competing causes from counts."""
