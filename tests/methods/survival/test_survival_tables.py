@@ -185,7 +185,7 @@ def test_the_noise_of_the_log_rank_test_is_that_of_its_derivatives(drawn):
     numeric_gradient = numeric(difference, table.cells.astype(float))[0]
     at_risk = np.maximum(table.at_start - table.censorings / 2, 1)
     n = at_risk.sum(axis=0)
-    formula = _gradient(table.events.sum(axis=0), n, at_risk[1] / n, table.bins)
+    formula = _gradient(table.events.sum(axis=0), n, at_risk[1] / n, table)
     size = 2 * table.bins + 1
     np.testing.assert_allclose(formula, np.concatenate([numeric_gradient[size:], numeric_gradient[:size]]), atol=1e-5)
     with_noise, without = noisy_log_rank(table), noisy_log_rank(table, noise=False)

@@ -14,15 +14,13 @@ from scipy.special import chdtrc, ndtri
 
 from ...core.arrays import symmetric_root
 from ...core.randomness import stream
-from .curves import LARGEST_HAZARD, SurvivalCurve, hazards
+from .curves import LARGEST_HAZARD, SurvivalCurve, delta_covariance, hazards
 from .exact import RankTest, StepCurve
 from .tables import CellTable
 
 DRAWS = 2000
 # Address of the draws of largest deviations, which read no data.
 DEVIATIONS = 2000
-# Variance of a count that rounds a uniform number, which the noise of a whole-number release carries beside its own.
-ROUNDING_VARIANCE = 1 / 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +44,7 @@ class Band:
 
 
 def log_survival_covariance(table: CellTable, *, noise: bool = True) -> np.ndarray:
-    """Covariance (J, J) of log S at the edges after the first, by the delta method over cells, of a single group.
-
-    The multinomial of n records, and the noise of the released cells unless ``noise`` is False.
-    """
+    """Covariance (J, J) of log S at the edges after the first, as of `delta_covariance`, of a single group."""
     h, at_risk = np.clip(hazards(table), 0, LARGEST_HAZARD), table.at_risk[0]
     steps = h / (at_risk * (1 - h))
     sums = np.cumsum(steps)
@@ -57,16 +52,8 @@ def log_survival_covariance(table: CellTable, *, noise: bool = True) -> np.ndarr
     j, k = np.arange(bins)[:, None], np.arange(bins)[None, :]
     by_event = sums[np.minimum(j, k)] - (k <= j) / (at_risk * (1 - h))[None, :]
     by_censored = np.where(k <= j, (sums - steps / 2)[None, :], sums[:, None])
-    gradient = np.hstack([by_event, by_censored, sums[:, None]])
-    counts = np.maximum(table.cells[0], 0)
-    shares = counts / max(float(counts.sum()), 1.0)
-    mean = gradient @ shares
-    covariance = table.size * ((gradient * shares) @ gradient.T - np.outer(mean, mean))
-    if not noise or table.sd == 0:
-        return covariance
-    if table.records is not None:
-        gradient = gradient - gradient.mean(axis=1, keepdims=True)
-    return covariance + (table.sd**2 + ROUNDING_VARIANCE) * gradient @ gradient.T
+    gradient = np.hstack([*[by_event] * table.causes, by_censored, sums[:, None]])
+    return delta_covariance(table, gradient, noise=noise)
 
 
 def pointwise(curve: SurvivalCurve, covariance: np.ndarray, level: float = 0.95) -> Band:
@@ -213,15 +200,15 @@ def noisy_log_rank(table: CellTable, *, noise: bool = True) -> RankTest | None:
     q, d = n_1 / n, d_0 + d_1
     variance = float(np.sum(np.maximum(d, 0) * q * (1 - q) * (n - d) / (n - 1)))
     if noise:
-        variance += table.sd**2 * float(np.sum(_gradient(d, n, q, table.bins) ** 2))
+        variance += table.sd**2 * float(np.sum(_gradient(d, n, q, table) ** 2))
     if not variance > 0:
         return None
     return RankTest(float(np.sum(d_1 - d * q)), variance)
 
 
-def _gradient(d: np.ndarray, n: np.ndarray, q: np.ndarray, bins: int) -> np.ndarray:
+def _gradient(d: np.ndarray, n: np.ndarray, q: np.ndarray, table: CellTable) -> np.ndarray:
     """Derivatives of observed minus expected by the cells of both groups, all bins of the table and the survivors."""
-    used = len(d)
+    used, bins = len(d), table.bins
 
     def extend(sums: np.ndarray) -> np.ndarray:
         return np.concatenate([sums, np.full(bins - used, sums[-1])])
@@ -232,10 +219,10 @@ def _gradient(d: np.ndarray, n: np.ndarray, q: np.ndarray, bins: int) -> np.ndar
     B, D = extend(np.cumsum(d * (1 - q) / n)), extend(np.cumsum(d * q / n))
     return np.concatenate(
         [
-            pad(1 - q) - B,
+            *[pad(1 - q) - B] * table.causes,
             pad(d * (1 - q) / (2 * n)) - B,
             [-B[-1]],
-            pad(-q) + D,
+            *[pad(-q) + D] * table.causes,
             D - pad(d * q / (2 * n)),
             [D[-1]],
         ]

@@ -40,13 +40,18 @@ class SurvivalEstimator(Estimator):
         rng: Randomness | None,
         facts: SurvivalFacts,
         clips: Mapping[str, tuple[int, int, float]] | None = None,
+        causes: Sequence[float] = (1,),
     ) -> None:
-        times, events = checked_follow_up(durations, event_observed)
-        arrays = {"times": times, "events": events, "covariates": covariates, "groups": group}
+        times, events = checked_follow_up(durations, event_observed, causes)
+        arrays = {"times": times, "events": events > 0, "covariates": covariates, "groups": group}
+        if len(causes) > 1:
+            arrays["causes"] = np.maximum(events - 1, 0)
         clients = self._clients(parties, arrays)
         for bound, counts in (clips or {}).items():
             clients[0].clips.add(bound, *counts)
-        public = replace(facts, natural_sizes=tuple(len(client.block["times"]) for client in clients))
+        public = replace(
+            facts, causes=len(causes), natural_sizes=tuple(len(client.block["times"]) for client in clients)
+        )
         self._simulate(clients, len(times), rng, public=public, settings=SimpleNamespace(delta=self.delta))
 
     def _times_of_follow_up(self, times: ArrayLike) -> np.ndarray:
@@ -74,20 +79,28 @@ class SurvivalEstimator(Estimator):
         return float(t)
 
 
-def checked_follow_up(durations: ArrayLike, event_observed: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
-    """Durations (n,) and events (n,) bool; ValueError for what is none."""
+def checked_follow_up(
+    durations: ArrayLike, event_observed: ArrayLike | None, causes: Sequence[float] = (1,)
+) -> tuple[np.ndarray, np.ndarray]:
+    """Durations (n,) and the place (n,) of each event among the causes from 1, 0 if censored; ValueError for others."""
     times = numbers("durations", as_written(durations), 1, "(n,), one a record")
     if (times < 0).any():
         raise ValueError(
             f"durations holds negative values, such as {times.min():g}: count time from the start of follow-up."
         )
     events = np.ones(len(times)) if event_observed is None else vector("event_observed", event_observed, len(times))
-    if not (known := np.isin(events, (0, 1))).all():
+    if not (known := np.isin(events, (0, *causes))).all():
+        if len(causes) > 1:
+            raise ValueError(
+                f"event_observed holds {events[~known][0]!s}, which is not among causes={list(causes)}: declare every "
+                "cause, and give 0 for a censored time."
+            )
         raise ValueError(
             f"event_observed holds values other than 0 and 1 (or False and True), such as {events[~known][0]!s}: give "
             "1 for an event and 0 for a censored time."
         )
-    return times, events.astype(bool)
+    places = sum(number * (events == cause) for number, cause in enumerate(causes, 1))
+    return times, np.asarray(places, dtype=int)
 
 
 def checked_horizon(horizon: float | None) -> float:

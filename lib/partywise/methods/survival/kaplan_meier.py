@@ -15,7 +15,7 @@ from ...federation.estimators.inputs import vector
 from ...federation.estimators.parameters import Method
 from ...federation.secure_streams import Randomness
 from .bands import Band, MeanComparison, compare_means, step_intervals
-from .curves import SurvivalCurve, survival_curves
+from .curves import SurvivalCurve, incidences_of, survival_curves
 from .estimator import SurvivalEstimator, checked_horizon
 from .exact import RankTest, StepCurve
 from .model import SurvivalFacts
@@ -29,6 +29,10 @@ from .options import (
     refuse_not_offered,
 )
 from .protocols import encrypted_histogram, noised_times, piecewise, reference, risk_sets, table
+from .tables import cells_per_group
+
+# Protocols that count events by cause.
+OF_CAUSES = ("table", "reference")
 
 
 class FederatedKaplanMeier(SurvivalEstimator):
@@ -46,6 +50,9 @@ class FederatedKaplanMeier(SurvivalEstimator):
         Public end of follow-up, in the unit of the durations.
     groups : sequence, optional
         The public groups; by default one.
+    causes : sequence of number, optional
+        Public values of ``event_observed`` that name competing causes, other than 0; read by ``table`` and
+        ``reference``. By default every event is of one cause.
     edges : sequence of float, optional
         Public edges of the cells, from 0 to the horizon; by default equal widths.
     parties, random_state, shared_budget
@@ -63,8 +70,11 @@ class FederatedKaplanMeier(SurvivalEstimator):
         Of survival, 95 %: at each time, and for all times together; over records and noise. Exact curves have
         Greenwood's intervals, and no band. Between two edges survival is above the lower end at the next edge and
         below the upper end at the last one: draw steps, not lines. Where nothing is known it is from 0 to 1.
-    event_table_ : ndarray of shape (A, 2 J + 1), or None
-        Released counts: events and censored records by cell, and those still followed at the horizon.
+    cumulative_incidence_, cumulative_incidence_interval_ : ndarray of shape (A, C, m) and (A, C, m, 2), or None
+        Share of each group that has had an event of each cause (Aalen and Johansen 1978), with 95 % intervals at each
+        time over records and noise. None with one cause; exact curves have no intervals.
+    event_table_ : ndarray of shape (A, (C + 1) J + 1), or None
+        Released counts: events by cause and cell, censored records by cell, and those still followed at the horizon.
     median_survival_time_ : list of float or None
         Of each group; None where more than half survive the horizon, or nothing of the group stands out of the noise.
     median_standard_errors_ : ndarray of shape (A,)
@@ -109,13 +119,14 @@ class FederatedKaplanMeier(SurvivalEstimator):
         delta: float = 1e-5,
         horizon: float | None = None,
         groups: Sequence[object] | None = None,
+        causes: Sequence[float] | None = None,
         edges: Sequence[float] | None = None,
         parties: int | Sequence[Sequence[int]] | None = None,
         random_state: Randomness | None = None,
         shared_budget: Budget | None = None,
         **options: object,
     ) -> None:
-        self.horizon, self.groups, self.edges = horizon, groups, edges
+        self.horizon, self.groups, self.causes, self.edges = horizon, groups, causes, edges
         super().__init__(protocol, epsilon, delta, parties, random_state, shared_budget, options)
 
     def fit(
@@ -136,7 +147,8 @@ class FederatedKaplanMeier(SurvivalEstimator):
         durations : array of shape (n,)
             At least 0.
         event_observed : array of shape (n,), optional
-            1 where the duration ended in an event; by default everywhere.
+            1, or one of ``causes``, where the duration ended in an event; 0 where it was censored. By default 1
+            everywhere.
         group : array of shape (n,), optional
             One of ``groups`` each.
         parties : int or sequence of sequences of int
@@ -149,8 +161,9 @@ class FederatedKaplanMeier(SurvivalEstimator):
         Raises
         ------
         ValueError
-            For negative or missing durations, events other than 0 and 1, a group that is not among ``groups``, a
-            missing horizon, or edges that do not go from 0 to it.
+            For negative or missing durations, events other than 0 and 1 or ``causes``, a group that is not among
+            ``groups``, a missing horizon, edges that do not go from 0 to it, or causes that a protocol does not
+            distinguish.
 
         Examples
         --------
@@ -171,7 +184,8 @@ class FederatedKaplanMeier(SurvivalEstimator):
         codes = np.zeros(n, dtype=int) if group is None else _codes(vector("group", group, n), known)
         edges = () if self.edges is None else tuple(map(float, self.edges))
         facts = SurvivalFacts(records=n, horizon=horizon, groups=len(known), edges=edges)
-        self._fit(durations, event_observed, np.zeros((n, 0)), codes, parties, rng, facts)
+        causes = _checked_causes(self.causes, self.protocol)
+        self._fit(durations, event_observed, np.zeros((n, 0)), codes, parties, rng, facts, causes=causes)
         self.n_features_in_ = 0
         self._derive()
         self._judge(self._judge_groups())
@@ -196,7 +210,9 @@ class FederatedKaplanMeier(SurvivalEstimator):
         estimate = self.estimate_
         if not estimate.curves and estimate.table is not None:
             # A file has the table alone.
-            estimate = self.estimate_ = replace(estimate, curves=survival_curves(estimate.table))
+            curves_of_file = survival_curves(estimate.table)
+            estimate = replace(estimate, curves=curves_of_file, incidences=incidences_of(estimate.table))
+            self.estimate_ = estimate
         horizon = checked_horizon(self.horizon)
         curves = tuple(curve.until(horizon) if isinstance(curve, StepCurve) else curve for curve in estimate.curves)
         # Bins and noisy times of published protocols go on beyond what anybody asks for.
@@ -214,6 +230,11 @@ class FederatedKaplanMeier(SurvivalEstimator):
             steps = [step_intervals(curve, self.timeline) for curve in estimate.curves if isinstance(curve, StepCurve)]
             ends = [np.column_stack([band.lower, band.upper]) for band in steps if band is not None]
             self.confidence_interval_ = np.stack(ends) if len(ends) == len(estimate.curves) else None
+        self.cumulative_incidence_ = self.cumulative_incidence_interval_ = None
+        if estimate.incidences:
+            self.cumulative_incidence_ = np.stack([curve.at(self.timeline) for curve in estimate.incidences])
+            intervals = [curve.intervals() for curve in estimate.incidences]
+            self.cumulative_incidence_interval_ = None if intervals[0] is None else np.array(intervals)
         self.median_survival_time_ = [curve.median for curve in estimate.curves]
         self.median_standard_errors_ = estimate.median_errors()
         self.median_confidence_interval_ = estimate.median_intervals()
@@ -221,7 +242,9 @@ class FederatedKaplanMeier(SurvivalEstimator):
 
     def _check_model(self) -> None:
         cells, groups = self.estimate_.table, len(self.groups or (0,))
-        if cells is None or cells.edges.ndim != 1 or cells.cells.shape != (groups, 2 * len(cells.edges) - 1):
+        causes = len(self.causes or (1,))
+        shape = None if cells is None else (groups, cells_per_group(len(cells.edges) - 1, causes))
+        if cells is None or cells.edges.ndim != 1 or cells.causes != causes or cells.cells.shape != shape:
             raise ValueError(f"table has no cells of {groups} groups")
         if not (np.diff(cells.edges) > 0).all() or cells.edges[0] != 0 or not np.isfinite(cells.cells).all():
             raise ValueError("table has edges that do not increase from 0, or cells that are not finite")
@@ -321,6 +344,22 @@ class FederatedKaplanMeier(SurvivalEstimator):
         if len(means) != 2:
             raise ValueError(f"groups has {len(means)} entries: two restricted means are compared; give two groups.")
         return compare_means(means, errors)
+
+
+def _checked_causes(causes: Sequence[float] | None, protocol: str) -> tuple[float, ...]:
+    """The causes, (1,) where none are given; ValueError for the same one twice, 0, or a protocol that has no causes."""
+    if causes is None:
+        return (1,)
+    if protocol not in OF_CAUSES:
+        raise ValueError(
+            f"causes is {list(causes)}: protocol {protocol!r} does not distinguish causes; leave it out, or take "
+            f"{' or '.join(map(repr, OF_CAUSES))}."
+        )
+    if len(set(causes)) < max(len(causes), 2) or 0 in causes:
+        raise ValueError(
+            f"causes is {list(causes)}: give at least two different numbers other than 0, which means censored."
+        )
+    return tuple(causes)
 
 
 def _codes(group: np.ndarray, known: list[object]) -> np.ndarray:

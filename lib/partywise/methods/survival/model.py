@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from ...models.intervals import reason_of
 from .bands import Band, delta_error, log_survival_covariance, median_interval, released_bands
 from .certified.scores import HazardModel, ScoreTerms
-from .curves import SurvivalCurve
+from .curves import IncidenceCurves, SurvivalCurve
 from .exact import RankTest, StepCurve
 from .records import round_times
 from .tables import CellTable, equal_edges
@@ -24,7 +24,7 @@ class SurvivalFacts:
 
     records : n, of all clients together
     horizon : tau, in the unit of the times; never the largest time, which is a record
-    covariates : p; groups : A, of which records are in one each
+    covariates : p; groups : A, of which records are in one each; causes : C, of which each event has one
     radius : R, longest scaled covariates
     edges : of the cells, where they are not of equal width; from 0 to the horizon
     natural_sizes : records of each natural client; empty where blocks are dealt among any number of clients
@@ -35,6 +35,7 @@ class SurvivalFacts:
     horizon: float
     covariates: int = 0
     groups: int = 1
+    causes: int = 1
     radius: float = 1.0
     edges: tuple[float, ...] = ()
     natural_sizes: tuple[int, ...] = ()
@@ -93,7 +94,7 @@ class SurvivalEstimate:
 
     epsilon_claimed : the target of private protocols; nan where the source claims no number
     clients : number of clients
-    curves : of each group (A,), released or exact
+    curves : of each group (A,), released or exact; incidences : of each group (A,) by cause, where there are several
     table : the released cells
     log_rank : of groups 0 and 1, where there are two
     coefficients, covariance : log hazard ratios (p,) of the scaled covariates, and their covariance (p, p) over records
@@ -108,6 +109,7 @@ class SurvivalEstimate:
     epsilon_claimed: float = float("nan")
     clients: int = 1
     curves: tuple[SurvivalCurve | StepCurve, ...] = ()
+    incidences: tuple[IncidenceCurves, ...] = ()
     table: CellTable | None = None
     log_rank: RankTest | None = None
     coefficients: np.ndarray | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from math import floor, log10
 
 import numpy as np
@@ -24,12 +24,14 @@ class SurvivalRecords:
     events : (n,) bool, True where the event ended the follow-up
     covariates : (n, p), scaled; without any (n, 0)
     groups : (n,) int, which of the public groups a record is in; all 0 by default
+    causes : (n,) int, which of the public causes an event has; all 0 by default, and of no meaning without an event
     """
 
     times: np.ndarray
     events: np.ndarray
     covariates: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
     groups: np.ndarray = field(default_factory=lambda: np.empty(0, int))
+    causes: np.ndarray = field(default_factory=lambda: np.empty(0, int))
 
     def __post_init__(self) -> None:
         n = len(self.times)
@@ -37,10 +39,12 @@ class SurvivalRecords:
             object.__setattr__(self, "covariates", np.empty((n, 0)))
         if self.groups.size == 0:
             object.__setattr__(self, "groups", np.zeros(n, int))
-        lengths = {len(self.times), len(self.events), len(self.covariates), len(self.groups)}
+        if self.causes.size == 0:
+            object.__setattr__(self, "causes", np.zeros(n, int))
+        lengths = {len(getattr(self, part.name)) for part in fields(self)}
         if len(lengths) > 1:
             raise ValueError(
-                f"times, events, covariates and groups have {sorted(lengths)} rows; they must be equally long."
+                f"times, events, covariates, groups and causes have {sorted(lengths)} rows; they must be equally long."
             )
 
     def __len__(self) -> int:
@@ -49,13 +53,11 @@ class SurvivalRecords:
     def until(self, horizon: float) -> SurvivalRecords:
         """Return the records followed up to the horizon at most: later events are not observed."""
         times = round_times(self.times, horizon)
-        return SurvivalRecords(
-            np.minimum(times, horizon), self.events & (times <= horizon), self.covariates, self.groups
-        )
+        return replace(self, times=np.minimum(times, horizon), events=self.events & (times <= horizon))
 
     def take(self, rows: np.ndarray | slice) -> SurvivalRecords:
         """Some of the records, by their numbers or a mask."""
-        return SurvivalRecords(self.times[rows], self.events[rows], self.covariates[rows], self.groups[rows])
+        return SurvivalRecords(*(getattr(self, part.name)[rows] for part in fields(self)))
 
     def of_group(self, group: int) -> SurvivalRecords:
         """The records of one group."""
@@ -80,12 +82,8 @@ def round_times(times: np.ndarray, horizon: float) -> np.ndarray:
 
 def pool(parts: Sequence[SurvivalRecords]) -> SurvivalRecords:
     """The records of several clients, in their order."""
-    return SurvivalRecords(
-        np.concatenate([part.times for part in parts]),
-        np.concatenate([part.events for part in parts]),
-        np.concatenate([part.covariates for part in parts]),
-        np.concatenate([part.groups for part in parts]),
-    )
+    names = [field_.name for field_ in fields(SurvivalRecords)]
+    return SurvivalRecords(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def scale(covariates: np.ndarray, centre: np.ndarray, half_width: np.ndarray, radius: float) -> np.ndarray:

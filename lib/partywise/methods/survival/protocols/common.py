@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -17,11 +17,11 @@ from ....privacy.accounting.calibration import gdp_mu
 from ....privacy.statistics.whole import Whole
 from ..bands import noisy_log_rank
 from ..certified.whole import whole_cells
-from ..curves import survival_curves
+from ..curves import incidences_of, survival_curves
 from ..exact import EventTable, kaplan_meier, log_rank
 from ..model import Numbers, SurvivalEstimate, SurvivalFacts
 from ..records import SurvivalRecords
-from ..tables import CellTable, Relation, cell_counts, correct_sum
+from ..tables import CellTable, Relation, cell_counts, cells_per_group, correct_sum
 
 SERVER = "server"
 CELLS = "cells"
@@ -37,8 +37,9 @@ Regroup = Callable[[SurvivalRecords], SurvivalRecords]
 
 def local_rows(client: Party, horizon: float) -> SurvivalRecords:
     """The records of a client's block until the horizon: no protocol sees what comes after it."""
-    block = client.block
-    return SurvivalRecords(block["times"], block["events"], block["covariates"], block["groups"]).until(horizon)
+    # Blocks of a study with one cause hold no causes.
+    names = [part.name for part in fields(SurvivalRecords) if part.name in client.block]
+    return SurvivalRecords(**{name: client.block[name] for name in names}).until(horizon)
 
 
 def curves_of(tables: Sequence[EventTable], clients: int, **numbers: int) -> SurvivalEstimate:
@@ -78,15 +79,17 @@ def agree_on_noise(run: Run) -> NoisySums:
     return agree_on_sums(run, options.noise, options.colluders, sum(sizes), SERVER)
 
 
-def local_cells(client: Party, edges: np.ndarray, groups: int, relation: Relation, regroup: Regroup | None) -> Whole:
+def local_cells(
+    client: Party, edges: np.ndarray, groups: int, causes: int, relation: Relation, regroup: Regroup | None
+) -> Whole:
     """Counts of the client's records by cell, which stay with it."""
     records = local_rows(client, edges[-1])
-    return whole_cells(cell_counts(records if regroup is None else regroup(records), edges, groups), relation)
+    return whole_cells(cell_counts(records if regroup is None else regroup(records), edges, groups, causes), relation)
 
 
-def server_table(noisy: ReleasedSum, edges: np.ndarray, sd: float, records: int | None) -> CellTable:
+def server_table(noisy: ReleasedSum, edges: np.ndarray, sd: float, records: int | None, causes: int) -> CellTable:
     """The table of released counts."""
-    return correct_sum(noisy.value, edges, sd, records)
+    return correct_sum(noisy.value, edges, sd, records, causes)
 
 
 def released_cells(
@@ -97,11 +100,13 @@ def released_cells(
     regroup : gives each record one of so many groups by itself; None: that which it has
     """
     relation: Relation = run.spec.options.relation
-    statistics = run.each(sums.clients, local_cells, edges, groups, relation, regroup)
-    total = whole_cells(np.zeros((groups, 2 * len(edges) - 1), dtype=np.int64), relation)
+    causes: int = run.spec.public.causes
+    statistics = run.each(sums.clients, local_cells, edges, groups, causes, relation, regroup)
+    total = whole_cells(np.zeros((groups, cells_per_group(len(edges) - 1, causes)), dtype=np.int64), relation)
     noisy = released_sum(run, sums, CELLS, statistics, total, mu, largest=sums.records)
     sd = math.sqrt(float(total.squares)) / mu * math.sqrt(sums.noise_factor)
-    return noisy, run.at(SERVER, server_table, noisy, edges, sd, sums.records if relation == "replace_one" else None)
+    records = sums.records if relation == "replace_one" else None
+    return noisy, run.at(SERVER, server_table, noisy, edges, sd, records, causes)
 
 
 def with_coefficients(
@@ -118,4 +123,6 @@ def server_estimate(table: CellTable, epsilon: float, clients: int) -> SurvivalE
     """Curves of all groups and the log-rank test of the first two, from the table alone."""
     test = noisy_log_rank(table) if len(table.cells) == 2 else None
     numbers: Numbers = {"bins": table.bins, "noise_sd": table.sd, "determined_bins": table.determined_bins}
-    return SurvivalEstimate(epsilon, clients, survival_curves(table), table, test, numbers=numbers)
+    return SurvivalEstimate(
+        epsilon, clients, survival_curves(table), incidences_of(table), table, test, numbers=numbers
+    )

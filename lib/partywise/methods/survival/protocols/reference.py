@@ -1,10 +1,10 @@
 """Protocol without privacy: clients send their records in the clear, and the server fits all of them together.
 
-The reference of every comparison: Kaplan-Meier curves, the log-rank test of two groups and Cox regression, of the
-records until the horizon.
+The reference of every comparison: Kaplan-Meier curves, cumulative incidence of several causes, the log-rank test of two
+groups and Cox regression, of the records until the horizon.
 
 Message   from, to          payload
-records   clients, server   `Clear` of rows: times, events, covariates, groups
+records   clients, server   `Clear` of rows: times, events, covariates, groups, and causes where there are several
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ....federation.parties import Party
 from ....federation.run import Run
 from ....models.follow_up.partial_likelihood import Ties, event_times
 from ....privacy.accounted_values import Clear
+from ..curves import aalen_johansen
 from ..exact import NoMaximum, cox, event_table
 from ..model import SurvivalEstimate, SurvivalFacts
 from ..options import SurvivalReferenceOptions
@@ -25,10 +26,12 @@ from ..records import SurvivalRecords, pool
 from .common import SERVER, curves_of, local_rows
 
 
-def local_records(client: Party, horizon: float) -> Clear:
+def local_records(client: Party, horizon: float, causes: int) -> Clear:
     """The client's records until the horizon as they are."""
     records = local_rows(client, horizon)
     values = [records.times, records.events, records.covariates, records.groups]
+    # A record without a cause of its own sends none.
+    values += [records.causes] if causes > 1 else []
     return Clear(values, units=("row",), owner=client.name)
 
 
@@ -38,6 +41,9 @@ def server_fit(sent: Sequence[Sequence[np.ndarray]], facts: SurvivalFacts, ties:
     times = event_times(all_)
     tables = [event_table(all_.of_group(group), times) for group in range(facts.groups)]
     estimate = curves_of(tables, len(sent), times_sent=len(all_))
+    if facts.causes > 1:
+        groups = map(all_.of_group, range(facts.groups))
+        estimate = replace(estimate, incidences=tuple(aalen_johansen(group, facts.causes) for group in groups))
     if facts.covariates == 0:
         return estimate
     try:
@@ -51,5 +57,6 @@ def server_fit(sent: Sequence[Sequence[np.ndarray]], facts: SurvivalFacts, ties:
 def fit(run: Run) -> SurvivalEstimate:
     """Send all records to the server, which fits."""
     options: SurvivalReferenceOptions = run.spec.options
-    sent = run.gather(run.parties, SERVER, "records", local_records, run.spec.public.horizon)
-    return run.at(SERVER, server_fit, sent, run.spec.public, options.ties)
+    facts: SurvivalFacts = run.spec.public
+    sent = run.gather(run.parties, SERVER, "records", local_records, facts.horizon, facts.causes)
+    return run.at(SERVER, server_fit, sent, facts, options.ties)
