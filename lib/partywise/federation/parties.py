@@ -246,6 +246,21 @@ def split_rows(n_rows: int, n_parties: int) -> tuple[range, ...]:
     return tuple(range(start, stop) for start, stop in itertools.pairwise(edges))
 
 
+def client_sizes(n_rows: int, n_parties: int, natural: Sequence[int] = ()) -> tuple[int, ...]:
+    """Return the numbers of rows of so many clients: those of the natural ones, else runs of nearly equal length.
+
+    ValueError for another number of parties than there are natural clients, or more of them than rows.
+    """
+    if natural:
+        if n_parties != len(natural):
+            raise ValueError(f"n_parties is {n_parties}: there are {len(natural)} clients of their own.")
+        return tuple(natural)
+    if not 1 <= n_parties <= n_rows:
+        raise ValueError(f"n_parties is {n_parties}: it must lie in 1..{n_rows}, the number of records.")
+    ends = [-(-k * n_rows // n_parties) for k in range(n_parties + 1)]
+    return tuple(after - before for before, after in itertools.pairwise(ends))
+
+
 def column_order(columns: Sequence[Sequence[int]]) -> np.ndarray:
     """Places of the columns 0 .. p - 1 among those of all parties one after the other."""
     return np.argsort(np.concatenate([np.asarray(group, dtype=int) for group in columns]))

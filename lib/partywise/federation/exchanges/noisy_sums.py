@@ -8,21 +8,24 @@ central   an assumed secure aggregation        integers in shares, `secure_sum`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isqrt
 
 import numpy as np
 
 from ...core.checks import Noise
+from ...core.errors import PartyError
 from ...core.randomness import Rng
 from ...privacy.accounted_values import AccountedValue
+from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.mechanisms.integer import MECHANISM, IntegerGaussian
 from ...privacy.mechanisms.release import Release, announcement
 from ...privacy.statistics.whole import Whole
 from ...privacy.strata import cell_of
 from ..parties import Party
 from ..places import PerPlace
+from ..roles import records_together
 from ..run import Run
 from .masks.noisy_sum import noisy_sum
 from .masks.pair_keys import PairKeys, agree_on_keys
@@ -64,6 +67,27 @@ def agree_on_sums(run: Run, noise: Noise, colluders: int, records: int, receiver
     return NoisySums(noise, colluders, run.parties, records, receiver, keys)
 
 
+def mu_of(run: Run) -> float:
+    """Gaussian-DP parameter of all releases of a run together, for one record; infinite without noise."""
+    if math.isinf(run.epsilon):
+        return math.inf
+    return float(gdp_mu(run.epsilon, run.spec.study.delta)) / records_together(run.spec)
+
+
+def require_sizes(run: Run, sizes: Sequence[int], column: str) -> None:
+    """Check that each client has as many records as all parties assume: noise and delta rest on it."""
+    for client, size in zip(run.parties, sizes, strict=True):
+        run.at(client, local_check, size, column)
+
+
+def local_check(client: Party, size: int, column: str) -> None:
+    """PartyError unless a client has the public number of records."""
+    if len(client.block[column]) != size:
+        raise PartyError(
+            f"{client.name!r} has another number of records than is public: state it, and drop none by what they hold."
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class ReleasedSum:
     """A noisy sum at the receiver, and the releases that it is made of."""
@@ -97,7 +121,7 @@ def released_sum(
 
 def largest_entry(total: Whole, records: int) -> int:
     """Bound of every entry of a sum over so many records, in steps: none moves an entry further than all together."""
-    return records * (isqrt(int(total.squares)) + 1)
+    return records * (math.isqrt(int(total.squares)) + 1)
 
 
 def local_integers(client: Party, statistic: Whole) -> np.ndarray:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
 from scipy.special import ndtri
 
+from ...federation.parties import client_sizes
 from ...models.intervals import reason_of
 from .bands import Band, delta_error, log_survival_covariance, median_interval, released_bands
 from .certified.scores import HazardModel, ScoreTerms
@@ -42,15 +42,8 @@ class SurvivalFacts:
     names: tuple[str, ...] = ()
 
     def sizes(self, clients: int) -> tuple[int, ...]:
-        """Records n_k of each of so many clients; ValueError for another number of natural ones, or too many."""
-        if self.natural_sizes:
-            if clients != len(self.natural_sizes):
-                raise ValueError(f"n_parties is {clients}: there are {len(self.natural_sizes)} clients of their own.")
-            return self.natural_sizes
-        if not 1 <= clients <= self.records:
-            raise ValueError(f"n_parties is {clients}: it must lie in 1..{self.records}, the number of records.")
-        ends = [-(-k * self.records // clients) for k in range(clients + 1)]
-        return tuple(after - before for before, after in pairwise(ends))
+        """Records n_k of each of so many clients, as of `client_sizes`."""
+        return client_sizes(self.records, clients, self.natural_sizes)
 
     def cell_edges(self, bins: int) -> np.ndarray:
         """Edges (J + 1,) of the cells: those that are given, else of so many bins of equal width."""

@@ -8,12 +8,9 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from ....core.errors import PartyError
-from ....federation.exchanges.noisy_sums import NoisySums, ReleasedSum, agree_on_sums, released_sum
+from ....federation.exchanges.noisy_sums import NoisySums, ReleasedSum, agree_on_sums, released_sum, require_sizes
 from ....federation.parties import Party
-from ....federation.roles import records_together
 from ....federation.run import Run
-from ....privacy.accounting.calibration import gdp_mu
 from ....privacy.statistics.whole import Whole
 from ..bands import noisy_log_rank
 from ..certified.whole import whole_cells
@@ -50,32 +47,16 @@ def curves_of(tables: Sequence[EventTable], clients: int, **numbers: int) -> Sur
     return replace(estimate, status="empty_group", reason=EMPTY_GROUP.format(", ".join(empty))) if empty else estimate
 
 
-def local_check(client: Party, size: int) -> None:
-    """PartyError unless a client has as many records as all parties assume: noise and delta rest on it."""
-    if len(client.block["times"]) != size:
-        raise PartyError(
-            f"{client.name!r} has another number of records than is public: state it, and drop none by what they hold."
-        )
-
-
 def sizes_of(run: Run) -> list[int]:
     """Records of every client of a run: public."""
     facts: SurvivalFacts = run.spec.public
     return list(facts.sizes(len(run.parties)))
 
 
-def mu_of(run: Run) -> float:
-    """Gaussian-DP parameter of all releases together, for one record; infinite without noise."""
-    if math.isinf(run.epsilon):
-        return math.inf
-    return float(gdp_mu(run.epsilon, run.spec.study.delta)) / records_together(run.spec)
-
-
 def agree_on_noise(run: Run) -> NoisySums:
     """Every client has the public number of records; where they share noise, every two agree on a key."""
     options, sizes = run.spec.options, sizes_of(run)
-    for client, size in zip(run.parties, sizes, strict=True):
-        run.at(client, local_check, size)
+    require_sizes(run, sizes, "times")
     return agree_on_sums(run, options.noise, options.colluders, sum(sizes), SERVER)
 
 

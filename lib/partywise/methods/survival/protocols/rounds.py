@@ -18,7 +18,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from ....federation.exchanges.noisy_sums import ReleasedSum, largest_entry, released_sum
+from ....federation.exchanges.noisy_sums import ReleasedSum, largest_entry, mu_of, released_sum
 from ....federation.parties import Party
 from ....federation.run import Run
 from ....privacy.accounted_values import Public
@@ -31,7 +31,6 @@ from .common import (
     SERVER,
     agree_on_noise,
     local_rows,
-    mu_of,
     released_cells,
     server_estimate,
     with_coefficients,

@@ -13,11 +13,12 @@ cells          clients, server     shared: words under masks (`noisy_sum`); loca
 
 from __future__ import annotations
 
+from ....federation.exchanges.noisy_sums import mu_of
 from ....federation.run import Run
 from ..model import SurvivalEstimate, SurvivalFacts
 from ..options import SurvivalTableOptions
 from ..tables import chosen_bins
-from .common import SERVER, agree_on_noise, mu_of, released_cells, server_estimate
+from .common import SERVER, agree_on_noise, released_cells, server_estimate
 
 
 def fit(run: Run) -> SurvivalEstimate:

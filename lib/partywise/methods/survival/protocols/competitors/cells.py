@@ -19,6 +19,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .....federation.exchanges.noisy_sums import mu_of
 from .....federation.run import Run
 from .....models.follow_up.partial_likelihood import Likelihood, WeightedSums, partial_likelihood
 from ...certified.scores import estimable
@@ -27,7 +28,7 @@ from ...model import SurvivalEstimate, SurvivalFacts
 from ...options import MOST_SIGNS, OneReleaseOptions
 from ...records import SurvivalRecords
 from ...tables import CellTable, equal_edges
-from ..common import SERVER, agree_on_noise, mu_of, released_cells, server_estimate, with_coefficients
+from ..common import SERVER, agree_on_noise, released_cells, server_estimate, with_coefficients
 
 
 def sign_groups(records: SurvivalRecords) -> SurvivalRecords:

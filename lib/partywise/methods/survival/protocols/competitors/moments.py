@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from .....federation.exchanges.noisy_sums import ReleasedSum, largest_entry, released_sum
+from .....federation.exchanges.noisy_sums import ReleasedSum, largest_entry, mu_of, released_sum
 from .....federation.parties import Party
 from .....federation.run import Run
 from .....privacy.statistics.whole import Whole
@@ -32,7 +32,6 @@ from ..common import (
     SERVER,
     agree_on_noise,
     local_rows,
-    mu_of,
     server_estimate,
     with_coefficients,
 )
