@@ -1,0 +1,1 @@
+"""Tables, measures of epidemiology and their intervals, from one noisy release of counts and sums."""

@@ -1,0 +1,78 @@
+"""All numbers and tests that a question set reports from one release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..consistency import ReleasedTables
+from .counts import level_proportions
+from .curves import cumulative_incidence, quantiles, rates, roc_curve
+from .inference import Answer, Inference
+from .moments import means
+from .strata import mantel_haenszel, standardise
+from .tests import TestAnswer, equal_means, independence, mantel_haenszel_test
+from .two_by_two import two_by_two
+
+
+def report(released: ReleasedTables, inference: Inference) -> tuple[Answer, ...]:
+    """Return the numbers of a question set, in its order.
+
+    Described variables give shares of their levels by group, or quartiles if they are in finite bands; means their
+    standard deviations and differences; tables of two binary variables and strata the measures of association, and
+    those of a binary variable and a score in bands the area under the curve; curves their last values, and rates.
+    """
+    layout, answers = released.layout, list[Answer]()
+    for name in layout.table_one:
+        variable = layout.variables[name]
+        if not variable.edges:
+            answers += level_proportions(released, name, inference)
+        elif max(map(abs, variable.edges)) < float("inf"):
+            answers += quantiles(released, name, inference)
+    times = {layout.variables[name].columns[0] for name in layout.incidence}
+    for moments in layout.moments:
+        if moments.column not in times:
+            answers += means(released, moments.column, inference)
+    for exposure, outcome, strata in _associations(released):
+        answers += two_by_two(released, exposure, outcome, inference)
+        if strata:
+            answers += mantel_haenszel(released, exposure, outcome, strata, inference)
+            answers += standardise(released, exposure, outcome, strata, inference)
+    answers += [roc_curve(released, score, outcome, inference).area for score, outcome in _scores(released)]
+    for name in layout.incidence:
+        for curves in cumulative_incidence(released, name, inference):
+            answers += [curve[-1] for curve in curves.incidence.values()]
+            answers.append(curves.restricted_mean)
+        if layout.variables[name].columns[0] in released.moments:
+            answers += rates(released, name, inference)
+    return tuple(answers)
+
+
+def report_tests(released: ReleasedTables) -> tuple[TestAnswer, ...]:
+    """Return the tests of a question set: of every described category and mean between groups, and over strata."""
+    layout, answers = released.layout, list[TestAnswer]()
+    if layout.by is not None:
+        others = [name for name in layout.table_one if name != layout.by and not layout.variables[name].edges]
+        answers += [independence(released, layout.by, name) for name in others]
+        times = {layout.variables[name].columns[0] for name in layout.incidence}
+        if layout.variables[layout.by].known == 2:
+            answers += [equal_means(released, item.column) for item in layout.moments if item.column not in times]
+    rows = [row for row in _associations(released) if row[2]]
+    return (*answers, *(mantel_haenszel_test(released, *row) for row in rows))
+
+
+def _associations(released: ReleasedTables) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield exposure, outcome and strata of every table that begins with two binary categories."""
+    variables = released.layout.variables
+    for first, *rest in released.layout.cross:
+        if rest and all(variables[name].known == 2 and not variables[name].edges for name in (first, rest[0])):
+            yield first, rest[0], tuple(rest[1:])
+
+
+def _scores(released: ReleasedTables) -> Iterator[tuple[str, str]]:
+    """Yield score and outcome of every table of a binary category and a variable in bands."""
+    variables = released.layout.variables
+    for names in released.layout.cross:
+        bands = [name for name in names if variables[name].edges]
+        others = [name for name in names if not variables[name].edges]
+        if len(bands) == len(others) == 1 and variables[others[0]].known == 2:
+            yield bands[0], others[0]

@@ -1,0 +1,188 @@
+"""Measures over strata: Mantel-Haenszel odds and risk ratios, and standardised risks and their comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+
+from ....models.incidence import complex_step
+from ..consistency import ReleasedTables
+from .inference import CLEAR, REMEDY, Answer, Cells, Inference, delta_answers, undetermined_answer
+from .two_by_two import binary_cells
+
+MANTEL_HAENSZEL = ("Mantel-Haenszel odds ratio", "Mantel-Haenszel risk ratio")
+STANDARDISED = (
+    "standardised risk, exposed",
+    "standardised risk, unexposed",
+    "standardised risk difference",
+    "standardised risk ratio",
+)
+RATIO = "standardised mortality ratio"
+
+
+def mantel_haenszel(
+    released: ReleasedTables, exposure: str, outcome: str, strata: Sequence[str], inference: Inference
+) -> list[Answer]:
+    """Common odds ratio and risk ratio of two known levels each, over strata.
+
+    Intervals are on the scale of logarithms; sampling variances are those of Robins, Breslow and Greenland (1986) and
+    of Greenland and Robins (1985). For a population strata whose size noise hides are left out and named.
+    """
+    cells, names = stratum_cells(released, exposure, outcome, strata)
+    sizes = _stratum_masks(cells)
+    keep = cells.clear(sizes)
+    if inference.target == "cohort" and not keep.all():
+        return [undetermined_answer(name, inference, _hidden_strata(names, ~keep)) for name in MANTEL_HAENSZEL]
+    if float(sizes[keep].sum(axis=0) @ cells.flat) < cells.size / 2:
+        reason = f"strata that noise does not hide hold less than half of the records: {REMEDY}"
+        return [undetermined_answer(name, inference, reason) for name in MANTEL_HAENSZEL]
+
+    def parts(x: np.ndarray) -> np.ndarray:
+        """Numerators and denominators (..., 4) of both ratios."""
+        table = x.reshape(*x.shape[:-1], 2, 2, -1)[..., keep]
+        terms = mantel_haenszel_terms(table)
+        return np.stack([term.sum(axis=-1) for term in terms], axis=-1)
+
+    sums = parts(cells.flat)
+    deviations = np.sqrt(cells.noise_variance(complex_step(parts, cells.flat)))
+    sampling = _log_variances(np.maximum(cells.values.reshape(2, 2, -1)[..., keep], 0))
+    answers = []
+    for place, name in enumerate(MANTEL_HAENSZEL):
+        pair = slice(2 * place, 2 * place + 2)
+        if not (sums[pair] > np.maximum(CLEAR * deviations[pair], 1e-12)).all():
+            answers.append(undetermined_answer(name, inference, f"noise hides a part of the ratio: {REMEDY}"))
+            continue
+        (answer,) = delta_answers(
+            [name],
+            lambda x, pair=pair: parts(x)[..., pair][..., :1] / parts(x)[..., pair][..., 1:],  # type: ignore[misc]
+            cells,
+            inference,
+            "log",
+            sampling=sampling[[place]],
+        )
+        left_out = "" if keep.all() else f"without {_hidden_strata(names, ~keep)}"
+        answers.append(Answer(**{**vars(answer), "reason": answer.reason or left_out}))
+    return answers
+
+
+def mantel_haenszel_terms(table: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Terms (..., C) of numerator and denominator of the odds ratio, and of those of the risk ratio."""
+    d, c, b, a = (table[..., row, column, :] for row in (0, 1) for column in (0, 1))
+    n = a + b + c + d
+    return a * d / n, b * c / n, a * (c + d) / n, c * (a + b) / n
+
+
+def _log_variances(table: np.ndarray) -> np.ndarray:
+    """Sampling variances (2,) of the logarithms of both ratios, of cells (2, 2, C) that are not negative."""
+    d, c, b, a = (table[row, column] for row in (0, 1) for column in (0, 1))
+    n = np.maximum(a + b + c + d, 1e-9)
+    r, s = a * d / n, b * c / n
+    p, q = (a + d) / n, (b + c) / n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        odds = (
+            (p * r).sum() / (2 * r.sum() ** 2)
+            + (p * s + q * r).sum() / (2 * r.sum() * s.sum())
+            + (q * s).sum() / (2 * s.sum() ** 2)
+        )
+        events, exposed, unexposed = a + c, a + b, c + d
+        risks = ((exposed * unexposed * events - a * c * n) / n**2).sum()
+        return np.array([odds, risks / ((a * unexposed / n).sum() * (c * exposed / n).sum())])
+
+
+def standardise(
+    released: ReleasedTables,
+    exposure: str,
+    outcome: str,
+    strata: Sequence[str],
+    inference: Inference,
+    weights: Sequence[float] | None = None,
+) -> list[Answer]:
+    """Risks standardised to all records, their difference and ratio, and the ratio of observed to expected events.
+
+    The first four are the g-formula for confounders that are categories, or with public ``weights`` (C,) of the strata
+    direct standardisation. The last expects the risks of the unexposed among the exposed. None is determined where
+    noise hides the number of records of an arm in a stratum.
+    """
+    cells, names = stratum_cells(released, exposure, outcome, strata)
+    possible = _possible_strata(released, exposure, strata)
+    masks = np.zeros((2, len(names), 2, 2, len(names)))
+    for arm, stratum in product(range(2), range(len(names))):
+        masks[arm, stratum, arm, :, stratum] = 1
+    hidden = possible & ~cells.clear(masks.reshape(2, len(names), -1)).all(axis=0)
+    if hidden.any():
+        reason = f"{_hidden_strata(names, hidden)}; or declare a combination that cannot occur as impossible"
+        return [undetermined_answer(name, inference, reason) for name in (*STANDARDISED, RATIO)]
+    standard = None if weights is None else _checked_weights(weights, names)[possible]
+
+    def risks(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Standardised risks of both arms, and observed over expected events."""
+        table = x.reshape(*x.shape[:-1], 2, 2, -1)[..., possible]
+        sizes = table.sum(axis=-2)
+        by_stratum = table[..., 1, :] / sizes
+        share = table.sum(axis=(-3, -2)) if standard is None else standard
+        share = share / share.sum(axis=-1, keepdims=True)
+        arms = (by_stratum * share[..., None, :]).sum(axis=-1)
+        expected = (sizes[..., 1, :] * by_stratum[..., 0, :]).sum(axis=-1)
+        return arms[..., 1], arms[..., 0], table[..., 1, 1, :].sum(axis=-1) / expected
+
+    def of_risks(x: np.ndarray) -> np.ndarray:
+        return np.stack(risks(x)[:2], axis=-1)
+
+    def difference(x: np.ndarray) -> np.ndarray:
+        exposed, unexposed, _ = risks(x)
+        return (exposed - unexposed)[..., None]
+
+    def ratios(x: np.ndarray) -> np.ndarray:
+        exposed, unexposed, mortality = risks(x)
+        return np.stack([exposed / unexposed, mortality], axis=-1)
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return [
+            *delta_answers(STANDARDISED[:2], of_risks, cells, inference, "logit"),
+            *delta_answers(STANDARDISED[2:3], difference, cells, inference, "identity"),
+            *delta_answers((STANDARDISED[3], RATIO), ratios, cells, inference, "log"),
+        ]
+
+
+def stratum_cells(
+    released: ReleasedTables, exposure: str, outcome: str, strata: Sequence[str]
+) -> tuple[Cells, list[str]]:
+    """Cells (2, 2, ...) of known levels, and the names of the C strata."""
+    cells = binary_cells(released, exposure, outcome, *strata)
+    variables = [released.layout.variables[name] for name in strata]
+    labels = [[f"{v.name} = {level}" for level in v.levels[: v.known]] for v in variables]
+    return cells, [", ".join(row) for row in product(*labels)]
+
+
+def _stratum_masks(cells: Cells) -> np.ndarray:
+    """Masks (C, c) of the cells of each stratum."""
+    strata = cells.flat.size // 4
+    return np.broadcast_to(np.eye(strata)[:, None, :], (strata, 4, strata)).reshape(strata, -1)
+
+
+def _possible_strata(released: ReleasedTables, exposure: str, strata: Sequence[str]) -> np.ndarray:
+    """Mask (C,) of the strata in which both arms can be."""
+    shape = [released.layout.variables[name].known for name in strata]
+    possible = np.ones(shape, dtype=bool)
+    for row in released.layout.impossible:
+        levels = dict(row)
+        if set(levels) <= {exposure, *strata} and set(levels) & set(strata):
+            possible[tuple(levels.get(name, slice(None)) for name in strata)] = False
+    return possible.ravel()
+
+
+def _checked_weights(weights: Sequence[float], names: Sequence[str]) -> np.ndarray:
+    """Public weights of the strata; ValueError if one is missing or negative."""
+    values = np.asarray(weights, dtype=float)
+    if values.shape != (len(names),) or not (values >= 0).all() or not values.sum() > 0:
+        raise ValueError(f"weights is {list(weights)}: give {len(names)} numbers from 0, one per stratum.")
+    return values
+
+
+def _hidden_strata(names: Sequence[str], mask: np.ndarray) -> str:
+    """Name the strata whose number of records noise hides."""
+    rows = [name for name, hidden in zip(names, mask, strict=True) if hidden]
+    listed = "; ".join(rows[:3]) + (f" and {len(rows) - 3} more" if len(rows) > 3 else "")
+    return f"noise hides the number of records where {listed}: {REMEDY}"

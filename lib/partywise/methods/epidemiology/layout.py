@@ -1,0 +1,276 @@
+"""Items of a question set after its checks: public variables, tables of counts, moments of columns.
+
+Levels, edges and ranges are public and fixed before any record is read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+# Level of a record whose value is empty or not among the declared levels.
+MISSING = "missing"
+# Name of the variable that states which party holds a record.
+PARTY = "party"
+Columns = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A public variable of one column.
+
+    name : in tables, and of the column if ``column`` does not name another
+    levels : labels in order, the last of them `MISSING` if ``missing``
+    values : what the column holds for each declared level; empty for bands
+    edges : ends of the bands, one more than there are; empty for categories
+    whole : whether the column holds whole numbers
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    values: tuple[object, ...] = ()
+    edges: tuple[float, ...] = ()
+    whole: bool = False
+    missing: bool = False
+    column: str = ""
+
+    @property
+    def known(self) -> int:
+        """Number of levels without `MISSING`."""
+        return len(self.levels) - self.missing
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that decide the level of a record."""
+        return (self.column or self.name,)
+
+    def declared_codes(self, columns: Columns) -> np.ndarray:
+        """Number (n,) of each record's level, -1 where its value is empty or not declared.
+
+        A band holds its lower edge; values outside of all bands count in the nearest.
+        """
+        column = np.asarray(columns[self.columns[0]])
+        if self.edges:
+            numbers = column.astype(float)
+            inside = np.clip(np.searchsorted(self.edges, numbers, side="right") - 1, 0, self.known - 1)
+            return np.where(np.isnan(numbers), -1, inside)
+        codes = np.full(len(column), -1)
+        for code, value in enumerate(self.values):
+            codes[np.asarray(column == _comparable(value, column.dtype.kind))] = code
+        return codes
+
+    def codes(self, columns: Columns) -> np.ndarray:
+        """Number (n,) of each record's level; -1 for a record in none, where no level `MISSING` is declared."""
+        codes = self.declared_codes(columns)
+        return np.where(codes < 0, self.known, codes) if self.missing else codes
+
+    @property
+    def canonical_order(self) -> np.ndarray:
+        """Numbers of the levels in sorted order; bands keep theirs."""
+        return np.arange(len(self.levels)) if self.edges else np.argsort(self.levels)
+
+    def facts(self) -> list[object]:
+        """Return what identifies the variable, the same for every order of its levels."""
+        levels = [self.levels[code] for code in self.canonical_order]
+        return [self.name, *self.columns, *levels, list(map(repr, self.edges)), self.whole]
+
+
+def _comparable(value: object, kind: str) -> object:
+    """Return a declared value as a column of this kind of numbers, texts or objects holds it."""
+    if kind in "US":
+        return str(value)
+    if kind in "iuf" and isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return float("nan")
+    return value
+
+
+@dataclass(frozen=True)
+class ExitVariable(Variable):
+    """The bin and the cause by which a record leaves: cause by cause its J bins, censored in J bins, followed.
+
+    A bin holds its upper edge.  A record without a time is censored in the first bin, and every value of the column
+    of causes that is not a declared cause is a censoring.
+    """
+
+    time: str = ""
+    cause: str = ""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of time and cause."""
+        return (self.time, self.cause)
+
+    @property
+    def bins(self) -> int:
+        """Number of bins J."""
+        return len(self.edges) - 1
+
+    def declared_codes(self, columns: Columns) -> np.ndarray:
+        """Number (n,) of each record's way to leave."""
+        times = np.nan_to_num(np.asarray(columns[self.time], dtype=float), nan=0.0)
+        cause = Variable(self.cause, tuple(map(str, self.values)), self.values).declared_codes(columns)
+        bins = np.clip(np.searchsorted(self.edges, times, side="left") - 1, 0, self.bins - 1)
+        block = np.where(cause < 0, len(self.values), cause)
+        followed = (times > self.edges[-1]) | ((times == self.edges[-1]) & (cause < 0))
+        return np.where(followed, len(self.levels) - 1, block * self.bins + bins)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Counts of records by the levels of a few variables."""
+
+    variables: tuple[Variable, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables."""
+        return tuple(variable.name for variable in self.variables)
+
+    @property
+    def name(self) -> str:
+        """Name in weights and messages, as ``arm x died``."""
+        return " x ".join(self.names) or "records"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Numbers of levels."""
+        return tuple(len(variable.levels) for variable in self.variables)
+
+    @property
+    def entries(self) -> int:
+        """Number of cells."""
+        return prod(self.shape)
+
+    def canonical_entries(self) -> np.ndarray:
+        """Cells (entries,) in the order of sorted variables with sorted levels."""
+        numbers = np.arange(self.entries).reshape(self.shape)
+        for axis, variable in enumerate(self.variables):
+            numbers = numbers.take(variable.canonical_order, axis=axis)
+        return numbers.transpose(np.argsort(self.names)).ravel()
+
+    def facts(self) -> list[object]:
+        """Return what identifies the table, the same for every order of variables and levels."""
+        return ["table", sorted(json.dumps(variable.facts()) for variable in self.variables)]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums of a numeric column and, with ``squares``, of its squares, by group.
+
+    low, high : public range, outside of which values are clipped
+    group : by which records are added; without it all together
+    may_be_missing : whether an empty value adds nothing; otherwise it counts as the lower end of the range
+    """
+
+    column: str
+    low: float
+    high: float
+    group: Variable | None
+    squares: bool
+    may_be_missing: bool
+
+    @property
+    def name(self) -> str:
+        """Name in weights and messages, as ``age by arm``."""
+        return self.column if self.group is None else f"{self.column} by {self.group.name}"
+
+    @property
+    def groups(self) -> int:
+        """Number of groups."""
+        return 1 if self.group is None else len(self.group.levels)
+
+    @property
+    def entries(self) -> int:
+        """Number of sums: of all groups, then those of squares."""
+        return self.groups * (1 + self.squares)
+
+    @property
+    def centre(self) -> float:
+        """Middle of the range."""
+        return (self.low + self.high) / 2
+
+    @property
+    def half(self) -> float:
+        """Half of the width of the range."""
+        return (self.high - self.low) / 2
+
+    def canonical_entries(self) -> np.ndarray:
+        """Entries in the order of sorted groups."""
+        order = np.arange(1) if self.group is None else self.group.canonical_order
+        return (order + self.groups * np.arange(1 + self.squares)[:, None]).ravel()
+
+    def facts(self) -> list[object]:
+        """Return what identifies the sums, the same for every order of groups."""
+        group = None if self.group is None else self.group.facts()
+        return ["moments", self.column, repr(self.low), repr(self.high), group, self.squares, self.may_be_missing]
+
+
+Item = Table | Moments
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All items of a question set, in the order of the entries of its release.
+
+    by : the variable of groups
+    table_one : names of the variables that are described by group
+    cross : names of the tables that were asked for; incidence : names of the exit variables with their person-time
+    subset : (variable, codes) that a record must have to be counted at all
+    impossible : combinations of levels, as (name, code) pairs, in which a record cannot be
+    """
+
+    by: str | None
+    tables: tuple[Table, ...]
+    moments: tuple[Moments, ...]
+    table_one: tuple[str, ...] = ()
+    cross: tuple[tuple[str, ...], ...] = ()
+    incidence: tuple[str, ...] = ()
+    subset: tuple[tuple[Variable, tuple[int, ...]], ...] = ()
+    impossible: tuple[tuple[tuple[str, int], ...], ...] = ()
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """Tables, then moments."""
+        return (*self.tables, *self.moments)
+
+    @property
+    def entries(self) -> int:
+        """Numbers that are released."""
+        return sum(item.entries for item in self.items)
+
+    @cached_property
+    def variables(self) -> dict[str, Variable]:
+        """Variables of all tables, by name."""
+        return {variable.name: variable for table in self.tables for variable in table.variables}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that are read, without `PARTY`."""
+        variables = (*self.variables.values(), *(variable for variable, _ in self.subset))
+        names = [name for variable in variables for name in variable.columns]
+        return tuple(dict.fromkeys([*names, *(moments.column for moments in self.moments)]))
+
+    def split(self, entries: np.ndarray) -> list[np.ndarray]:
+        """Entries (d,) of a release by item, tables with their shapes."""
+        parts = np.split(entries, np.cumsum([item.entries for item in self.items])[:-1])
+        shapes = [item.shape if isinstance(item, Table) else (-1, item.groups) for item in self.items]
+        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    def canonical(self) -> tuple[str, np.ndarray]:
+        """Text that is the same for every order of items and levels, and the entries (d,) in that text's order."""
+        parts = np.split(np.arange(self.entries), np.cumsum([item.entries for item in self.items])[:-1])
+        rows = [
+            (json.dumps(item.facts()), part[item.canonical_entries()])
+            for item, part in zip(self.items, parts, strict=True)
+        ]
+        rows.sort(key=lambda row: row[0])
+        subset = sorted([variable.name, sorted(variable.levels[c] for c in codes)] for variable, codes in self.subset)
+        return json.dumps([[text for text, _ in rows], subset]), np.concatenate([entries for _, entries in rows])
