@@ -45,7 +45,7 @@ class Contributions:
 
         columns : by name (n,), those of `Layout.columns`; party : the number of this party, the level of `PARTY`
         """
-        inside = _selected(self.layout, columns)
+        inside = _subset_mask(self.layout, columns)
         codes = {
             name: np.broadcast_to(party, len(inside)) if name == PARTY else variable.codes(columns)
             for name, variable in self.layout.variables.items()
@@ -114,7 +114,7 @@ def value_grid(weight: int, squares: bool) -> np.ndarray:
     return np.rint(weight * np.column_stack(columns)).astype(np.int64)
 
 
-def _selected(layout: Layout, columns: Columns) -> np.ndarray:
+def _subset_mask(layout: Layout, columns: Columns) -> np.ndarray:
     """Mask (n,) of the records that are in the subset of the layout."""
     size = len(np.asarray(columns[layout.columns[0]]))
     inside = np.ones(size, dtype=bool)

@@ -40,7 +40,7 @@ class Variable:
     column: str = ""
 
     @property
-    def known(self) -> int:
+    def known_levels(self) -> int:
         """Number of levels without `MISSING`."""
         return len(self.levels) - self.missing
 
@@ -57,7 +57,7 @@ class Variable:
         column = np.asarray(columns[self.columns[0]])
         if self.edges:
             numbers = column.astype(float)
-            inside = np.clip(np.searchsorted(self.edges, numbers, side="right") - 1, 0, self.known - 1)
+            inside = np.clip(np.searchsorted(self.edges, numbers, side="right") - 1, 0, self.known_levels - 1)
             return np.where(np.isnan(numbers), -1, inside)
         codes = np.full(len(column), -1)
         for code, value in enumerate(self.values):
@@ -67,7 +67,7 @@ class Variable:
     def codes(self, columns: Columns) -> np.ndarray:
         """Number (n,) of each record's level; -1 for a record in none, where no level `MISSING` is declared."""
         codes = self.declared_codes(columns)
-        return np.where(codes < 0, self.known, codes) if self.missing else codes
+        return np.where(codes < 0, self.known_levels, codes) if self.missing else codes
 
     @property
     def canonical_order(self) -> np.ndarray:

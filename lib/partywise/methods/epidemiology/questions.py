@@ -6,8 +6,15 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from types import MappingProxyType
+from typing import get_args
 
+from ...core.checks import Noise, positive
+from ...privacy.accounting.calibration import gdp_mu
+from .contributions import contributions
+from .estimates.inference import Answer, Inference, Target
 from .layout import MISSING, PARTY, ExitVariable, Layout, Moments, Table, Variable
+from .plan import Expected, expected_answers
 
 MOST_CELLS = 5000
 
@@ -208,7 +215,7 @@ class Questions:
         self.layout()
 
     @property
-    def merged(self) -> tuple[str, ...]:
+    def merged_tables(self) -> tuple[str, ...]:
         """Sentences on tables that were asked for twice, each of which is released once."""
         names = [frozenset(names) for names in self._table_names()]
         repeated = [group for number, group in enumerate(names) if group in names[:number]]
@@ -251,7 +258,9 @@ class Questions:
             for incidence in self.incidence
             if incidence.person_time
         ]
-        tables += [Table((*([group] if group else []), known_variable(column), *party)) for column in self._unknown()]
+        tables += [
+            Table((*([group] if group else []), known_variable(column), *party)) for column in self._columns_to_count()
+        ]
         # Means need the number of records of each group.
         if moments and (group or self.where) and not any(group is None or group in table.variables for table in tables):
             tables.append(Table((group,) if group else ()))
@@ -276,13 +285,78 @@ class Questions:
             self.by, tuple(tables), tuple(moments), tuple(self.table_one), cross, tuple(exits), subset, impossible
         )
 
+    def plan(
+        self,
+        records: int,
+        epsilon: float,
+        parties: int = 3,
+        *,
+        noise: Noise = "shared",
+        colluders: int = 1,
+        delta: float | None = None,
+        expected: Expected = MappingProxyType({}),
+        target: Target = "population",
+    ) -> tuple[Answer, ...]:
+        """Return all answers as they are expected, with the widths of their intervals, before any record is read.
+
+        Parameters
+        ----------
+        records : int
+            Number of records of all parties.
+        epsilon : float
+            Of the release, for one record.
+        parties : int
+            Number of parties that hold the records.
+        noise : {"shared", "local", "central"}
+            Where Gaussian noise is added.
+        colluders : int
+            Parties against which shared noise protects the others.
+        delta : float, optional
+            Of epsilon; by default ``records ** -1.1``.
+        expected : mapping
+            Public guesses: shares by variable in the order of its levels (of two levels that of the last), shares of
+            a whole table by the tuple of its names, and (mean, standard deviation) by column of ``means``.
+        target : {"population", "cohort"}
+            Whether records are a sample.
+
+        Returns
+        -------
+        tuple of Answer
+            As from a fit; ``width`` of each is the planned one.
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of its range, or an expected share is not about the questions.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> questions = pw.Questions(by="arm", levels={"arm": [0, 1], "died": [0, 1]}, cross=[("arm", "died")],
+        ...                          complete=["arm", "died"])
+        >>> answers = questions.plan(records=3000, epsilon=2.0, expected={"died": 0.2})
+        >>> {answer.name: round(answer.width, 3) for answer in answers}["risk difference"]
+        0.058
+        """
+        for name, value in (("records", records), ("parties", parties)):
+            if value < 1 or value != int(value):
+                raise ValueError(f"{name} is {value!r}: it must be a whole number from 1.")
+        positive(epsilon=epsilon)
+        if noise not in get_args(Noise):
+            raise ValueError(f"noise is {noise!r}: it must be one of {', '.join(get_args(Noise))}.")
+        if not 0 <= colluders < parties and noise == "shared":
+            raise ValueError(f"colluders is {colluders!r}: it must be from 0 to {parties - 1}, fewer than parties.")
+        factor = {"shared": parties / (parties - colluders), "local": parties, "central": 1}[noise]
+        mu = float(gdp_mu(epsilon, records**-1.1 if delta is None else delta))
+        return expected_answers(contributions(self.layout()), records, mu, factor, expected, Inference(target))
+
     def _table_names(self) -> list[tuple[str, ...]]:
         """Names of the variables of all tables that are asked for."""
         group = (self.by,) if self.by else ()
         described = [(*group, name) for name in self.table_one if name != self.by]
         return [*described, *map(tuple, self.cross), *((*group, incidence.name) for incidence in self.incidence)]
 
-    def _unknown(self) -> Iterable[str]:
+    def _columns_to_count(self) -> Iterable[str]:
         """Columns of means that may be empty and whose number of known values no other table has."""
         return [
             column

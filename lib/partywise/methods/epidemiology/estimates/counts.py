@@ -50,13 +50,17 @@ def level_proportions(released: ReleasedTables, name: str, inference: Inference)
     variable = counts.variables[-1]
     cells = Cells(counts.values, counts.covariance, counts.size, released.excess, counts.records is not None)
     levels = (
-        range(len(variable.levels)) if variable.known > 2 else [variable.known - 1, *range(2, len(variable.levels))]
+        range(len(variable.levels))
+        if variable.known_levels > 2
+        else [variable.known_levels - 1, *range(2, len(variable.levels))]
     )
     answers = []
-    for row in range(group.known if group else 1):
+    for row in range(group.known_levels if group else 1):
         for level in levels:
             part = _mask(counts, row if group else None, slice(level, level + 1))
-            whole = _mask(counts, row if group else None, slice(variable.known if level < variable.known else None))
+            whole = _mask(
+                counts, row if group else None, slice(variable.known_levels if level < variable.known_levels else None)
+            )
             answers.append(
                 proportion(answer_name(name, variable.levels[level], group, row), cells, part, whole, inference)
             )
@@ -103,13 +107,15 @@ def whole_counts(values: np.ndarray, total: int | None) -> np.ndarray:
     """
     if values.ndim < 2:
         target = max(round(float(values.sum())), 0) if total is None else total
-        return _rounded(values, target)
+        return _round_to_sum(values, target)
     rows = values.reshape(len(values), -1)
     totals = whole_counts(rows.sum(axis=1), total)
-    return np.stack([_rounded(row, int(size)) for row, size in zip(rows, totals, strict=True)]).reshape(values.shape)
+    return np.stack([_round_to_sum(row, int(size)) for row, size in zip(rows, totals, strict=True)]).reshape(
+        values.shape
+    )
 
 
-def _rounded(values: np.ndarray, total: int) -> np.ndarray:
+def _round_to_sum(values: np.ndarray, total: int) -> np.ndarray:
     """Whole numbers of the sum ``total`` next to the projection of values on {u >= 0, sum u = total}."""
     if not total:
         return np.zeros(values.shape, dtype=np.int64)

@@ -56,13 +56,13 @@ def quantiles(
     counts. The interval holds the values at which a test does not reject the probability. ValueError for a variable
     without finite edges.
     """
-    group, rows = group_cells(released, name)
     variable = released.layout.variables[name]
     if not variable.edges or not all(map(isfinite, variable.edges)):
         raise ValueError(f"{name!r} has no finite bands: declare Bands with finite edges for quantiles.")
+    group, rows = group_cells(released, name)
     edges = np.asarray(variable.edges)
     points = np.linspace(edges[0], edges[-1], POINTS)
-    cumulated = np.vstack([np.zeros(variable.known), np.tri(variable.known)])
+    cumulated = np.vstack([np.zeros(variable.known_levels), np.tri(variable.known_levels)])
     shares = CubicSpline(edges, cumulated, bc_type="natural")(points)
     return [
         _quantile(
@@ -140,7 +140,7 @@ class RocCurve:
 def roc_curve(released: ReleasedTables, score: str, outcome: str, inference: Inference) -> RocCurve:
     """ROC curve of a score in bands against an outcome of two known levels, the last of which is the event."""
     counts = released.table(outcome, score)
-    if counts.variables[0].known != 2 or not counts.variables[1].edges:
+    if counts.variables[0].known_levels != 2 or not counts.variables[1].edges:
         raise ValueError(
             f"an ROC curve needs an outcome of two levels and a score in Bands, not {outcome!r}, {score!r}."
         )
@@ -166,7 +166,7 @@ def roc_curve(released: ReleasedTables, score: str, outcome: str, inference: Inf
 
     name = f"AUC of {score} for {outcome}"
     if cells.clear(np.stack([np.repeat([1.0, 0], bands), np.repeat([0, 1.0], bands)])).all():
-        (answer,) = delta_answers([name], area, cells, inference, "logit")
+        (answer,) = delta_answers([name], area, cells, inference, ["logit"])
     else:
         answer = undetermined_answer(name, inference, f"noise hides the number of events or of others: {REMEDY}")
     return RocCurve(counts.variables[1].edges[bands - 1 : 0 : -1], rates[0], rates[1], answer)
@@ -224,7 +224,8 @@ def _exit_answers(
     labels = ["survival", *(f"incidence of {cause}" for cause in variable.values)]
     names = [[answer_name(f"{label} at {edge:g}", "", group, row) for edge in edges] for label in labels]
     reason = "noise hides the number at risk: give fewer bins or a nearer horizon, or take a larger epsilon"
-    answers = iter(delta_answers([n for line in names for n in line[:last]], shares, cells, inference, "logit"))
+    wanted = [name for line in names for name in line[:last]]
+    answers = iter(delta_answers(wanted, shares, cells, inference, ["logit"] * len(wanted)))
     curves = [
         tuple(
             next(answers) if place < last else undetermined_answer(n, inference, reason) for place, n in enumerate(line)
@@ -233,7 +234,7 @@ def _exit_answers(
     ]
     mean_name = answer_name(f"restricted mean to {edges[-1]:g}", "", group, row)
     restricted = (
-        delta_answers([mean_name], mean, cells, inference, "identity")[0]
+        delta_answers([mean_name], mean, cells, inference, ["identity"])[0]
         if last == bins
         else undetermined_answer(mean_name, inference, reason)
     )

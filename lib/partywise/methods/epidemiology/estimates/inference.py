@@ -11,10 +11,10 @@ import numpy as np
 from scipy.special import expit, logit, ndtri
 
 from ....core.randomness import stream
+from ....federation.estimators.precision import NORMAL_95
 from ....models.incidence import complex_step
 from ..consistency import Counts
 
-NORMAL_95 = 1.959963984540054
 # Deviations of its own noise that a number of records must have to be divided by.
 CLEAR = 4.0
 # Public draws from which a simultaneous factor is read.
@@ -85,7 +85,7 @@ class Answer:
         """Whether the interval holds a value; False where the number is not determined."""
         return self.lower is not None and self.upper is not None and self.lower <= value <= self.upper
 
-    def transformed(self, name: str, function: Callable[[float], float]) -> Answer:
+    def transform(self, name: str, function: Callable[[float], float]) -> Answer:
         """Answer of a decreasing or increasing function of the same number."""
         if self.estimate is None or self.lower is None or self.upper is None:
             return replace(self, name=name)
@@ -143,8 +143,8 @@ def known_cells(counts: Counts, excess: float = 0.0) -> Cells:
     keep = np.ones(counts.values.shape, dtype=bool)
     for axis, variable in enumerate(counts.variables):
         places = [-1 if axis == place else 1 for place in range(keep.ndim)]
-        keep &= (np.arange(len(variable.levels)) < variable.known).reshape(places)
-    shape = tuple(variable.known for variable in counts.variables)
+        keep &= (np.arange(len(variable.levels)) < variable.known_levels).reshape(places)
+    shape = tuple(variable.known_levels for variable in counts.variables)
     inside = np.flatnonzero(keep)
     noise = counts.covariance[np.ix_(inside, inside)]
     centred = counts.records is not None
@@ -186,17 +186,18 @@ def delta_answers(
     function: Callable[[np.ndarray], np.ndarray],
     cells: Cells,
     inference: Inference,
-    scale: Scale,
+    scales: Sequence[Scale],
     *,
     sampling: np.ndarray | None = None,
 ) -> list[Answer]:
     """Answers of functions of the cells, by the delta method with complex steps.
 
     function : from cells (..., c) to the numbers (..., m), which reads real parts where it chooses
-    sampling : (m,) sampling variances on the scale, in place of the multinomial ones
+    scales : (m,) on which intervals are normal
+    sampling : (m,) sampling variances on the scales, in place of the multinomial ones
     """
-    estimates = np.atleast_1d(function(cells.flat))
-    gradients = complex_step(function, cells.flat)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        estimates, gradients = function(cells.flat), complex_step(function, cells.flat)
     inference = joint_inference(gradients, cells, inference)
     return [
         scaled_answer(
@@ -205,7 +206,7 @@ def delta_answers(
             float(cells.noise_variance(gradient)),
             float(cells.sampling_variance(gradient)),
             inference,
-            scale,
+            scales[place],
             kurtosis=cells.kurtosis(gradient),
             scaled_sampling=None if sampling is None else float(sampling[place]),
         )

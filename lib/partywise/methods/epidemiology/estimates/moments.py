@@ -7,6 +7,7 @@ from math import inf, sqrt
 
 import numpy as np
 
+from ....models.incidence import complex_step
 from ..consistency import ReleasedTables
 from ..layout import Moments
 from .counts import answer_name
@@ -29,82 +30,96 @@ NORMAL_SQUARES = 2.0
 
 @dataclass(frozen=True, eq=False)
 class GroupMoments:
-    """Mean m and variance v of a column z in [-1, 1] by group, with the covariance of their noise.
+    """Means and variances of a column z in [-1, 1] by group, as released, and their noise.
 
     sizes : (G,) records with a value; size_noise : (G,) variance of their noise; clear : whether they are above it
-    means : (G,); variances : (G,), as released, or None without squares
-    mean_noise : (G, G) covariance of the noise of the means; variance_noise : (G,) of the noise of the variances
-    difference_noise : noise variance of the standardised difference of two groups; nan where there is none
-    squares : (G,) variance of a squared deviation in units of the squared variance
+    values : (3 G,) means, variances, and the standardised distance of each group from the first
+    noise : (3 G, 3 G) covariance of the noise of the values
+    has_squares : whether squares were released, without which only the means are determined
+    squares : (G,) variance of a squared deviation in units of the squared variance; reason : what they assume
     """
 
     sizes: np.ndarray
     size_noise: np.ndarray
     clear: np.ndarray
-    means: np.ndarray
-    variances: np.ndarray | None
-    mean_noise: np.ndarray
-    variance_noise: np.ndarray
-    difference_noise: float
+    values: np.ndarray
+    noise: np.ndarray
+    has_squares: bool
     squares: np.ndarray
     reason: str
 
-    def variance(self, group: int) -> float:
-        """Variance that an interval of the mean counts: without squares the largest that the range allows."""
-        if self.variances is None:
-            return float(max(1 - self.means[group] ** 2, LEAST_VARIANCE))
-        return float(max(self.variances[group], LEAST_VARIANCE))
+    @property
+    def means(self) -> np.ndarray:
+        """Means (G,)."""
+        return self.values[: len(self.sizes)]
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Variances (G,)."""
+        return self.values[len(self.sizes) : 2 * len(self.sizes)]
+
+    @property
+    def counted_variances(self) -> np.ndarray:
+        """Variances (G,) that an interval of the mean counts: without squares the largest that the range allows."""
+        return np.maximum(self.variances if self.has_squares else 1 - self.means**2, LEAST_VARIANCE)
 
 
 def group_moments(released: ReleasedTables, item: Moments) -> GroupMoments:
-    """Moments of every group, from sums and from the released numbers of records with a value."""
-    sums = released.moments[item.column]
-    sizes, noise = _sizes(released, item)
+    """Moments of every known group, from sums and from the released numbers of records with a value."""
+    released_sums = released.moments[item.column]
+    sizes, size_noise = _sizes(released, item)
     groups = len(sizes)
-    safe = np.where(np.abs(sizes) < 1e-9, 1.0, sizes)
-    means = sums.sums[:groups] / safe
-    mean_noise = (np.diag(np.full(groups, sums.variance)) + np.outer(means, means) * noise) / np.outer(safe, safe)
-    variances, variance_noise, difference_noise = None, np.zeros(groups), float("nan")
-    if sums.squares is not None:
-        squares = sums.squares[:groups]
-        variances = squares / safe + 0.5 - means**2
-        # Derivatives of a variance by its sum of squares, sum and number of records.
-        by_size = (2 * means**2 - squares / safe) / safe
-        variance_noise = (
-            sums.squares_variance / safe**2 + (2 * means / safe) ** 2 * sums.variance + by_size**2 * np.diag(noise)
+    squares = np.zeros(groups) if released_sums.squares is None else released_sums.squares[:groups]
+    variances = np.repeat([released_sums.variance, released_sums.squares_variance], groups)
+    noise = np.zeros((3 * groups, 3 * groups))
+    noise[: 2 * groups, : 2 * groups] = np.diag(variances)
+    noise[2 * groups :, 2 * groups :] = size_noise
+
+    def values(x: np.ndarray) -> np.ndarray:
+        total, square, size = (x[..., part * groups : (part + 1) * groups] for part in range(3))
+        mean = total / size
+        # Half of the records is added back to the sum of z^2 - 1/2, and with it the noise of their number.
+        variance = square / size + 0.5 - mean**2
+        spread = (variance[..., :1] + variance) / 2
+        distance = (mean - mean[..., :1]) / np.sqrt(np.where(spread.real > 0, spread, np.nan))
+        return np.concatenate([mean, variance, distance], axis=-1)
+
+    point = np.concatenate([released_sums.sums[:groups], squares, sizes])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gradient = complex_step(values, point)
+        return GroupMoments(
+            sizes,
+            np.diag(size_noise),
+            sizes > np.maximum(CLEAR * np.sqrt(np.diag(size_noise)), 1e-9),
+            values(point),
+            gradient @ noise @ gradient.T,
+            released_sums.squares is not None,
+            *_squares(released, item, groups),
         )
-        spread = float(variances.mean()) if groups == 2 else 0.0
-        if spread > 0:
-            distance = (means[1] - means[0]) / (2 * spread)
-            signs = np.array([-1.0, 1.0])
-            by_sum = (signs + distance * means) / safe
-            by_number = -signs * means / safe - distance * by_size / 2
-            total = sums.variance * (by_sum**2).sum() + sums.squares_variance * (distance**2 / (4 * safe**2)).sum()
-            difference_noise = float((total + by_number @ noise @ by_number) / spread)
-    clear = sizes > np.maximum(CLEAR * np.sqrt(np.diag(noise)), 1e-9)
-    kurtoses, reason = _squares(released, item, groups)
-    return GroupMoments(
-        sizes, np.diag(noise), clear, means, variances, mean_noise, variance_noise, difference_noise, kurtoses, reason
-    )
 
 
 def means(released: ReleasedTables, column: str, inference: Inference) -> list[Answer]:
     """Mean and, where squares were released, standard deviation by group; of two groups their differences."""
+    item = moments_of(released, column)
+    moments = group_moments(released, item)
+    groups = range(len(moments.sizes))
+    answers = [_mean(answer_name(f"mean of {column}", "", item.group, g), moments, g, item, inference) for g in groups]
+    if moments.has_squares:
+        names = [answer_name(f"standard deviation of {column}", "", item.group, group) for group in groups]
+        answers += [_deviation(name, moments, group, item, inference) for group, name in enumerate(names)]
+    if len(groups) == 2:
+        answers.append(mean_difference(f"difference of means of {column}", moments, item.half, inference))
+        if moments.has_squares:
+            answers.append(_standardised_difference(f"standardised difference of {column}", moments, inference))
+    return answers
+
+
+def moments_of(released: ReleasedTables, column: str) -> Moments:
+    """Sums of a column in the layout of a release; KeyError names what to ask for if there are none."""
     item = next((item for item in released.layout.moments if item.column == column), None)
     if item is None:
         raise KeyError(f"no sums of {column!r} were released: add {column!r} to means, with its public range.")
-    moments = group_moments(released, item)
-    groups = range(len(moments.sizes))
-    names = [answer_name(f"mean of {column}", "", item.group, group) for group in groups]
-    answers = [_mean(name, moments, group, item, inference) for group, name in enumerate(names)]
-    if moments.variances is not None:
-        names = [answer_name(f"standard deviation of {column}", "", item.group, group) for group in groups]
-        answers += [_deviation(name, moments, group, item, inference) for group, name in enumerate(names)]
-    if len(moments.sizes) == 2:
-        answers.append(_difference(f"difference of means of {column}", moments, item, inference))
-        if moments.variances is not None:
-            answers.append(_standardised_difference(f"standardised difference of {column}", moments, inference))
-    return answers
+    return item
 
 
 def _hidden_answer(name: str, inference: Inference) -> Answer:
@@ -116,72 +131,59 @@ def _mean(name: str, moments: GroupMoments, group: int, item: Moments, inference
     """Mean m whose interval inverts (S - m N)^2 <= z^2 (noise + N v), cut to the public range."""
     if not moments.clear[group]:
         return _hidden_answer(name, inference)
-    size, mean, noise = moments.sizes[group], moments.means[group], float(moments.mean_noise[group, group])
-    sampling = moments.variance(group) / size * inference.sampling
+    size, mean = float(moments.sizes[group]), float(moments.means[group])
+    noise, size_noise = float(moments.noise[group, group]), float(moments.size_noise[group])
+    sampling = float(moments.counted_variances[group]) / size * inference.sampling
     z = inference.factor**2
-    size_noise = float(moments.size_noise[group])
-    sum_noise = size**2 * noise - mean**2 * size_noise
     lower, upper = quadratic_interval(
         size**2 - z * size_noise,
         mean * size**2,
-        (mean * size) ** 2 - z * (sum_noise + size**2 * sampling),
+        (mean * size) ** 2 - z * (size**2 * (noise + sampling) - mean**2 * size_noise),
         -1.0,
         1.0,
     )
     share = noise / (noise + sampling) if noise + sampling > 0 else 0.0
-    reason = "" if moments.variances is not None else "without squares the interval counts the largest variance"
-    ends = (item.centre + item.half * lower, item.centre + item.half * upper)
-    return Answer(name, item.centre + item.half * mean, *ends, inference.target, share, True, reason)
+    reason = "" if moments.has_squares else "without squares the interval counts the largest variance"
+    estimate, low, high = (item.centre + item.half * value for value in (mean, lower, upper))
+    return Answer(name, estimate, low, high, inference.target, share, True, reason)
 
 
 def _deviation(name: str, moments: GroupMoments, group: int, item: Moments, inference: Inference) -> Answer:
     """Standard deviation whose interval inverts the test of the variance w: (v - w)^2 <= z^2 (c w^2 / N + noise)."""
-    assert moments.variances is not None
-    size, v, z = float(moments.sizes[group]), float(moments.variances[group]), inference.factor**2
-    c = float(moments.squares[group]) * inference.sampling
     if not moments.clear[group]:
         return _hidden_answer(name, inference)
+    place = len(moments.sizes) + group
+    size, v, noise = float(moments.sizes[group]), float(moments.values[place]), float(moments.noise[place, place])
+    z, c = inference.factor**2, float(moments.squares[group]) * inference.sampling
     if v <= 0 or size <= c * z:
         return undetermined_answer(name, inference, f"noise hides the variance: {REMEDY}, or a narrower range")
-    noise = float(moments.variance_noise[group])
     lower, upper = quadratic_interval(1 - z * c / size, v, v**2 - z * noise, 0.0, 1.0)
     total = noise + c * v**2 / size
-    ends = (item.half * sqrt(lower), item.half * sqrt(upper))
     share = noise / total if total > 0 else 0.0
-    return Answer(name, item.half * sqrt(v), *ends, inference.target, share, True, moments.reason)
+    estimate, low, high = (item.half * sqrt(value) for value in (v, lower, upper))
+    return Answer(name, estimate, low, high, inference.target, share, True, moments.reason)
 
 
-def _difference(name: str, moments: GroupMoments, item: Moments, inference: Inference) -> Answer:
-    """Mean of the last group minus that of the first (Welch 1947), with the noise of both."""
+def mean_difference(name: str, moments: GroupMoments, half: float, inference: Inference) -> Answer:
+    """Mean of the last of two groups minus that of the first (Welch 1947), with the noise of both."""
     if not moments.clear.all():
         return _hidden_answer(name, inference)
-    noise = float(moments.mean_noise[0, 0] + moments.mean_noise[1, 1] - 2 * moments.mean_noise[0, 1])
-    sampling = sum(moments.variance(group) / float(moments.sizes[group]) for group in range(2))
-    difference = item.half * float(moments.means[1] - moments.means[0])
-    return scaled_answer(name, difference, noise * item.half**2, sampling * item.half**2, inference, "identity")
+    signs = np.array([-1.0, 1.0])
+    noise = float(signs @ moments.noise[:2, :2] @ signs) * half**2
+    sampling = float((moments.counted_variances / moments.sizes).sum()) * half**2
+    return scaled_answer(name, half * float(signs @ moments.means), noise, sampling, inference, "identity")
 
 
 def _standardised_difference(name: str, moments: GroupMoments, inference: Inference) -> Answer:
     """Difference of means in units of the root mean variance of both groups."""
-    assert moments.variances is not None
-    spread = float(moments.variances.mean())
     if not moments.clear.all():
         return _hidden_answer(name, inference)
     if (moments.variances <= 0).any():
         return undetermined_answer(name, inference, f"noise hides the variance: {REMEDY}, or a narrower range")
-    value = float(moments.means[1] - moments.means[0]) / sqrt(spread)
-    shares = moments.variances / spread
-    sampling = float(
-        (shares / moments.sizes).sum() + value**2 / 16 * (moments.squares * shares**2 / moments.sizes).sum()
-    )
-    return scaled_answer(name, value, moments.difference_noise, sampling, inference, "identity")
-
-
-def welch_statistic(moments: GroupMoments) -> float:
-    """Difference of two means over its deviation with the noise; nan where noise hides a group."""
-    answer = _difference("", moments, Moments("", -1.0, 1.0, None, False, False), Inference())
-    width = answer.width
-    return float("nan") if answer.estimate is None else 2 * Inference().factor * answer.estimate / width
+    value, shares = float(moments.values[-1]), moments.variances / moments.variances.mean()
+    of_variances = value**2 / 16 * moments.squares * shares**2
+    sampling = float(((shares + of_variances) / moments.sizes).sum())
+    return scaled_answer(name, value, float(moments.noise[-1, -1]), sampling, inference, "identity")
 
 
 def _sizes(released: ReleasedTables, item: Moments) -> tuple[np.ndarray, np.ndarray]:
@@ -193,7 +195,7 @@ def _sizes(released: ReleasedTables, item: Moments) -> tuple[np.ndarray, np.ndar
     if not names and released.records is not None:
         return np.array([float(released.records)]), np.zeros((1, 1))
     cells = known_cells(released.table(*names))
-    groups = 1 if item.group is None else item.group.known
+    groups = 1 if item.group is None else item.group.known_levels
     sums = np.kron(np.eye(groups), np.ones(cells.flat.size // groups))
     return sums @ cells.flat, sums @ cells.noise @ sums.T
 

@@ -10,7 +10,7 @@ from .curves import cumulative_incidence, quantiles, rates, roc_curve
 from .inference import Answer, Inference
 from .moments import means
 from .strata import mantel_haenszel, standardise
-from .tests import TestAnswer, equal_means, independence, mantel_haenszel_test
+from .tests import HypothesisTest, equal_means, independence, mantel_haenszel_test
 from .two_by_two import two_by_two
 
 
@@ -47,14 +47,14 @@ def report(released: ReleasedTables, inference: Inference) -> tuple[Answer, ...]
     return tuple(answers)
 
 
-def report_tests(released: ReleasedTables) -> tuple[TestAnswer, ...]:
+def report_tests(released: ReleasedTables) -> tuple[HypothesisTest, ...]:
     """Return the tests of a question set: of every described category and mean between groups, and over strata."""
-    layout, answers = released.layout, list[TestAnswer]()
+    layout, answers = released.layout, list[HypothesisTest]()
     if layout.by is not None:
         others = [name for name in layout.table_one if name != layout.by and not layout.variables[name].edges]
         answers += [independence(released, layout.by, name) for name in others]
         times = {layout.variables[name].columns[0] for name in layout.incidence}
-        if layout.variables[layout.by].known == 2:
+        if layout.variables[layout.by].known_levels == 2:
             answers += [equal_means(released, item.column) for item in layout.moments if item.column not in times]
     rows = [row for row in _associations(released) if row[2]]
     return (*answers, *(mantel_haenszel_test(released, *row) for row in rows))
@@ -64,7 +64,7 @@ def _associations(released: ReleasedTables) -> Iterator[tuple[str, str, tuple[st
     """Yield exposure, outcome and strata of every table that begins with two binary categories."""
     variables = released.layout.variables
     for first, *rest in released.layout.cross:
-        if rest and all(variables[name].known == 2 and not variables[name].edges for name in (first, rest[0])):
+        if rest and all(variables[name].known_levels == 2 and not variables[name].edges for name in (first, rest[0])):
             yield first, rest[0], tuple(rest[1:])
 
 
@@ -74,5 +74,5 @@ def _scores(released: ReleasedTables) -> Iterator[tuple[str, str]]:
     for names in released.layout.cross:
         bands = [name for name in names if variables[name].edges]
         others = [name for name in names if not variables[name].edges]
-        if len(bands) == len(others) == 1 and variables[others[0]].known == 2:
+        if len(bands) == len(others) == 1 and variables[others[0]].known_levels == 2:
             yield bands[0], others[0]

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
 from ....models.incidence import complex_step
 from ..consistency import ReleasedTables
-from .inference import CLEAR, REMEDY, Answer, Cells, Inference, delta_answers, undetermined_answer
+from .inference import CLEAR, REMEDY, Answer, Cells, Inference, Scale, delta_answers, undetermined_answer
 from .two_by_two import binary_cells
 
 MANTEL_HAENSZEL = ("Mantel-Haenszel odds ratio", "Mantel-Haenszel risk ratio")
-STANDARDISED = (
-    "standardised risk, exposed",
-    "standardised risk, unexposed",
-    "standardised risk difference",
-    "standardised risk ratio",
-)
-RATIO = "standardised mortality ratio"
+STANDARDISED: Mapping[str, Scale] = {
+    "standardised risk, exposed": "logit",
+    "standardised risk, unexposed": "logit",
+    "standardised risk difference": "identity",
+    "standardised risk ratio": "log",
+    "standardised mortality ratio": "log",
+}
 
 
 def mantel_haenszel(
@@ -45,26 +46,21 @@ def mantel_haenszel(
         terms = mantel_haenszel_terms(table)
         return np.stack([term.sum(axis=-1) for term in terms], axis=-1)
 
-    sums = parts(cells.flat)
-    deviations = np.sqrt(cells.noise_variance(complex_step(parts, cells.flat)))
+    def ratios(x: np.ndarray) -> np.ndarray:
+        return parts(x)[..., ::2] / parts(x)[..., 1::2]
+
+    clear = parts(cells.flat) > np.maximum(
+        CLEAR * np.sqrt(cells.noise_variance(complex_step(parts, cells.flat))), 1e-12
+    )
     sampling = _log_variances(np.maximum(cells.values.reshape(2, 2, -1)[..., keep], 0))
-    answers = []
-    for place, name in enumerate(MANTEL_HAENSZEL):
-        pair = slice(2 * place, 2 * place + 2)
-        if not (sums[pair] > np.maximum(CLEAR * deviations[pair], 1e-12)).all():
-            answers.append(undetermined_answer(name, inference, f"noise hides a part of the ratio: {REMEDY}"))
-            continue
-        (answer,) = delta_answers(
-            [name],
-            lambda x, pair=pair: parts(x)[..., pair][..., :1] / parts(x)[..., pair][..., 1:],  # type: ignore[misc]
-            cells,
-            inference,
-            "log",
-            sampling=sampling[[place]],
-        )
-        left_out = "" if keep.all() else f"without {_hidden_strata(names, ~keep)}"
-        answers.append(Answer(**{**vars(answer), "reason": answer.reason or left_out}))
-    return answers
+    answers = delta_answers(MANTEL_HAENSZEL, ratios, cells, inference, ["log", "log"], sampling=sampling)
+    left_out = "" if keep.all() else f"without strata: {_hidden_strata(names, ~keep)}"
+    return [
+        replace(answer, reason=answer.reason or left_out)
+        if pair.all()
+        else undetermined_answer(answer.name, inference, f"noise hides a part of the ratio: {REMEDY}")
+        for answer, pair in zip(answers, clear.reshape(2, 2), strict=True)
+    ]
 
 
 def mantel_haenszel_terms(table: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -113,37 +109,23 @@ def standardise(
     hidden = possible & ~cells.clear(masks.reshape(2, len(names), -1)).all(axis=0)
     if hidden.any():
         reason = f"{_hidden_strata(names, hidden)}; or declare a combination that cannot occur as impossible"
-        return [undetermined_answer(name, inference, reason) for name in (*STANDARDISED, RATIO)]
+        return [undetermined_answer(name, inference, reason) for name in STANDARDISED]
     standard = None if weights is None else _checked_weights(weights, names)[possible]
 
-    def risks(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Standardised risks of both arms, and observed over expected events."""
+    def measures(x: np.ndarray) -> np.ndarray:
+        """Standardised risks of both arms, their difference and ratio, and observed over expected events."""
         table = x.reshape(*x.shape[:-1], 2, 2, -1)[..., possible]
         sizes = table.sum(axis=-2)
         by_stratum = table[..., 1, :] / sizes
         share = table.sum(axis=(-3, -2)) if standard is None else standard
         share = share / share.sum(axis=-1, keepdims=True)
         arms = (by_stratum * share[..., None, :]).sum(axis=-1)
+        unexposed, exposed = arms[..., 0], arms[..., 1]
         expected = (sizes[..., 1, :] * by_stratum[..., 0, :]).sum(axis=-1)
-        return arms[..., 1], arms[..., 0], table[..., 1, 1, :].sum(axis=-1) / expected
+        observed = table[..., 1, 1, :].sum(axis=-1)
+        return np.stack([exposed, unexposed, exposed - unexposed, exposed / unexposed, observed / expected], axis=-1)
 
-    def of_risks(x: np.ndarray) -> np.ndarray:
-        return np.stack(risks(x)[:2], axis=-1)
-
-    def difference(x: np.ndarray) -> np.ndarray:
-        exposed, unexposed, _ = risks(x)
-        return (exposed - unexposed)[..., None]
-
-    def ratios(x: np.ndarray) -> np.ndarray:
-        exposed, unexposed, mortality = risks(x)
-        return np.stack([exposed / unexposed, mortality], axis=-1)
-
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return [
-            *delta_answers(STANDARDISED[:2], of_risks, cells, inference, "logit"),
-            *delta_answers(STANDARDISED[2:3], difference, cells, inference, "identity"),
-            *delta_answers((STANDARDISED[3], RATIO), ratios, cells, inference, "log"),
-        ]
+    return delta_answers(list(STANDARDISED), measures, cells, inference, list(STANDARDISED.values()))
 
 
 def stratum_cells(
@@ -152,7 +134,7 @@ def stratum_cells(
     """Cells (2, 2, ...) of known levels, and the names of the C strata."""
     cells = binary_cells(released, exposure, outcome, *strata)
     variables = [released.layout.variables[name] for name in strata]
-    labels = [[f"{v.name} = {level}" for level in v.levels[: v.known]] for v in variables]
+    labels = [[f"{v.name} = {level}" for level in v.levels[: v.known_levels]] for v in variables]
     return cells, [", ".join(row) for row in product(*labels)]
 
 
@@ -164,7 +146,7 @@ def _stratum_masks(cells: Cells) -> np.ndarray:
 
 def _possible_strata(released: ReleasedTables, exposure: str, strata: Sequence[str]) -> np.ndarray:
     """Mask (C,) of the strata in which both arms can be."""
-    shape = [released.layout.variables[name].known for name in strata]
+    shape = [released.layout.variables[name].known_levels for name in strata]
     possible = np.ones(shape, dtype=bool)
     for row in released.layout.impossible:
         levels = dict(row)

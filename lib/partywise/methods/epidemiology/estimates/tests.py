@@ -10,13 +10,13 @@ from scipy.special import chdtrc, ndtr
 
 from ....models.incidence import complex_step
 from ..consistency import ReleasedTables
-from .inference import REMEDY, known_cells
-from .moments import group_moments, welch_statistic
+from .inference import REMEDY, Inference, known_cells
+from .moments import group_moments, mean_difference, moments_of
 from .strata import stratum_cells
 
 
 @dataclass(frozen=True)
-class TestAnswer:
+class HypothesisTest:
     """A test of a release.
 
     statistic, p_value : None where it is not determined, for the reason that is given
@@ -30,7 +30,7 @@ class TestAnswer:
     reason: str = ""
 
 
-def independence(released: ReleasedTables, row: str, column: str) -> TestAnswer:
+def independence(released: ReleasedTables, row: str, column: str) -> HypothesisTest:
     """Test that two variables are independent among records of known levels (Pearson 1900), with the noise."""
     cells = known_cells(released.table(row, column))
     rows, columns = cells.values.shape
@@ -41,7 +41,7 @@ def independence(released: ReleasedTables, row: str, column: str) -> TestAnswer:
     r, c = counts.sum(axis=1) / counts.sum(), counts.sum(axis=0) / counts.sum()
     margins = np.vstack([np.kron(np.eye(rows), np.ones(columns)), np.kron(np.ones(rows), np.eye(columns))])
     if not cells.clear(margins).all():
-        return TestAnswer(name, None, None, distribution, f"noise hides a level: {REMEDY}")
+        return HypothesisTest(name, None, None, distribution, f"noise hides a level: {REMEDY}")
     contrast = np.kron(
         (np.eye(rows) - np.outer(r, np.ones(rows)))[:-1], (np.eye(columns) - np.outer(c, np.ones(columns)))[:-1]
     )
@@ -49,25 +49,25 @@ def independence(released: ReleasedTables, row: str, column: str) -> TestAnswer:
     sampling = size * np.kron((np.diag(r) - np.outer(r, r))[:-1, :-1], (np.diag(c) - np.outer(c, c))[:-1, :-1])
     covariance = sampling + contrast @ cells.noise @ contrast.T
     statistic = float(residuals @ np.linalg.solve(covariance, residuals))
-    return TestAnswer(name, statistic, float(chdtrc(freedom, statistic)), distribution)
+    return HypothesisTest(name, statistic, float(chdtrc(freedom, statistic)), distribution)
 
 
-def equal_means(released: ReleasedTables, column: str) -> TestAnswer:
+def equal_means(released: ReleasedTables, column: str) -> HypothesisTest:
     """Test that two groups have the same mean of a column (Welch 1947), with the noise."""
-    item = next((item for item in released.layout.moments if item.column == column), None)
-    if item is None or item.group is None or item.group.known != 2:
-        raise ValueError(
-            f"column is {column!r}: this test compares the means of two groups; ask for it in means, by a "
-            "variable of two levels."
-        )
-    statistic = welch_statistic(group_moments(released, item))
-    name = f"equal means of {column}"
-    if np.isnan(statistic):
-        return TestAnswer(name, None, None, "normal", f"noise hides the number of records of a group: {REMEDY}")
-    return TestAnswer(name, statistic, float(2 * ndtr(-abs(statistic))), "normal")
+    item = moments_of(released, column)
+    if item.group is None or item.group.known_levels != 2:
+        raise ValueError(f"column is {column!r}: its means are not of two groups; ask for them by a binary variable.")
+    name, inference = f"equal means of {column}", Inference()
+    answer = mean_difference(name, group_moments(released, item), item.half, inference)
+    if answer.estimate is None:
+        return HypothesisTest(name, None, None, "normal", answer.reason)
+    statistic = 2 * inference.factor * answer.estimate / answer.width
+    return HypothesisTest(name, statistic, float(2 * ndtr(-abs(statistic))), "normal")
 
 
-def mantel_haenszel_test(released: ReleasedTables, exposure: str, outcome: str, strata: Sequence[str]) -> TestAnswer:
+def mantel_haenszel_test(
+    released: ReleasedTables, exposure: str, outcome: str, strata: Sequence[str]
+) -> HypothesisTest:
     """Test that the odds ratio is 1 in every stratum (Mantel and Haenszel 1959), without correction, with the noise.
 
     Strata whose size noise hides are left out, as from the ratios.
@@ -77,7 +77,7 @@ def mantel_haenszel_test(released: ReleasedTables, exposure: str, outcome: str, 
     keep = cells.clear(np.broadcast_to(np.eye(count)[:, None, :], (count, 4, count)).reshape(count, -1))
     name, distribution = f"Mantel-Haenszel test of {exposure} and {outcome}", "chi-squared, 1 degree of freedom"
     if not keep.any():
-        return TestAnswer(name, None, None, distribution, f"noise hides every stratum: {REMEDY}")
+        return HypothesisTest(name, None, None, distribution, f"noise hides every stratum: {REMEDY}")
 
     def difference(x: np.ndarray) -> np.ndarray:
         """Observed minus expected events of the exposed."""
@@ -92,4 +92,4 @@ def mantel_haenszel_test(released: ReleasedTables, exposure: str, outcome: str, 
     sampling = np.maximum(arms * outcomes / (sizes**2 * np.maximum(sizes - 1, 1e-9)), 0).sum()
     variance = float(sampling + cells.noise_variance(complex_step(difference, cells.flat))[0])
     statistic = float(difference(cells.flat)[0]) ** 2 / variance if variance > 0 else 0.0
-    return TestAnswer(name, statistic, float(chdtrc(1, statistic)), distribution)
+    return HypothesisTest(name, statistic, float(chdtrc(1, statistic)), distribution)

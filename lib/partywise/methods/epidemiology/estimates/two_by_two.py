@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from math import acos, atanh, copysign, cos, exp, inf, log, nan, pi, sqrt, tanh
 
 import numpy as np
@@ -25,6 +24,14 @@ from .inference import (
     undetermined_answer,
 )
 
+# Scales of normal intervals: those of the ratios are by Katz (1978) and Woolf (1955).
+SCALES: Mapping[str, Scale] = {
+    "risk difference": "identity",
+    "risk ratio": "log",
+    "odds ratio": "log",
+    "risk of the unexposed over that of all": "log",
+}
+SCORES = tuple(SCALES)[:3]
 # Beyond it a comparison on the scale atanh or log counts as unbounded.
 FARTHEST = 30.0
 
@@ -44,55 +51,34 @@ def two_by_two(released: ReleasedTables, exposure: str, outcome: str, inference:
         proportion(f"risk of {outcome}, {group}", cells, event * mask, mask, inference)
         for group, mask in (("exposed", exposed), ("unexposed", unexposed), ("all", np.ones(4)))
     ]
-    names = ("risk difference", "risk ratio", "odds ratio")
+    normal = delta_answers(list(SCALES), lambda x: _measures(x)[..., 3:], cells, inference, list(SCALES.values()))
+    comparisons = (
+        normal[:3] if inference.interval == "wald" else [score_answer(name, cells, inference) for name in SCORES]
+    )
     if not cells.clear(np.stack([exposed, unexposed])).all():
         reason = f"noise hides the number of records of a group: {REMEDY}"
-        comparisons = [undetermined_answer(name, inference, reason) for name in names]
-    elif inference.interval == "wald":
-        comparisons = _normal_comparisons(names, cells, inference)
-    else:
-        comparisons = [score_answer(name, cells, inference) for name in names]
-    attributable = comparisons[1].transformed("attributable fraction", lambda ratio: 1 - 1 / ratio if ratio else -inf)
-    population = delta_answers(["population attributable fraction"], _unexposed_over_all, cells, inference, "log")[0]
-    return [*risks, *comparisons, attributable, population.transformed(population.name, lambda ratio: 1 - ratio)]
+        comparisons = [undetermined_answer(name, inference, reason) for name in SCORES]
+    attributable = comparisons[1].transform("attributable fraction", lambda ratio: 1 - 1 / ratio if ratio else -inf)
+    population = normal[3].transform("population attributable fraction", lambda ratio: 1 - ratio)
+    return [*risks, *comparisons, attributable, population]
 
 
 def binary_cells(released: ReleasedTables, *names: str) -> Cells:
     """Cells of known levels by exposure, outcome and further variables; ValueError if the first two are not binary."""
     counts = released.table(*names)
     for variable in counts.variables[:2]:
-        if variable.known != 2:
-            raise ValueError(f"{variable.name!r} has {variable.known} levels: this measure compares two.")
+        if variable.known_levels != 2:
+            raise ValueError(f"{variable.name!r} has {variable.known_levels} levels: this measure compares two.")
     return known_cells(counts, released.excess)
 
 
-def _unexposed_over_all(x: np.ndarray) -> np.ndarray:
-    """Risk of the unexposed over the risk of all, of cells (..., 4)."""
-    risk = x[..., 1] / (x[..., 0] + x[..., 1])
-    return (risk * x.sum(axis=-1) / (x[..., 1] + x[..., 3]))[..., None]
-
-
 def _measures(x: np.ndarray) -> np.ndarray:
-    """Risks of the exposed, the unexposed and all, their difference, ratio and odds ratio, of cells (..., 4)."""
+    """Risks of the exposed, the unexposed and all of cells (..., 4), then the comparisons of `SCALES`."""
     exposed, unexposed = x[..., 3] / (x[..., 2] + x[..., 3]), x[..., 1] / (x[..., 0] + x[..., 1])
     everyone = (x[..., 1] + x[..., 3]) / x.sum(axis=-1)
     odds_ratio = x[..., 3] * x[..., 0] / (x[..., 2] * x[..., 1])
-    return np.stack([exposed, unexposed, everyone, exposed - unexposed, exposed / unexposed, odds_ratio], axis=-1)
-
-
-def _normal_comparisons(names: tuple[str, ...], cells: Cells, inference: Inference) -> list[Answer]:
-    """Difference on its own scale, ratios on that of logarithms (Katz 1978; Woolf 1955)."""
-    scales: tuple[Scale, ...] = ("identity", "log", "log")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return [
-            delta_answers([name], partial(_one_measure, place=place), cells, inference, scale)[0]
-            for place, (name, scale) in enumerate(zip(names, scales, strict=True), start=3)
-        ]
-
-
-def _one_measure(x: np.ndarray, place: int) -> np.ndarray:
-    """One of `_measures`."""
-    return _measures(x)[..., [place]]
+    comparisons = (exposed - unexposed, exposed / unexposed, odds_ratio, unexposed / everyone)
+    return np.stack([exposed, unexposed, everyone, *comparisons], axis=-1)
 
 
 @dataclass(frozen=True)
@@ -169,13 +155,13 @@ def score_answer(measure: str, cells: Cells, inference: Inference) -> Answer:
     lowest, highest = (-1.0, 1.0) if measure == "risk difference" else (0.0, inf)
     inside = lowest < estimate < highest
 
-    def accepted(place: float) -> bool:
+    def accepts(place: float) -> bool:
         return abs(contrast(from_scale(place))[0]) <= 1
 
     start = to_scale(estimate) if inside else _best_place(lambda place: contrast(from_scale(place))[0])
-    if not accepted(start):
+    if not accepts(start):
         return undetermined_answer(measure, inference, f"noise leaves no value of the {measure} that fits: {REMEDY}")
-    lower, upper = (_end(accepted, start, sign) for sign in (-1, 1))
+    lower, upper = (_end(accepts, start, sign) for sign in (-1, 1))
     ends = (lowest if lower == -inf else from_scale(lower), highest if upper == inf else from_scale(upper))
     reason = "" if inside else "the released counts lie outside of its range: the estimate is the best value inside"
     if inf in (abs(lower), abs(upper)):
@@ -201,14 +187,14 @@ def _best_place(contrast: Callable[[float], float]) -> float:
     return float(places[np.argmin([abs(contrast(float(place))) for place in places])])
 
 
-def _end(accepted: Callable[[float], bool], start: float, sign: int) -> float:
+def _end(accepts: Callable[[float], bool], start: float, sign: int) -> float:
     """End of the accepted values in one direction: outward by doubling, then by halving; infinite beyond `FARTHEST`."""
     step = 2.0**-10
-    while accepted(start + sign * step):
+    while accepts(start + sign * step):
         step *= 2
         if step > FARTHEST:
             return sign * inf
     inner = bisect(
-        lambda distance: accepted(start + sign * distance), step / 2 if step > 2.0**-10 else 0.0, step, gap=1e-9
+        lambda distance: accepts(start + sign * distance), step / 2 if step > 2.0**-10 else 0.0, step, gap=1e-9
     )
     return start + sign * inner[0]

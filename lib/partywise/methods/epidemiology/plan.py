@@ -1,0 +1,137 @@
+"""Expected answers of a question set before any record is read: widths at an epsilon and a number of records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod, sqrt
+
+import numpy as np
+
+from .consistency import ReleasedTables, consistent_tables
+from .contributions import Contributions
+from .estimates.inference import Answer, Inference
+from .estimates.report import report
+from .layout import ExitVariable, Layout, Moments, Table, Variable
+
+# Expected shares of a variable or of the cells of a table, or (mean, standard deviation) of a column of means.
+Expected = Mapping[str | tuple[str, ...], float | Sequence[float] | np.ndarray]
+
+
+def noise_deviation(contributions: Contributions, mu: float, noise_factor: float) -> float:
+    """Deviation of Gaussian noise of an entry, in steps; ``noise_factor`` is its variance over that of one release."""
+    return sqrt(float(contributions.squares) * noise_factor) / mu
+
+
+def expected_answers(
+    contributions: Contributions,
+    records: int,
+    mu: float,
+    noise_factor: float,
+    expected: Expected,
+    inference: Inference,
+) -> tuple[Answer, ...]:
+    """Answers whose estimates are expected and whose intervals have the expected widths.
+
+    expected : shares by variable, in the order of its levels (of two levels that of the last alone), or by the names of
+        a table with its shape; without an entry all levels are equally likely, and variables are independent. By column
+        of means its mean and standard deviation; without an entry the middle of its range and a quarter of its width
+    """
+    released = expected_tables(contributions, records, noise_deviation(contributions, mu, noise_factor), expected)
+    return report(released, inference)
+
+
+def expected_tables(contributions: Contributions, records: int, sd: float, expected: Expected) -> ReleasedTables:
+    """Release that is as expected, with noise of deviation ``sd`` steps in every entry."""
+    layout = contributions.layout
+    shares = _Shares(layout, expected)
+    parts = []
+    for item, weight in zip(layout.items, contributions.weights, strict=True):
+        sums = shares.of_table(item).ravel() if isinstance(item, Table) else shares.of_moments(item)
+        parts.append(records * weight * sums)
+    size = records if not layout.subset else None
+    return consistent_tables(contributions, np.concatenate(parts), sd, size)
+
+
+class _Shares:
+    """Expected shares of the cells of tables, and expected moments."""
+
+    def __init__(self, layout: Layout, expected: Expected) -> None:
+        self.layout = layout
+        self.tables: dict[tuple[str, ...], np.ndarray] = {}
+        self.moments: dict[str, tuple[float, float]] = {}
+        columns = {moments.column for moments in layout.moments}
+        for key, value in expected.items():
+            names = (key,) if isinstance(key, str) else tuple(key)
+            absent = [name for name in names if name not in layout.variables]
+            if names[0] in columns and len(names) == 1 and np.size(value) == 2:
+                mean, deviation = np.asarray(value, dtype=float)
+                self.moments[names[0]] = (float(mean), float(deviation))
+            elif absent:
+                known = ", ".join([*layout.variables, *columns])
+                raise ValueError(f"expected has {key!r}: no question is about it; take names of {known}.")
+            else:
+                self.tables[names] = _checked_shares(key, value, [layout.variables[name] for name in names])
+
+    def of_table(self, table: Table) -> np.ndarray:
+        """Shares of the cells of a table: as declared, or the product of those of its variables."""
+        for names, shares in self.tables.items():
+            if set(table.names) <= set(names) and len(table.names) > 1:
+                return _margin(shares, names, table.names)
+        product = np.ones(())
+        for variable in table.variables:
+            product = np.multiply.outer(product, self.of_variable(variable))
+        return product
+
+    def of_variable(self, variable: Variable) -> np.ndarray:
+        """Shares of the levels of a variable, from the smallest table that is declared with it."""
+        holders = sorted((names for names in self.tables if variable.name in names), key=len)
+        if holders:
+            return _margin(self.tables[holders[0]], holders[0], (variable.name,))
+        return np.full(len(variable.levels), 1 / len(variable.levels))
+
+    def of_moments(self, item: Moments) -> np.ndarray:
+        """Expected contributions of moments, of weight 1, by group."""
+        groups = np.ones(1) if item.group is None else self.of_variable(item.group)
+        mean, deviation = self._mean(item)
+        z, v = (mean - item.centre) / item.half, (deviation / item.half) ** 2
+        rows = [groups * z / sqrt(2), groups * (v + z**2 - 0.5)][: 1 + item.squares]
+        known = self.layout.variables.get(f"{item.column} known", self.layout.variables.get(item.column))
+        if item.may_be_missing and known is not None:
+            rows = [row * self.of_variable(known)[: known.known_levels].sum() for row in rows]
+        return np.concatenate(rows)
+
+    def _mean(self, item: Moments) -> tuple[np.ndarray, float]:
+        """Mean by group and standard deviation of a column; of person-time by the expected exits."""
+        ones = np.ones(item.groups)
+        for name in self.layout.incidence:
+            variable = self.layout.variables[name]
+            assert isinstance(variable, ExitVariable)
+            if variable.time == item.column:
+                middles = (np.asarray(variable.edges[1:]) + np.asarray(variable.edges[:-1])) / 2
+                times = np.append(np.tile(middles, len(variable.values) + 1), variable.edges[-1])
+                group = () if item.group is None else (item.group,)
+                shares = self.of_table(Table((*group, variable))).reshape(item.groups, -1)
+                return shares @ times / np.maximum(shares.sum(axis=1), 1e-12), 0.0
+        mean, deviation = self.moments.get(item.column, (item.centre, item.half / 2))
+        return mean * ones, deviation
+
+
+def _margin(shares: np.ndarray, names: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
+    """Shares summed to some of the variables, in the order that is wanted."""
+    axes = [list(names).index(name) for name in wanted]
+    summed = shares.sum(axis=tuple(axis for axis in range(len(names)) if axis not in axes))
+    return summed.transpose(np.argsort(np.argsort(axes)))
+
+
+def _checked_shares(key: object, value: object, variables: Sequence[Variable]) -> np.ndarray:
+    """Shares with the shape of the variables; ValueError where they have another shape or are not shares."""
+    shape = tuple(len(variable.levels) for variable in variables)
+    shares = np.asarray(value, dtype=float)
+    if shares.ndim == 0 and shape == (2,):
+        shares = np.array([1 - shares, shares])
+    if shares.size != prod(shape) or not (shares >= 0).all() or not abs(float(shares.sum()) - 1) < 1e-6:
+        raise ValueError(
+            f"expected has {value!r} for {key!r}: give shares of the shape {shape} that add to 1"
+            + (", or that of the last level alone." if shape == (2,) else ".")
+        )
+    return shares.reshape(shape)

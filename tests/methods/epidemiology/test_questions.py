@@ -1,0 +1,114 @@
+"""Question sets: mistakes are named before any record is read, and tables are released once."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from partywise.methods.epidemiology.cohort import cohort_questions
+from partywise.methods.epidemiology.questions import Bands, Incidence, Questions
+
+A = {"levels": {"a": [0, 1]}, "cross": [("a",)]}
+MISTAKES = [
+    ({}, "questions ask for nothing"),
+    ({"by": "arm", "means": {"age": (0, 9)}}, r"by has 'arm', which has no levels: declare them as levels=\{'arm'"),
+    ({"cross": [("a", "b")]}, "cross has 'a', which has no levels"),
+    ({**A, "cross": ["a"]}, "cross has 'a': give each table as a tuple"),
+    ({**A, "cross": [("a", "a")]}, "give each table as a tuple of different variables"),
+    ({"levels": {"a": [0]}}, r"levels.a is \[0\]: give at least 2 levels as a list"),
+    ({"levels": {"a": "yes"}}, "levels.a is 'yes': give at least 2 levels"),
+    ({"levels": {"a": [0, 0]}}, "a level is repeated"),
+    ({"levels": {"a": [None, "Some"]}}, "levels.a has the level None: it is read as an empty value"),
+    ({"levels": {"a": ["missing", "x"]}}, "levels.a has the level 'missing'"),
+    ({"levels": {"party": [0, 1]}}, "this name is that of the parties"),
+    ({**A, "table_one": {"a": [0, 1]}}, "levels.a is given in table_one as well"),
+    ({"means": {"age": (90, 20)}}, r"means.age is \(90, 20\): give a public range"),
+    ({"means": {"age": (0, math.inf)}}, "means.age is .*: give a public range"),
+    ({**A, "may_be_missing": ["age"]}, "may_be_missing has 'age': it is for columns of means"),
+    (
+        {
+            "table_one": {"age": Bands([0, 5, 9])},
+            "means": {"age": (0, 9)},
+            "complete": ["age"],
+            "may_be_missing": ["age"],
+        },
+        "may_be_missing has 'age', which is in complete as well",
+    ),
+    ({**A, "complete": ["b"]}, "complete has 'b', which has no levels"),
+    ({**A, "where": {"a": [2]}}, "where.a is 2: it is not among the levels 0, 1"),
+    ({**A, "impossible": [{"a": 2}]}, "impossible.a is 2: it is not among the levels"),
+    (
+        {"levels": {"a": list(range(80)), "b": list(range(80))}, "cross": [("a", "b")]},
+        "the table a x b has 6561 cells, more than 5000: give 'a' fewer levels",
+    ),
+]
+
+
+@pytest.mark.parametrize(("keys", "sentence"), MISTAKES)
+def test_a_mistake_is_named(keys, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Questions(**keys)
+
+
+@pytest.mark.parametrize(
+    ("keys", "sentence"),
+    [
+        ({"horizon": 0}, "horizon is 0: give the public end of follow-up"),
+        ({"bins": 0}, "bins is 0: it must be a whole number from 1"),
+        ({"causes": []}, r"causes is \[\]: give at least 1 level"),
+        ({"causes": ["x", "x"]}, "a level is repeated"),
+    ],
+)
+def test_a_mistake_of_an_incidence_is_named(keys, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Incidence(**{"time": "t", "cause": "c", "causes": ["x"], "horizon": 1, **keys})
+
+
+@pytest.mark.parametrize("edges", [[1], [1, 1], [2, 1]])
+def test_edges_increase(edges):
+    with pytest.raises(ValueError, match="give at least two increasing numbers"):
+        Bands(edges)
+
+
+def test_the_set_of_the_cohort_has_14_items_and_188_numbers():
+    layout = cohort_questions().layout()
+    assert (len(layout.items), layout.entries) == (14, 188)
+
+
+def test_a_table_that_is_asked_for_twice_is_released_once_and_listed():
+    questions = Questions(levels={"a": [0, 1], "b": [0, 1]}, cross=[("a", "b"), ("b", "a"), ("b",)])
+    assert [table.name for table in questions.layout().tables] == ["a x b", "b"]
+    assert questions.merged_tables == ("the table a x b is asked for twice; it is released once",)
+
+
+def test_known_values_are_counted_where_no_other_table_has_them():
+    keys = {"by": "a", "levels": {"a": [0, 1]}, "means": {"age": (20, 90)}, "complete": ["a"]}
+    names = [table.name for table in Questions(**keys, may_be_missing=["age"]).layout().tables]
+    assert names == ["a x age known"]
+    banded = Questions(**keys, may_be_missing=["age"], table_one={"age": Bands([20, 60, 90])})
+    assert [table.name for table in banded.layout().tables] == ["a x age"]
+    assert [table.name for table in Questions(**keys).layout().tables] == ["a"]
+
+
+def test_parties_are_levels_of_every_table():
+    questions = Questions(levels={"a": [0, 1]}, cross=[("a",)], by_party=True)
+    assert questions.layout(["north", "south"]).tables[0].shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("keys", "sentence"),
+    [
+        ({"records": 0}, "records is 0: it must be a whole number from 1"),
+        ({"epsilon": -1.0}, "epsilon is -1.0: it must be a positive finite number"),
+        ({"parties": 2, "colluders": 2}, "colluders is 2: it must be from 0 to 1"),
+        ({"noise": "none"}, "noise is 'none': it must be one of shared, local, central"),
+        ({"target": "sample"}, "target is 'sample': it must be one of population, cohort"),
+        ({"expected": {"b": 0.5}}, "expected has 'b': no question is about it"),
+        ({"expected": {"a": [0.5, 0.6]}}, "expected has .* for 'a': give shares of the shape"),
+    ],
+)
+def test_a_mistake_of_a_plan_is_named(keys, sentence):
+    questions = Questions(levels={"a": [0, 1]}, cross=[("a",)], complete=["a"])
+    with pytest.raises(ValueError, match=sentence):
+        questions.plan(**{"records": 100, "epsilon": 1.0, **keys})
