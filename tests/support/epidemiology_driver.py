@@ -14,6 +14,19 @@ from partywise.methods.epidemiology.plan import noise_deviation
 from partywise.methods.epidemiology.questions import Questions
 from partywise.privacy.accounting.calibration import gdp_mu
 
+# UCBAdmissions of R: department by sex (female, male) by (rejected, admitted).
+BERKELEY = np.array(
+    [
+        [[19, 89], [313, 512]],
+        [[8, 17], [207, 353]],
+        [[391, 202], [205, 120]],
+        [[244, 131], [279, 138]],
+        [[299, 94], [138, 53]],
+        [[317, 24], [351, 22]],
+    ]
+)
+BERKELEY_CELLS = BERKELEY.transpose(1, 2, 0)
+
 
 def expanded(names: Sequence[str], counts: np.ndarray) -> dict[str, np.ndarray]:
     """Columns of records, whose values are the numbers of the levels, with these counts (...)."""

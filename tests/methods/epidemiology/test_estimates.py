@@ -15,7 +15,17 @@ from statsmodels.stats.contingency_tables import StratifiedTable, Table2x2
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
-from epidemiology_driver import by_name, exact_table, expanded, noisy_table, release, shared_deviation, table_questions
+from epidemiology_driver import (
+    BERKELEY,
+    BERKELEY_CELLS,
+    by_name,
+    exact_table,
+    expanded,
+    noisy_table,
+    release,
+    shared_deviation,
+    table_questions,
+)
 from partywise.core.randomness import stream
 from partywise.methods.epidemiology.cohort import cohort_questions, draw_cohort
 from partywise.methods.epidemiology.consistency import consistent_tables
@@ -36,18 +46,6 @@ NAMES = ("exposure", "outcome")
 ARTHRITIS = np.array([[29, 7, 7], [13, 7, 21]])
 # Improved or not, in the printed example of statsmodels: 35, 21 / 25, 58; events of its first row are its first column.
 STATSMODELS = np.array([[58, 25], [21, 35]])
-# UCBAdmissions of R: department by sex (female, male) by (rejected, admitted).
-BERKELEY = np.array(
-    [
-        [[19, 89], [313, 512]],
-        [[8, 17], [207, 353]],
-        [[391, 202], [205, 120]],
-        [[244, 131], [279, 138]],
-        [[299, 94], [138, 53]],
-        [[317, 24], [351, 22]],
-    ]
-)
-BERKELEY_CELLS = BERKELEY.transpose(1, 2, 0)
 COHORT = contributions(cohort_questions().layout())
 RECORDS = draw_cohort(2000, stream(5, "cohort"))
 
