@@ -294,7 +294,7 @@ def test_tests_keep_their_level_because_they_know_the_noise(records):
 
 
 def test_the_test_over_strata_keeps_its_level_and_has_power():
-    draws, records = 1000, 3000
+    draws, records = 4000, 3000
     items = one_table((2, 2, 6), (*NAMES, "stratum"))
     # Noise as with twelve tables.
     deviation = 9.0

@@ -125,13 +125,12 @@ def _subset_mask(layout: Layout, columns: Columns) -> np.ndarray:
 
 def _table_sums(table: Table, codes: Mapping[str, np.ndarray], inside: np.ndarray) -> np.ndarray:
     """Counts (cells,) of records; a record without a level of a complete variable is in no cell."""
-    axes = [codes[name] for name in table.names]
-    counted = inside.copy()
-    cells = np.zeros(len(inside), dtype=np.int64)
-    for axis, levels in zip(axes, table.shape, strict=True):
-        counted &= axis >= 0
-        cells = cells * levels + axis
-    return np.bincount(cells[counted], minlength=table.entries).astype(np.int64)
+    cells, counted = np.zeros(len(inside), dtype=np.int16), inside
+    for name, levels in zip(table.names, table.shape, strict=True):
+        if codes[name].min(initial=0) < 0:
+            counted = counted & (codes[name] >= 0)
+        cells = cells * np.int16(levels) + codes[name]
+    return np.bincount(cells if counted.all() else cells[counted], minlength=table.entries).astype(np.int64)
 
 
 def _moment_sums(moments: Moments, weight: int, columns: Columns, inside: np.ndarray) -> np.ndarray:

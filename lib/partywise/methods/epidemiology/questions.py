@@ -413,7 +413,7 @@ def _checked_levels(key: str, levels: Sequence[object], least: int) -> None:
             f"{key} is {levels!r}: give at least {least} levels as a list; they are never read from records."
         )
     labels = list(map(str, levels))
-    if len(set(labels)) < len(labels):
+    if len(set(labels)) < len(labels) or len(set(levels)) < len(levels):
         raise ValueError(f"{key} is {list(levels)}: a level is repeated; leave it out.")
     for level in levels:
         if level is None or level == MISSING or level != level:

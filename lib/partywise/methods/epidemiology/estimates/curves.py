@@ -9,7 +9,7 @@ from math import inf, isfinite, sqrt
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from ....models.incidence import exit_curves
+from ....models.follow_up.incidence import exit_curves
 from ..consistency import ReleasedTables
 from ..layout import ExitVariable, Variable
 from .counts import answer_name, proportion

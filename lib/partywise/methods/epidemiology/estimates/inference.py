@@ -12,7 +12,7 @@ from scipy.special import expit, logit, ndtri
 
 from ....core.randomness import stream
 from ....federation.estimators.precision import NORMAL_95
-from ....models.incidence import complex_step
+from ....models.follow_up.incidence import complex_step
 from ..consistency import Counts
 
 # Deviations of its own noise that a number of records must have to be divided by.

@@ -7,7 +7,7 @@ from math import inf, sqrt
 
 import numpy as np
 
-from ....models.incidence import complex_step
+from ....models.follow_up.incidence import complex_step
 from ..consistency import ReleasedTables
 from ..layout import Moments
 from .counts import answer_name

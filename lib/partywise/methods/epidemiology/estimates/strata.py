@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from ....models.incidence import complex_step
+from ....models.follow_up.incidence import complex_step
 from ..consistency import ReleasedTables
 from .inference import CLEAR, REMEDY, Answer, Cells, Inference, Scale, delta_answers, undetermined_answer
 from .two_by_two import binary_cells

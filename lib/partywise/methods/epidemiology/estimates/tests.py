@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc, ndtr
 
-from ....models.incidence import complex_step
+from ....models.follow_up.incidence import complex_step
 from ..consistency import ReleasedTables
 from .inference import REMEDY, Inference, known_cells
 from .moments import group_moments, mean_difference, moments_of

@@ -8,7 +8,7 @@ from math import acos, atanh, copysign, cos, exp, inf, log, nan, pi, sqrt, tanh
 
 import numpy as np
 
-from ....models.incidence import complex_step
+from ....models.follow_up.incidence import complex_step
 from ....privacy.accounting.roots import bisect
 from ..consistency import ReleasedTables
 from .counts import proportion
