@@ -17,6 +17,9 @@ from .federation.parties import split_rows as split_rows
 from .federation.run import Run as Run
 from .federation.run import simulate as simulate
 from .federation.secure_streams import SecureStreams as SecureStreams
+from .methods.epidemiology.questions import Bands as Bands
+from .methods.epidemiology.questions import Incidence as Incidence
+from .methods.epidemiology.questions import Questions as Questions
 from .methods.filters.certified import CertifiedFilter as CertifiedFilter
 from .methods.filters.estimator import FederatedLogistic as FederatedLogistic
 from .methods.functional.estimator import FunctionalBoosting as FunctionalBoosting

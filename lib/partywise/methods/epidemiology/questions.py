@@ -83,8 +83,9 @@ class Incidence:
     Examples
     --------
     >>> import partywise as pw
-    >>> pw.Incidence(time="years", cause="cause", causes=["relapse", "death"], horizon=10, bins=5).name
-    'exit by cause'
+    >>> incidence = pw.Incidence(time="years", cause="cause", causes=["relapse", "death"], horizon=10, bins=2)
+    >>> incidence.name, incidence.variable.levels[:3]
+    ('exit by cause', ('relapse 0 to 5', 'relapse 5 to 10', 'death 0 to 5'))
     """
 
     time: str
@@ -171,8 +172,8 @@ class Questions:
     ...     cross=[("arm", "died", "sex")],
     ...     complete=["arm", "died", "sex", "age"],
     ... )
-    >>> [item.name for item in questions.layout().items]
-    ['arm x sex', 'arm x age', 'arm x died x sex', 'age by arm']
+    >>> [item.name for item in questions.layout().items], questions.merged_tables
+    (['arm x sex', 'arm x age', 'arm x died x sex', 'age by arm'], ())
     """
 
     by: str | None = None
@@ -240,6 +241,12 @@ class Questions:
         ------
         ValueError
             If a table has more than 5,000 cells.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> pw.Questions(levels={"sex": ["f", "m"]}, cross=[("sex",)], by_party=True).layout(["north", "south"]).entries
+        6
         """
         exits = {incidence.name: incidence.variable for incidence in self.incidence}
         group = self._variable(self.by) if self.by else None
