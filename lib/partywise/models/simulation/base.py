@@ -83,3 +83,18 @@ def base_numbers(name: str, size: int, draws: int) -> np.ndarray:
     half = np.asarray(numbers @ (vectors / np.sqrt(values)) @ vectors.T)
     half.flags.writeable = False
     return half
+
+
+def products(u: np.ndarray) -> np.ndarray:
+    """Return a constant and all products of two base numbers (m, b), shape (m, 1 + b (b + 1) / 2)."""
+    i, j = np.triu_indices(u.shape[1])
+    return np.column_stack([np.ones(len(u)), u[:, i] * u[:, j]])
+
+
+@lru_cache(maxsize=8)
+def inverse_of_products(name: str, size: int, draws: int, pairs: int) -> np.ndarray:
+    """Return the inverse of the sum of `products` times their transpose over the first pairs of base numbers."""
+    known = products(base_numbers(name, size, draws)[:pairs])
+    inverse = np.linalg.inv(known.T @ known)
+    inverse.flags.writeable = False
+    return inverse

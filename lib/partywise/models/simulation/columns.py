@@ -90,7 +90,8 @@ class Columns:
         lower, lengths = self.root(theta)
         a = u @ np.linalg.inv(lower)
         rows, columns = self.places
-        by_entry = a[:, rows] * u[:, columns] - np.where(rows == columns, 1 / lower[rows, columns], 0.0)
+        by_entry = a[:, rows] * u[:, columns]
+        by_entry[:, rows == columns] -= 1 / np.diagonal(lower)
         for place, kind in enumerate(self.kinds):
             if kind.name == "binary":
                 entries, row = rows == place, lower[place, : place + 1]

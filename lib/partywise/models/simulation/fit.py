@@ -8,18 +8,21 @@ variance among consistent estimators from the same statistic.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from .base import DataModel, ReleasedSum, base_numbers
+from .base import DataModel, ReleasedSum, base_numbers, inverse_of_products, products
 
-# Base numbers at a time; while iterating; and at most.
-BLOCK, DRAWS, MOST_DRAWS = 20_000, 20_000, 800_000
-STEPS, TRIES = 25, 12
-FALL, MOVE = 1e-4, 0.02
-# Largest share of the squared error of a target that the simulation may have.
+# Base numbers at a time; while iterating; and at most. Pairs that tell the error of one.
+BLOCK, DRAWS, MOST_DRAWS = 2_000, 20_000, 800_000
+ERROR_PAIRS = 10_000
+STEPS, TRIES, DAMPING = 25, 12, 1e-3
+# A search ends where a step would lower the distance by less; earlier on base numbers that more will follow. Where
+# simulation is too rough for that it ends near the minimum, a standard error of any target away at most.
+FALL, ROUGH, NEAR = 1e-4, 0.25, 1.0
+# Largest share of the squared error of a target that the simulation may have, and that the search may leave.
 COARSE = 0.05
 # Before a minimum what is hidden is not known well: so many times as much as at one ends a fit.
 HOPELESS = 1.5
@@ -44,74 +47,95 @@ class RecordMoments:
 
 
 def record_moments(model: DataModel, sums: Sequence[ReleasedSum], theta: np.ndarray, draws: int) -> RecordMoments:
-    """Simulate M = ``draws`` records; sums over these run in blocks, so that memory does not grow with M.
+    """Simulate M = ``draws`` records; sums over these run in blocks that a processor holds close by.
 
     The mean of an antithetic pair is one draw. Its error is what a constant and products of base numbers, whose means
-    are exact, do not explain.
+    are exact, do not explain; how much one draw has follows from the first of them.
     """
     half = base_numbers(model.name, model.base_size, draws)
-    i, j = np.triu_indices(model.base_size)
-    sums_of = dict[str, np.ndarray]()
+    pairs_of_error = min(len(half), ERROR_PAIRS)
+    totals = dict[str, np.ndarray]()
     for first in range(0, len(half), BLOCK // 2):
         u = half[first : first + BLOCK // 2]
         sample = model.draw(theta, np.concatenate([u, -u]))
         f = np.hstack([released.of_records(sample) for released in sums])
-        root = f * np.sqrt(sample.weights)[:, None]
-        weighed = root * np.sqrt(sample.weights)[:, None]
-        score = model.score(theta, sample)
-        pairs = weighed.reshape(-1, 2, len(u), f.shape[1]).sum(axis=(0, 1)) / 2
-        known = np.column_stack([np.ones(len(u)), u[:, i] * u[:, j]])
-        parts = {
-            "f": weighed.sum(axis=0),
-            "ff": root.T @ root,
-            "fs": weighed.T @ score,
-            "s": sample.weights @ score,
-            "kk": known.T @ known,
-            "kg": known.T @ pairs,
-            "gg": pairs.T @ pairs,
-        }
-        sums_of = {name: sums_of.get(name, 0.0) + part for name, part in parts.items()}
-    mean = sums_of["f"] / draws
-    covariance = sums_of["ff"] / draws - np.outer(mean, mean)
-    explained = np.linalg.lstsq(sums_of["kk"], sums_of["kg"], rcond=None)[0]
-    residual = sums_of["gg"] - sums_of["kg"].T @ explained
-    error = residual / (len(half) - len(sums_of["kk"])) / len(half)
-    slope = (sums_of["fs"] - np.outer(mean, sums_of["s"])) / draws
+        root = np.sqrt(sample.weights)[:, None]
+        f = f * root
+        score = model.score(theta, sample) * root
+        parts = {"f": root[:, 0] @ f, "ff": f.T @ f, "fs": f.T @ score, "s": root[:, 0] @ score}
+        if first < pairs_of_error:
+            pairs = (f * root).reshape(-1, 2, len(u), f.shape[1]).sum(axis=(0, 1)) / 2
+            parts |= {"kg": products(u).T @ pairs, "gg": pairs.T @ pairs}
+        for name, part in parts.items():
+            totals[name] = totals[name] + part if name in totals else part
+    mean = totals["f"] / draws
+    covariance = totals["ff"] / draws - np.outer(mean, mean)
+    inverse = inverse_of_products(model.name, model.base_size, draws, pairs_of_error)
+    residual = totals["gg"] - totals["kg"].T @ inverse @ totals["kg"]
+    error = residual / (pairs_of_error - len(inverse)) / len(half)
+    slope = (totals["fs"] - np.outer(mean, totals["s"])) / draws
     return RecordMoments(mean, (covariance + covariance.T) / 2, slope, (error + error.T) / 2)
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Parameters (size,) of least distance to released sums, with the law there.
+    """Parameters (size,), the law of the released numbers there, and how far these are from it.
 
     status : ``converged``, ``not converged``, ``not identified`` or ``simulation too coarse``
     distance : Q; steps, draws : how many
+    deviation : (d,) released numbers less their mean; weights : (d, d) inverse of their covariance
+    noise : (d,) variances of the noise in them
     """
 
     theta: np.ndarray
     moments: RecordMoments
     status: str
-    distance: float
     steps: int
     draws: int
+    deviation: np.ndarray
     weights: np.ndarray
     noise: np.ndarray
+
+    @property
+    def distance(self) -> float:
+        """Distance Q of the released numbers from their mean."""
+        return float(self.deviation @ self.weights @ self.deviation)
+
+    @cached_property
+    def directions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Information on the parameters, in directions: sizes (r,) and unit directions (size, r)."""
+        return _directions(self.moments.derivative.T @ self.weights @ self.moments.derivative)
 
     @cached_property
     def covariance(self) -> np.ndarray:
         """(size, size) covariance of the parameters over records, noise and simulation."""
-        return _inverse(self.moments.derivative.T @ self.weights @ self.moments.derivative)
+        values, vectors = self.directions
+        return np.asarray((vectors / values) @ vectors.T)
 
     @cached_property
     def degrees(self) -> int:
         """Released numbers that no parameter is free for: degrees of freedom of the distance where the law holds."""
-        information = self.moments.derivative.T @ self.weights @ self.moments.derivative
-        return len(_directions(self.weights)[0]) - len(_directions(information)[0])
+        return len(_directions(self.weights)[0]) - len(self.directions[0])
 
     @cached_property
     def back(self) -> np.ndarray:
         """(size, d) derivative of the parameters by the released numbers."""
         return self.covariance @ self.moments.derivative.T @ self.weights
+
+    @cached_property
+    def gradient(self) -> np.ndarray:
+        """(size,) half of the fall of the distance along each parameter, at fixed weights."""
+        return self.moments.derivative.T @ self.weights @ self.deviation
+
+    @property
+    def fall(self) -> float:
+        """Fall of the distance by a step from here; the step moves no target by more than its root times its error."""
+        return float(self.gradient @ self.covariance @ self.gradient)
+
+    def move(self, damping: float) -> np.ndarray:
+        """Return the step (size,) of Gauss and Newton with Levenberg's damping."""
+        values, vectors = self.directions
+        return np.asarray((vectors / (values + damping)) @ (vectors.T @ self.gradient))
 
     def covariance_of(self, target: Target) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Variances (t,) of a target in all, of the noise's part, and of the simulation's."""
@@ -137,71 +161,34 @@ def _directions(matrix: np.ndarray, least: float = 1e-11) -> tuple[np.ndarray, n
     return values[is_kept], vectors[:, is_kept] / scale[:, None]
 
 
-def _inverse(matrix: np.ndarray) -> np.ndarray:
-    """Pseudo-inverse of a positive semi-definite matrix, scaled to a unit diagonal: null directions drop out."""
-    values, vectors = _directions(matrix)
-    return np.asarray((vectors / values) @ vectors.T)
+def law_at(
+    model: DataModel, sums: Sequence[ReleasedSum], theta: np.ndarray, draws: int = 2 * DRAWS, steps: int = 0
+) -> Fit:
+    """Return the law of the released numbers at given parameters."""
+    moments = record_moments(model, sums, theta, draws)
+    noise = np.concatenate([released.covariance for released in sums])
+    values, vectors = _directions(moments.covariance / sums[0].n + np.diag(noise) + moments.error)
+    deviation = np.concatenate([released.value for released in sums]) - moments.mean
+    return Fit(theta, moments, "converged", steps, draws, deviation, (vectors / values) @ vectors.T, noise)
 
 
-class _Search:
-    """Gauss-Newton steps with Levenberg's damping; the weights of a step stay fixed inside it."""
+def _step(model: DataModel, sums: Sequence[ReleasedSum], at: Fit, damping: float) -> tuple[Fit, float] | None:
+    """Take a step that brings the law closer, with the damping of the next one; None where no step does.
 
-    def __init__(self, model: DataModel, sums: Sequence[ReleasedSum], theta: np.ndarray) -> None:
-        self.model, self.sums, self.theta = model, sums, theta
-        self.value = np.concatenate([released.value for released in sums])
-        self.noise = np.concatenate([released.covariance for released in sums])
-        self.damping, self.steps = 1e-3, 0
-        self.use(DRAWS)
-
-    def use(self, draws: int) -> None:
-        """Evaluate the law with so many draws."""
-        self.draws = draws
-        self._accept(self.theta, record_moments(self.model, self.sums, self.theta, draws))
-
-    def _accept(self, theta: np.ndarray, simulated: RecordMoments) -> None:
-        self.theta, self.moments = theta, simulated
-        self.weights = _inverse(simulated.covariance / self.sums[0].n + np.diag(self.noise) + simulated.error)
-        deviation = self.value - simulated.mean
-        self.distance = float(deviation @ self.weights @ deviation)
-
-    def step(self) -> bool:
-        """Take one step; whether the fit has arrived."""
-        self.steps += 1
-        weights, slope = self.weights, self.moments.derivative
-        matrix, gradient = slope.T @ weights @ slope, slope.T @ weights @ (self.value - self.moments.mean)
-        diagonal = np.diagonal(matrix)
-        scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-        unit = matrix / np.outer(scale, scale)
-        deviations = np.sqrt(np.maximum(np.diagonal(_inverse(matrix)), 0.0))
-        undamped = np.linalg.lstsq(unit, gradient / scale, rcond=1e-12)[0] / scale
-        for _ in range(TRIES):
-            damped = unit + self.damping * np.diag(np.diagonal(unit))
-            move = np.linalg.lstsq(damped, gradient / scale, rcond=1e-12)[0] / scale
-            theta = self.model.within(self.theta + move)
-            with np.errstate(all="ignore"):
-                simulated = record_moments(self.model, self.sums, theta, self.draws)
-                deviation = self.value - simulated.mean
-                distance = float(deviation @ weights @ deviation)
-            if distance <= self.distance and np.all(np.isfinite(simulated.derivative)):
-                break
-            if self._is_near(undamped, deviations):
-                # The simulated mean has steps of its own, below which the minimum is not known.
-                return True
-            self.damping *= 10
-        else:
-            return False
-        fall, moved = self.distance - distance, theta - self.theta
-        self.damping /= 10
-        self._accept(theta, simulated)
-        return fall < FALL and self._is_near(moved, deviations)
-
-    @staticmethod
-    def _is_near(move: np.ndarray, deviations: np.ndarray) -> bool:
-        return bool(np.all(np.abs(move) <= MOVE * deviations + 1e-12))
-
-    def result(self, status: str) -> Fit:
-        """Return where the search is."""
-        return Fit(self.theta, self.moments, status, self.distance, self.steps, self.draws, self.weights, self.noise)
+    The simulated derivative has an error of its own, so that the step that it asks for may end beyond the minimum: what
+    counts as well is that the next one is shorter.
+    """
+    for _ in range(TRIES):
+        with np.errstate(all="ignore"):
+            there = law_at(model, sums, model.within(at.theta + at.move(damping)), at.draws, at.steps + 1)
+            rise = float(there.deviation @ at.weights @ there.deviation) - at.distance
+        is_closer = rise <= 0 or (rise < 2 * at.fall and there.fall < at.fall / 2)
+        if is_closer and np.all(np.isfinite(there.moments.derivative)):
+            return there, damping / 10
+        if at.fall < NEAR:
+            break
+        damping *= 10
+    return None
 
 
 def fit(
@@ -217,22 +204,24 @@ def fit(
     least : draws that there are at least, unless they are more than the most
     hiding : how far noise hides what it must not; above 1 at a minimum, or above `HOPELESS` before one, the fit ends
     """
-    search = _Search(model, sums, start)
+    at, damping, enough = law_at(model, sums, start, DRAWS), DAMPING, max(2 * DRAWS, min(least, MOST_DRAWS))
     while True:
         for _ in range(STEPS):
-            if hiding(search.result("not identified")) > HOPELESS:
-                return search.result("not identified")
-            if search.step():
+            if hiding(at) > HOPELESS:
+                return replace(at, status="not identified")
+            if at.fall < (FALL if at.draws >= enough else ROUGH):
                 break
-        else:
-            return search.result("not converged")
-        result = search.result("converged")
-        if hiding(result) > 1:
-            return search.result("not identified")
-        total, _, by_simulation = result.covariance_of(target)
-        is_fine = search.draws >= max(2 * DRAWS, min(least, MOST_DRAWS)) and np.all(by_simulation <= COARSE * total)
-        if is_fine:
-            return result
-        if search.draws >= MOST_DRAWS:
-            return search.result("simulation too coarse")
-        search.use(2 * search.draws)
+            moved = _step(model, sums, at, damping)
+            if moved is None:
+                break
+            at, damping = moved
+        if at.fall >= NEAR:
+            return replace(at, status="not converged")
+        if hiding(at) > 1:
+            return replace(at, status="not identified")
+        total, _, by_simulation = at.covariance_of(target)
+        if at.draws >= enough and at.fall <= COARSE and np.all(by_simulation <= COARSE * total):
+            return at
+        if at.draws >= MOST_DRAWS:
+            return replace(at, status="simulation too coarse")
+        at = law_at(model, sums, at.theta, 2 * at.draws, at.steps)
