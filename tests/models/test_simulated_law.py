@@ -17,7 +17,7 @@ from partywise.models.simulation.base import ReleasedSum, base_numbers
 from partywise.models.simulation.columns import Columns, column_of
 from partywise.models.simulation.fit import fit, record_moments
 from partywise.models.simulation.regression import LAWS, Regression
-from partywise.models.simulation.targets import Question, intervals
+from partywise.models.simulation.targets import ColumnsApart, Question, intervals
 
 P, NORMAL = 3, (Kind(),) * 3
 MEAN = np.array([0.3, -0.2, 0.1])
@@ -197,7 +197,8 @@ def question(sums, declared=True, model=None, start=None, share=0.0, tested=Fals
         return (np.arange(len(sample.columns)) < share * len(sample.columns))[:, None]
 
     start = parameters() + 0.1 if start is None else start
-    return Question(model, sums, start, model.coefficients, ("age", "dose", "smoker"), declared, tested, beyond)
+    apart = ColumnsApart(model.columns, ("age", "dose", "smoker"))
+    return Question(model, sums, start, model.coefficients, apart, declared, tested, beyond)
 
 
 def test_moments_of_a_law_give_its_coefficients_and_cost_little():
@@ -276,7 +277,11 @@ def few_numbers(sample):
         (question([released(n=299)]), "few records: n = 299"),
         (question([released(value=closed(parameters())[:5], of_records=few_numbers)]), "few numbers: 5 .* 14"),
         (question([released(sd=0.5)]), "not identified: noise hides how column 'dose' .* noise of about 1/6 of"),
-        (question([released()], declared=False, share=0.02), "undeclared kinds: 2 % of records .*`kinds`.* larger"),
+        (
+            question([released()], declared=False, share=0.02, tested=True),
+            "undeclared kinds: 2 % of records .*`kinds`.* larger",
+        ),
+        (question([released()], declared=False), "undeclared kinds: nothing .*`kinds`.*`count_clipped`"),
         (question([released(value=-closed(parameters()))]), "not converged|not identified"),
     ],
 )

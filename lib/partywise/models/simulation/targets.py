@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.special import chdtrc
 
 from ...core.verdicts import LEAST_RECORDS, TOLERATED
 from ..intervals import Intervals, reason_of
-from .base import ReleasedSum, Sample, base_numbers
+from .base import DataModel, ReleasedSum, Sample, base_numbers
+from .columns import Columns
 from .fit import DRAWS, Fit, Target, fit
-from .regression import Regression
 
 # So many released numbers are simulated at most.
 MOST_NUMBERS = 900
@@ -22,22 +23,33 @@ IDENTIFIED = 0.10
 FITS, DRAWS_PER_RECORD = 0.01, 4
 
 
+class Identification(Protocol):
+    """A test of whether noise hides what a law needs to see apart."""
+
+    def excess(self, fitted: Fit) -> float:
+        """Return the error of what must be seen, over its limit: at a minimum it must not exceed 1."""
+
+    def fault(self, fitted: Fit, n: int) -> str:
+        """Return a sentence on what noise hides in n records, with the remedy."""
+
+
 @dataclass(frozen=True, eq=False)
 class Question:
     """Released sums, a law of their records, and the numbers that are wanted.
 
-    model : law of one record; start : rough parameters; target : the coefficients, of the parameters
-    names : of the columns; declared : whether their kinds are public facts, otherwise they count as normal
+    model : law of one record; start : rough parameters; target : the wanted numbers, of the parameters
+    identification : the test that fits the law
+    declared : whether the kinds of columns are public facts, otherwise they count as normal
     tested : whether the sums hold counts of records that are clipped, for which no parameter is free
     beyond : (m, K) whether drawn records are clipped, by block of columns
     estimand : what the intervals are of, and what they rest on
     """
 
-    model: Regression
+    model: DataModel
     sums: Sequence[ReleasedSum]
     start: np.ndarray
     target: Target
-    names: Sequence[str]
+    identification: Identification
     declared: bool
     tested: bool
     beyond: Callable[[Sample], np.ndarray]
@@ -46,6 +58,12 @@ class Question:
 
 def intervals(question: Question) -> Intervals:
     """Fit the law of the records to the sums; every test reads released numbers and public facts alone."""
+    fitted = fit_of(question)
+    return fitted if isinstance(fitted, Intervals) else intervals_at(question, fitted)
+
+
+def fit_of(question: Question) -> Fit | Intervals:
+    """Return the fit, or intervals that state why there are none."""
     numbers, records = sum(len(released.value) for released in question.sums), question.sums[0].n
     size = question.model.size
     if records < LEAST_RECORDS:
@@ -54,12 +72,16 @@ def intervals(question: Question) -> Intervals:
         return _none("few numbers", f"{numbers} released numbers do not determine {size} parameters")
     if numbers > MOST_NUMBERS:
         return _none("later", f"{numbers} released numbers are more than the {MOST_NUMBERS} that are simulated")
+    if not question.declared and not question.tested:
+        return _none(
+            "undeclared kinds",
+            "nothing that was released tests whether columns are normal: declare how they are distributed (`kinds`), "
+            "or release counts of records beyond public bounds (`count_clipped`)",
+        )
     least = DRAWS_PER_RECORD * records if question.tested else 0
-    fitted = fit(
-        question.model, question.sums, question.start, question.target, least, lambda now: _hiding(question, now)[1]
-    )
+    fitted = fit(question.model, question.sums, question.start, question.target, least, question.identification.excess)
     if fitted.status == "not identified":
-        return _none("not identified", _identification_fault(question, fitted))
+        return _none("not identified", question.identification.fault(fitted, records))
     if fitted.status == "not converged":
         return _none(
             "not converged", "the law of the records does not settle at the released numbers: give a larger epsilon"
@@ -74,19 +96,17 @@ def intervals(question: Question) -> Intervals:
             "radius",
         )
         return Intervals(reason=reason, models_clipping=question.declared)
-    clipped = clipped_shares(question, fitted)
-    if not question.declared and clipped.max() > TOLERATED:
+    if not question.declared and (clipped := clipped_shares(question, fitted).max()) > TOLERATED:
         return _none(
             "undeclared kinds",
-            f"{100 * clipped.max():.2g} % of records are clipped: declare how columns are distributed (`kinds`), or "
+            f"{100 * clipped:.2g} % of records are clipped: declare how columns are distributed (`kinds`), or "
             "use a larger radius",
         )
-    if not question.declared and not question.tested:
-        return _none(
-            "undeclared kinds",
-            "nothing that was released tests whether columns are normal: declare how they are distributed (`kinds`), "
-            "or release counts of records beyond public bounds (`count_clipped`)",
-        )
+    return fitted
+
+
+def intervals_at(question: Question, fitted: Fit) -> Intervals:
+    """Return the intervals that a fit gives, to which nothing objects."""
     total, by_noise, _ = fitted.covariance_of(question.target)
     return Intervals(
         question.target(fitted.theta),
@@ -100,7 +120,7 @@ def intervals(question: Question) -> Intervals:
             "distance": fitted.distance,
             "degrees": fitted.degrees,
             "shape_test": shape_test(fitted) if question.tested else "none",
-            "clipped": float(clipped.max()),
+            "clipped": float(clipped_shares(question, fitted).max()),
         },
     )
 
@@ -109,27 +129,30 @@ def _none(name: str, sentence: str) -> Intervals:
     return Intervals(reason=reason_of(name, sentence))
 
 
-def _hiding(question: Question, fitted: Fit) -> tuple[int, float]:
-    """Return which column varies least apart from the others, and how far beyond the limit noise hides how."""
-    total = fitted.covariance_of(question.model.columns.residual_logs)[0]
-    place = int(np.argmax(total))
-    return place, float(np.sqrt(total[place])) / IDENTIFIED
+@dataclass(frozen=True)
+class ColumnsApart:
+    """Whether every column, of stated names, is seen to vary apart from all others."""
 
+    columns: Columns
+    names: Sequence[str]
 
-def _identification_fault(question: Question, fitted: Fit) -> str:
-    """Return a sentence on the column that varies least apart from the others, with the remedy."""
-    total, by_noise, _ = fitted.covariance_of(question.model.columns.residual_logs)
-    place = _hiding(question, fitted)[0]
-    by_records = total[place] - by_noise[place]
-    remedy = "too few records, or columns that depend on each other: leave it out"
-    if by_records < IDENTIFIED**2 / 2:
-        factor = float(np.sqrt(by_noise[place] / (IDENTIFIED**2 - by_records)))
-        remedy = (
-            f"epsilon is too small: noise of about 1/{np.ceil(10 * factor) / 10:g} of the size would be enough, in a "
-            "release of its own, which adds to the account"
-        )
-    name = question.names[place]
-    return f"noise hides how column {name!r} varies apart from the others at n = {question.sums[0].n}: {remedy}"
+    def excess(self, fitted: Fit) -> float:
+        """Return the error of how the least column varies apart from the others, over its limit."""
+        return float(np.sqrt(fitted.covariance_of(self.columns.residual_logs)[0].max())) / IDENTIFIED
+
+    def fault(self, fitted: Fit, n: int) -> str:
+        """Return a sentence on the column that varies least apart from the others, with the remedy."""
+        total, by_noise, _ = fitted.covariance_of(self.columns.residual_logs)
+        place = int(np.argmax(total))
+        by_records = total[place] - by_noise[place]
+        remedy = "too few records, or columns that depend on each other: leave it out"
+        if by_records < IDENTIFIED**2 / 2:
+            factor = float(np.sqrt(by_noise[place] / (IDENTIFIED**2 - by_records)))
+            remedy = (
+                f"epsilon is too small: noise of about 1/{np.ceil(10 * factor) / 10:g} of the size would be enough, in "
+                "a release of its own, which adds to the account"
+            )
+        return f"noise hides how column {self.names[place]!r} varies apart from the others at n = {n}: {remedy}"
 
 
 def shape_test(fitted: Fit) -> float:

@@ -15,7 +15,7 @@ from ....models.intervals import Intervals, reason_of
 from ....models.kinds import Kind
 from ....models.simulation.base import ReleasedSum, Sample
 from ....models.simulation.regression import LAWS, Regression
-from ....models.simulation.targets import Question, intervals
+from ....models.simulation.targets import ColumnsApart, Question, intervals
 from .clip_counts import NoisyCounts
 from .moments import NoisyMoments
 from .scaling import statistic
@@ -76,7 +76,7 @@ def intervals_of(
         sums,
         model.start(mean, moments.covariance * np.outer(units, units)),
         coefficients,
-        names,
+        ColumnsApart(model.columns, names),
         bool(public.kinds),
         counts is not None,
         lambda sample: public.beyond(sample.columns),
