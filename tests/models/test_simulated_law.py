@@ -145,7 +145,7 @@ def test_errors_of_the_simulation_are_those_of_other_base_numbers():
 @pytest.mark.parametrize(("name", "words"), [("count", "no law yet"), ("levels", "category"), ("t5", "use one of")])
 def test_kinds_without_a_law_are_refused_by_name(name, words):
     with pytest.raises(ValueError, match=f"'{name}'.*{words}"):
-        Kind(name)
+        Kind.of_text("dose", name, "by meaning")
 
 
 @pytest.mark.parametrize("given", [{"ends": (1.0, 1.0)}, {"ends": (0.0, np.inf)}, {"shift": np.nan}])

@@ -27,7 +27,7 @@ def coverage(draws: int, family: str = "gaussian", kind: object = "normal", **gi
         rng = stream(seed, "coverage")
         X = rng.standard_normal((n, 2))
         if kind != "normal":
-            X[:, 0] = column_of(Kind.of_text("x0", kind), X[:, 0])
+            X[:, 0] = column_of(Kind.of_text("x0", kind, "by meaning"), X[:, 0])
         y = truth[0] + X @ truth[1:]
         y = y + rng.standard_normal(n) if family == "gaussian" else (rng.random(n) < expit(y)).astype(float)
         range_of_y = {"statistic": (-6.0, 6.0)} if family == "gaussian" else {}

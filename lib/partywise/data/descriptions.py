@@ -7,7 +7,7 @@ whose split fits can name a table.  Standard library only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp, log
 
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..models.criteria import CLASSES, NUMBERS, Criterion
 from ..models.family_facts import FACTS
+from ..models.kinds import LEVELS
 from .catalogue import ENTRIES
-from .column_facts import ColumnFacts, levels
+from .column_facts import ColumnFacts, check_kind, levels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,7 @@ class Column:
 
     edges, bounds : public cuts and range; levels : of a category, numbered in this order
     location, scale : by which private fits centre and scale it; because : where all of them come from
+    kind : distribution by its meaning, as of `partywise.data.column_facts.ColumnFacts`; an indicator is binary
     source : column of the file, where its name is another one; log1p : whether log(1 + entry) is used
     binary : whether it is an indicator, of 0 and 1; positive : entries of the file that count as 1
     """
@@ -41,6 +43,10 @@ class Column:
     log1p: bool = False
     binary: bool = False
     positive: tuple[str, ...] = ()
+    kind: str | None = None
+
+    def __post_init__(self) -> None:
+        check_kind(self.kind, self.bounds)
 
     @property
     def read_from(self) -> str:
@@ -51,12 +57,13 @@ class Column:
     def facts(self) -> ColumnFacts:
         """Cuts and range: of a location and a scale, cuts half a scale apart and three scales on each side."""
         if self.levels or self.binary:
-            return levels(len(self.levels) or 2, self.because)
+            facts = levels(len(self.levels) or 2, self.because)
+            return replace(facts, kind=self.kind or facts.kind)
         if self.location is None or self.scale is None:
-            return ColumnFacts(self.edges, self.bounds, self.because)
+            return ColumnFacts(self.edges, self.bounds, self.because, self.kind)
         low, high = self.location - 3 * self.scale, self.location + 3 * self.scale
         cuts = tuple(self.location + k * self.scale / 2 for k in range(-3, 4))
-        return ColumnFacts(cuts, (low, high), self.because)
+        return ColumnFacts(cuts, (low, high), self.because, self.kind)
 
     @property
     def moments(self) -> tuple[float, float] | None:
@@ -226,7 +233,14 @@ def _columns(entry: dict[str, Any]) -> list[dict[str, Any]]:
             continue
         name, because = column["name"], column["because"]
         columns += (
-            {"name": f"{name}_{level}", "source": name, "positive": [level], "binary": True, "because": because}
+            {
+                "name": f"{name}_{level}",
+                "source": name,
+                "positive": [level],
+                "binary": True,
+                "kind": LEVELS,
+                "because": because,
+            }
             for level in column["levels"]
         )
     return columns

@@ -75,5 +75,10 @@ def records_together(spec: ProtocolSpec[object, object, object, object]) -> int:
 
     spec : MethodSpec, whose ``study`` has the unit and whose ``settings`` may have ``rows_per_user``
     """
-    group = getattr(getattr(spec, "settings", None), "rows_per_user", None)
-    return group if group is not None and getattr(spec.study, "unit", None) == "user" else 1
+    return records_per_person(spec) if getattr(spec.study, "unit", None) == "user" else 1
+
+
+def records_per_person(spec: ProtocolSpec[object, object, object, object]) -> int:
+    """Return the public bound on the records of one person, as the settings have it; 1 where they have none."""
+    group: int | None = getattr(getattr(spec, "settings", None), "rows_per_user", None)
+    return 1 if group is None else group

@@ -6,13 +6,17 @@ How a kind maps latent normal numbers to a column is in `partywise.models.simula
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isfinite
+from typing import Literal, get_args
 
-KINDS = ("normal", "uniform", "binary", "lognormal")
+KindName = Literal["normal", "uniform", "binary", "lognormal"]
+KINDS: tuple[str, ...] = get_args(KindName)
+# An indicator of a category of several levels, which has no law.
+LEVELS = "levels"
 WAITING = {
     "count": "a count of events has no law yet",
-    "levels": "indicators of a category have no law: one latent number forces their covariances with other columns",
+    LEVELS: "indicators of a category have no law: one latent number forces their covariances with other columns",
 }
 
 
@@ -21,18 +25,18 @@ class Kind:
     """Distribution of one column: a map of a latent normal number.
 
     name : ``normal``; ``uniform`` between two ends; ``binary`` with two values, by whether the latent number is
-        positive; ``lognormal`` above a shift
+        positive; ``lognormal`` above a shift; or ``levels``, one of several indicators of a category, without a law
     ends : the ends or the two values, the smaller one first; shift : of ``lognormal``
+    because : why the kind is public
     """
 
     name: str = "normal"
     ends: tuple[float, float] = (0.0, 1.0)
     shift: float = 0.0
+    because: str = ""
 
     def __post_init__(self) -> None:
-        if self.name in WAITING:
-            raise ValueError(f"kinds has {self.name!r}: {WAITING[self.name]}; leave kinds out for no intervals.")
-        if self.name not in KINDS:
+        if self.name not in (*KINDS, LEVELS):
             raise ValueError(f"kinds has {self.name!r}, which is unknown: use one of {', '.join(KINDS)}.")
         if not -inf < self.ends[0] < self.ends[1] < inf:
             raise ValueError(
@@ -42,9 +46,13 @@ class Kind:
             raise ValueError(f"kinds has {self.name!r} with shift {self.shift}: give a finite number.")
 
     @classmethod
-    def of_text(cls, column: str, declared: str | Sequence[str | float]) -> Kind:
+    def of_text(cls, column: str, declared: str | Sequence[str | float], because: str) -> Kind:
         """Read ``"normal"``, ``("uniform", low, high)``, ``("binary", low, high)`` or ``("lognormal", shift)``."""
         name, *numbers = [declared] if isinstance(declared, str) else declared
+        if name in WAITING:
+            raise ValueError(
+                f"kinds has {name!r} for column {column!r}: {WAITING[str(name)]}; leave kinds out for no intervals."
+            )
         counts = {"uniform": (2,), "binary": (0, 2), "lognormal": (0, 1)}.get(str(name), (0,))
         if str(name) in KINDS and len(numbers) not in counts:
             raise ValueError(
@@ -53,10 +61,11 @@ class Kind:
             )
         values = [float(number) for number in numbers]
         if name == "lognormal":
-            return cls(str(name), shift=values[0] if values else 0.0)
-        return cls(str(name), (values[0], values[1])) if values else cls(str(name))
+            return cls(str(name), shift=values[0] if values else 0.0, because=because)
+        ends = (values[0], values[1]) if values else (0.0, 1.0)
+        return cls(str(name), ends, because=because)
 
     def in_units(self, location: float, scale: float) -> Kind:
         """Return the kind of the column less its location, over its scale."""
         low, high = ((end - location) / scale for end in self.ends)
-        return Kind(self.name, (low, high), (self.shift - location) / scale)
+        return replace(self, ends=(low, high), shift=(self.shift - location) / scale)

@@ -15,7 +15,8 @@ from math import isfinite
 from typing import Annotated, Literal
 
 from ...core.checks import Count, Natural, Range, check_fields, check_name
-from ..column_facts import ColumnFacts, levels
+from ...models.kinds import KindName
+from ..column_facts import ColumnFacts, check_kind, levels
 
 # Entries that stand for a missing value in every file.
 MARKS = ("", "NA", "NaN", "nan", "null")
@@ -240,8 +241,10 @@ class ColumnBlock:
 
     name : of the column in the file; with ``*`` that of several which follow, for what they have in common
     levels : of a category, whose entries are numbered in this order; each level is a bin of its own
-    edges : public cuts; bounds : public range; because : where both come from; unit : of numbers, next to the
+    edges : public cuts; bounds : public range; because : where all of them come from; unit : of numbers, next to the
         name in figures
+    kind : distribution by the meaning of the column, for intervals of private fits: ``normal``, ``uniform`` on its
+        bounds, ``binary`` with its bounds as values, or ``lognormal`` above 0; a category of two levels is binary
     time_format : of its time stamps, where it is not that of the file
     """
 
@@ -249,6 +252,7 @@ class ColumnBlock:
     levels: tuple[str, ...] | None = None
     edges: tuple[Annotated[float, Range()], ...] | None = None
     bounds: tuple[float, float] | None = None
+    kind: KindName | None = None
     because: str = "declared in the configuration"
     unit: str = ""
     time_format: str = ""
@@ -261,6 +265,7 @@ class ColumnBlock:
             raise ValueError(f"unit is {self.unit!r}: levels have none; leave it out.")
         check_name("because", self.because)
         increasing("bounds", self.bounds)
+        check_kind(self.kind, self.bounds)
         if self.edges is not None and (not self.edges or list(self.edges) != sorted(set(self.edges))):
             raise ValueError(f"edges is {list(self.edges)}: give at least one, in increasing order.")
         if self.levels is None:
@@ -269,6 +274,10 @@ class ColumnBlock:
             raise ValueError(f"levels is {list(self.levels)}: give at least two and none twice.")
         if self.time_format:
             raise ValueError(f"time_format is {self.time_format!r}: levels are not times; leave it out.")
+        if self.kind is not None:
+            raise ValueError(
+                f"kind is {self.kind!r}: how a category is distributed follows from its levels; leave it out."
+            )
         for key in ("edges", "bounds"):
             if getattr(self, key) is not None:
                 raise ValueError(f"{key} is {list(getattr(self, key))}: levels are bins by themselves; leave it out.")
@@ -293,7 +302,7 @@ class ColumnBlock:
         """Public declarations about the column; for a category, about the numbers of its levels."""
         if self.levels is not None:
             return levels(len(self.levels), self.because)
-        return ColumnFacts(self.edges, self.bounds, self.because)
+        return ColumnFacts(self.edges, self.bounds, self.because, self.kind)
 
 
 def without_patterns(columns: tuple[ColumnBlock, ...]) -> tuple[ColumnBlock, ...]:
@@ -311,7 +320,7 @@ def without_patterns(columns: tuple[ColumnBlock, ...]) -> tuple[ColumnBlock, ...
 
 def _with_pattern(column: ColumnBlock, patterns: list[ColumnBlock]) -> ColumnBlock:
     """A column with the declarations of the first block that fits it, unless it has its own."""
-    if column.levels is not None or column.bounds is not None or column.edges is not None:
+    if (column.levels, column.bounds, column.edges, column.kind) != (None,) * 4:
         return column
     fitting = next((block for block in patterns if fnmatchcase(column.name, block.name)), None)
     return column if fitting is None else replace(fitting, name=column.name)

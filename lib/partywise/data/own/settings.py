@@ -70,6 +70,16 @@ class RecordTable(OwnFiles):
 
     # Whether all parties have the same records, matched by ids; else each has records of its own.
     same_records: ClassVar[bool] = True
+    # Whether fits read how columns are distributed.
+    reads_kinds: ClassVar[bool] = False
+
+    def check_kinds(self, columns: Sequence[ColumnBlock]) -> None:
+        """Raise a named error for a kind of a column that nothing reads."""
+        for column in () if self.reads_kinds else columns:
+            if column.kind is not None:
+                raise ValueError(
+                    f"kind of column {column.name!r} is {column.kind!r}: it is read by vertical_glm only; leave it out."
+                )
 
     @property
     def holders(self) -> tuple[FileHolder, ...]:
@@ -148,6 +158,7 @@ class OwnRecords(RecordTable):
                 raise ValueError(f"{key} is {other!r}, which is the {roles[other]} too: give another column.")
         for place, column in enumerate(self.columns):
             _check_column(f"columns[{place}]", column)
+        self.check_kinds(self.columns)
         check_persons(self.user, self.rows_per_user)
 
     def holder(
@@ -303,6 +314,7 @@ class OwnTables(RecordTable, ColumnSettings):
         for column in self.columns if self.indicators else ():
             if column.edges is not None:
                 raise ValueError(f"edges of column {column.name!r} are read by trees only; leave them out.")
+        self.check_kinds(self.columns)
         self._check_user()
         increasing("response_bounds", self.response_bounds)
 
@@ -353,7 +365,7 @@ class OwnTables(RecordTable, ColumnSettings):
         facts = list[ColumnFacts]()
         for column in self.columns:
             divided = self.indicators and column.levels is not None
-            declared = replace(INDICATOR, because=column.because) if divided else column.facts
+            declared = replace(INDICATOR, because=column.because, kind=column.facts.kind) if divided else column.facts
             facts += [declared] * len(self.names_of(column))
         return tuple(facts)
 

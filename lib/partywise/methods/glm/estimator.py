@@ -346,4 +346,4 @@ class VerticalGLM(Results):
             raise ValueError(f"kinds={self.kinds!r} is read by protocol='moments' only: leave it out.")
         if set(self.kinds) != set(names):
             raise ValueError(f"kinds names {sorted(self.kinds)}: give one of each column, {sorted(names)}.")
-        return tuple(Kind.of_text(name, self.kinds[name]) for name in names)
+        return tuple(Kind.of_text(name, self.kinds[name], DECLARED) for name in names)

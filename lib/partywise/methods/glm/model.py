@@ -33,7 +33,8 @@ class GlmFacts:
     statistic : (low, high), range of the response statistic t (y; its logarithm for Gamma and inverse Gaussian)
     eta_start : linear predictor at which noisy iterations start
     radius_rule : of the radii that are not given, as of `partywise.methods.glm.options.GlmMomentsOptions`
-    kinds : (p,) how each column is distributed, by its meaning; empty where it is not declared
+    kinds : (p,) how each column is distributed, by its meaning; None of a column, or empty, where it is not declared
+    records_per_person : public bound on the records of one person
     """
 
     family: GlmFamily
@@ -45,7 +46,8 @@ class GlmFacts:
     statistic: AccountedValue | None = None
     eta_start: AccountedValue | None = None
     radius_rule: RadiusRule = "chi"
-    kinds: tuple[Kind, ...] = ()
+    kinds: tuple[Kind | None, ...] = ()
+    records_per_person: int = 1
 
     def names_of(self, groups: Iterable[Sequence[int]]) -> list[str]:
         """Names in the order of groups of columns, as the coefficients of a joint fit are."""

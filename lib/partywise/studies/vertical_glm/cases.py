@@ -14,6 +14,7 @@ from ...data.loaders.read import read_table
 from ...methods.glm.options import COX, GlmFamily
 from ...models.families import FAMILIES
 from ...models.family_facts import FACTS, ByFamily
+from ...models.kinds import Kind
 from .data import Constants, GlmData
 from .settings import GlmDatasetSettings, GlmGeneratedSettings, PartialOverlap
 
@@ -84,14 +85,14 @@ def responses(family: GlmFamily, eta: np.ndarray, mean: float, rng: np.random.Ge
 
 def constants(settings: GlmGeneratedSettings) -> Constants:
     """Location 0 and scale 1 of columns, and a range of responses that the generator all but fills."""
-    zeros, ones = np.zeros(settings.p), np.ones(settings.p)
-    if settings.family == "gaussian":
-        return Constants(zeros, ones, (-4.0, 6.0), 1.0, GENERATOR)
-    if settings.family == "binomial":
-        return Constants(zeros, ones, (0.0, 1.0), 0.0, GENERATOR)
     level = float(np.log(settings.mean))
-    statistic = (0.0, 5 * settings.mean) if settings.family == "poisson" else (level - 4, level + 3)
-    return Constants(zeros, ones, statistic, level, GENERATOR)
+    statistic, start = {
+        "gaussian": ((-4.0, 6.0), 1.0),
+        "binomial": ((0.0, 1.0), 0.0),
+        "poisson": ((0.0, 5 * settings.mean), level),
+    }.get(settings.family, ((level - 4, level + 3), level))
+    kinds = (Kind(because=GENERATOR),) * settings.p
+    return Constants(np.zeros(settings.p), np.ones(settings.p), statistic, start, GENERATOR, kinds=kinds)
 
 
 def draw_dataset(settings: GlmDatasetSettings, spec: object, rng_for: Rng, resources: Path) -> GlmData:
@@ -107,7 +108,8 @@ def draw_dataset(settings: GlmDatasetSettings, spec: object, rng_for: Rng, resou
         location, scale = map(np.array, zip(*(column.moments for column in table.columns), strict=True))
         radii = {holder.name: holder.radius for holder in table.holders if holder.radius is not None}
         because = table.because or "declared ranges of the columns, on which each counts as uniform"
-        known = Constants(location, scale, response.statistic, response.eta_start, because, radii)
+        kinds = tuple(facts.distribution for facts in settings.column_facts)
+        known = Constants(location, scale, response.statistic, response.eta_start, because, radii, kinds)
     return GlmData(
         y=y,
         status=status,

@@ -16,6 +16,7 @@ from ...methods.glm.follow_up import follow_up_of
 from ...methods.glm.model import GlmFacts
 from ...methods.glm.options import COX, GlmFamily
 from ...models.families import FAMILIES
+from ...models.kinds import Kind
 from ...privacy.accounted_values import Public
 from .settings import GlmCaseSettings
 
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 class Constants:
     """Public facts of the columns and the response by their meaning; `GlmFacts` states what each is.
 
-    because : where all of them come from
+    kinds : of the columns, each with its own reason; None of a column without one
+    because : where all others come from
     """
 
     location: np.ndarray
@@ -38,6 +40,7 @@ class Constants:
     eta_start: float
     because: str
     radii: Mapping[str, float] = field(default_factory=dict)
+    kinds: tuple[Kind | None, ...] = ()
 
 
 @dataclass
@@ -146,6 +149,7 @@ class GlmData:
             radii={name: public(value) for name, value in known.radii.items()},
             statistic=public(np.array(known.statistic)),
             eta_start=public(known.eta_start),
+            kinds=known.kinds,
         )
 
 

@@ -137,4 +137,5 @@ def constants(settings: GlmTableSettings) -> Constants:
         middle = float(FAMILIES[settings.family].link(np.array(middle)))
     radii = {table.party: table.radius for table in settings.tables if table.radius is not None}
     because = "declared in the configuration: bounds, levels and radii of the columns, range of the label"
-    return Constants(location, scale, (statistic[0], statistic[1]), middle, because, radii)
+    kinds = tuple(facts.distribution for facts in settings.column_facts)
+    return Constants(location, scale, (statistic[0], statistic[1]), middle, because, radii, kinds)

@@ -63,6 +63,7 @@ class GlmTableSettings(GlmCaseSettings, OwnTables):
 
     # Names of places without data.
     reserved_names = ("analyst", "dealer", "aggregator")
+    reads_kinds = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

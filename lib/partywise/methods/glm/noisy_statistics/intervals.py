@@ -12,21 +12,38 @@ import numpy as np
 
 from ....models.family_facts import FamilyName
 from ....models.intervals import Intervals, reason_of
-from ....models.kinds import Kind
+from ....models.kinds import LEVELS, WAITING
 from ....models.simulation.base import ReleasedSum, Sample
 from ....models.simulation.regression import LAWS, Regression
 from ....models.simulation.targets import ColumnsApart, Question, intervals
 from .clip_counts import NoisyCounts
-from .moments import NoisyMoments
+from .moments import MomentScale, NoisyMoments
 from .scaling import statistic
 from .submodels import MARGIN
 
 SHAPES = "normal columns"
 DECLARED = "the declared kinds of columns"
+PARTLY = "the declared kinds of columns, normal where none is declared"
 REST = (
-    "of coefficients before clipping, over records and noise; they rest on {}, on dependence as of normal numbers, on "
-    "a linear predictor, on the family's variance and on independent records"
+    "of coefficients before clipping, over records and noise; they rest on {}, and on what no released number tests: a "
+    "linear predictor, the family's variance at each predictor, Gaussian dependence between columns, records drawn "
+    "independently"
 )
+
+
+def refusal(public: MomentScale, family: FamilyName, names: Sequence[str]) -> str:
+    """Return why public facts alone exclude intervals, as of `partywise.models.intervals.reason_of`; empty if not."""
+    if family not in LAWS:
+        return reason_of("later", f"responses of family {family!r} have no law for intervals yet")
+    if public.records_per_person > 1:
+        return reason_of(
+            "dependent records",
+            f"several records of one person, up to {public.records_per_person}: the law counts records as independent",
+        )
+    for name, kind in zip(names, public.kinds, strict=False):
+        if kind is not None and kind.name == LEVELS:
+            return reason_of("later", f"column {name!r} is of a category of several levels: {WAITING[LEVELS]}")
+    return ""
 
 
 def intervals_of(
@@ -37,10 +54,10 @@ def intervals_of(
     The model is that of records before they are clipped; counts of those beyond public bounds test it. Its Gaussian
     response is s (t - t_0), in units of a record.
     """
-    if family not in LAWS:
-        return Intervals(reason=reason_of("later", f"responses of family {family!r} have no law for intervals yet"))
     public, is_scaled = moments.public, family == "gaussian"
-    model = Regression(public.kinds or (Kind(),) * public.columns, family)
+    if reason := refusal(public, family, names):
+        return Intervals(reason=reason)
+    model = Regression(public.shapes, family)
     unit, level = (public.weight, public.center) if is_scaled else (1.0, 0.0)
 
     def response(sample: Sample) -> np.ndarray:
@@ -77,9 +94,9 @@ def intervals_of(
         model.start(mean, moments.covariance * np.outer(units, units)),
         coefficients,
         ColumnsApart(model.columns, names),
-        bool(public.kinds),
+        public.is_declared,
         counts is not None,
         lambda sample: public.beyond(sample.columns),
-        REST.format(DECLARED if public.kinds else SHAPES),
+        REST.format(DECLARED if public.is_declared else PARTLY if any(public.kinds) else SHAPES),
     )
     return intervals(question)

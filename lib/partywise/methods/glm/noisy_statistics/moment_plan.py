@@ -75,6 +75,7 @@ class MomentPlan:
                 step=step,
                 blocks=tuple((party.columns, radius) for party, radius in zip(parties, numbers, strict=True)),
                 kinds=scaled_kinds(public),
+                records_per_person=public.records_per_person,
             ),
             mu=mu,
             parents=parents_of(*radii, public.statistic),

@@ -27,7 +27,8 @@ class MomentScale:
     center, half_width : t_0 and B of the response statistic
     step : of columns that are whole numbers of steps, in which the constant is whole as well; else 0
     blocks : columns of each party and the radius that its records are clipped to; empty where one has all columns
-    kinds : (p,) distributions of the scaled columns, as they were declared; empty where they were not
+    kinds : (p,) distributions of the scaled columns, as they were declared; None of a column, or empty, where not
+    records_per_person : public bound on the records of one person
     """
 
     radius: float
@@ -36,7 +37,18 @@ class MomentScale:
     half_width: float
     step: float = 0.0
     blocks: tuple[tuple[tuple[int, ...], float], ...] = ()
-    kinds: tuple[Kind, ...] = ()
+    kinds: tuple[Kind | None, ...] = ()
+    records_per_person: int = 1
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether the kinds of all columns were declared."""
+        return bool(self.kinds) and None not in self.kinds
+
+    @property
+    def shapes(self) -> tuple[Kind, ...]:
+        """(p,) kinds of the scaled columns, normal where none was declared."""
+        return tuple(kind or Kind() for kind in self.kinds or (None,) * self.columns)
 
     @property
     def clips(self) -> tuple[tuple[tuple[int, ...], float], ...]:

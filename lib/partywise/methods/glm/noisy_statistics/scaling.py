@@ -18,6 +18,7 @@ from scipy.special import gammaincinv
 from ....alignment.rows import columns_of
 from ....core.errors import BudgetExceeded
 from ....federation.parties import Participant, Party, lost_squares
+from ....federation.roles import records_per_person
 from ....federation.run import Run
 from ....models.family_facts import FACTS
 from ....models.kinds import Kind
@@ -49,7 +50,8 @@ NEEDED = {
 
 def facts_of(run: Run) -> GlmFacts:
     """Return the public facts of a private run, with the rule of its options for radii that are not given."""
-    return replace(run.spec.public, radius_rule=run.spec.options.radius_rule)
+    records = records_per_person(run.spec)
+    return replace(run.spec.public, radius_rule=run.spec.options.radius_rule, records_per_person=records)
 
 
 def default_radius(columns: int, rule: RadiusRule = "chi") -> float:
@@ -164,10 +166,10 @@ def unscale_coefficients(beta: np.ndarray, public: GlmFacts) -> np.ndarray:
     return np.concatenate([[beta[0] - slopes @ constant(public, "location")], slopes])
 
 
-def scaled_kinds(public: GlmFacts) -> tuple[Kind, ...]:
-    """Kinds of the scaled columns, as they were declared; empty where they were not."""
+def scaled_kinds(public: GlmFacts) -> tuple[Kind | None, ...]:
+    """Kinds of the scaled columns, as they were declared; None of a column, or empty, where they were not."""
     constants = zip(public.kinds, constant(public, "location"), constant(public, "scale"), strict=False)
-    return tuple(kind.in_units(location, scale) for kind, location, scale in constants)
+    return tuple(kind and kind.in_units(location, scale) for kind, location, scale in constants)
 
 
 def constant(public: GlmFacts, name: str) -> np.ndarray:
