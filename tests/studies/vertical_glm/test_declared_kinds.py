@@ -65,7 +65,8 @@ def test_the_declared_kinds_are_public_facts_of_a_fit(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [[f"P{i}", i, i + 1, i % 10, i % 2] for i in range(40)]
     write_csv(Path("clinic.csv"), ("person", *(column["name"] for column in COLUMNS)), rows)
-    write_csv(Path("insurer.csv"), ("person", "sex", "ward", "days"), [[f"P{i}", "fm"[i % 2], "a", i % 30] for i in range(40)])
+    stays = [[f"P{i}", "fm"[i % 2], i % 30] for i in range(40)]
+    write_csv(Path("insurer.csv"), ("person", "sex", "days"), stays)
     given = build(GlmTableSettings, settings(others=[{"name": "sex", "levels": ["f", "m"]}]), "settings")
     drawn = own_cases.draw(given, None, Streams(7, "own"), Path())
     public = own_cases.table(given, drawn).public()
