@@ -15,23 +15,12 @@ from cryptography.x509 import load_pem_x509_certificate
 
 from partywise.core import documents
 from partywise.deployment.statement import files
-from partywise.deployment.statement.statement import text_of
 from partywise.deployment.wire.authority import certificate, make, new_authority
 from partywise.deployment.wire.authority import write as write_certificate
 from partywise.deployment.wire.credential import Credential, chain_problem
-from release_folders import CLIENTS, checked, json_of, write_json
+from release_folders import CLIENTS, checked, json_of, sealed, write_json
 
 pytest_plugins = ["release_fixtures"]
-
-
-def sealed(folder: Path, keys: Path, told: dict[str, Any]) -> None:
-    """A statement with digests, text and signatures that fit: by whoever has all keys of the owners."""
-    told["files"] = {name: documents.digest_of((folder / name).read_bytes()) for name in told["files"]}
-    write_json(folder, "statement.json", told)
-    (folder / "statement.md").write_bytes(text_of(told))
-    words = files.statement_words((folder / "statement.json").read_bytes())
-    signed = {name: Credential(keys, name).sign(words)["signature"] for name in CLIENTS}
-    write_json(folder, "signatures.json", signed)
 
 
 def field(*path: Any, to: Any) -> Callable[[Path, Path], None]:

@@ -208,9 +208,9 @@ def test_a_reader_without_features_makes_the_same_statement(name):
     facts = RunFacts(run="", began="", end_day="", code="", accounts={}, runs={}, fingerprints={}, registrations=())
     assert publication_problem(deployment, 60) == ""
     recorder = _trial_measurements(deployment, 60)
-    first = rebuild(deployment, b"", recorder.values, facts, {}, 60, b"")
+    first = rebuild(deployment, b"", recorder.values, facts, {}, 60, b"", None)
     values = values_in(first.files["measurements.csv"].value)
-    again = rebuild(deployment, b"", values, facts, {}, 60, b"")
+    again = rebuild(deployment, b"", values, facts, {}, 60, b"", None)
     for file in ("statement.json", "statement.md", "measurements.csv"):
         assert first.files[file].value == again.files[file].value
     for name, event in recorder.events.items():

@@ -6,9 +6,10 @@ import warnings
 import pytest
 
 from every_protocol import fits, generated, planned
+from partywise.deployment.statement.intervals import interval_facts
 from partywise.experiment.cells import execution
 from partywise.experiment.owner_outputs import estimate_rows, with_interval_reason
-from partywise.federation.estimators.estimate_rows import interval_facts, table_of
+from partywise.federation.estimators.estimate_rows import table_of
 from partywise.federation.run import simulate
 from partywise.methods.glm.options import NoisyPredictorOptions
 from partywise.models.intervals import NOT_COMPUTED, REASONS, Intervals, interval_reason, reason_name, reason_of
@@ -72,8 +73,10 @@ def test_a_model_has_a_reason_for_every_number_that_has_no_interval():
         and table[2] == "age,2.0,,1.0,3.0,,2.0,95 %"
     )
     stated = {"kind": "over records and noise", "level": 0.95, "numbers": 1}
-    assert interval_facts(table_of(rows.values())) == stated | {"reasons": {reason_of("single records"): 1}}
-    assert interval_facts(b"")["kind"] == "none"
+    assert interval_facts(table_of(rows.values()), None, None, False) == stated | {
+        "reasons": {reason_of("single records"): 1}
+    }
+    assert interval_facts(b"", None, None, False)["kind"] == "none"
 
 
 def test_a_reason_is_one_of_the_list():

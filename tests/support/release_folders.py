@@ -19,6 +19,7 @@ from partywise.deployment.session import link
 from partywise.deployment.session.session import library_digest
 from partywise.deployment.settings import digest
 from partywise.deployment.statement import files
+from partywise.deployment.statement.statement import text_of
 from partywise.deployment.wire.authority import make
 from partywise.deployment.wire.credential import Credential
 from partywise.deployment.wire.frames import encode_frame
@@ -81,6 +82,16 @@ def json_of(folder: Path, name: str) -> Any:
 
 def write_json(folder: Path, name: str, told: Any) -> None:
     (folder / name).write_bytes(documents.encode_json(told))
+
+
+def sealed(folder: Path, keys: Path, told: dict[str, Any]) -> None:
+    """Write a statement with digests, text and signatures that fit: by whoever has all keys of the signers."""
+    told["files"] = {name: documents.digest_of((folder / name).read_bytes()) for name in told["files"]}
+    write_json(folder, "statement.json", told)
+    (folder / "statement.md").write_bytes(text_of(told))
+    words = files.statement_words((folder / "statement.json").read_bytes())
+    signers = json_of(folder, "signatures.json")
+    write_json(folder, "signatures.json", {name: Credential(keys, name).sign(words)["signature"] for name in signers})
 
 
 def pin(case: Apart, folder: Path) -> None:

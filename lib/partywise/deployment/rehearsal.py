@@ -248,7 +248,7 @@ def _trial_files(deployment: Deployment, recorder: Recorder, n: int) -> Rebuilt:
     facts = RunFacts(run="", began="", end_day="", code="", accounts={}, runs={}, fingerprints={}, registrations=())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return rebuild(deployment, b"", recorder.values, facts, {}, n, b"")
+        return rebuild(deployment, b"", recorder.values, facts, {}, n, b"", None)
 
 
 def _check_publication(deployment: Deployment, n: int) -> None:

@@ -63,6 +63,23 @@ def reason_name(reason: str) -> str:
     return name
 
 
+@dataclass(frozen=True)
+class FittedLaw:
+    """Law of one record that is nearest to released numbers: what it takes to make intervals again.
+
+    name : of the family of laws, part of the seed of its simulation; theta : its parameters; draws : simulated records
+    """
+
+    name: str
+    theta: tuple[float, ...]
+    draws: int
+
+    @property
+    def seed(self) -> tuple[int, str, str, int]:
+        """Address of the stream of its base numbers."""
+        return 0, "intervals", self.name, self.draws
+
+
 @dataclass(frozen=True, eq=False)
 class Intervals:
     """Normal intervals of coefficients, from releases and public facts alone: they cost nothing.
@@ -74,6 +91,7 @@ class Intervals:
     estimand : what they are of and rest on; empty for coefficients among clipped records
     models_clipping : whether clipping is part of the law that they rest on, so that it does not withhold them
     diagnostics : scalars of the computation, by name: steps, draws, distance, clipped
+    law : the law of records that they follow from, or that showed why there are none; None of others
     """
 
     centre: np.ndarray | None = None
@@ -83,6 +101,7 @@ class Intervals:
     estimand: str = ""
     models_clipping: bool = False
     diagnostics: Mapping[str, float | int | str] = field(default_factory=dict)
+    law: FittedLaw | None = None
 
     def __post_init__(self) -> None:
         if self.centre is None or self.standard_errors is None:

@@ -65,6 +65,13 @@ class Kind:
         ends = (values[0], values[1]) if values else (0.0, 1.0)
         return cls(str(name), ends, because=because)
 
+    @property
+    def words(self) -> str:
+        """The kind with its ends, values or shift."""
+        low, high = self.ends
+        ends = {"uniform": f" from {low:g} to {high:g}", "binary": f" {low:g} or {high:g}"}
+        return self.name + ends.get(self.name, f" above {self.shift:g}" if self.name == "lognormal" else "")
+
     def in_units(self, location: float, scale: float) -> Kind:
         """Return the kind of the column less its location, over its scale."""
         low, high = ((end - location) / scale for end in self.ends)

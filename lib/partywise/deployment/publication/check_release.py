@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from ...core import documents
+from ...models.simulation.fit import NotNearest
 from ..session.session import library_digest
 from ..statement import files
+from ..statement.intervals import law_of
 from ..statement.measurements import COLUMNS, is_printed, sensitivity, values_in
 from ..statement.statement import FORMAT, facts_of, text_of
 from ..wire.credential import Credential, signature_problem
@@ -234,8 +236,17 @@ def _program(published: Published) -> str:
     try:
         estimate = contents.get(files.ESTIMATE, b"")
         rebuilt = rebuild(
-            deployment, contents[files.CONFIGURATION], values, facts_of(statement), registrations, n, estimate
+            deployment,
+            contents[files.CONFIGURATION],
+            values,
+            facts_of(statement),
+            registrations,
+            n,
+            estimate,
+            law_of(statement),
         )
+    except NotNearest as error:
+        raise Failure(str(error)) from None
     except LookupError as error:
         raise Failure(f"{files.MEASUREMENTS} is not what the program releases: {error}") from None
     if problem := first_difference(contents, rebuilt):

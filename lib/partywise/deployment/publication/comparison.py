@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 # Any: JSON of a statement that somebody else wrote.
 from typing import Any
@@ -16,8 +16,9 @@ from ..deployments import Deployment, deployments_of
 from ..statement import files
 from .release_folder import Rebuilt
 
-# How far a number may be from the one that is computed again: of an estimate, and of a cost.
-ESTIMATE, COST = 1e-8, 1e-9
+# How far a number may be from the one that is computed again: of an estimate, of a cost, and of an interval, as a share
+# of half its length.
+ESTIMATE, COST, BOUND = 1e-8, 1e-9, 1e-6
 # Keys whose values may be the address of a user's module.
 ADDRESSES = ("address", "protocol", "source")
 
@@ -105,17 +106,28 @@ def estimate_differs(content: bytes, wanted: bytes) -> str:
     rows, others = ([*csv.reader(io.StringIO(table.decode("utf-8"), newline=""))] for table in (content, wanted))
     if len(rows) != len(others):
         return f"it has {len(rows)} rows, not {len(others)}"
+    names = others[0] if others else []
     for row, other in zip(rows, others, strict=True):
-        if row[:1] != other[:1] or len(row) != len(other) or not all(map(_near, row[1:], other[1:])):
+        if len(row) != len(other) or not all(map(_near, row, other, _tolerances(names, other))):
             return f"{' '.join(row)[:80]} where it has {' '.join(other)[:80]}"
     return ""
 
 
-def _near(text: str, wanted: str) -> bool:
+def _tolerances(names: Sequence[str], row: Sequence[str]) -> list[float | None]:
+    """Return how far each entry of a row may be off; None of numbers that may be off by their own size."""
+    entries = dict(zip(names, row, strict=False))
+    try:
+        width = BOUND * (float(entries["upper"]) - float(entries["lower"])) / 2
+    except (KeyError, ValueError):
+        return [None] * len(row)
+    return [width if name in ("lower", "upper", "centre") else None for name in names]
+
+
+def _near(text: str, wanted: str, tolerance: float | None) -> bool:
     if text == wanted:
         return True
     try:
         number, other = float(text), float(wanted)
     except ValueError:
         return False
-    return abs(number - other) <= ESTIMATE * max(abs(other), 1.0)
+    return abs(number - other) <= (ESTIMATE * max(abs(other), 1.0) if tolerance is None else tolerance)

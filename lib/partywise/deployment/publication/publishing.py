@@ -32,6 +32,8 @@ from ...federation.account.spending import spent_of
 from ...federation.codec import decode, encode
 from ...federation.gate import ROW, open_rows, publish
 from ...federation.identity import Signer
+from ...models.intervals import FittedLaw
+from ...models.simulation.fit import NotNearest
 from ...privacy.ledger.event import Event
 from ..deployments import Deployment
 from ..outcomes.result import estimate_table
@@ -39,6 +41,7 @@ from ..outcomes.run_files import run_folder
 from ..session.outcome import Outcome
 from ..session.session import SessionRun, library_digest
 from ..statement import files
+from ..statement.intervals import intervals_at, law_of
 from ..statement.measurements import Recorder, values_in
 from ..statement.statement import RunFacts, facts_of
 from ..wire.tls import file_name_refusal
@@ -151,7 +154,8 @@ class Publication:
         )
         estimate = estimate_table(self.deployment, outcome.value, self.me, self.spec)
         try:
-            rebuilt = self._rebuild(values, facts, estimate)
+            intervals = intervals_at(outcome.value, self.me)
+            rebuilt = self._rebuild(values, facts, estimate, None if intervals is None else intervals.law)
         except LookupError as error:
             self.summary = f"nothing is published: what was measured does not make the program run again ({error})"
             for name in owners:
@@ -174,12 +178,14 @@ class Publication:
             signatures[name] = signed
         self._write(run, rebuilt, signatures)
 
-    def _rebuild(self, values: Mapping[str, np.ndarray], facts: RunFacts, estimate: bytes) -> Rebuilt:
+    def _rebuild(
+        self, values: Mapping[str, np.ndarray], facts: RunFacts, estimate: bytes, law: FittedLaw | None
+    ) -> Rebuilt:
         """Make the files; PartyError if they would cost this party more than it has paid."""
         digests = {
             f"{files.REGISTRATION}/{n}.json": documents.digest_of(data) for n, data in self.registrations.items()
         }
-        rebuilt = rebuild(self.deployment, self.configuration, values, facts, digests, self.n, estimate)
+        rebuilt = rebuild(self.deployment, self.configuration, values, facts, digests, self.n, estimate, law)
         if unpaid := set(rebuilt.charges.get(self.me, ())) - set(self.charges.get(self.me, ())):
             raise PartyError(
                 f"{self.me!r} does not sign: the files leave the unit {min(unpaid)} of its data unprotected, which it "
@@ -191,7 +197,10 @@ class Publication:
         """Sign files that equal those that this party makes itself; PartyError for others."""
         statement = documents.decode_json(files.STATEMENT, sent[files.STATEMENT])
         values, facts = values_in(sent[files.MEASUREMENTS]), facts_of(statement)
-        rebuilt = self._rebuild(values, facts, sent.get(files.ESTIMATE, b""))
+        try:
+            rebuilt = self._rebuild(values, facts, sent.get(files.ESTIMATE, b""), law_of(statement))
+        except NotNearest as error:
+            raise PartyError(f"{self.me!r} does not sign: {error}.") from None
         problem = first_difference(sent, rebuilt)
         for name, drawn in self.recorder.values.items():
             if not problem and not np.array_equal(values.get(name, np.empty(0)), drawn.ravel()):

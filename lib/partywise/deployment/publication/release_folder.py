@@ -22,12 +22,13 @@ from ... import __version__
 from ...core import documents
 from ...core.checks import Matrix
 from ...federation.cipher import Cipher
-from ...federation.estimators.estimate_rows import interval_facts
 from ...federation.exchanges.sharing import DEALER
 from ...federation.gate import ROW, charges_of, open_rows
 from ...federation.identity import Identity
 from ...federation.place_checks import PlacedRun
 from ...federation.roles import UNITS
+from ...models.intervals import FittedLaw
+from ...models.simulation.fit import STATED
 from ...privacy.accounted_values import AccountedValue, Clear, Public
 from ...privacy.ledger.event import FIELDS, QUESTIONS, Event
 from ...privacy.ledger.ledger import Ledger
@@ -37,6 +38,7 @@ from ..deployments import Deployment
 from ..outcomes.result import estimate_table
 from ..part import made_up_run
 from ..statement import files
+from ..statement.intervals import interval_facts, intervals_at
 from ..statement.measurements import MeasurementReplay, formula_of, table_of
 from ..statement.statement import RunFacts, Statement, text_of
 
@@ -72,15 +74,17 @@ def rebuild(
     registrations: Mapping[str, str],
     n: int,
     stated_estimate: bytes,
+    law: FittedLaw | None,
 ) -> Rebuilt:
     """Make all files except signatures and certificates; `registrations` are their digests, ``n`` all records.
 
+    law : that intervals state, which is evaluated instead of searched for; NotNearest where no search ends there
     No other party can make an estimate that is also made of the publisher's own data: it is as the publisher states it.
     A release that costs nothing against its one receiver may cost everything against all readers: data of others that
     are in it have rows of their own. LookupError if a value is missing that the program needs.
     """
     publisher, planted = publisher_of(deployment), MeasurementReplay(values)
-    placed, returned = _replay(deployment, planted, facts.run, n)
+    placed, returned = _replay(deployment, planted, facts.run, n, law)
     if spare := sorted(values.keys() - planted.values.keys()):
         raise LookupError(f"{spare[0]!r} is not a release of this program")
     rows = [event for event in placed.channel.ledger.rows if event.certified]
@@ -105,7 +109,9 @@ def rebuild(
         ledger.append(row)
     digests = {name: documents.digest_of(file.value) for name, file in published.items()}
     digests |= {files.CONFIGURATION: documents.digest_of(configuration), **registrations}
-    stated = _statement(deployment, ledger, planted, facts, digests, sorted(_units(charges)), n, content)
+    intervals = None if of_estimate else intervals_at(returned, publisher)
+    about = interval_facts(content, intervals, placed.spec.public, bool(facts.registrations))
+    stated = _statement(deployment, ledger, planted, facts, digests, sorted(_units(charges)), n, about)
     statement = json.loads(stated.encode())
     published[files.CONFIGURATION] = Public(configuration, because="all parties share it before data are opened")
     published[files.STATEMENT] = derive(stated.encode(), drawn, name=ROW, owner=publisher)
@@ -137,7 +143,9 @@ def terms_of(event: Event | None) -> tuple[Any, ...]:
     return event.mechanism, event.unit, event.relation, event.profile, event.stratum, *noise
 
 
-def _replay(deployment: Deployment, planted: MeasurementReplay, run: str, n: int) -> tuple[PlacedRun, Any]:
+def _replay(
+    deployment: Deployment, planted: MeasurementReplay, run: str, n: int, law: FittedLaw | None
+) -> tuple[PlacedRun, Any]:
     """Run the program once more with published values: nothing is drawn and nothing paid."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -145,8 +153,12 @@ def _replay(deployment: Deployment, planted: MeasurementReplay, run: str, n: int
         program_run.identity = Identity(run)
         placed = PlacedRun(program_run, whole=False)
         placed.charge_to(planted)
-        with planted.watching():
-            return placed, deployment.plan.methods[deployment.network.method].protocol.fit(placed)
+        token = STATED.set(law)
+        try:
+            with planted.watching():
+                return placed, deployment.plan.methods[deployment.network.method].protocol.fit(placed)
+        finally:
+            STATED.reset(token)
 
 
 def _estimate_parts(deployment: Deployment, placed: PlacedRun, publisher: str) -> Iterator[tuple[str, AccountedValue]]:
@@ -167,7 +179,7 @@ def _statement(
     digests: Mapping[str, str],
     unprotected: Sequence[str],
     n: int,
-    estimate: bytes,
+    intervals: Mapping[str, object],
 ) -> Statement:
     network, plan = deployment.network, deployment.plan
     delta, group = deployment.delta, plan.rows_per_user(network.case)
@@ -215,7 +227,7 @@ def _statement(
             "version": __version__,
             "computed again": "no: it is made of the publisher's own data too" if unprotected else "yes",
         },
-        intervals=interval_facts(estimate),
+        intervals=intervals,
     )
 
 

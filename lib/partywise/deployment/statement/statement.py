@@ -12,6 +12,7 @@ from typing import Any
 
 from ...core.documents import encode_json
 from ...privacy.rounding import upward
+from .intervals import WIDTH, interval_lines
 
 FORMAT = 3
 NOT_PROTECTED = (
@@ -20,7 +21,6 @@ NOT_PROTECTED = (
     "parties that do not follow the program: one that adds no noise counts as one colluder more",
     "what somebody can conclude about people in general from the result, whether or not they are in the data",
 )
-WIDTH = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,11 +167,7 @@ def _checks(statement: Mapping[str, Any]) -> Iterator[str]:
         yield f"- {name}: {fingerprint}"
     registered = ", ".join(statement["registrations"]) or "nobody"
     yield f"Registered before any data were opened, by the clocks of the parties: {registered}."
-    intervals = statement["intervals"]
-    level, numbers = f"{intervals['level']:.0%}", intervals["numbers"]
-    yield f"Intervals at {level}: {intervals['kind']} ({numbers} numbers of estimate.csv)."
-    for reason, count in list(intervals["reasons"].items())[:4]:
-        yield f"- {count} numbers have no interval: {reason}"
+    yield from interval_lines(statement["intervals"])
     yield ""
     yield "Ask the owners whether these are the fingerprints of their certificates, and run"
     yield ""

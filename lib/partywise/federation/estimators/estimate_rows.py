@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -51,15 +50,6 @@ def table_of(rows: Iterable[EstimateRow]) -> bytes:
         cells = (cell if isinstance(cell, str) else "" if cell is None else repr(cell) for cell in row)
         writer.writerow([*cells, row.interval])
     return text.getvalue().encode()
-
-
-def interval_facts(table: bytes) -> dict[str, object]:
-    """State how many numbers of a CSV of `table_of` have 95 % intervals, and for how many others each reason holds."""
-    rows = csv.DictReader(io.StringIO(table.decode(errors="replace")))
-    reasons = Counter("" if row.get("lower") else row.get("note") or NOT_COMPUTED.reason for row in rows)
-    numbers = reasons.pop("", 0)
-    kind = "over records and noise" if numbers else "none"
-    return {"kind": kind, "level": 0.95, "numbers": numbers, "reasons": dict(reasons)}
 
 
 def rows_of(content: object, note: str = "") -> Iterator[EstimateRow]:

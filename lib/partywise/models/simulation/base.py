@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from ...core.randomness import stream
+from ..intervals import FittedLaw
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,7 @@ def base_numbers(name: str, size: int, draws: int) -> np.ndarray:
 
     They are raw words of a stream through the normal quantile: any version of NumPy gives the same.
     """
-    words = stream(0, "intervals", name, draws).bit_generator.random_raw(draws // 2 * size).reshape(-1, size)
+    words = stream(*FittedLaw(name, (), draws).seed).bit_generator.random_raw(draws // 2 * size).reshape(-1, size)
     numbers = ndtri(((words >> np.uint64(11)).astype(float) + 0.5) * 2.0**-53)
     values, vectors = np.linalg.eigh(numbers.T @ numbers / len(numbers))
     half = np.asarray(numbers @ (vectors / np.sqrt(values)) @ vectors.T)

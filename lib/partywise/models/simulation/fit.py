@@ -8,11 +8,13 @@ variance among consistent estimators from the same statistic.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from ..intervals import FittedLaw
 from .base import DataModel, ReleasedSum, base_numbers, inverse_of_products, products
 
 # Base numbers at a time; while iterating; and at most. Pairs that tell the error of one.
@@ -24,11 +26,15 @@ STEPS, TRIES, DAMPING = 25, 12, 1e-3
 FALL, ROUGH, NEAR = 1e-4, 0.25, 1.0
 # Largest share of the squared error of a target that the simulation may have, and that the search may leave.
 COARSE = 0.05
+# A further step moves no target by more than this share of its standard error.
+NEXT = 0.02
 # Before a minimum what is hidden is not known well: so many times as much as at one ends a fit.
 HOPELESS = 1.5
 
 # Change of parameters in derivatives of targets, which are smooth and cost next to nothing.
 CHANGE = 1e-4
+# Of a published result that is made again: the law that it states, which is evaluated instead of searched for.
+STATED: ContextVar[FittedLaw | None] = ContextVar("STATED", default=None)
 # Numbers (t,) that follow from parameters.
 Target = Callable[[np.ndarray], np.ndarray]
 
@@ -137,6 +143,16 @@ class Fit:
         values, vectors = self.directions
         return np.asarray((vectors / (values + damping)) @ (vectors.T @ self.gradient))
 
+    def next_step(self, target: Target) -> float:
+        """Return how far a further step moves a target, as the largest share of a standard error."""
+        moved = derivative(target, self.theta) @ self.move(0.0)
+        return float(np.max(np.abs(moved) / np.sqrt(self.covariance_of(target)[0])))
+
+    def is_fine(self, target: Target) -> bool:
+        """Whether the end of the search and the simulation leave a small part of the error of every target."""
+        total, _, by_simulation = self.covariance_of(target)
+        return self.fall <= COARSE and self.next_step(target) <= NEXT and bool(np.all(by_simulation <= COARSE * total))
+
     def covariance_of(self, target: Target) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Variances (t,) of a target in all, of the noise's part, and of the simulation's."""
         slope = derivative(target, self.theta)
@@ -191,6 +207,36 @@ def _step(model: DataModel, sums: Sequence[ReleasedSum], at: Fit, damping: float
     return None
 
 
+class NotNearest(ValueError):
+    """A stated law where no search for the nearest one ends, as a sentence without its end."""
+
+
+def _stated(
+    model: DataModel,
+    sums: Sequence[ReleasedSum],
+    stated: FittedLaw,
+    target: Target,
+    enough: int,
+    hiding: Callable[[Fit], float],
+) -> Fit:
+    """Return the stated law, evaluated once; NotNearest unless a search could have ended there."""
+    allowed = [DRAWS << doublings for doublings in range(8) if enough <= DRAWS << doublings <= 2 * MOST_DRAWS]
+    if len(stated.theta) != model.size or stated.draws not in allowed:
+        raise NotNearest(
+            f"theta of the intervals has {len(stated.theta)} numbers of {model.size}, by {stated.draws} draws, which "
+            f"must be one of {allowed}"
+        )
+    with np.errstate(all="ignore"):
+        at = law_at(model, sums, np.array(stated.theta, dtype=float), stated.draws)
+        is_end = at.is_fine(target) and hiding(at) <= 1
+    if not is_end:
+        raise NotNearest(
+            "theta of the intervals is not where the law of records is nearest to the measurements: a further step "
+            f"moves a number by {at.next_step(target):.2g} of its standard errors, and {NEXT:g} are allowed"
+        )
+    return at
+
+
 def fit(
     model: DataModel,
     sums: Sequence[ReleasedSum],
@@ -204,7 +250,10 @@ def fit(
     least : draws that there are at least, unless they are more than the most
     hiding : how far noise hides what it must not; above 1 at a minimum, or above `HOPELESS` before one, the fit ends
     """
-    at, damping, enough = law_at(model, sums, start, DRAWS), DAMPING, max(2 * DRAWS, min(least, MOST_DRAWS))
+    enough, stated = max(2 * DRAWS, min(least, MOST_DRAWS)), STATED.get()
+    if stated is not None and stated.name == model.name:
+        return _stated(model, sums, stated, target, enough, hiding)
+    at, damping = law_at(model, sums, start, DRAWS), DAMPING
     while True:
         for _ in range(STEPS):
             if hiding(at) > HOPELESS:
@@ -219,8 +268,7 @@ def fit(
             return replace(at, status="not converged")
         if hiding(at) > 1:
             return replace(at, status="not identified")
-        total, _, by_simulation = at.covariance_of(target)
-        if at.draws >= enough and at.fall <= COARSE and np.all(by_simulation <= COARSE * total):
+        if at.draws >= enough and at.is_fine(target):
             return at
         if at.draws >= MOST_DRAWS:
             return replace(at, status="simulation too coarse")

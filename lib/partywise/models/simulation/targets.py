@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from ...core.verdicts import LEAST_RECORDS, TOLERATED
-from ..intervals import Intervals, reason_of
+from ..intervals import FittedLaw, Intervals, reason_of
 from .base import DataModel, ReleasedSum, Sample, base_numbers
 from .columns import Columns
 from .fit import DRAWS, Fit, Target, fit
@@ -19,6 +19,8 @@ from .fit import DRAWS, Fit, Target, fit
 MOST_NUMBERS = 900
 # Largest deviation of the logarithm of what is left of a column given the others.
 IDENTIFIED = 0.10
+# Share of clipped records from which on intervals state it.
+HEAVY, BEYOND = 0.05, "the intervals rest on the declared model beyond the radius"
 # Least p-value of the declared shapes; their test simulates so many records for each one that there is.
 FITS, DRAWS_PER_RECORD = 0.01, 4
 
@@ -95,24 +97,26 @@ def fit_of(question: Question) -> Fit | Intervals:
             f"beyond public bounds (p = {p_value:.1g}): declare other kinds of columns (`kinds`), or use a larger "
             "radius",
         )
-        return Intervals(reason=reason, models_clipping=question.declared)
+        return Intervals(reason=reason, models_clipping=question.declared, law=_law(question, fitted))
     if not question.declared and (clipped := clipped_shares(question, fitted).max()) > TOLERATED:
-        return _none(
-            "undeclared kinds",
-            f"{100 * clipped:.2g} % of records are clipped: declare how columns are distributed (`kinds`), or "
-            "use a larger radius",
+        sentence = (
+            f"{100 * clipped:.2g} % of records are clipped: declare how columns are distributed (`kinds`), or use a "
+            "larger radius"
         )
+        return Intervals(reason=reason_of("undeclared kinds", sentence), law=_law(question, fitted))
     return fitted
 
 
 def intervals_at(question: Question, fitted: Fit) -> Intervals:
     """Return the intervals that a fit gives, to which nothing objects."""
     total, by_noise, _ = fitted.covariance_of(question.target)
+    clipped = float(clipped_shares(question, fitted).max())
+    beyond = f"; {100 * clipped:.2g} % of records were clipped: {BEYOND}" if clipped > HEAVY else ""
     return Intervals(
         question.target(fitted.theta),
         np.sqrt(total),
         noise_part=np.sqrt(by_noise),
-        estimand=question.estimand,
+        estimand=question.estimand + beyond,
         models_clipping=question.declared,
         diagnostics={
             "steps": fitted.steps,
@@ -120,9 +124,14 @@ def intervals_at(question: Question, fitted: Fit) -> Intervals:
             "distance": fitted.distance,
             "degrees": fitted.degrees,
             "shape_test": shape_test(fitted) if question.tested else "none",
-            "clipped": float(clipped_shares(question, fitted).max()),
+            "clipped": clipped,
         },
+        law=_law(question, fitted),
     )
+
+
+def _law(question: Question, fitted: Fit) -> FittedLaw:
+    return FittedLaw(question.model.name, tuple(fitted.theta.tolist()), fitted.draws)
 
 
 def _none(name: str, sentence: str) -> Intervals:

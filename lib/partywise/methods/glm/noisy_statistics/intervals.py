@@ -25,9 +25,8 @@ SHAPES = "normal columns"
 DECLARED = "the declared kinds of columns"
 PARTLY = "the declared kinds of columns, normal where none is declared"
 REST = (
-    "of coefficients before clipping, over records and noise; they rest on {}, and on what no released number tests: a "
-    "linear predictor, the family's variance at each predictor, Gaussian dependence between columns, records drawn "
-    "independently"
+    "of coefficients before clipping, over records and noise; they rest on {}, and untested on a linear predictor, the "
+    "family's variance, Gaussian dependence of columns and records drawn independently"
 )
 
 
