@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from deployment_cases import Apart
+from partywise.__main__ import main
 from partywise.core.randomness import stream
 from partywise.deployment.statement.intervals import LATE, LINES, REGISTERED, interval_facts, interval_lines, law_of
 from partywise.deployment.statement.statement import text_of
@@ -99,6 +100,14 @@ def test_the_statement_has_what_intervals_rest_on_and_the_law_that_makes_them_ag
         assert sentence in words
     for row in rows_of(folder)[:4]:
         assert float(row["lower"]) < float(row["centre"]) < float(row["upper"])
+
+
+def test_what_intervals_rest_on_is_next_to_them_on_the_screen_and_in_the_outcome(published, capsys):
+    run = published[0].parent
+    estimand = json_of(published[0], "statement.json")["intervals"]["estimand"]
+    assert json_of(run, "outcome.json")["estimate"]["model"]["intervals_of"] == estimand
+    assert main(["network", "result", str(run)]) == 0
+    assert f"intervals: {estimand}" in capsys.readouterr().out
 
 
 def test_a_reader_evaluates_the_law_once_and_does_not_search(published, copied, capsys, monkeypatch):
@@ -200,7 +209,7 @@ def facts_with(reasons: int, columns: int, length: int) -> dict[str, Any]:
     )
     law = FittedLaw("regression", (0.0,), 40_000)
     estimand = "of coefficients before clipping, over records and noise; " + 20 * "they rest "
-    intervals = Intervals(np.ones(1), np.ones(1), estimand=estimand, law=law)
+    intervals = Intervals(np.ones(1), np.ones(1), estimand=estimand, record_law=law)
     return json.loads(json.dumps(interval_facts((head + "".join(rows)).encode(), intervals, public, True)))
 
 

@@ -15,7 +15,7 @@ from partywise.models.family_facts import FACTS
 from partywise.models.kinds import KINDS, Kind
 from partywise.models.simulation.base import ReleasedSum, base_numbers
 from partywise.models.simulation.columns import Columns, column_of
-from partywise.models.simulation.fit import fit, record_moments
+from partywise.models.simulation.fit import STATED, NotNearest, fit, record_moments
 from partywise.models.simulation.regression import LAWS, Regression
 from partywise.models.simulation.targets import ColumnsApart, Question, intervals
 
@@ -210,6 +210,29 @@ def test_moments_of_a_law_give_its_coefficients_and_cost_little():
     assert found.diagnostics["draws"] == 40_000 and found.diagnostics["distance"] < 1e-3
     # 0.15 s where one thread is alone; the limit is three times the 0.6 s of five columns.
     assert seconds < 1.8
+
+
+def test_a_stated_law_is_evaluated_where_a_search_could_have_ended_and_nowhere_else():
+    """At the end of a search the same numbers come again, in one evaluation; a tenth of an error away they do not."""
+    asked = question([released()])
+    first = intervals(asked)
+    law = first.record_law
+    assert law is not None
+    errors = first.standard_errors[0]
+    token = STATED.set(law)
+    try:
+        again = intervals(asked)
+        np.testing.assert_array_equal(again.bounds(), first.bounds())
+        assert again.diagnostics["steps"] == 0 and again.record_law == law
+        place = len(law.theta) - asked.model.columns.p - 2
+        for theta in ((*law.theta[:place], law.theta[place] + 0.1 * errors, *law.theta[place + 1 :]), law.theta[1:]):
+            STATED.set(replace(law, theta=theta))
+            with pytest.raises(NotNearest, match="theta of the intervals"):
+                intervals(asked)
+        STATED.set(replace(law, name="another law", theta=()))
+        np.testing.assert_array_equal(intervals(asked).bounds(), first.bounds())
+    finally:
+        STATED.reset(token)
 
 
 def test_many_columns_cost_few_products_of_matrices():

@@ -82,8 +82,8 @@ def decode_report(content: np.ndarray) -> OwnerReport:
     )
 
 
-# Key under which a model says why its numbers have no intervals.
-NO_INTERVALS = "no_intervals"
+# Keys under which a model says why its numbers have no intervals, and what the intervals are of and rest on.
+NO_INTERVALS, INTERVALS_OF = "no_intervals", "intervals_of"
 # What of a model is estimated, by its keys; the rest is public.
 ESTIMATED = (
     *("intercept", "part_of_intercept", "constant", "coefficient", "mean", "operator"),
@@ -129,10 +129,12 @@ def estimate_rows(model: Mapping[str, object], path: tuple[str, ...] = (), note:
 
 
 def with_interval_reason(model: Mapping[str, object], estimate: object, options: object) -> Mapping[str, object]:
-    """Return the model with the reason why numbers have no interval, where some have neither interval nor reason.
+    """Return the model with what intervals are of and rest on, and the reason why numbers have none without one.
 
     options : of the protocol that made the estimate
     """
+    if estimand := getattr(getattr(estimate, "intervals", None), "estimand", ""):
+        model = {**model, INTERVALS_OF: estimand}
     if all(row.lower is not None or row.note for row in estimate_rows(model)):
         return model
     return {**model, NO_INTERVALS: missing_reason(estimate, options)}

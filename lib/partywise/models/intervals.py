@@ -91,7 +91,7 @@ class Intervals:
     estimand : what they are of and rest on; empty for coefficients among clipped records
     models_clipping : whether clipping is part of the law that they rest on, so that it does not withhold them
     diagnostics : scalars of the computation, by name: steps, draws, distance, clipped
-    law : the law of records that they follow from, or that showed why there are none; None of others
+    record_law : the law of records that they follow from, or that showed why there are none; None of others
     """
 
     centre: np.ndarray | None = None
@@ -101,7 +101,7 @@ class Intervals:
     estimand: str = ""
     models_clipping: bool = False
     diagnostics: Mapping[str, float | int | str] = field(default_factory=dict)
-    law: FittedLaw | None = None
+    record_law: FittedLaw | None = None
 
     def __post_init__(self) -> None:
         if self.centre is None or self.standard_errors is None:

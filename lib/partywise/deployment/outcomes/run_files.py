@@ -15,7 +15,7 @@ import numpy as np
 from ...core.errors import AccountError
 from ...core.files import replacing
 from ...experiment.blocks import write_block
-from ...experiment.owner_outputs import plain
+from ...experiment.owner_outputs import INTERVALS_OF, plain
 from ...federation.account.account import EXTRACT
 from ...federation.account.rows import ReceivedMessage, ReservedRow, SentMessage
 from ...federation.cipher import Cipher
@@ -205,7 +205,9 @@ def read_estimate(folder: Path, record: Record) -> tuple[list[dict[str, str]], l
             with (folder / ESTIMATE).open(newline="", encoding="utf-8") as handle:
                 rows = list(csv.DictReader(handle))
             reasons = dict.fromkeys(row["note"] for row in rows if row["note"])
-            return rows, [f"status: {facts['status']}", *(f"no interval: {reason}" for reason in reasons)]
+            estimand = facts.get("model", {}).get(INTERVALS_OF)
+            about = [f"status: {facts['status']}", *([f"intervals: {estimand}"] if estimand else [])]
+            return rows, [*about, *(f"no interval: {reason}" for reason in reasons)]
     except (OSError, ValueError, TypeError, KeyError):
         pass
     raise AccountError(

@@ -155,7 +155,7 @@ class Publication:
         estimate = estimate_table(self.deployment, outcome.value, self.me, self.spec)
         try:
             intervals = intervals_at(outcome.value, self.me)
-            rebuilt = self._rebuild(values, facts, estimate, None if intervals is None else intervals.law)
+            rebuilt = self._rebuild(values, facts, estimate, None if intervals is None else intervals.record_law)
         except LookupError as error:
             self.summary = f"nothing is published: what was measured does not make the program run again ({error})"
             for name in owners:

@@ -43,9 +43,9 @@ def interval_facts(table: bytes, intervals: Intervals | None, public: object, re
     numbers = reasons.pop("", 0)
     facts: dict[str, object] = {"kind": "over records and noise" if numbers else "none", "level": LEVEL}
     facts |= {"numbers": numbers, "reasons": dict(reasons)}
-    if intervals is None or intervals.law is None:
+    if intervals is None or intervals.record_law is None:
         return facts
-    law, kinds = intervals.law, _kinds(public)
+    law, kinds = intervals.record_law, _kinds(public)
     facts["law"] = {"name": law.name, "theta": list(law.theta), "draws": law.draws, "seed": list(law.seed)}
     if kinds:
         facts |= {"kinds": kinds, "kinds_declared": REGISTERED if registered else LATE}
@@ -63,7 +63,7 @@ def _kinds(public: object) -> dict[str, dict[str, str]]:
 
 
 def law_of(statement: Mapping[str, Any]) -> FittedLaw | None:
-    """Return the law that a statement has; None where it has none, ValueError for what is no law."""
+    """Return the law that a statement has; None where it has none, ValueError for a malformed one."""
     law = statement["intervals"].get("law")
     if law is None:
         return None
@@ -76,14 +76,14 @@ def law_of(statement: Mapping[str, Any]) -> FittedLaw | None:
 def interval_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     """Yield at most six lines on the intervals of a statement."""
     what = facts.get("estimand") or facts["kind"]
-    lines = _wrapped(f"Intervals at {facts['level']:.0%} ({facts['numbers']} numbers of estimate.csv): {what}.")
+    lines = _wrap(f"Intervals at {facts['level']:.0%} ({facts['numbers']} numbers of estimate.csv): {what}.")
     if kinds := facts.get("kinds"):
         lines.append(_kinds_line(kinds, facts["kinds_declared"]))
     reasons = list(facts["reasons"].items())
     for place, (reason, count) in enumerate(reasons):
         rest = len(reasons) - place
         room = LINES - len(lines) - (rest > 1)
-        texts = (_wrapped(f"- {count} numbers have no interval: {why}") for why in (reason, reason.partition(":")[0]))
+        texts = (_wrap(f"- {count} numbers have no interval: {why}") for why in (reason, reason.partition(":")[0]))
         written = next((text for text in texts if len(text) <= room), None)
         if written is None:
             numbers = sum(more for _, more in reasons[place:])
@@ -93,7 +93,7 @@ def interval_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     yield from lines
 
 
-def _wrapped(line: str) -> list[str]:
+def _wrap(line: str) -> list[str]:
     return wrap(line, WIDTH, subsequent_indent="  ")
 
 

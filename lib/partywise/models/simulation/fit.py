@@ -211,7 +211,7 @@ class NotNearest(ValueError):
     """A stated law where no search for the nearest one ends, as a sentence without its end."""
 
 
-def _stated(
+def _evaluate_stated(
     model: DataModel,
     sums: Sequence[ReleasedSum],
     stated: FittedLaw,
@@ -252,7 +252,7 @@ def fit(
     """
     enough, stated = max(2 * DRAWS, min(least, MOST_DRAWS)), STATED.get()
     if stated is not None and stated.name == model.name:
-        return _stated(model, sums, stated, target, enough, hiding)
+        return _evaluate_stated(model, sums, stated, target, enough, hiding)
     at, damping = law_at(model, sums, start, DRAWS), DAMPING
     while True:
         for _ in range(STEPS):

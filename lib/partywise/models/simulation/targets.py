@@ -97,13 +97,13 @@ def fit_of(question: Question) -> Fit | Intervals:
             f"beyond public bounds (p = {p_value:.1g}): declare other kinds of columns (`kinds`), or use a larger "
             "radius",
         )
-        return Intervals(reason=reason, models_clipping=question.declared, law=_law(question, fitted))
+        return Intervals(reason=reason, models_clipping=question.declared, record_law=_record_law(question, fitted))
     if not question.declared and (clipped := clipped_shares(question, fitted).max()) > TOLERATED:
         sentence = (
             f"{100 * clipped:.2g} % of records are clipped: declare how columns are distributed (`kinds`), or use a "
             "larger radius"
         )
-        return Intervals(reason=reason_of("undeclared kinds", sentence), law=_law(question, fitted))
+        return Intervals(reason=reason_of("undeclared kinds", sentence), record_law=_record_law(question, fitted))
     return fitted
 
 
@@ -126,11 +126,11 @@ def intervals_at(question: Question, fitted: Fit) -> Intervals:
             "shape_test": shape_test(fitted) if question.tested else "none",
             "clipped": clipped,
         },
-        law=_law(question, fitted),
+        record_law=_record_law(question, fitted),
     )
 
 
-def _law(question: Question, fitted: Fit) -> FittedLaw:
+def _record_law(question: Question, fitted: Fit) -> FittedLaw:
     return FittedLaw(question.model.name, tuple(fitted.theta.tolist()), fitted.draws)
 
 

@@ -143,7 +143,9 @@ coefficient_intervals = Panels(
     caption="Coefficients and 95 % intervals of each method, in standard errors of the pooled fit (in a distributed "
     "run, of the method): one panel per case; of more than four methods the first, those that give intervals, and the "
     "nearest and the farthest of the others. First replicate and fold, fewest parties; of a private method at its "
-    "largest target. Intervals of private methods count their noise and are about coefficients without shrinkage. A "
+    "largest target. Intervals of private methods count their noise and are about coefficients without shrinkage; they "
+    "rest on the kinds of columns and, untested, on a linear predictor, the family's variance, Gaussian dependence of "
+    "columns and records drawn independently. A "
     "mark without a bar is of a method that gives no interval; a hollow one is of a fit whose status, in brackets, is "
     "not ok.",
 )
