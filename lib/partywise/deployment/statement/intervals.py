@@ -101,9 +101,9 @@ def _kinds_line(kinds: Mapping[str, Mapping[str, str]], declared: str) -> str:
     """Return as many kinds as a line holds, and how many more there are."""
     when = "registered" if declared == REGISTERED else declared
     named = [f"{name} {kind['kind']}" for name, kind in kinds.items()]
-    for shown in range(len(named), 0, -1):
-        more = f" and {len(named) - shown} more" if shown < len(named) else ""
-        line = f"- kinds ({when}): {', '.join(named[:shown])}{more}"
+    for n_named in range(len(named), 0, -1):
+        more = f" and {len(named) - n_named} more" if n_named < len(named) else ""
+        line = f"- kinds ({when}): {', '.join(named[:n_named])}{more}"
         if len(line) <= WIDTH:
             return line
     return f"- kinds ({when}): {len(named)} in statement.json"
