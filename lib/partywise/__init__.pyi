@@ -17,6 +17,7 @@ from .federation.parties import split_rows as split_rows
 from .federation.run import Run as Run
 from .federation.run import simulate as simulate
 from .federation.secure_streams import SecureStreams as SecureStreams
+from .methods.epidemiology.estimator import FederatedEpidemiology as FederatedEpidemiology
 from .methods.epidemiology.questions import Bands as Bands
 from .methods.epidemiology.questions import Incidence as Incidence
 from .methods.epidemiology.questions import Questions as Questions

@@ -47,6 +47,9 @@ FITS = {
         DURATIONS
     ),
     pw.FederatedCox: lambda x: pw.FederatedCox(**COX).fit(x, DURATIONS),
+    pw.FederatedEpidemiology: lambda x: pw.FederatedEpidemiology(
+        pw.Questions(means={"x": (-1, 1)}), epsilon=8.0, parties=2, random_state=1
+    ).fit({"x": x[:, 0]}),
 }
 # Fits that clip columns (or curves) to public bounds, of columns times a factor.
 CLIPPING = {

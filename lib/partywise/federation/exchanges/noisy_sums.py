@@ -9,8 +9,11 @@ central   an assumed secure aggregation        integers in shares, `secure_sum`
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+
+# Any: terms of a release, which the mechanism checks.
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +22,12 @@ from ...core.errors import PartyError
 from ...core.randomness import Rng
 from ...privacy.accounted_values import AccountedValue
 from ...privacy.accounting.calibration import gdp_mu
+from ...privacy.ledger.event import Event, EventProfile
 from ...privacy.mechanisms.integer import MECHANISM, IntegerGaussian
+from ...privacy.mechanisms.laplace import Geometric
+from ...privacy.mechanisms.random import RandomSource
 from ...privacy.mechanisms.release import Release, announcement
+from ...privacy.statistics.bounded import Bounded, SensitivityCertificate
 from ...privacy.statistics.whole import Whole
 from ...privacy.strata import cell_of
 from ..parties import Party
@@ -88,6 +95,40 @@ def local_check(client: Party, size: int, column: str) -> None:
         )
 
 
+@dataclass(frozen=True)
+class GeometricNoise:
+    """Two-sided geometric noise on sums of whole numbers, in place of Gaussian noise.
+
+    epsilon : pure, of all entries together; shift : bound of the absolute moves of all entries together, in steps
+
+    Formal guarantee: (epsilon, 0)-DP, as of `Geometric`, against all parties but the one that adds it.
+    """
+
+    epsilon: float
+    shift: int
+
+    def certificate(self, statistic: Whole) -> SensitivityCertificate:
+        """Certificate of the statistic in the norm l1, on the grid of its steps."""
+        return replace(statistic.certificate, value=self.shift * statistic.step, norm="l1", grid=float(statistic.step))
+
+    def release(self, statistic: Whole, rng: RandomSource, **terms: Any) -> Release:
+        """Release the statistic with noise in every entry."""
+        bounded = Bounded(statistic.value, self.certificate(statistic), statistic.stratum, parents=statistic.parents)
+        return Geometric(epsilon=self.epsilon)(bounded, rng, **terms)
+
+    @property
+    def standard_deviation(self) -> float:
+        """Standard deviation of the noise of one release, in steps; 0 without noise."""
+        p = math.exp(-self.epsilon / self.shift)
+        return math.sqrt(2 * p) / (1 - p)
+
+    @property
+    def excess_kurtosis(self) -> float:
+        """Excess kurtosis of the noise of one release; 0 without noise."""
+        p = math.exp(-self.epsilon / self.shift)
+        return 3 + (1 - p) ** 2 / (2 * p) if p else 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class ReleasedSum:
     """A noisy sum at the receiver, and the releases that it is made of."""
@@ -97,25 +138,31 @@ class ReleasedSum:
 
 
 def released_sum(
-    run: Run, sums: NoisySums, name: str, statistics: PerPlace[Whole], total: Whole, mu: float, largest: int
+    run: Run,
+    sums: NoisySums,
+    name: str,
+    statistics: PerPlace[Whole],
+    total: Whole,
+    noise: float | GeometricNoise,
+    largest: int,
 ) -> ReleasedSum:
     """Return the noisy sum of the statistics of all clients, at the receiver.
 
     total : the sum as all parties know it: its shape, steps and bound; largest : bounds every entry, in steps
+    noise : mu of Gaussian noise; or geometric noise, which has no shares: ValueError where noise is shared
     """
     receiver = sums.receiver
     if sums.keys is not None:
-        release = noisy_sum(run, sums.keys, name, statistics, total, mu, colluders=sums.colluders, largest=largest)
+        if isinstance(noise, GeometricNoise):
+            raise ValueError("noise is 'shared': shares of noise are Gaussian; take noise 'local' or 'central'.")
+        release = noisy_sum(run, sums.keys, name, statistics, total, noise, colluders=sums.colluders, largest=largest)
         return run.at(receiver, opened_sum, release)
     if sums.noise == "local":
-        released = run.gather(sums.clients, receiver, name, local_release, statistics, name, mu, run.rng_for)
+        released = run.gather(sums.clients, receiver, name, local_release, statistics, name, noise, run.rng_for)
         return run.at(receiver, sum_of_releases, released, run.received(receiver, name))
-    terms = announcement(
-        total.certificate, {"mu": float(mu)}, MECHANISM, name, total.parents, trust_model="central", knows=(AGGREGATOR,)
-    )
-    run.charge(sums.clients, terms)
+    run.charge(sums.clients, central_terms(total, noise, name))
     shares = shared_once(run, [(sums.clients, f"{name} in shares", local_integers, (statistics,))])
-    aggregated = sums_of_shares(run, shares, receiver, (name,), central_release, total, mu, name, run.rng_for)
+    aggregated = sums_of_shares(run, shares, receiver, (name,), central_release, total, noise, name, run.rng_for)
     return run.at(receiver, aggregated_sum, aggregated, run.received(receiver, name))
 
 
@@ -129,21 +176,35 @@ def local_integers(client: Party, statistic: Whole) -> np.ndarray:
     return statistic.integers
 
 
-def local_release(client: Party, statistic: Whole, name: str, mu: float, rng_for: Rng) -> Release:
+def central_terms(total: Whole, noise: float | GeometricNoise, name: str) -> Event:
+    """Return the event of noise that an assumed aggregation adds."""
+    central: dict[str, Any] = {"trust_model": "central", "knows": (AGGREGATOR,)}
+    if isinstance(noise, GeometricNoise):
+        profile: EventProfile = {"epsilon": float(noise.epsilon)}
+        return announcement(noise.certificate(total), profile, "geometric", name, total.parents, **central)
+    return announcement(total.certificate, {"mu": float(noise)}, MECHANISM, name, total.parents, **central)
+
+
+def local_release(client: Party, statistic: Whole, name: str, noise: float | GeometricNoise, rng_for: Rng) -> Release:
     """A client's own sum with noise of its own: clients are disjoint, so that their number does not enter."""
     stratified = replace(statistic, stratum=cell_of("clients", client.name))
     rng = rng_for("noise", name, client.name)
-    return IntegerGaussian(mu=mu)(stratified, rng, owner=client.name, release_id=f"{name} of {client.name}")
+    return _mechanism(noise)(stratified, rng, owner=client.name, release_id=f"{name} of {client.name}")
 
 
 def central_release(
-    integers: Sequence[np.ndarray], total: Whole, mu: float, name: str, rng_for: Rng
+    integers: Sequence[np.ndarray], total: Whole, noise: float | GeometricNoise, name: str, rng_for: Rng
 ) -> tuple[Release, ...]:
     """The sum with its noise: computed inside the aggregation."""
     pooled = replace(total, integers=np.sum(integers, axis=0))
     rng = rng_for("noise", name, AGGREGATOR)
-    mechanism = IntegerGaussian(mu=mu)
-    return (mechanism(pooled, rng, release_id=name, trust_model="central", knows=(AGGREGATOR,)),)
+    release = _mechanism(noise)(pooled, rng, release_id=name, trust_model="central", knows=(AGGREGATOR,))
+    return (release,)
+
+
+def _mechanism(noise: float | GeometricNoise) -> Callable[..., Release]:
+    """Mechanism of the noise, of a whole statistic."""
+    return noise.release if isinstance(noise, GeometricNoise) else IntegerGaussian(mu=noise)
 
 
 def opened_sum(release: Release) -> ReleasedSum:

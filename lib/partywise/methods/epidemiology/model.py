@@ -1,0 +1,104 @@
+"""Public facts before a release of tables, and the estimate that every protocol returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from ...federation.parties import client_sizes
+from .consistency import ReleasedTables, consistent_tables
+from .contributions import Contributions, Distribution, contributions
+from .options import WeightRule
+from .questions import Questions
+
+# Scalars of a fit by name.
+Numbers: TypeAlias = dict[str, float | int | bool | str | None]
+
+
+@dataclass(frozen=True, eq=False)
+class EpidemiologyFacts:
+    """Facts that everyone knows before data are seen.
+
+    records : n, of all parties together
+    questions : the question set, with its levels, edges and ranges
+    natural_sizes : records of each natural party; empty where records are dealt among any number of parties
+    """
+
+    records: int
+    questions: Questions
+    natural_sizes: tuple[int, ...] = ()
+
+    def sizes(self, parties: int) -> tuple[int, ...]:
+        """Records n_k of each of so many parties, as of `client_sizes`."""
+        return client_sizes(self.records, parties, self.natural_sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class EpidemiologyEstimate:
+    """Result of every protocol of tables.
+
+    epsilon_claimed : the target of private protocols; nan where the source claims no number
+    names : of the parties; sizes : records of each, which are public
+    sums : (d,) of all items in steps of the contributions
+    noise_sd : standard deviation of the noise of an entry, in steps; 0 without noise
+    excess : excess kurtosis of that noise
+    weights, distribution : rule of the weights, and the noise that they are for
+    numbers : further scalars of the fit
+    status, reason : ``ok``, or why the estimate is not to be used, and the sentence on it
+    """
+
+    epsilon_claimed: float = float("nan")
+    names: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+    sums: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    noise_sd: float = 0.0
+    excess: float = 0.0
+    weights: WeightRule = "auto"
+    distribution: Distribution = "gaussian"
+    numbers: Numbers = field(default_factory=dict)
+    status: str = "ok"
+    reason: str = ""
+
+    @property
+    def interval_reason(self) -> str:
+        """Empty: every number has an interval, or is named as not determined."""
+        return ""
+
+    def tables(self, questions: Questions) -> ReleasedTables:
+        """Tables and moments that agree on their common margins."""
+        terms = contributions(questions.layout(self.names), self.weights, self.distribution)
+        by_party = self.sizes if questions.by_party else None
+        parts = terms.layout.split(self.sums)
+        terms, parts = _allowed_items(terms, parts)
+        sums = np.concatenate([part.ravel() for part in parts])
+        return consistent_tables(terms, sums, self.noise_sd, sum(self.sizes), by_party, excess=self.excess)
+
+
+def _allowed_items(terms: Contributions, parts: list[np.ndarray]) -> tuple[Contributions, list[np.ndarray]]:
+    """Contributions to the items that were not refused, and their sums; means need a table of their groups."""
+    layout = terms.layout
+    allowed = [bool(np.isfinite(part).all()) for part in parts]
+    if all(allowed):
+        return terms, parts
+    tables = tuple(table for table, known in zip(layout.tables, allowed, strict=False) if known)
+    group = () if layout.by is None else (layout.by,)
+
+    def has(*names: str) -> bool:
+        return any(set(names) <= set(table.names) for table in tables)
+
+    moments = layout.moments if has(*group) else ()
+    mask = [*allowed[: len(layout.tables)], *(bool(moments) for _ in layout.moments)]
+    layout = replace(
+        layout,
+        tables=tables,
+        table_one=tuple(name for name in layout.table_one if has(*group, name)),
+        cross=tuple(names for names in layout.cross if has(*names)),
+        incidence=tuple(name for name in layout.incidence if has(*group, name)),
+        moments=moments,
+    )
+    weights = tuple(weight for weight, known in zip(terms.weights, mask, strict=True) if known)
+    return replace(terms, layout=layout, weights=weights), [
+        part for part, known in zip(parts, mask, strict=True) if known
+    ]

@@ -1,0 +1,81 @@
+"""Common parts of the protocols of tables: a party's own sums, and what is public of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+# Any: a generator of an address, which only rounding at random reads.
+from typing import Any
+
+import numpy as np
+
+from ....core.randomness import Rng
+from ....federation.exchanges.noisy_sums import require_sizes
+from ....federation.parties import Party, lost_squares
+from ....federation.run import Run
+from ....privacy.accounted_values import Clear
+from ..contributions import Contributions, contributions
+from ..layout import Layout
+from ..model import EpidemiologyEstimate, EpidemiologyFacts
+
+SERVER = "server"
+TABLES = "tables"
+# What a party shows of its exact sums (d,), by its random numbers.
+Show = Callable[[np.ndarray, Contributions, Any], np.ndarray]
+
+
+def names_of(run: Run) -> tuple[str, ...]:
+    """Names of the parties."""
+    return tuple(party.name for party in run.parties)
+
+
+def sizes_of(run: Run) -> tuple[int, ...]:
+    """Records of every party: public."""
+    facts: EpidemiologyFacts = run.spec.public
+    return facts.sizes(len(run.parties))
+
+
+def require_records(run: Run, layout: Layout) -> None:
+    """Check that every party has its public number of records."""
+    require_sizes(run, sizes_of(run), layout.columns[0])
+
+
+def local_sums(party: Party, terms: Contributions, names: Sequence[str]) -> np.ndarray:
+    """Sums (d,) of the contributions of the party's records, int64; values beyond the ranges of means are counted."""
+    ends = {terms.layout.variables[name].columns[0] for name in terms.layout.incidence}
+    for item in terms.layout.moments:
+        # Follow-up ends at the horizon by its definition.
+        if item.column not in ends:
+            values = np.asarray(party.block[item.column], dtype=float)
+            known = values[~np.isnan(values)]
+            clipped = np.clip(known, item.low, item.high)
+            loss = lost_squares((known - item.centre)[:, None], (clipped - item.centre)[:, None])
+            party.clips.add(f"means.{item.column}", int(np.count_nonzero(known != clipped)), len(known), loss)
+    return terms.sums(party.block, names.index(party.name))
+
+
+def server_estimate(sums: np.ndarray, public: EpidemiologyEstimate) -> EpidemiologyEstimate:
+    """The estimate of released sums (d,) in steps, with what is public of it."""
+    return replace(public, sums=np.asarray(sums, dtype=float))
+
+
+def local_view(party: Party, terms: Contributions, names: Sequence[str], show: Show, rng_for: Rng) -> Clear:
+    """Part of the party's exact sums that it shows, in the clear."""
+    values = show(local_sums(party, terms, names), terms, rng_for("shown", party.name))
+    return Clear(values, units=("row",), owner=party.name)
+
+
+def server_total(parts: Sequence[np.ndarray], public: EpidemiologyEstimate) -> EpidemiologyEstimate:
+    """The estimate of the sum of what the parties show."""
+    return server_estimate(np.sum(parts, axis=0), public)
+
+
+def estimate_in_clear(run: Run, show: Show) -> EpidemiologyEstimate:
+    """Add what every party shows of its exact sums."""
+    facts: EpidemiologyFacts = run.spec.public
+    names = names_of(run)
+    terms = contributions(facts.questions.layout(names))
+    require_records(run, terms.layout)
+    parts = run.gather(run.parties, SERVER, TABLES, local_view, terms, names, show, run.rng_for)
+    return run.at(SERVER, server_total, parts, EpidemiologyEstimate(names=names, sizes=sizes_of(run)))
