@@ -310,4 +310,4 @@ def test_normal_records_keep_their_intervals(n, p):
 
 def test_the_caveat_is_printed_where_intervals_are():
     fitted, sentences = warned(pw.FederatedCox(**COX).fit, X, DURATIONS)
-    assert sentences == [] and "intervals: over records and noise, valid if clipping took" in fitted.summary()
+    assert sentences == [] and "over records and noise, valid if clipping took" in fitted.summary()

@@ -3,8 +3,10 @@
 import re
 import warnings
 
+import numpy as np
 import pytest
 
+import partywise as pw
 from every_protocol import fits, generated, planned
 from partywise.deployment.statement.intervals import interval_facts
 from partywise.experiment.cells import execution
@@ -12,7 +14,15 @@ from partywise.experiment.owner_outputs import estimate_rows, with_interval_reas
 from partywise.federation.estimators.estimate_rows import table_of
 from partywise.federation.run import simulate
 from partywise.methods.glm.options import NoisyPredictorOptions
-from partywise.models.intervals import NOT_COMPUTED, REASONS, Intervals, interval_reason, reason_name, reason_of
+from partywise.models.intervals import (
+    NOT_COMPUTED,
+    REASONS,
+    Intervals,
+    interval_reason,
+    reason_name,
+    reason_of,
+    summary_lines,
+)
 from partywise.privacy.accounted_values import Public
 from partywise.privacy.mechanisms.quantiles import PrivateQuantile, QuantileRadius
 
@@ -77,6 +87,41 @@ def test_a_model_has_a_reason_for_every_number_that_has_no_interval():
         "reasons": {reason_of("single records"): 1}
     }
     assert interval_facts(b"", None, None, False)["kind"] == "none"
+
+
+def test_a_summary_ends_with_what_intervals_are_of_or_why_there_are_none():
+    X = pw.stream(1, "records").normal(size=(2000, 2))
+    y = X[:, 0] + pw.stream(1, "errors").normal(size=2000)
+    scales = {"location": 0.0, "scale": 1.0, "statistic": (-5, 5), "cipher": "sized"}
+    curves = pw.FederatedKaplanMeier(epsilon=2.0, horizon=2.0, parties=2, random_state=1).fit(np.exp(y))
+    fits = {
+        "rest on normal columns": pw.VerticalGLM("gaussian", "moments", epsilon=8.0, **scales).fit(
+            X, y, parties=2, rng=1
+        ),
+        "not asked for: ": pw.VerticalGLM("gaussian", "moments", epsilon=8.0, intervals="none", **scales).fit(
+            X, y, parties=2, rng=1
+        ),
+        "trees: ": pw.VerticalBoosting("tables", epsilon=2.0, public_edges=[[0.0], [0.0]], num_of_trees=1).fit(
+            X, y > 0, parties=2, rng=1
+        ),
+        "of survival and medians, over records and noise": curves,
+        "updates: ": pw.FederatedLogistic(epsilon=2.0).fit(X, y > 0, parties=4, rng=1),
+    }
+    for words, fit in fits.items():
+        above, _, below = fit.summary().rpartition("intervals: ")
+        assert words in below and above.startswith(("epsilon ", "gaussian by ")), fit.summary()
+    assert summary_lines(Intervals(reason=reason_of("no noise"))) == []
+    computed = Intervals(np.zeros(1), np.ones(1), estimand="of a mean", diagnostics={"steps": 4, "shape_test": "none"})
+    words = "computed with: steps of the fit 4, p-value of the shapes of columns none"
+    assert summary_lines(computed) == ["", "intervals: of a mean", words]
+
+
+def test_intervals_without_noise_and_in_other_units():
+    intervals = Intervals(np.array([1.0, 2.0]), np.array([5.0, 1.0]), noise_part=np.array([4.0, 1.0]))
+    np.testing.assert_allclose(intervals.without_noise.standard_errors, [3.0, 0.0])
+    scaled = intervals.times(np.array([2.0, 3.0]))
+    np.testing.assert_allclose([scaled.centre, scaled.standard_errors, scaled.noise_part], [[2, 6], [10, 3], [8, 3]])
+    assert Intervals(np.zeros(1), np.ones(1)).without_noise is NOT_COMPUTED and NOT_COMPUTED.times(2.0).centre is None
 
 
 def test_a_reason_is_one_of_the_list():

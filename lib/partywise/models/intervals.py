@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import ndtri
@@ -121,6 +121,21 @@ class Intervals:
         reach = float(ndtri((1 + level) / 2)) * self.standard_errors
         return np.column_stack([self.centre - reach, self.centre + reach])
 
+    @property
+    def without_noise(self) -> Intervals:
+        """Intervals at the same centres as if no noise were in them; none where its part is not known."""
+        if self.standard_errors is None or self.noise_part is None:
+            return NOT_COMPUTED
+        variances = np.maximum(self.standard_errors**2 - self.noise_part**2, 0.0)
+        return replace(self, standard_errors=np.sqrt(variances), noise_part=np.zeros_like(variances))
+
+    def times(self, units: np.ndarray) -> Intervals:
+        """Intervals of the coefficients times units (k,)."""
+        centre, errors, noise = (
+            None if part is None else part * units for part in (self.centre, self.standard_errors, self.noise_part)
+        )
+        return replace(self, centre=centre, standard_errors=errors, noise_part=noise)
+
     def coverage(self, truth: np.ndarray) -> float | None:
         """Share of the 95 % intervals that hold the true coefficients (k,); None where there are none."""
         bounds = self.bounds()
@@ -132,6 +147,29 @@ def noise_line(reason: str, thing: str = "a coefficient") -> str:
     if reason:
         return f"noisy: the standard deviation of its noise is not computed: {reason}"
     return f"noisy: 'noise sd' is what the noise of privacy alone gives {thing}, to first order"
+
+
+# Diagnostics by their names, as people read them.
+DIAGNOSTICS: Mapping[str, str] = {
+    "shape_test": "p-value of the shapes of columns",
+    "clipped": "share of records clipped by the fitted law",
+    "draws": "simulated records",
+    "steps": "steps of the fit",
+    "distance": "chi-square distance of released and fitted numbers",
+    "degrees": "its degrees of freedom",
+}
+
+
+def summary_lines(intervals: Intervals) -> list[str]:
+    """Return the lines below the table of a summary: what intervals are of and how they came, or why there are none."""
+    if intervals.centre is None:
+        return [] if reason_name(intervals.reason) == "no noise" else ["", f"no intervals: {intervals.reason}"]
+    lines = ["", f"intervals: {intervals.estimand or 'over records and noise'}"]
+    if intervals.diagnostics:
+        values = {DIAGNOSTICS.get(name, name): value for name, value in intervals.diagnostics.items()}
+        facts = (f"{name} {f'{value:.3g}' if isinstance(value, float) else value}" for name, value in values.items())
+        lines.append(f"computed with: {', '.join(facts)}")
+    return lines
 
 
 def interval_reason(estimate: object, options: object) -> str:

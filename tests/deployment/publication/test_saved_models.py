@@ -119,8 +119,7 @@ def test_a_saved_model_predicts_the_same_to_the_last_bit(name, tmp_path):
         np.testing.assert_array_equal(before, after)
     assert again.privacy_.to_row() == pytest.approx(model.privacy_.to_row(), nan_ok=True)
     assert again.ledger_.digest == model.ledger_.digest
-    if hasattr(model, "summary"):
-        assert again.summary().replace(", not verified", "", 1) == model.summary()
+    assert again.summary().replace(", not verified", "", 1) == model.summary()
     # The rows are the word of a file that nobody signed.
     assert "not verified" in repr(again.privacy_) and "not verified" not in repr(model.privacy_)
     again.save(tmp_path / "again.json")

@@ -54,7 +54,7 @@ def test_a_certified_fit_costs_its_epsilon_and_covers_the_truth(drawn):
     assert inside.sum() >= 5
     np.testing.assert_allclose(model.hazard_ratios_, np.exp(model.params_))
     lines = model.summary().splitlines()
-    assert "epsilon 4" in lines[0] and "exp(coef)" in lines[3] and len(lines) == 4 + 6
+    assert "epsilon 4" in lines[0] and "exp(coef)" in lines[2] and len(lines) == 3 + 6 + 2
     risk = model.predict_partial_hazard(drawn.covariates[:5])
     np.testing.assert_allclose(risk, np.exp((drawn.covariates[:5] - WEIBULL.centre) @ model.params_))
     curves = model.predict_survival_function(drawn.covariates[:5], [0.0, 1.0, 2.0])

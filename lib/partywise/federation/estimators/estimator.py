@@ -35,7 +35,7 @@ from ...core.verdicts import (
     first_fault,
     intervals_verdict,
 )
-from ...models.intervals import Intervals, interval_reason, reason_of
+from ...models.intervals import Intervals, interval_reason, reason_of, summary_lines
 from ...privacy.rounding import upward
 from ..folds import Fold, Spec
 from ..parties import Party, clip_shares, largest_clip_shares, split_rows
@@ -345,6 +345,50 @@ class Estimator(Parameters):
         groups = [list(rows) for rows in groups_of(self._division(parties), n, split_rows)]
         blocks = ({name: array[rows] for name, array in arrays.items()} for rows in groups)
         return [Party(f"client {k}", "client", block | constants) for k, block in enumerate(blocks, 1)]
+
+    def summary(self) -> str:
+        """Table of the estimate: above it what the fit cost, below it what intervals are of, or why there are none.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        NotFittedError
+            Before the fit.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").uniform(size=(2000, 2))
+        >>> y = pw.stream(1, "labels").uniform(size=2000) < X[:, 0]
+        >>> print(pw.LabelPrivateLogisticRegression(epsilon=1.0, random_state=7).fit(X, y).summary())
+        epsilon 1 at delta 1e-05, for one label
+        noisy: 'noise sd' is what the noise of privacy alone gives a coefficient, to first order
+        <BLANKLINE>
+                          coef    noise sd       2.5 %      97.5 %
+        intercept       -2.894      0.1035      -3.293      -2.527
+        x0               5.306      0.1546       4.784       5.887
+        x1              0.4721      0.1028     0.05251      0.8985
+        <BLANKLINE>
+        intervals: of the coefficients that made the labels, over labels and noise; the ridge is taken off
+        """
+        self._fitted_estimate()
+        return "\n".join([*self._summary_head(), *self._summary_table(), *self._interval_lines()])
+
+    def _summary_head(self) -> list[str]:
+        """Lines above the table of a summary."""
+        return [self._cost()]
+
+    def _summary_table(self) -> list[str]:
+        """Rows of the table of a summary, as of `summary_rows`; none where an estimate is not a table."""
+        return []
+
+    def _interval_lines(self) -> list[str]:
+        """Lines below the table of a summary."""
+        intervals = getattr(self, "intervals_", None)
+        return [] if intervals is None else summary_lines(intervals)
 
     def _cost(self) -> str:
         """Cost of the fit, the first line of a summary."""

@@ -237,28 +237,14 @@ class FunctionalBoosting(Estimator):
                     "the data are seen."
                 )
 
-    def summary(self) -> str:
-        """Norms of the operators, what the fit costs, and what is not known of its noise.
+    def _summary_head(self) -> list[str]:
+        noise = [noise_line(self.noise_errors_reason_)] if np.isfinite(self.epsilon_claimed_) else []
+        return [*super()._summary_head(), *noise]
 
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> X = pw.stream(1, "curves").normal(size=(200, 2, 3)) / 5
-        >>> model = pw.FunctionalBoosting(s=0.1, radius_value=1.0, parties=2, random_state=7).fit(X, X[:, 0])
-        >>> print(model.summary())
-        epsilon 519.7 at delta 1e-05, for one features
-        noisy: the standard deviation of its noise is not computed: noisy values choose the operators along a path
-        <BLANKLINE>
-                      norm
-        x0           1.679
-        x1               0
-        """
-        squares = np.sum(self._fitted_estimate().operators ** 2, axis=(1, 2))
-        rows = [self._cost()]
-        if np.isfinite(self.epsilon_claimed_):
-            rows.append(noise_line(self.noise_errors_reason_))
-        names = [f"x{k}" for k in range(len(squares))]
-        return "\n".join([*rows, *summary_rows({"norm": np.sqrt(squares)}, names, 6)])
+    def _summary_table(self) -> list[str]:
+        """Norm of the operator of each predictor."""
+        norms = np.sqrt(np.sum(self._fitted_estimate().operators ** 2, axis=(1, 2)))
+        return summary_rows({"norm": norms}, [f"x{k}" for k in range(len(norms))], 6)
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Fitted curves of predictors; later queries are not in the account.

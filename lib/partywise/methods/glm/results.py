@@ -14,7 +14,6 @@ from ...core.arrays import summary_rows
 from ...core.errors import ModelError
 from ...models.family_facts import FACTS
 from ...models.intervals import noise_line
-from ...privacy.rounding import upward
 from .diagnostics import Wald, aic, deviance_r2, deviance_table, wald
 from .model import GlmEstimate
 from .noisy_statistics.submodels import coefficients
@@ -317,28 +316,10 @@ class Results(Predictions):
             raise ValueError("a ridge shrinks these coefficients: the tests are of fits without one.")
         return len(self.names_) - len(restricted.names_)
 
-    def summary(self) -> str:
-        """Table of the coefficients with their tests, and a line each of what was fitted, its fit and its privacy.
-
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> X = pw.stream(1, "records").normal(size=(200, 2))
-        >>> y = 1 + X[:, 1] + pw.stream(1, "noise").normal(size=200)
-        >>> fit = pw.VerticalGLM("gaussian", parties=2, random_state=7).fit(X, y, names=["age", "dose"])
-        >>> print(fit.summary())
-        gaussian by joint: 200 records, 3 coefficients, ok after 2 iterations
-        deviance 211.621 of 411.071 without columns, explained 0.485
-        dispersion 1.07422, AIC 586.871
-        epsilon inf at delta 1e-05, for one row
-        <BLANKLINE>
-                          coef     std err      z or t           p       2.5 %      97.5 %
-        intercept        1.052      0.0734       14.33   2.262e-32      0.9069       1.196
-        age             0.1029     0.07285       1.412      0.1595    -0.04081      0.2465
-        dose            0.9784     0.07369       13.28    3.76e-29       0.833       1.124
-        """
+    def _summary_head(self) -> list[str]:
+        """Lines on what was fitted, its fit, its privacy and its approximations."""
         estimate: GlmEstimate = self._fitted_estimate()
-        tests, spent, absent = self._tests(0.95), self.privacy_, getattr(self, "n_absent_", 0)
+        absent, options = getattr(self, "n_absent_", 0), self._options()
         left_out = f" ({absent} without weight or trials are left out)" if absent else ""
         steps = "" if estimate.iterations is None else f" after {estimate.iterations} iterations"
         lines = [
@@ -352,34 +333,27 @@ class Results(Predictions):
             )
         rest = {"dispersion": self.dispersion_, "AIC": self.aic}
         lines.append(", ".join(f"{name} {_number(value)}" for name, value in rest.items() if value is not None))
-        lines.append(f"epsilon {upward(spent.epsilon_certified)} at delta {spent.delta:g}, for one {spent.unit}")
-        cov_type = getattr(self._options(), "cov_type", "nonrobust")
-        if cov_type != "nonrobust" and tests is not None:
+        lines += super()._summary_head()
+        cov_type = getattr(options, "cov_type", "nonrobust")
+        if cov_type != "nonrobust" and estimate.standard_errors is not None:
             lines.append(f"standard errors: {cov_type}, from squared scores, with normal tests")
         if estimate.numbers.get("penalised"):
             lines.append("penalised: standard errors leave out the bias of the ridge")
         if self.family == COX:
             lines.append(f"{estimate.numbers['events']} events, concordance {self.concordance_:.4f}")
-        if getattr(self._options(), "penalty", None) is not None:
+        if getattr(options, "penalty", None) is not None:
             value = "" if estimate.penalty_lambda is None else f" (lambda {estimate.penalty_lambda:.4g})"
             lines.append(f"no standard errors{value}: {NO_ERRORS}")
-        lines += self._approximations(estimate)
-        return "\n".join([*filter(None, lines), *self._table(estimate, tests)])
-
-    def _approximations(self, estimate: GlmEstimate) -> list[str]:
-        """Return the lines on approximations, and on the noise of privacy."""
-        lines = []
         if estimate.numbers.get("approximate"):
             lines.append("approximate: a polynomial or a formula for normal columns stands in for the link")
-        if not self._options().uses_epsilon or np.isinf(estimate.epsilon_claimed):
-            return lines
-        lines.append(noise_line(estimate.noise_errors_reason))
-        reason = self.intervals_.reason
-        lines.append(f"no intervals: {reason}" if reason else f"intervals: {self.intervals_.estimand}")
-        return lines
+        if options.uses_epsilon and np.isfinite(estimate.epsilon_claimed):
+            lines.append(noise_line(estimate.noise_errors_reason))
+        return list(filter(None, lines))
 
-    def _table(self, estimate: GlmEstimate, tests: Wald | None) -> list[str]:
+    def _summary_table(self) -> list[str]:
         """Rows of the coefficients, with what is known of their errors and intervals of 95 %."""
+        estimate: GlmEstimate = self._fitted_estimate()
+        tests = self._tests(0.95)
         columns = {"coef": estimate.coefficients}
         if tests is not None and estimate.standard_errors is not None:
             columns |= {"std err": estimate.standard_errors, "z or t": tests.statistic, "p": tests.p_values}

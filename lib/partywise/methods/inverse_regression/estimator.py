@@ -249,26 +249,10 @@ class SlicedInverseRegression(Transformer):
         ):
             raise ValueError(f"basis has shape {estimate.basis.shape} where the columns and directions are {shape}")
 
-    def summary(self) -> str:
-        """The directions with what the noise of privacy gives each entry, and what the fit costs.
-
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> X = pw.stream(1, "records").uniform(-1, 1, size=(3000, 3))
-        >>> model = pw.SlicedInverseRegression(epsilon=2.0, edges=(-0.5, 0.5), parties=3, random_state=7)
-        >>> print(model.fit(X, X[:, 0] + X[:, 1]).summary())
-        epsilon 2 at delta 1e-05, for one row
-        noisy: 'noise sd' is what the noise of privacy alone gives an entry, to first order
-        projection loss to the true subspace: at most 0.13 (95 %)
-        <BLANKLINE>
-               direction 1  noise sd 1
-        x0           2.138     0.06687
-        x1            2.12     0.07258
-        x2         0.03929     0.07664
-        """
+    def _summary_head(self) -> list[str]:
+        """Cost, what is known of the noise, the bound of the loss, and the columns that have a contrast."""
         estimate, errors = self._fitted_estimate(), self.noise_errors_
-        rows = [self._cost()]
+        rows = super()._summary_head()
         if errors is not None:
             rows.append(noise_line("", "an entry"))
             lost = [f"{place + 1}" for place, row in enumerate(errors) if np.any(np.isnan(row))]
@@ -282,11 +266,16 @@ class SlicedInverseRegression(Transformer):
             rows.append(f"no bound of the loss: {why}")
         if self.size_ is not None:
             rows.append(f"columns with a contrast beyond noise and sampling: {self.size_}")
+        return rows
+
+    def _summary_table(self) -> list[str]:
+        """Directions, each with what the noise of privacy gives its entries."""
+        errors = self.noise_errors_
         entries = [("direction", self.components_)] + ([] if errors is None else [("noise sd", errors)])
         columns = {
             f"{title} {place + 1}": values[place] for place in range(len(self.components_)) for title, values in entries
         }
-        return "\n".join([*rows, *summary_rows(columns, [f"x{column}" for column in range(self.n_features_in_)], 6)])
+        return summary_rows(columns, [f"x{column}" for column in range(self.n_features_in_)], 6)
 
     def _options(self) -> SlicingCertifiedOptions | WhitenedOptions | SlicingPublishedOptions | SlicingReferenceOptions:
         options: SlicingCertifiedOptions | WhitenedOptions | SlicingPublishedOptions | SlicingReferenceOptions = (

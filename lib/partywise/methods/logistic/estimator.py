@@ -259,9 +259,7 @@ class LabelPrivateLogisticRegression(Predictor):
         # Errors of the intercept of other units need covariances, unless ranges begin at 0.
         units = np.append(np.nan if np.any(low) else 1.0, 1 / width)
         self.noise_errors_ = None if estimate.noise_errors is None else estimate.noise_errors * units
-        self.noise_errors_reason_, self.intervals_ = estimate.noise_errors_reason, estimate.intervals
-        if estimate.intervals.centre is not None and estimate.intervals.standard_errors is not None:
-            self.intervals_ = Intervals(estimate.intervals.centre * units, estimate.intervals.standard_errors * units)
+        self.noise_errors_reason_, self.intervals_ = estimate.noise_errors_reason, estimate.intervals.times(units)
         self.conf_int_ = self.intervals_.bounds()
 
     def _withhold_intervals(self, withheld: Intervals) -> None:
@@ -277,37 +275,18 @@ class LabelPrivateLogisticRegression(Predictor):
         check_coefficients("theta", estimate.theta, count)
         check_classes(self)
 
-    def summary(self) -> str:
-        """The coefficients with what the noise of privacy gives each of them, and what the fit costs.
+    def _summary_head(self) -> list[str]:
+        noise = [noise_line(self.noise_errors_reason_)] if self._options().uses_epsilon else []
+        return [*super()._summary_head(), *noise]
 
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> X = pw.stream(1, "records").uniform(size=(2000, 2))
-        >>> y = pw.stream(1, "labels").uniform(size=2000) < X[:, 0]
-        >>> print(pw.LabelPrivateLogisticRegression(epsilon=1.0, random_state=7).fit(X, y).summary())
-        epsilon 1 at delta 1e-05, for one label
-        noisy: 'noise sd' is what the noise of privacy alone gives a coefficient, to first order
-        intervals: over labels and noise, ridge taken off
-        <BLANKLINE>
-                          coef    noise sd       2.5 %      97.5 %
-        intercept       -2.894      0.1035      -3.293      -2.527
-        x0               5.306      0.1546       4.784       5.887
-        x1              0.4721      0.1028     0.05251      0.8985
-        """
-        theta, errors = np.append(self.intercept_, self.coef_), self.noise_errors_
-        columns = {"coef": theta}
-        if errors is not None:
-            columns["noise sd"] = errors
+    def _summary_table(self) -> list[str]:
+        """Coefficients with what the noise of privacy gives each of them, and their intervals."""
+        columns = {"coef": np.append(self.intercept_, self.coef_)}
+        if self.noise_errors_ is not None:
+            columns["noise sd"] = self.noise_errors_
         if self.conf_int_ is not None:
             columns |= {"2.5 %": self.conf_int_[:, 0], "97.5 %": self.conf_int_[:, 1]}
-        rows = [self._cost()]
-        if self._options().uses_epsilon:
-            rows.append(noise_line(self.noise_errors_reason_))
-        reason = self.intervals_.reason
-        rows.append(f"no intervals: {reason}" if reason else "intervals: over labels and noise, ridge taken off")
-        names = ["intercept", *(f"x{place}" for place in range(len(theta) - 1))]
-        return "\n".join([*rows, *summary_rows(columns, names, 10)])
+        return summary_rows(columns, ["intercept", *(f"x{place}" for place in range(len(self.coef_)))], 10)
 
     @property
     def _link(self) -> Link:

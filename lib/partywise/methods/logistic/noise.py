@@ -137,8 +137,15 @@ def released_intervals(X: np.ndarray, theta: np.ndarray, plan: ReleasePlan) -> I
     sampling = weighted_gram(X, means * (1 - means) / len(X) ** 2)
     back = np.eye(len(theta)) + inverse * plan.ridge
     spread = back @ inverse
-    variances = np.diagonal(spread @ (noise_covariance(X, plan) + sampling) @ spread.T)
-    return Intervals(back @ theta, np.sqrt(np.maximum(variances, 0.0)))
+    of_noise, of_labels = (
+        np.maximum(np.diagonal(spread @ part @ spread.T), 0.0) for part in (noise_covariance(X, plan), sampling)
+    )
+    return Intervals(
+        back @ theta,
+        np.sqrt(of_noise + of_labels),
+        noise_part=np.sqrt(of_noise),
+        estimand="of the coefficients that made the labels, over labels and noise; the ridge is taken off",
+    )
 
 
 def descent_deviations(

@@ -181,7 +181,9 @@ class FederatedCox(SurvivalEstimator):
         self.params_, self.hazard_ratios_ = coefficients, np.exp(coefficients)
         self.standard_errors_ = np.sqrt(np.diag(self.variance_matrix_))
         reason = estimate.interval_reason
-        self.intervals_ = Intervals(reason=reason) if reason else Intervals(coefficients, self.standard_errors_)
+        over = f"over records and noise, {CONDITION}" if self._options().uses_epsilon else "over records, without noise"
+        known = Intervals(coefficients, self.standard_errors_, estimand=f"of log hazard ratios, {over}")
+        self.intervals_ = Intervals(reason=reason) if reason else known
         bounds = self.intervals_.bounds()
         self.confidence_intervals_ = np.full((p, 2), np.nan) if bounds is None else bounds
         self.timeline = self.baseline_cumulative_hazard_ = self.baseline_survival_ = None
@@ -226,19 +228,8 @@ class FederatedCox(SurvivalEstimator):
             raise ValueError(f"scale={half_width.tolist()} must be positive.")
         return centre, half_width
 
-    def summary(self) -> str:
-        """Coefficients, hazard ratios, standard errors, z, p-values and 95 % intervals, and what the fit cost.
-
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> X = pw.stream(1, "records").uniform(-1, 1, size=(4000, 1))
-        >>> durations = pw.stream(1, "durations").exponential(2.0 / 2.0 ** X[:, 0])
-        >>> model = pw.FederatedCox(epsilon=4.0, horizon=2.0, centre=[0], scale=[1], parties=3, random_state=7)
-        >>> print(model.fit(X, durations).summary().splitlines()[0])
-        epsilon 4 at delta 1e-05, for one row
-        """
-        self._fitted_estimate()
+    def _summary_table(self) -> list[str]:
+        """Coefficients, hazard ratios, standard errors, z, p-values and 95 % intervals."""
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         with np.errstate(invalid="ignore"):
             z = self.params_ / self.standard_errors_
@@ -247,11 +238,7 @@ class FederatedCox(SurvivalEstimator):
         z = np.where(np.isnan(lower), np.nan, z)
         columns = {"coef": self.params_, "exp(coef)": self.hazard_ratios_, "se": self.standard_errors_, "z": z}
         columns |= {"p": chdtrc(1, z**2), "lower": lower, "upper": upper}
-        rows = [self._cost()]
-        if self._options().uses_epsilon:
-            reason = self.intervals_.reason
-            rows.append(f"no intervals: {reason}" if reason else f"intervals: over records and noise, {CONDITION}")
-        return "\n".join([*rows, *summary_rows(columns, list(map(str, names)), 12)])
+        return summary_rows(columns, list(map(str, names)), 12)
 
     def _scale_records(self, X: ArrayLike) -> np.ndarray:
         records = self._records(X, 2, "(n, p)")

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...core.arrays import summary_rows
 from ...core.verdicts import OK, Verdict
 from ...federation.estimators.fit_budget import Budget
 from ...federation.estimators.inputs import vector
@@ -239,6 +240,18 @@ class FederatedKaplanMeier(SurvivalEstimator):
         self.median_standard_errors_ = estimate.median_errors()
         self.median_confidence_interval_ = estimate.median_intervals()
         self.logrank_: RankTest | None = estimate.log_rank
+
+    def _summary_table(self) -> list[str]:
+        """Median of each group with its interval."""
+        names = ["all"] if self.groups is None else list(map(str, self.groups))
+        medians = np.array([np.nan if median is None else median for median in self.median_survival_time_])
+        lower, upper = self.median_confidence_interval_.T
+        return summary_rows({"median": medians, "2.5 %": lower, "97.5 %": upper}, names, 12)
+
+    def _interval_lines(self) -> list[str]:
+        if self.confidence_interval_ is None:
+            return super()._interval_lines()
+        return ["", f"intervals: of survival and medians, over records{' and noise' * self._options().uses_epsilon}"]
 
     def _check_model(self) -> None:
         cells, groups = self.estimate_.table, len(self.groups or (0,))
