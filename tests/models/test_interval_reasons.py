@@ -124,6 +124,24 @@ def test_intervals_without_noise_and_in_other_units():
     assert Intervals(np.zeros(1), np.ones(1)).without_noise is NOT_COMPUTED and NOT_COMPUTED.times(2.0).centre is None
 
 
+def test_numbers_of_intervals_are_those_of_cubes():
+    intervals = Intervals(np.array([0.0, 1.0]), np.array([5.0, 1.0]), noise_part=np.array([3.0, 0.0]))
+    known = intervals.numbers(np.array([9.0, 1.0]))
+    assert known == {
+        "identified": True,
+        "half_width": pytest.approx(3 * 1.959964, rel=1e-6),
+        "half_width_without_noise": pytest.approx(2.5 * 1.959964, rel=1e-6),
+        "interval_coverage": 1.0,
+        "interval_coverage_without_noise": 0.5,
+    }
+    assert set(Intervals(np.zeros(1), np.ones(1)).numbers()) == {"identified", "half_width"}
+    assert Intervals(reason=reason_of("not identified"), diagnostics={"shape_test": 0.3}).numbers() == {
+        "identified": False,
+        "shape_test": 0.3,
+    }
+    assert Intervals(reason=reason_of("trees"), diagnostics={"shape_test": "none"}).numbers() == {}
+
+
 def test_a_reason_is_one_of_the_list():
     assert (
         reason_of("clipped") == f"clipped: {REASONS['clipped']}" and reason_name(reason_of("later", "soon")) == "later"

@@ -18,6 +18,7 @@ from ..core.notes import collected_notes
 from ..core.randomness import Streams
 from ..core.verdicts import OK, STATUSES, Verdict, estimate_verdict, first_fault, intervals_verdict
 from ..federation.channel import Channel
+from ..federation.estimators.estimate_rows import interval_status
 from ..federation.folds import Fold
 from ..federation.parties import Party, largest_clip_shares
 from ..federation.places import Place, name_of
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 STATUS = ("not_in_design", *STATUSES)
 
 IN_SAMPLE = "in_sample"
+# Whether the estimate has intervals, or the short name of the reason why not.
+INTERVAL = "interval"
 # Of a fit whose parties were processes of their own.
 RUN_APART, RUN_MODE = "run_apart", "run_mode"
 # Scalars of every cell of every study: long_name, units.
@@ -55,6 +58,7 @@ COMMON: dict[str, tuple[str, str]] = {
     "n_protected": measures.N_PROTECTED.entry,
     "delta_exceeds_1_over_n": measures.DELTA_EXCEEDS.entry,
     IN_SAMPLE: measures.IN_SAMPLE.entry,
+    INTERVAL: ("known where numbers of the estimate have 95 % intervals, else why they have none", "1"),
     "bytes_measured": measures.BYTES_MEASURED.entry,
     "ledger_sha256": measures.LEDGER_SHA256.entry,
     RUN_APART: measures.RUN_APART.entry,
@@ -223,6 +227,7 @@ class _Fits:
             arguments = estimate, self.data, execution.fold.train, self.spec
             clipped = _intervals_verdict(estimate, self.parties)
             verdict: dict[str, Scalar] = {"status": first_fault((estimate_verdict(estimate), clipped)).status}
+            verdict[INTERVAL] = interval_status(estimate, self.spec.options) if clipped == OK else clipped.status
             numbers = verdict | measure_values(self.study, "metrics", self.study.metrics(*arguments))
             coords: Coords = {
                 "case": self.case.name,

@@ -184,6 +184,17 @@ DIVERGED = Quantity("1 if the fit is not finite")
 STEPS = Quantity("steps of the returned fit")
 N_TRAIN = Quantity("records that train")
 N_FEATURES = Quantity("features of all parties, without the intercept")
+INTERVAL_COVERAGE = Quantity(
+    "share of the 95 % intervals that hold the numbers by which generated data were made",
+    heading="coverage of intervals",
+)
+COVERAGE_WITHOUT_NOISE = Quantity("share held by intervals at the same centres that leave the noise of privacy out")
+HALF_WIDTH = Quantity("half the length of the 95 % intervals, their mean", heading="half-width of intervals")
+HALF_WIDTH_WITHOUT_NOISE = Quantity(
+    "half the length of the same intervals with the noise of privacy left out, their mean"
+)
+IDENTIFIED = Quantity("1 if there are intervals, 0 if noise hides the numbers that they would be of")
+SHAPE_TEST = Quantity("p-value of the declared shapes of columns by released counts of clipped records")
 RECOVERED_SHARE = Quantity("share of secret values that an attack recovers exactly", "1", "values recovered", "lower")
 ENCRYPTIONS = Quantity("numbers that were encrypted in training")
 DECRYPTIONS = Quantity("ciphertexts that were decrypted in training")

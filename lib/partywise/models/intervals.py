@@ -136,10 +136,15 @@ class Intervals:
         )
         return replace(self, centre=centre, standard_errors=errors, noise_part=noise)
 
-    def coverage(self, truth: np.ndarray) -> float | None:
-        """Share of the 95 % intervals that hold the true coefficients (k,); None where there are none."""
-        bounds = self.bounds()
-        return None if bounds is None else float(np.mean((bounds[:, 0] <= truth) & (truth <= bounds[:, 1])))
+    def numbers(self, truth: np.ndarray | None = None) -> dict[str, float | bool | None]:
+        """Return the numbers of `interval_numbers`, whether the centres are identified, and the p-value of shapes."""
+        bounds, shape_test = self.bounds(), self.diagnostics.get("shape_test")
+        values: dict[str, float | bool | None] = (
+            {} if isinstance(shape_test, str | None) else {"shape_test": shape_test}
+        )
+        if bounds is not None:
+            return values | interval_numbers(bounds, self.without_noise.bounds(), truth)
+        return ({"identified": False} if reason_name(self.reason) == "not identified" else {}) | values
 
 
 def noise_line(reason: str, thing: str = "a coefficient") -> str:
@@ -147,6 +152,24 @@ def noise_line(reason: str, thing: str = "a coefficient") -> str:
     if reason:
         return f"noisy: the standard deviation of its noise is not computed: {reason}"
     return f"noisy: 'noise sd' is what the noise of privacy alone gives {thing}, to first order"
+
+
+def interval_numbers(
+    bounds: np.ndarray, without_noise: np.ndarray | None = None, truth: np.ndarray | None = None
+) -> dict[str, float | bool | None]:
+    """Numbers of 95 % intervals (k, 2), by the names that they have in cubes.
+
+    without_noise : (k, 2) intervals that leave the noise of privacy out, where these are known
+    truth : (k,) by which the data were made, where that is known
+    """
+    values: dict[str, float | bool | None] = {"identified": True}
+    for ends, suffix in ((bounds, ""), (without_noise, "_without_noise")):
+        if ends is not None:
+            half_width = float(np.mean(ends[:, 1] - ends[:, 0])) / 2
+            values[f"half_width{suffix}"] = half_width if np.isfinite(half_width) else None
+            if truth is not None:
+                values[f"interval_coverage{suffix}"] = float(np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])))
+    return values
 
 
 # Diagnostics by their names, as people read them.

@@ -7,10 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 
+from ..experiment.plotting.layout import Axis
+from ..experiment.plotting.lines import SERIES, Lines
+from ..experiment.plotting.select import title
+from ..experiment.plotting.series import fit_word, methods_with
 from ..experiment.plotting.style import COLORS, GREY, MARKERS, Marks, one_panel
-from ..models.intervals import Intervals
+from ..models.intervals import REASONS, Intervals
 
 if TYPE_CHECKING:
     from ..federation.estimators.estimator import Estimator
@@ -131,7 +136,9 @@ def coefficients(
             bar_marks |= (marks or {}).get(name, {})
             indices = [place for place, row in enumerate(estimates.names) if row in names]
             places = np.array([names.index(estimates.names[place]) for place in indices])
-            bars = np.where(np.isfinite(estimates.reach), estimates.reach, 0)[indices]
+            known = np.isfinite(estimates.reach)
+            # A fit without intervals has no bars in the legend either.
+            bars = np.where(known, estimates.reach, 0)[indices] if known.any() else None
             panel.errorbar(
                 estimates.values[indices], places + shift, xerr=bars, linestyle="none", markersize=3.5, **bar_marks
             )
@@ -139,6 +146,78 @@ def coefficients(
         panel.set_yticks(range(len(names)), names, fontsize=7 if len(names) > 12 or ax else 8)
         panel.set(ylim=(len(names) - 0.5, -0.5), xlabel="coefficient")
     return panel
+
+
+def missing_intervals(cube: xr.Dataset, case: str, method: str, target: float) -> list[str]:
+    """Return a note on why a fit that is drawn without bars has no intervals; none where a cube does not state it."""
+    name = fit_word(cube, "interval", case, method, target) if "interval" in cube else ""
+    return [f"{title(cube, 'method', method)} has no intervals: {REASONS[name]}"] if name in REASONS else []
+
+
+def _noisy_methods(cube: xr.Dataset, case: str) -> list[str]:
+    """Methods of a case that have intervals at some target of epsilon."""
+    known = cube["half_width"].sel(case=case, epsilon=np.isfinite(cube["epsilon"])).notnull()
+    private = known.any([dim for dim in known.dims if dim != "method_label"])
+    return [method for method in methods_with(cube, case, "half_width") if private.sel(method_label=method)]
+
+
+def _one_by_one(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
+    """Each method with intervals in a group, and so a panel, of its own."""
+    return {title(cube, "method", method): [method] for method in _noisy_methods(cube, case)[:SERIES]}
+
+
+def _cases_of_few_panels(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
+    """Cases of the most methods with intervals, as many as fit."""
+    counts = {case: min(len(_noisy_methods(cube, case)), SERIES) for case in cases}
+    most = max(counts.values(), default=0)
+    order = sorted((case for case in cases if counts[case]), key=lambda case: -counts[case])
+    chosen = order[: SERIES // most] if most else []
+    return [case for case in cases if case in chosen]
+
+
+def _by_epsilon(question: str, axis: Axis, ends: str, caption: str) -> Lines:
+    """One panel for each method and case: a number of its intervals over the target epsilon."""
+    return Lines(
+        question,
+        x="epsilon",
+        y=axis,
+        groups=_one_by_one,
+        apart=True,
+        size=(3.7, 4.2),
+        select=_cases_of_few_panels,
+        ends=ends,
+        least=0,
+        none="No case of generated records has private methods with intervals in this configuration.",
+        caption=f"{caption} A panel for each method with intervals, in the cases with the most of them. Means over "
+        "{replicates}.",
+    )
+
+
+interval_coverage = _by_epsilon(
+    "How often do 95 % intervals hold the truth?",
+    Axis(
+        {"interval_coverage": "intervals that hold\nthe truth"},
+        percent=True,
+        bottom=0,
+        top=1.04,
+        levels={0.95: "95 %"},
+        behind={"interval_coverage_without_noise": "noise of privacy left out"},
+    ),
+    "Intervals that hold the truth at ε = {place}",
+    "Share of 95 % intervals that hold the numbers by which the records were made; grey: of intervals at the same "
+    "centres that leave the noise of privacy out.",
+)
+interval_half_width = _by_epsilon(
+    "How long are 95 % intervals?",
+    Axis(
+        {"half_width": "half-width of\n95 % intervals"},
+        log=True,
+        behind={"half_width_without_noise": "noise of privacy left out"},
+    ),
+    "Half-width of 95 % intervals at ε = {place}",
+    "Half the length of 95 % intervals, their mean over the coefficients of a fit (of survival curves over the edges), "
+    "against the target epsilon; grey: of the same intervals with the noise of privacy left out.",
+)
 
 
 def _rows_of(name: str, source: Source, level: float) -> CoefficientRows:

@@ -36,10 +36,10 @@ def test_intervals_hold_the_truth_as_often_as_they_say(distribution):
         drawn = np.where(rng.random(labels.shape) < kept, labels, 1 - labels)
         dots = (drawn - (1 - kept)) / (2 * kept - 1) @ X / len(X)
     found = [released_intervals(X, theta, plan) for theta in fit_many(X, dots, plan)]
-    assert np.mean([one.coverage(TRUTH) for one in found]) == pytest.approx(0.95, abs=0.025)
+    assert np.mean([one.numbers(TRUTH)["interval_coverage"] for one in found]) == pytest.approx(0.95, abs=0.025)
     # Of the noise left out, the same intervals hold the truth far less often.
     blind = [Intervals(one.centre, sampling_errors(X, one.centre)) for one in found]
-    assert np.mean([one.coverage(TRUTH) for one in blind]) < 0.92
+    assert np.mean([one.numbers(TRUTH)["interval_coverage"] for one in blind]) < 0.92
 
 
 def sampling_errors(X: np.ndarray, theta: np.ndarray) -> np.ndarray:
@@ -71,6 +71,6 @@ def test_a_level_out_of_range_is_refused():
     with pytest.raises(ValueError, match="level=1"):
         Intervals(np.zeros(1), np.ones(1)).bounds(1)
     absent = Intervals(reason=reason_of("later"))
-    assert absent.bounds() is None and absent.coverage(np.zeros(1)) is None
+    assert absent.bounds() is None and absent.numbers(np.zeros(1)) == {}
     with pytest.raises(ValueError, match=r"reason=.none. of missing intervals must begin with one of no noise"):
         Intervals(reason="none")

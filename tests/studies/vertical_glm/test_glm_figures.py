@@ -45,6 +45,11 @@ def block() -> dict:
                 "grid": {"methods": ["all", "noised", "stepwise"], "replicates": 2, "parties": [2], "folds": 1}
                 | {"epsilon": [5.0, 50.0]}
             },
+            "intervals": {
+                "source": "generated",
+                "settings": {"n": 1000, "p": 2},
+                "grid": {"methods": ["noised"], "replicates": 1, "parties": [2], "folds": 1, "epsilon": [8.0, 20.0]},
+            },
             "orders": {
                 "source": "generated",
                 "settings": {"n": 60, "p": 4, "records": "unaligned"},
@@ -79,6 +84,8 @@ WITHOUT = {
     "costs_by_parties": None,
     "identifiers_by_mode": "targets",
     "columns_by_unit": None,
+    "interval_coverage": "targets",
+    "interval_half_width": "orders",
 }
 
 
@@ -122,7 +129,7 @@ def test_costs_of_one_number_of_parties_are_drawn(cube):
 
 def test_a_deviance_says_on_which_records_it_is(cube):
     """The deviance of one fold is in-sample, which no word said."""
-    (ax,) = STUDY.figures["deviance_by_epsilon"](cube).axes
+    (ax,) = STUDY.figures["deviance_by_epsilon"](_only(cube, "targets")).axes
     assert ax.get_title().endswith("\non the records of the fit")
 
 

@@ -87,6 +87,7 @@ class Axis:
     levels : values that are lines across the panel, with their words
     bottom, top : ends of the axis
     cut : points of lines above are arrows at it
+    behind : other measures of each method that are grey lines behind its own, with their words
     """
 
     measures: str | Sequence[str] | Mapping[str, str]
@@ -97,6 +98,7 @@ class Axis:
     bottom: float | None = None
     top: float | None = None
     cut: float = np.inf
+    behind: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def words(self) -> dict[str, str]:

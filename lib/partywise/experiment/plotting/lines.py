@@ -93,6 +93,7 @@ class Lines(PanelLayout):
     y : a measure, or a row of panels for each of several, see `Axis`
     xlabel : by default whom the target is of, with delta, or the meaning of x
     groups : (cube, case) -> words and methods of each group of methods, which has a row of panels of its own
+    apart : whether each group of methods has a panel next to the others instead of a row of panels
     suffix : (cube, case, method) -> what the legend adds to its title
     ends, at : start of a title with ``{place}``, such as "Loss at ε = {place}", that goes on with the least and the
         largest mean of the first panel at the place nearest to ``at``, unless there is a finding
@@ -110,6 +111,7 @@ class Lines(PanelLayout):
     y: str | Axis | Mapping[str, str] | Sequence[str | Axis]
     xlabel: str = field(default="", kw_only=True)
     groups: Callable[[xr.Dataset, str], Mapping[str, Sequence[str]]] = field(default=all_methods, kw_only=True)
+    apart: bool = field(default=False, kw_only=True)
     suffix: Callable[[xr.Dataset, str, str], str] = field(default=no_words, kw_only=True)
     ends: str = field(default="", kw_only=True)
     at: float = field(default=1.0, kw_only=True)
@@ -130,6 +132,17 @@ class Lines(PanelLayout):
         words = "first replicate and fold, fewest parties"
         if not self._path(cube):
             words = over_with_bands(cube, cases, self.spread)
+        finding = self.finding(cube, cases) or self._ends(cube, next(iter(members.values())), axes[0])
+        if self.apart:
+            places = [(case, group) for case in members for group in range(len(self.groups(cube, case)))]
+
+            def draw_group(ax: Axes, place: str, row: int) -> list[str]:
+                case, group = places[int(place)]
+                of_case = f"\n{self.panel(cube, case)}" if len(members) > 1 else ""
+                ax.set_title(f"{list(self.groups(cube, case))[group]}{of_case}")
+                return [words, *self._panel(ax, cube, members[case], axes[row], group)]
+
+            return self.grid(cube, list(map(str, range(len(places)))), len(axes), draw_group, finding=finding)
         groups = range(max(len(self.groups(cube, case)) for case in members))
         rows = [(axis, group) for axis in axes for group in groups]
 
@@ -143,7 +156,6 @@ class Lines(PanelLayout):
                 ax.set_ylabel(f"{fill(of, self.letters)}\n{ax.get_ylabel()}")
             return notes
 
-        finding = self.finding(cube, cases) or self._ends(cube, next(iter(members.values())), axes[0])
         return self.grid(cube, list(members), len(axes), draw_panel, groups=len(groups), finding=finding)
 
     def _ends(self, cube: xr.Dataset, cases: Sequence[str], axis: Axis) -> str:
@@ -226,6 +238,9 @@ class Lines(PanelLayout):
         for curve in curves:
             style, words = look(cube, curve.method), self.suffix(cube, cases[0], curve.method)
             label = f"{style.label}{words}"
+            for name in (name for name in axis.behind if name in cube):
+                line = self._series(cube, name, cases, curve.method)
+                ax.plot(line.x, line.mean, color=GREY, marker=".", linewidth=1.2, label=axis.behind[name])
             if curve.line:
                 hollow = self.x == "epsilon" and not _certified(cube, cases[0], curve)
                 line, share = curve.line, curve.line.missing_share

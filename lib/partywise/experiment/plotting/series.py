@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 
 from ...core.errors import CubeError
 from ..plan import replicates_text
+from ..results.attributes import meanings
 from .select import place_of
 from .style import Look, Marks
 
@@ -187,6 +188,12 @@ def example_fit(fits: xr.Dataset, name: str, method: str, epsilon: float = np.in
         raise CubeError(f"method {method} at epsilon {epsilon:g} is not among the example fits: add it to the case.")
     fewest = places[np.argmin(fits["example_parties"].values[places])]
     return np.asarray(fits[name].values[fewest])
+
+
+def fit_word(cube: xr.Dataset, variable: str, case: str, method: str, epsilon: float) -> str:
+    """Word of a flag of an example fit, which is that of the first replicate and fold and the fewest parties."""
+    fit = cube[[variable, "status"]].sel(case=case, method_label=method, epsilon=epsilon).isel(replicate=0, fold=0)
+    return str(meanings(fit[variable])[np.flatnonzero(fit["status"].values > 0)[0]].item()).replace("_", " ")
 
 
 def replicates(cube: xr.Dataset, cases: Sequence[str]) -> tuple[int, int]:

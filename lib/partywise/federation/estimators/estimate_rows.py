@@ -41,6 +41,12 @@ def missing_reason(estimate: object, options: object) -> str:
     return interval_reason(estimate, options) or reason_of("later")
 
 
+def interval_status(estimate: object, options: object) -> str:
+    """Return ``known`` where numbers of an estimate have intervals, otherwise the short name of the reason."""
+    reason = interval_reason(estimate, options)
+    return reason_name(reason) if reason else "known"
+
+
 def table_of(rows: Iterable[EstimateRow]) -> bytes:
     """Rows as a CSV file, every number to its last bit; what there is none of is an empty entry."""
     text = io.StringIO()

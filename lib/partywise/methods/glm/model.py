@@ -109,6 +109,13 @@ class GlmEstimate:
     rows: Mapping[str, np.ndarray] | None = None
     numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
 
+    @property
+    def known_intervals(self) -> Intervals:
+        """Wald's intervals where there are standard errors, otherwise ``intervals``."""
+        if self.standard_errors is None:
+            return self.intervals
+        return Intervals(self.coefficients, self.standard_errors, noise_part=np.zeros_like(self.standard_errors))
+
     def predictor(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
         """(n,) linear predictors of the rows of X (n, p), with their offset if there is one."""
         eta = X @ self.coefficients[1:] + self.coefficients[0]

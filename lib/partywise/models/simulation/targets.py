@@ -97,7 +97,12 @@ def fit_of(question: Question) -> Fit | Intervals:
             f"beyond public bounds (p = {p_value:.1g}): declare other kinds of columns (`kinds`), or use a larger "
             "radius",
         )
-        return Intervals(reason=reason, models_clipping=question.declared, record_law=_record_law(question, fitted))
+        return Intervals(
+            reason=reason,
+            models_clipping=question.declared,
+            diagnostics={"shape_test": p_value},
+            record_law=_record_law(question, fitted),
+        )
     if not question.declared and (clipped := clipped_shares(question, fitted).max()) > TOLERATED:
         sentence = (
             f"{100 * clipped:.2g} % of records are clipped: declare how columns are distributed (`kinds`), or use a "

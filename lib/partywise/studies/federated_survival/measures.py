@@ -5,7 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...experiment.measures import DIVERGED, NOISE_SD, STEPS, ExampleFits, Measures, example, measure
+from ...experiment.measures import (
+    COVERAGE_WITHOUT_NOISE,
+    DIVERGED,
+    HALF_WIDTH,
+    HALF_WIDTH_WITHOUT_NOISE,
+    IDENTIFIED,
+    INTERVAL_COVERAGE,
+    NOISE_SD,
+    STEPS,
+    ExampleFits,
+    Measures,
+    example,
+    measure,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,11 +50,7 @@ class SurvivalMeasures(Measures):
         better="lower",
         summary=True,
     )
-    coverage: float | None = measure(
-        "share of 95 % intervals that hold the true log hazard ratios of generated data",
-        heading="coverage of intervals",
-        summary=True,
-    )
+    interval_coverage: float | None = measure(INTERVAL_COVERAGE, summary=True)
     rejected: bool | None = measure(
         "1 if the log-rank test of two groups rejects equal hazards at 5 %", heading="log-rank rejects", summary=True
     )
@@ -67,12 +76,11 @@ class SurvivalMeasures(Measures):
     cumulative_hazard_error: float | None = measure(
         "largest distance of the cumulative hazard from the pooled Nelson-Aalen curve, over 500 times and all groups"
     )
-    curve_coverage: float | None = measure("share of edges at which the 95 % interval holds the true survival")
-    curve_coverage_of_sampling: float | None = measure(
-        "the same of intervals that leave the noise of privacy out, which are too short"
-    )
+    interval_coverage_without_noise: float | None = measure(COVERAGE_WITHOUT_NOISE)
+    half_width: float | None = measure(HALF_WIDTH)
+    half_width_without_noise: float | None = measure(HALF_WIDTH_WITHOUT_NOISE)
+    identified: bool | None = measure(IDENTIFIED)
     band_coverage: bool | None = measure("1 if the 95 % band holds the true survival at all edges")
-    half_width: float | None = measure("mean half width of the 95 % intervals of survival, over edges")
     logrank: float | None = measure("log-rank statistic of two groups, standard normal under equal hazards")
     logrank_p: float | None = measure("p-value of the log-rank test")
     clip_share: float | None = measure("share of records whose covariates public bounds clipped or shrunk")

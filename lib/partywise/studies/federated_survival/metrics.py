@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ from ...methods.survival.published.histograms import alone, histograms
 from ...methods.survival.published.propensity import propensity_table
 from ...methods.survival.records import SurvivalRecords
 from ...models.follow_up.partial_likelihood import event_times, risk_sums
-from ...models.intervals import Intervals
+from ...models.intervals import Intervals, interval_numbers
 from .data import SurvivalData
 from .measures import SurvivalExamples, SurvivalMeasures
 
@@ -67,8 +68,38 @@ def estimate_measures(
         measures |= SurvivalMeasures(
             logrank=test.statistic, logrank_p=p_value, rejected=None if p_value is None else p_value < LEVEL
         )
-    widths = [np.mean(band.upper - band.lower) / 2 for band in estimate.bands(together=False)]
-    return measures | SurvivalMeasures(half_width=float(np.mean(widths)) if widths else None)
+    return measures | _intervals(estimate)
+
+
+def _intervals(
+    estimate: SurvivalEstimate,
+    truths: Sequence[np.ndarray] | None = None,
+    truth: np.ndarray | None = None,
+    pooled_errors: np.ndarray | None = None,
+) -> SurvivalMeasures:
+    """Numbers of the intervals of log hazard ratios, or of survival at all edges where no regression is fitted.
+
+    truths : (J,) true survival of each group at the edges; truth : (p,) true log hazard ratios; where they are known
+    pooled_errors : (p,) standard errors of the pooled fit, over records alone
+    """
+    hidden = SurvivalMeasures(identified=False) if estimate.status == "not_estimable" else SurvivalMeasures()
+    if estimate.coefficients is not None:
+        if estimate.standard_errors is None:
+            return hidden
+        intervals = Intervals(estimate.coefficients, estimate.standard_errors)
+        alone = None if pooled_errors is None else replace(intervals, standard_errors=pooled_errors).bounds()
+        bounds = intervals.bounds()
+    else:
+        counted, left_out = (estimate.bands(together=False, noise=noise) for noise in (True, False))
+        if not counted:
+            return hidden
+        bounds, alone = (
+            np.concatenate([np.column_stack([band.lower, band.upper]) for band in bands])
+            for bands in (counted, left_out)
+        )
+        truth = None if truths is None else np.concatenate(truths)
+    assert bounds is not None
+    return SurvivalMeasures.of(interval_numbers(bounds, alone, truth))
 
 
 def _sizes(estimate: SurvivalEstimate, spec: MethodSpec[object, SurvivalConstants, object]) -> Sequence[int]:
@@ -108,13 +139,9 @@ def _covered_curves(estimate: SurvivalEstimate, data: SurvivalData) -> SurvivalM
         return SurvivalMeasures()
     edges = estimate.table.edges[1:]
     truths = [np.interp(edges, data.true_times, truth) for truth in data.true_survival]
-    single, together = (estimate.bands(together=both) for both in (False, True))
-    sampling = estimate.bands(together=False, noise=False)
-    return SurvivalMeasures(
-        curve_coverage=float(np.mean([b.covers(t).mean() for b, t in zip(single, truths, strict=True)])),
-        curve_coverage_of_sampling=float(np.mean([b.covers(t).mean() for b, t in zip(sampling, truths, strict=True)])),
-        band_coverage=bool(np.all([b.covers(t).all() for b, t in zip(together, truths, strict=True)])),
-    )
+    bands = estimate.bands(together=True)
+    covered = bool(np.all([band.covers(curve).all() for band, curve in zip(bands, truths, strict=True)]))
+    return _intervals(estimate, truths) | SurvivalMeasures(band_coverage=covered)
 
 
 def _coefficient_errors(coefficients: np.ndarray, estimate: SurvivalEstimate, data: SurvivalData) -> SurvivalMeasures:
@@ -134,9 +161,8 @@ def _coefficient_errors(coefficients: np.ndarray, estimate: SurvivalEstimate, da
         squared_error=float(np.sum((coefficients - pooled.coefficients) ** 2)) / length,
         worse_than_zero=rms > none,
     )
-    if len(data.truth) and estimate.standard_errors is not None:
-        measures |= SurvivalMeasures(coverage=Intervals(coefficients, estimate.standard_errors).coverage(data.truth))
-    return measures
+    truth = data.truth if len(data.truth) else None
+    return measures | _intervals(estimate, truth=truth, pooled_errors=pooled.standard_errors)
 
 
 def _stopped_share(estimate: SurvivalEstimate, data: SurvivalData) -> float | None:

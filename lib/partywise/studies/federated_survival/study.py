@@ -135,7 +135,8 @@ STUDY = Study(
         "hazard_ratio_error": Figure("ratios"),
         "hazard_ratios": Figure("ratios"),
         "records_read": Figure("ratios", output="table"),
-        "interval_coverage": Figure("ratios"),
+        "interval_coverage": Figure("partywise.plot.intervals:interval_coverage"),
+        "interval_half_width": Figure("partywise.plot.intervals:interval_half_width"),
     },
     check=check,
 )

@@ -5,7 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...experiment.measures import AUC, DIVERGED, LOG_LOSS, N_TRAIN, STEPS, ExampleFits, Measures, example, measure
+from ...experiment.measures import (
+    AUC,
+    COVERAGE_WITHOUT_NOISE,
+    DIVERGED,
+    HALF_WIDTH,
+    HALF_WIDTH_WITHOUT_NOISE,
+    IDENTIFIED,
+    INTERVAL_COVERAGE,
+    LOG_LOSS,
+    N_TRAIN,
+    STEPS,
+    ExampleFits,
+    Measures,
+    example,
+    measure,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,10 +59,11 @@ class LabelPrivateMeasures(Measures):
     noise_sd_excess: float | None = measure("standard deviation of the excess risk over draws of the noise")
     predicted_excess: float | None = measure("excess risk that the planner predicts")
     chosen_distribution: str | None = measure("distribution of the noise on the labels")
-    interval_coverage: float | None = measure(
-        "share of the 95 % intervals that hold the coefficients that made the labels"
-    )
-    interval_width: float | None = measure("mean length of the 95 % intervals of the coefficients")
+    interval_coverage: float | None = measure(INTERVAL_COVERAGE)
+    interval_coverage_without_noise: float | None = measure(COVERAGE_WITHOUT_NOISE)
+    half_width: float | None = measure(HALF_WIDTH)
+    half_width_without_noise: float | None = measure(HALF_WIDTH_WITHOUT_NOISE)
+    identified: bool | None = measure(IDENTIFIED)
     ridge: float | None = measure("weight of the ridge on the coefficients")
     steps: int | None = measure(STEPS)
     learning_rate: float | None = measure("learning rate that was kept")

@@ -57,9 +57,8 @@ def metrics(
         calibration_error=error,
         excess_risk=excess(theta, data, link),
     )
-    if estimate.intervals.bounds() is not None:
-        covered = estimate.intervals.coverage(data.theta) if len(data.theta) else None
-        measures |= LabelPrivateMeasures(interval_coverage=covered)
+    if len(data.theta):
+        measures |= LabelPrivateMeasures.of(estimate.intervals.numbers(data.theta))
     options = spec.options
     if (
         estimate.plan is not None
@@ -83,8 +82,7 @@ def estimate_measures(
         return measures | LabelPrivateMeasures(diverged=True) | LabelPrivateMeasures.of(estimate.numbers)
     norm = float(np.linalg.norm(theta))
     measures |= LabelPrivateMeasures(norm_theta=norm, n_train=n, n_coefficients=len(theta))
-    if (bounds := estimate.intervals.bounds()) is not None:
-        measures |= LabelPrivateMeasures(interval_width=float(np.mean(bounds[:, 1] - bounds[:, 0])))
+    measures |= LabelPrivateMeasures.of(estimate.intervals.numbers())
     plan, released = estimate.plan, estimate.noisy_dot is not None
     takes_formula = isinstance(spec.options, WalrOptions | BucketsOptions) and spec.options.sigma == "classic"
     if plan is not None and released and takes_formula:

@@ -116,6 +116,8 @@ STUDY = Study(
         "running_away": Figure("training"),
         "gap_by_passes": Figure("training"),
         "classic_noise": Figure("training"),
+        "interval_coverage": Figure("partywise.plot.intervals:interval_coverage"),
+        "interval_half_width": Figure("partywise.plot.intervals:interval_half_width"),
     },
     check=check,
 )

@@ -44,6 +44,7 @@ def draw_generated(settings: GlmGeneratedSettings, spec: object, rng_for: Rng, r
         names=np.array([f"x{j}" for j in range(p)]),
         family=settings.family,
         constants=None if settings.lacking_constants or status is not None else constants(settings),
+        truth=None if status is not None else np.append(intercept, slopes / sizes),
         **arrival(settings, n, p, rng_for),
     )
 

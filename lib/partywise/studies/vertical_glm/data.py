@@ -67,6 +67,7 @@ class GlmData:
     names : (p,) str; family : of the response
     weights, offset : (N,) of the active party, where there are any
     constants : what private fits rest on, where it was declared
+    truth : (1 + p,) coefficients that made the responses, the intercept first, where they are known
     identifiers : (N,) str of the persons, where records arrive unaligned
     draws : (N, 1 + p) uniform, by which persons are missing and records are shuffled for any number of parties
     overlap : share of the persons whom all parties have
@@ -85,6 +86,7 @@ class GlmData:
     weights: np.ndarray | None = None
     offset: np.ndarray | None = None
     constants: Constants | None = None
+    truth: np.ndarray | None = None
     identifiers: np.ndarray | None = None
     draws: np.ndarray | None = None
     overlap: float = 1.0

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...methods.glm.model import GlmEstimate
-from ...models.intervals import Intervals
 from .data import GlmData
 from .evaluation.exact_fits import exact_fit, nested_fits
 from .evaluation.persons import used_persons
@@ -75,9 +74,7 @@ def _coefficients(estimate: GlmEstimate, data: GlmData, persons: np.ndarray, spe
 
 def _own_coefficients(estimate: GlmEstimate) -> GlmExamples:
     """Coefficients with the middles and standard errors of their intervals; NaN where there are none."""
-    intervals = estimate.intervals
-    if estimate.standard_errors is not None:
-        intervals = Intervals(estimate.coefficients, estimate.standard_errors)
+    intervals = estimate.known_intervals
     centres = estimate.coefficients if intervals.centre is None else intervals.centre
     errors = intervals.standard_errors
     return GlmExamples(

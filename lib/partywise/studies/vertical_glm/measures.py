@@ -5,7 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...experiment.measures import N_FEATURES, N_TRAIN, NOISE_SD, PROJECTED, ExampleFits, Measures, example, measure
+from ...experiment.measures import (
+    COVERAGE_WITHOUT_NOISE,
+    HALF_WIDTH,
+    HALF_WIDTH_WITHOUT_NOISE,
+    IDENTIFIED,
+    INTERVAL_COVERAGE,
+    N_FEATURES,
+    N_TRAIN,
+    NOISE_SD,
+    PROJECTED,
+    SHAPE_TEST,
+    ExampleFits,
+    Measures,
+    example,
+    measure,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,6 +88,12 @@ class GlmMeasures(Measures):
     aic_published: float | None = measure("deviance + 2 for each coefficient, the source's AIC")
     dispersion: float | None = measure("dispersion: 1, or Pearson's chi-squared over its degrees of freedom")
     se_error: float | None = measure("largest relative difference of a standard error to the pooled fit's")
+    interval_coverage: float | None = measure(INTERVAL_COVERAGE)
+    interval_coverage_without_noise: float | None = measure(COVERAGE_WITHOUT_NOISE)
+    half_width: float | None = measure(HALF_WIDTH)
+    half_width_without_noise: float | None = measure(HALF_WIDTH_WITHOUT_NOISE)
+    identified: bool | None = measure(IDENTIFIED)
+    shape_test: float | None = measure(SHAPE_TEST)
     iterations: int | None = measure("iterations, of block coordinate descent sweeps")
     openings: int | None = measure("sums over all records that were opened")
     objective_rises: int | None = measure("how often the objective rose from one iteration to the next")

@@ -41,6 +41,7 @@ def metrics(estimate: GlmEstimate | PcaEstimate, data: GlmData, train: np.ndarra
     measures |= alignment_measures(estimate, data, spec)
     if isinstance(estimate, GlmEstimate):
         measures |= regression(estimate, data, persons, train, spec)
+        measures |= GlmMeasures.of(estimate.known_intervals.numbers(data.truth))
     matrix, kind = matrix_of(estimate, spec.options)
     if matrix is not None:
         measures |= matrix_measures(matrix, truth_of(data.X[persons], kind))
@@ -57,6 +58,7 @@ def estimate_measures(
         measures |= GlmMeasures(n_train=n, n_protected=n)
     if isinstance(estimate, GlmEstimate) and np.all(np.isfinite(estimate.coefficients)):
         measures |= explanation_measures(estimate, spec.public.family)
+        measures |= GlmMeasures.of(estimate.known_intervals.numbers())
     return measures | GlmMeasures.of(estimate.numbers)
 
 

@@ -133,6 +133,8 @@ STUDY = Study(
         "costs_by_parties": Figure("convergence"),
         "identifiers_by_mode": Figure("leaks"),
         "columns_by_unit": Figure("selection"),
+        "interval_coverage": Figure("partywise.plot.intervals:interval_coverage"),
+        "interval_half_width": Figure("partywise.plot.intervals:interval_half_width"),
     },
     check=check,
 )

@@ -26,6 +26,7 @@ from ....methods.survival.options import (
     SurvivalTableOptions,
     TreeBreslowOptions,
 )
+from ....plot.intervals import missing_intervals
 from ..own_settings import OwnSurvivalSettings
 from ..tables import TABLES, Covariate
 from .curves import targets_of
@@ -59,9 +60,9 @@ def _few(order: Sequence[type], most: int = SERIES) -> Callable[[xr.Dataset, str
     return few_methods(choose, most)
 
 
-def _draw(ax: Axes, cube: xr.Dataset, case: str) -> None:
-    """One case: its methods with noise-aware standard errors beneath the pooled regression."""
-    fits = example_fits_of(cube, case)
+def _draw(ax: Axes, cube: xr.Dataset, case: str) -> list[str]:
+    """Draw one case, its methods beneath the pooled regression; return why some have no intervals."""
+    fits, notes = example_fits_of(cube, case), list[str]()
     rows: list[tuple[str, str, np.ndarray, np.ndarray]] = []
     settings = plan_behind(cube).cases[case].settings
     for label, target in targets_of(cube, case, "ratio", 2.0)[: SERIES - 1]:
@@ -70,6 +71,8 @@ def _draw(ax: Axes, cube: xr.Dataset, case: str) -> None:
         if not rows and "ratio_pooled" in fits:
             rows.append(("pooled, no privacy", BLACK, *_pair(fits, "ratio_pooled", label, target)))
         rows.append((f"{style.label}, ε = {target:g}", style.color, *_pair(fits, "ratio", label, target)))
+        if not np.isfinite(rows[-1][-1]).any():
+            notes += missing_intervals(cube, case, label, target)
     names, factor = units_of(settings, int(known.sum()))
     places = np.arange(known.sum())[::-1]
     for number, (words, color, ratio, error) in enumerate(rows):
@@ -82,6 +85,7 @@ def _draw(ax: Axes, cube: xr.Dataset, case: str) -> None:
     plain_ticks(ax)
     ax.set_yticks(places, names)
     ax.set_xlabel("hazard ratio")
+    return notes
 
 
 def _pair(fits: xr.Dataset, name: str, method: str, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
@@ -181,19 +185,6 @@ hazard_ratio_error = Lines(
     caption="Root mean square distance of log hazard ratios from those of the pooled Cox regression, in its standard "
     "errors, against the target epsilon; a panel for each case. Exact methods, which have no distance, and methods "
     "beyond six are in the summary of the study. Means over {replicates}.",
-)
-interval_coverage = Lines(
-    "Do 95 % intervals of survival cover the truth?",
-    x="epsilon",
-    y=(
-        Axis({"curve_coverage": "coverage,\nnoise counted"}, percent=True, top=1, levels={0.95: "95 %"}),
-        Axis({"curve_coverage_of_sampling": "coverage,\nnoise left out"}, percent=True, top=1, levels={0.95: "95 %"}),
-    ),
-    groups=_few(CURVES, SERIES - 1),
-    ends="Coverage of 95 % intervals that count the noise at ε = {place}",
-    none="No case of generated records without covariates in this configuration.",
-    caption="Share of edges at which the 95 % interval holds the true survival: of intervals that count the noise of "
-    "privacy, and of those that leave it out. Means over {replicates}.",
 )
 
 

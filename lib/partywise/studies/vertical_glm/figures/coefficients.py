@@ -13,22 +13,14 @@ from scipy.special import ndtri
 from ....experiment.cells import RUN_APART
 from ....experiment.plotting.layout import Panels
 from ....experiment.plotting.select import coordinate_of, title
-from ....experiment.plotting.series import example_fit, example_fits_of, methods_of
+from ....experiment.plotting.series import example_fit, example_fits_of, fit_word, methods_of
 from ....experiment.plotting.style import Marks, look
-from ....experiment.results.attributes import meanings
-from ....plot.intervals import CoefficientRows, coefficients
+from ....plot.intervals import CoefficientRows, coefficients, missing_intervals
 from .case_facts import columns_of, has_names
 
 LEVEL = 0.95
 # Panels, and methods of one.
 PANELS, METHODS = 2, 4
-
-
-def _status(cube: xr.Dataset, case: str, method: str) -> str:
-    """Verdict on the fit that is shown: first replicate and fold, fewest parties, last target."""
-    cells = cube["status"].sel(case=case, method_label=method).isel(replicate=0, fold=0).transpose("parties", "epsilon")
-    (row, *_), _ = np.nonzero(cells.values > 0)
-    return str(meanings(cells)[row][cells.values[row] > 0][-1].item())
 
 
 def _fits(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, np.ndarray]]:
@@ -117,18 +109,23 @@ def _height(cube: xr.Dataset, case: str) -> float:
     return max(2.6, 0.8 + 0.22 * len(_fits(cube, case)[0][1]))
 
 
-def _panel(ax: Axes, cube: xr.Dataset, case: str) -> None:
-    """Intervals of all methods of a case, side by side at each column."""
+def _panel(ax: Axes, cube: xr.Dataset, case: str) -> list[str]:
+    """Intervals of all methods of a case, side by side at each column; return why some have none."""
+    notes = list[str]()
     rows, marks, half = dict[str, CoefficientRows](), dict[str, Marks](), float(ndtri(0.5 + LEVEL / 2))
     for method, values, errors in _fits(cube, case):
         style, label = look(cube, method), _label(cube, case, method)
         marks[method] = {"color": style.color, "marker": style.marker, "label": label}
-        if (status := _status(cube, case, method)) != "ok":
-            marks[method] |= {"markerfacecolor": "white", "label": f"{label} ({status.replace('_', ' ')})"}
+        target = max(_targets(cube, case, method))
+        if (status := fit_word(cube, "status", case, method, target)) != "ok":
+            marks[method] |= {"markerfacecolor": "white", "label": f"{label} ({status})"}
+        if not np.isfinite(errors).any():
+            notes += missing_intervals(cube, case, method, target)
         rows[method] = CoefficientRows(columns_of(cube, case, len(values)), values, half * errors)
     coefficients(rows, marks=marks, ax=ax)
     whose = {"pooled_errors": "of the pooled fit", "coefficient_errors": "of the method"}[_unit(cube, case)]
     ax.set_xlabel(f"coefficient / standard error {whose}")
+    return notes
 
 
 coefficient_intervals = Panels(
@@ -146,6 +143,6 @@ coefficient_intervals = Panels(
     "largest target. Intervals of private methods count their noise and are about coefficients without shrinkage; they "
     "rest on the kinds of columns and, untested, on a linear predictor, the family's variance, Gaussian dependence of "
     "columns and records drawn independently. A "
-    "mark without a bar is of a method that gives no interval; a hollow one is of a fit whose status, in brackets, is "
+    "mark without a bar is of a method without intervals; a hollow one is of a fit whose status, in brackets, is "
     "not ok.",
 )
